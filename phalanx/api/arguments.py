@@ -285,6 +285,15 @@ def without_static(entries: Any, static: Static) -> Any:
     return tuple(entry for i, entry in enumerate(entries) if i not in taken)
 
 
+def _or_a_node(kind: type) -> str:
+    """What to do with an object of this class, besides making it static."""
+    if hasattr(kind, "__dataclass_fields__"):
+        return f", close over it, or call tree_util.register_dataclass({kind.__name__}) before"
+    if kind.__module__ == "builtins":
+        return " or close over it"
+    return ", close over it, or register its class as a tree node"
+
+
 def check_leaf(x: Any, name: str, who: str) -> None:
     """Raise TypeError unless ``x`` is an array or a number, RefError if it is a reference."""
     if type(x) is Ref:
@@ -297,8 +306,7 @@ def check_leaf(x: Any, name: str, who: str) -> None:
         static = "in_specs has None for it" if who.startswith("shard_map(") else static
         raise TypeError(
             f"{who}: {name} is {x!r} of type {type(x).__name__}, which is not an array or a "
-            f"number; make it static ({static}), close over it, or register its class as a tree "
-            "node"
+            f"number; make it static ({static}){_or_a_node(type(x))}"
         )
     if isinstance(x, (np.ndarray, np.generic)) and not dtypes.holds_numbers(x.dtype):
         raise TypeError(

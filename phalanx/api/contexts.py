@@ -42,7 +42,7 @@ def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
     >>> with phalanx.debug_nans():
     ...     jnp.log(-1.0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    phalanx.base.errors.NonFiniteError: log: NaN in a result ...
+    phalanx.errors.NonFiniteError: log: NaN in a result ...
     """
     return config.override(debug_nans=enable)
 
@@ -61,7 +61,7 @@ def debug_infs(enable: bool = True) -> AbstractContextManager[None]:
     >>> with phalanx.debug_infs():
     ...     jnp.exp(100.0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    phalanx.base.errors.NonFiniteError: exp: an infinity in a result ...
+    phalanx.errors.NonFiniteError: exp: an infinity in a result ...
     """
     return config.override(debug_infs=enable)
 

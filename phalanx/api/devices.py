@@ -260,7 +260,8 @@ def _targets(device: Any, x: Any, count: int) -> list[Any]:
     if not all(map(_is_target, targets)):
         raise ArgumentError(
             f"device_put: the target must be a device, a Sharding, a PartitionSpec or a sequence "
-            f"of devices, or a tree of them that is a prefix of x, got {device!r}"
+            f"of devices, or a tree of them that is a prefix of x, got {device!r}, "
+            f"at {user_location()}"
         )
     return targets
 

@@ -33,7 +33,7 @@ class SymbolicScope:
 
     >>> SymbolicScope()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    phalanx.base.errors.InconclusiveDimensionOperation: SymbolicScope: there are no ...
+    phalanx.errors.InconclusiveDimensionOperation: SymbolicScope: there are no ...
     """
 
     def __init__(self, constraints_str: Sequence[str] = ()) -> None:
@@ -66,7 +66,7 @@ def symbolic_shape(
     (2, 3, 4, 5)
     >>> symbolic_shape("batch, 3")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    phalanx.base.errors.InconclusiveDimensionOperation: symbolic_shape: 'batch' is not known, ...
+    phalanx.errors.InconclusiveDimensionOperation: symbolic_shape: 'batch' is not known, ...
     """
     if constraints or scope is not None:
         _refuse("symbolic_shape", "there is nothing to say of symbolic dimensions")

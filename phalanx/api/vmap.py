@@ -97,8 +97,8 @@ def input_entries(
     name = "pmap in_axes[0]" if who.startswith("pmap(") else "vmap in_axes"
     if isinstance(spec, tuple) and not is_entry(spec) and len(spec) != len(args):
         raise TreeError(  # "pytree structure error ... key path" is the field's, for matching
-            f"{who}: in_axes has {len(spec)} entries, but there are {len(args)} positional "
-            f"arguments; give one entry for each: pytree structure error: different lengths of "
+            f"{who}: in_axes has {len(spec)} entries, and the call {len(args)} positional "
+            f"argument{'s' * (len(args) != 1)}; give one entry for each: pytree structure error: different lengths of "
             f"tuple at key path {name}"
         )
     given = tree.broadcast_prefix(spec, tuple(args), name, is_leaf=is_entry)

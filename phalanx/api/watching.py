@@ -33,7 +33,7 @@ def transfer_guard(new_val: str) -> AbstractContextManager[None]:
     ...     x = phalanx.device_put(np.ones(3))
     ...     phalanx.jit(lambda x: x + 1)(np.ones(3))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    phalanx.base.errors.DisallowedTransfer: Disallowed host-to-device transfer of f32[3] ...
+    phalanx.errors.DisallowedTransfer: Disallowed host-to-device transfer of f32[3] ...
     """
     return config.override(transfer_guard=new_val)
 
@@ -110,7 +110,7 @@ def numpy_rank_promotion(new_val: str) -> AbstractContextManager[None]:
     >>> with phalanx.numpy_rank_promotion("raise"):
     ...     jnp.ones((2, 3)) + jnp.ones(3)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    phalanx.base.errors.ShapeError: add: shapes (3,) and (2, 3), which have different ranks, ...
+    phalanx.errors.ShapeError: add: shapes (3,) and (2, 3), which have different ranks, ...
     """
     return config.override(numpy_rank_promotion=new_val)
 
@@ -129,7 +129,7 @@ def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
     >>> with phalanx.numpy_dtype_promotion("strict"):
     ...     jnp.ones(2) + jnp.arange(2)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    phalanx.base.errors.TypePromotionError: dtypes float32, int32 are not promoted ...
+    phalanx.errors.TypePromotionError: dtypes float32, int32 are not promoted ...
     """
     return config.override(numpy_dtype_promotion=new_val)
 
@@ -288,7 +288,7 @@ def checking_leaks() -> AbstractContextManager[None]:
     >>> with phalanx.checking_leaks():  # doctest: +ELLIPSIS
     ...     _ = phalanx.jit(lambda x: kept.append(2 * x))(1.0)
     Traceback (most recent call last):
-    phalanx.base.errors.EscapedTracer: Leaked value ...
+    phalanx.errors.EscapedTracer: Leaked value ...
     """
     return check_tracer_leaks(True)
 

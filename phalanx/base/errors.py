@@ -262,6 +262,12 @@ class UnknownOption(ConfigError, AttributeError):
     """There is no option of that name."""
 
 
+for _kind in [kind for kind in globals().values() if isinstance(kind, type)]:
+    if issubclass(_kind, PhalanxError | PeerSlow):
+        _kind.__module__ = "phalanx.errors"  # where users find it; tracebacks print it so
+
+
+
 def suggest(name: str, candidates: Iterable[str]) -> str:
     """A question that offers the candidate nearest to ``name``, or "" where none is near.
 

@@ -71,7 +71,7 @@ class Location:
         return f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
-        place = f"{os.path.basename(self.file)}:{self.line}"
+        place = f"{_name_of(self.file)}:{self.line}"
         return place if self.function == "<module>" else f"{place} ({self.function})"
 
     def __repr__(self) -> str:
@@ -88,6 +88,16 @@ class Location:
 
     def _key(self) -> tuple[str, int, str, str]:
         return self.file, self.line, self.function, self.scope
+
+
+def _name_of(file: str) -> str:
+    """The name of a file; a cell of a notebook, whose file is called anything, has a number."""
+    if "ipykernel" in file or file.startswith("<ipython-input"):
+        shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+        cell = shell and shell.compile.format_code_name(file)
+        if cell:
+            return " ".join(cell)
+    return os.path.basename(file)
 
 
 def _nothing() -> None: ...

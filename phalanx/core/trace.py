@@ -10,13 +10,14 @@ perturbations of nested derivatives do not mix.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, NoReturn
 
 from phalanx.base import errors
-from phalanx.base.source import Location, user_location
+from phalanx.base.source import Location, is_ours, user_location
 from phalanx.core.types import Array, ArrayType
 
 Bound = Any  # a Primitive (`primitive.py`), into which nothing here looks
@@ -118,9 +119,9 @@ class Tracer(Array):
         """Why Python code cannot have the value."""
         return "while tracing only its shape and dtype are known"
 
-    def _ways_out(self, error: type[Exception]) -> str:
-        """What to do where Python code cannot have the value, and raises ``error``."""
-        return f"{_WAYS[error]}; or run this part outside jit, vmap and pmap"
+    def _ways_out(self, ways: str) -> str:
+        """What to do where Python code cannot have the value, which ``ways`` do without."""
+        return f"{ways}; or run this part outside jit, vmap and pmap"
 
     def _carried(self) -> Any:
         """The value of an outer trace that this one stands for, if it does for one."""
@@ -156,7 +157,11 @@ class Tracer(Array):
         self._refuse(errors.ConcretizationTypeError, "a Python complex")
 
     def __index__(self) -> int:
-        self._refuse(errors.TracerIntegerConversionError, "an integer for Python")
+        error = errors.TracerIntegerConversionError
+        if is_ours(sys._getframe(1).f_code.co_filename):  # a function of ours asks for a parameter
+            what = "an integer that is part of the program, such as a length or an axis,"
+            self._refuse(error, what, _PARAMETER)
+        self._refuse(error, "an integer for Python")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         what = "a NumPy array (phalanx.numpy has functions that take it as it is)"
@@ -174,14 +179,14 @@ class Tracer(Array):
         """The bytes of the elements."""
         self._refuse(errors.ConcretizationTypeError, "bytes")
 
-    def _refuse(self, error: type[Exception], what: str) -> NoReturn:
+    def _refuse(self, error: type[Exception], what: str, ways: str = "") -> NoReturn:
         """Raise the error for a traced value that Python code wants to look at."""
         check_alive(self)
         sources = self._sources()
         origin = f" It depends on {', '.join(sources)}." if sources else ""
         raise error(
             f"{self._describe()} is needed as {what} at {user_location()}, but {self._reason()}."
-            f"{origin} Ways out: {self._ways_out(error)}"
+            f"{origin} Ways out: {self._ways_out(ways or _WAYS[error])}"
         )
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -211,6 +216,10 @@ class Tracer(Array):
 _STATIC = (
     "static_argnums (static_broadcasted_argnums in pmap) for an argument that decides what is "
     "computed"
+)
+_PARAMETER = (
+    f"{_STATIC}; .shape and .ndim, which are plain numbers; lax.dynamic_slice for a part that "
+    "begins there"
 )
 _WAYS: dict[type[Exception], str] = {
     errors.ConcretizationTypeError: "functions of phalanx.numpy and methods of arrays in the place "

@@ -51,7 +51,7 @@ def get_topology_desc(
 
     >>> get_topology_desc("v5e:2x4", "tpux")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    phalanx.base.errors.DeviceError: get_topology_desc: to compile for tpux XLA's plugin ...
+    phalanx.errors.DeviceError: get_topology_desc: to compile for tpux XLA's plugin ...
     """
     name = "tpu" if platform is None else {"gpu": "cuda"}.get(platform, platform)
     return TopologyDescription(list(backend().topology(name, topology_name, kwargs)))

@@ -229,10 +229,10 @@ def _truncated(number: Any, dtype: np.dtype) -> Any:
 
 def _on_host(value: np.ndarray, dtype: np.dtype | None) -> Any:
     if value.dtype not in dtypes.ALL:
-        what = "nested lists of unequal lengths" if value.dtype == object else f"{value.dtype}"
+        kind = type(value.flat[0]).__name__ if value.size else "none"
         raise TypeError(
-            f"array: numbers are needed, got data of dtype {value.dtype} ({what}); text, dates "
-            "and Python objects have no place on a device"
+            f"array: numbers are needed, got elements of type {kind.rstrip('_')} (dtype "
+            f"{value.dtype}); text, dates and Python objects have no place on a device"
         )
     if is_key(dtype):
         raise TypeError(f"array: numbers cannot become {dtype}; make keys with random.key(seed)")

@@ -60,9 +60,9 @@ class DualTracer(Tracer):
             return super()._reason()
         return "its derivative would be lost: numbers and arrays of NumPy and Python have none"
 
-    def _ways_out(self, error: type[Exception]) -> str:
+    def _ways_out(self, ways: str) -> str:
         if self._concrete() is None:
-            return super()._ways_out(error)
+            return super()._ways_out(ways)
         return (
             "the functions of phalanx.numpy and the methods of arrays, which have derivatives; or "
             "lax.stop_gradient(x), whose result can be looked at, where none is needed"

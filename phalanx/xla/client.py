@@ -36,7 +36,7 @@ def client(platform: str | None = None) -> Any:
         DeviceError: the platform is not there; the message says why.
     """
     with _lock:
-        return _named(_canonical(platform)) if platform else _preferred()
+        return _named(_canonical(platform), platform) if platform else _preferred()
 
 
 def started() -> list[str]:
@@ -156,11 +156,11 @@ _REMEDIES: Final = {
 }
 
 
-def _named(name: str) -> Any:
+def _named(name: str, asked: str = "") -> Any:
     if name not in _clients:
         why = _absence(name)
         if why:
-            raise DeviceError(f"devices: Unknown backend {name!r}. {why}")
+            raise DeviceError(f"devices: Unknown backend {asked or name!r}. {why}")
         _be_quiet()
         _clients[name] = _start_cpu() if name == "cpu" else _start(_plugins(name))
         _watch_forks()

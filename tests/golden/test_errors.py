@@ -5,6 +5,7 @@ names a line of the user's, that line is marked ``# HERE`` in the case, and is w
 golden file.
 """
 
+import dataclasses
 import inspect
 import re
 from pathlib import Path
@@ -370,6 +371,35 @@ def shape_from_a_traced_value():
     phalanx.jit(lambda n: jnp.zeros((n, 2)))(3)  # HERE
 
 
+@mistake(errors.TracerIntegerConversionError)
+def new_shape_from_a_traced_value():
+    phalanx.jit(lambda x, n: jnp.reshape(x, (n, 3)))(ROWS, 4)  # HERE
+
+
+@mistake(TypeError)
+def argument_that_is_a_dataclass():
+    @dataclasses.dataclass
+    class Params:
+        rate: float
+
+    phalanx.jit(lambda params: params.rate)(Params(0.5))
+
+
+@mistake(TypeError)
+def array_of_objects():
+    jnp.array([1.0, None])
+
+
+@mistake(TypeError)
+def array_of_text():
+    jnp.array(["one", "two"])
+
+
+@mistake(TypeError)
+def dtype_that_is_misspelt():
+    jnp.zeros(3, "flaot32")
+
+
 @mistake(errors.NonConcreteBooleanIndexError)
 def mask_as_an_index():
     phalanx.jit(lambda x: x[x > 0])(ROWS)  # HERE
@@ -627,7 +657,7 @@ def device_put_of_a_number_over_devices():
 
 @mistake(errors.ArgumentError)
 def device_put_to_a_string():
-    phalanx.device_put(ROWS, "cpu")
+    phalanx.device_put(ROWS, "cpu")  # HERE
 
 
 @mistake(ValueError)

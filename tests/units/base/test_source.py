@@ -5,6 +5,7 @@ import functools
 import pickle
 import sys
 import timeit
+import types
 from collections import defaultdict
 
 import optree
@@ -100,3 +101,13 @@ def test_module_level_needs_no_function():
 def test_taking_a_location_is_fast():
     best = min(timeit.repeat(user_location, number=2000, repeat=5)) / 2000
     assert best < 5e-6  # 0.3 us on an idle machine
+
+
+def test_cells_of_notebooks_go_by_their_number(monkeypatch):
+    file = "/tmp/ipykernel_412/3058762.py"
+    compiler = types.SimpleNamespace(format_code_name={file: ("Cell", "In[7]")}.get)
+    shell = types.SimpleNamespace(compile=compiler)
+    notebook = types.SimpleNamespace(get_ipython=lambda: shell)
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    assert str(Location.at(file, 2, "loss")) == "Cell In[7]:2 (loss)"
+    assert str(Location.at("/tmp/ipykernel_412/1.py", 2, "loss")) == "1.py:2 (loss)"

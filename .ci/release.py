@@ -1,7 +1,7 @@
 """`./dev release`: builds what is uploaded, tries it in fresh environments, and says what is left.
 
-The source distribution is to hold every file of the repository, and the wheel the package alone. The
-wheel is installed for each Python that there is from the oldest supported one on, without the
+The source distribution is to hold every file of the repository, and the wheel the package alone.
+The wheel is installed for each Python that there is from the oldest supported one on, without the
 checkout in sight; the source distribution is unpacked, and some of its tests are run.
 """
 
@@ -72,7 +72,7 @@ def check_files(source: Path, wheel: Path) -> None:
 
 
 def try_wheel(python: str, wheel: Path, folder: Path) -> None:
-    """Install the wheel in an environment of its own, and use it as the first lines of the docs do."""
+    """Install the wheel in an environment of its own, and use it there."""
     run(python, "-m", "venv", folder / "venv", cwd=folder)
     here = folder / "venv" / "bin"
     run(here / "python", "-m", "pip", "install", "-q", wheel, cwd=folder)

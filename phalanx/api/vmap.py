@@ -98,8 +98,8 @@ def input_entries(
     if isinstance(spec, tuple) and not is_entry(spec) and len(spec) != len(args):
         raise TreeError(  # "pytree structure error ... key path" is the field's, for matching
             f"{who}: in_axes has {len(spec)} entries, and the call {len(args)} positional "
-            f"argument{'s' * (len(args) != 1)}; give one entry for each: pytree structure error: different lengths of "
-            f"tuple at key path {name}"
+            f"argument{'s' * (len(args) != 1)}; give one entry for each: pytree "
+            f"structure error: different lengths of tuple at key path {name}"
         )
     given = tree.broadcast_prefix(spec, tuple(args), name, is_leaf=is_entry)
     return told_by_classes(given + [0] * len(tree.leaves(kwargs)), (args, kwargs))

@@ -20,7 +20,7 @@ from phalanx.base.source import warn_user
 from phalanx.core.platforms import GPUS
 from phalanx.processes.dealing import OfHost
 from phalanx.processes.joined import joined_member
-from phalanx.xla import cuda, gpu_calls, plugins
+from phalanx.xla import cuda, gpu_calls, plugins, rocm
 from phalanx.xla.plugins import Plugin
 from phalanx.xla.processes import cpu_arguments, distributed_client, gpu_arguments
 from phalanx.xla.runtime import xc
@@ -254,6 +254,8 @@ def _start(candidates: Sequence[Plugin]) -> Any:
         if platform == "cuda":
             plugin = cuda.fitting(candidates)
             cuda.prepare(plugin)
+        elif platform == "rocm":
+            rocm.prepare()
         options, distributed = _arguments(plugin)
         load(plugin)
         return xla_client.make_c_api_client(platform, options, distributed)

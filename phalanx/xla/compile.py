@@ -14,15 +14,15 @@ from msgspec.structs import replace
 from phalanx import xla
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, DeviceError, RuntimeFailure
+from phalanx.core.platforms import platform_of
 from phalanx.core.types import ArrayType
 from phalanx.processes.joined import group_over
 from phalanx.run.backend import Exchange, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla import host_transfers, maps
+from phalanx.xla import cuda, host_transfers, maps, rocm
 from phalanx.xla.callbacks import Stopped, refuse_in_callback, refuse_where_devices_wait
 from phalanx.xla.communication import exchanges
-from phalanx.xla.cuda import data_directory
 from phalanx.xla.failures import deleted, only_described, refused_option, translated
 from phalanx.xla.flight import (
     compiling,
@@ -180,6 +180,10 @@ def _load_on_each(
     return first, [first.loaded, *map(elsewhere, devices[1:])]
 
 
+# where compilers for GPUs find what their makers' tools bring
+_TOOLS = {"cuda": cuda.data_directory, "rocm": rocm.data_directory}
+
+
 def _settings(devices: tuple, free: list[bool]) -> Any:
     """Options of the compiler; it chooses how the parameters lie that are ``free``."""
     count = len(devices)
@@ -193,10 +197,9 @@ def _settings(devices: tuple, free: list[bool]) -> Any:
     build.num_replicas = 1
     build.num_partitions = count
     build.device_assignment = settings.device_assignment
-    if devices[0].platform == "gpu":
-        folder = data_directory()
-        if folder:
-            build.debug_options.xla_gpu_cuda_data_dir = folder
+    folder = _TOOLS.get(platform_of(devices[0]), lambda: None)()
+    if folder:
+        build.debug_options.xla_gpu_cuda_data_dir = folder
     if count > 1:
         build.use_spmd_partitioning = True
         build.use_shardy_partitioner = True

@@ -93,18 +93,18 @@ def installed() -> dict[str, list[Plugin]]:
     Raises:
         DeviceError: what the environment says is not of the form that is expected.
     """
-    below = [p for above in _folders("jax_plugins") for p in sorted(above.glob("*/"))]
+    below = [p for above in folders("jax_plugins") for p in sorted(above.glob("*/"))]
     return _by_platform(*_named_by_the_environment(), *_of_libtpu(), *_in(below))
 
 
 def announced() -> dict[str, list[Plugin]]:
     """The plugins of packages that call themselves one of jax, by platform."""
-    folders: list[Path] = []
+    places: list[Path] = []
     metadata = importlib.import_module("importlib.metadata")  # slow, and wanted nowhere else
     for point in metadata.entry_points(group="jax_plugins"):
         package, *below = point.value.partition(":")[0].split(".")
-        folders += [folder.joinpath(*below) for folder in _folders(package)]
-    return _by_platform(*_in(folders))
+        places += [folder.joinpath(*below) for folder in folders(package)]
+    return _by_platform(*_in(places))
 
 
 def _by_platform(*plugins: Plugin) -> dict[str, list[Plugin]]:
@@ -141,14 +141,14 @@ def _of_libtpu() -> Iterator[Plugin]:
     if named:
         yield Plugin("tpu", named)
         return
-    for folder in _folders("libtpu"):
+    for folder in folders("libtpu"):
         path = folder / "libtpu.so"
         if path.exists():
             yield Plugin("tpu", str(path))
 
 
-def _in(folders: Sequence[Path]) -> Iterator[Plugin]:
-    for folder in dict.fromkeys(folders):
+def _in(places: Sequence[Path]) -> Iterator[Plugin]:
+    for folder in dict.fromkeys(places):
         libraries = sorted(folder.glob("*plugin*.so")) or sorted(folder.glob("*.so"))
         if libraries:
             family = _FAMILIES.fullmatch(folder.name)
@@ -157,6 +157,7 @@ def _in(folders: Sequence[Path]) -> Iterator[Plugin]:
             yield Plugin(name, str(libraries[-1]), version)
 
 
-def _folders(package: str) -> list[Path]:
+def folders(package: str) -> list[Path]:
+    """Where a package lies, which is not imported; none if it is not there."""
     spec = importlib.util.find_spec(package)
     return [Path(p) for p in (spec.submodule_search_locations if spec else None) or ()]

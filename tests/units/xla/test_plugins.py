@@ -3,7 +3,9 @@
 import fnmatch
 import importlib
 import json
+import os
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from phalanx.base.config import OPTIONS, config
 from phalanx.base.errors import ConfigError, DeviceError
 from phalanx.processes.dealing import OfHost
-from phalanx.xla import client, cuda, gpu_calls, plugins
+from phalanx.xla import client, cuda, gpu_calls, partitioning, plugins, rocm
 from phalanx.xla.plugins import Plugin
 
 
@@ -279,6 +281,66 @@ def test_the_folder_of_the_assembler(packages, monkeypatch):
     assert cuda.data_directory.__wrapped__() == "/opt/cuda"
 
 
+@pytest.fixture
+def rocm_here(packages, monkeypatch):
+    """rocm_here(*files): AMD's, below a folder; what is loaded, and what the plugin is told."""
+    loaded, told = [], {}
+    monkeypatch.setattr(rocm.ctypes, "CDLL", lambda path, mode: loaded.append(Path(path).name))
+    own = SimpleNamespace(environ=os.environ, putenv=told.__setitem__)
+    monkeypatch.setattr(rocm, "os", own)
+    monkeypatch.setattr(rocm, "_SYSTEM", Path("/nowhere"))
+    monkeypatch.delitem(sys.modules, "rocm", raising=False)
+    for variable in (*rocm._TOLD, "ROCM_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+
+    def install(top, *files):
+        return packages(*(f"{top}/{f}" for f in files)) / top, loaded, told
+
+    return install
+
+
+LIBRARIES = tuple(
+    f"lib/lib{n}" for n in ("MIOpen.so.1", "rocblas.so", "rocblas.so.4", "amdhip64.so.7")
+)
+
+
+@pytest.mark.parametrize("below", ["amdgcn/bitcode", "lib/llvm/lib/clang/20/lib/amdgcn/bitcode"])
+@pytest.mark.parametrize("named", [True, False])
+def test_libraries_of_amd_are_found(rocm_here, monkeypatch, named, below):
+    top, loaded, told = rocm_here(
+        "any" if named else "rocm", *LIBRARIES, f"{below}/ocml.bc", "lib/llvm/bin/ld.lld"
+    )
+    if named:
+        monkeypatch.setenv("ROCM_PATH", str(top))
+    rocm.prepare()
+    assert loaded == ["libamdhip64.so.7", "librocblas.so.4", "libMIOpen.so.1"]
+    assert told == {
+        "JAX_ROCM_PLUGIN_INTERNAL_BITCODE_PATH": str(top / below),
+        "HIP_DEVICE_LIB_PATH": str(top / below),
+        "JAX_ROCM_PLUGIN_INTERNAL_LLD_PATH": str(top / "lib/llvm/bin"),
+    }
+    assert rocm.data_directory.__wrapped__() == str(top / below)
+
+
+def test_what_is_said_of_amds_libraries_stands(rocm_here, monkeypatch):
+    top, loaded, told = rocm_here("rocm", *LIBRARIES, "amdgcn/bitcode/ocml.bc")
+    monkeypatch.setenv("HIP_DEVICE_LIB_PATH", "/mine")
+    monkeypatch.setattr(rocm, "_SYSTEM", top)  # where the plugin finds them by itself
+    monkeypatch.setattr(rocm, "folders", lambda _: [])
+    rocm.prepare()
+    assert not loaded and told == {
+        "JAX_ROCM_PLUGIN_INTERNAL_BITCODE_PATH": str(top / "amdgcn/bitcode")
+    }
+    assert rocm.data_directory.__wrapped__() == "/mine"
+
+
+def test_without_libraries_of_amd_nothing_is_told(rocm_here, monkeypatch):
+    _, loaded, told = rocm_here("other", "x")
+    monkeypatch.setenv("ROCM_PATH", "/neither")
+    rocm.prepare()
+    assert not loaded and not told and rocm.data_directory.__wrapped__() is None
+
+
 # ---- options ------------------------------------------------------------------------------------
 
 
@@ -357,10 +419,12 @@ def test_what_a_plugin_for_gpus_calls_is_registered(monkeypatch, platform):
         register_custom_call_as_batch_partitionable=lambda *_, **__: None,
     )
     monkeypatch.setattr(gpu_calls, "xla_client", fake)
+    monkeypatch.setattr(partitioning, "register", lambda given: done.append(("blocks", given)))
     gpu_calls.register(Plugin(platform, "/a.so", 7), "interface")
     name = platform.upper()
-    assert done[:5] == [
-        ("types", name), name, ("interface", "g"), ("type", name, "t"), ("call", name, "f"),
+    assert done[:6] == [
+        ("blocks", "interface"), ("types", name), name, ("interface", "g"), ("type", name, "t"),
+        ("call", name, "f"),
     ]  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeVar, overload
 
 from phalanx.api.arguments import NO_STATIC, Flat, check_callable, shown_call, wrap
 from phalanx.api.differentiable import Chosen, WithAux, differentiable, flattened, result_as_array
@@ -21,8 +21,20 @@ from phalanx.transforms.linearize import jvp as jvp_flat
 from phalanx.transforms.linearize import linearize as linearize_flat
 from phalanx.transforms.stage import loaded, stage
 
+Aux = TypeVar("Aux")  # what a function gives beside its results
 
-def vjp(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+
+@overload
+def vjp(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Pullback]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Pullback, Aux]: ...
+@overload
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """(f(x), c -> f'(x)^T c): the value, and the pullback of cotangents.
 
     Args:
@@ -183,7 +195,30 @@ def _scalar_result(outs: list, flat: Flat, holomorphic: bool, who: str) -> Any:
     return outs[0]
 
 
-def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> tuple:
+@overload
+def jvp(
+    fun: Callable[..., R],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = False,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+) -> tuple[R, R, Aux]: ...
+@overload
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
+) -> tuple[Any, ...]: ...
+def jvp(
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
     """(f(x), f'(x) t): the value and the derivative in the direction of the tangents.
 
     Args:
@@ -238,13 +273,23 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     return (result, slopes, body.aux()) if has_aux else (result, slopes)
 
 
-def _refs_in(args: Sequence) -> tuple[list[Ref], list[int]]:
+def _refs_in(args: Sequence[Any]) -> tuple[list[Ref], list[int]]:
     """The references among the leaves of ``args``, and which leaves they are."""
     found = {i: x for i, x in enumerate(tree.leaves((tuple(args), {}))) if type(x) is Ref}
     return [*found.values()], [*found]
 
 
-def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., R], Aux]: ...
+@overload
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """(f(x), t -> f'(x) t): the value, and the derivative as a function to apply many times.
 
     The derivative is itself a tree, so it may be the result or an argument of functions that

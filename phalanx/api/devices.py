@@ -33,7 +33,7 @@ from phalanx.xla import XlaBackend
 connect(XlaBackend())
 
 
-def devices(backend: str | None = None) -> list[Any]:
+def devices(backend: str | None = None) -> list[Device]:
     """All devices, those of other processes included.
 
     Args:
@@ -51,7 +51,7 @@ def devices(backend: str | None = None) -> list[Any]:
 
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
-) -> list[Any]:
+) -> list[Device]:
     """The devices of this process, or of the process ``process_index``.
 
     Args:

@@ -38,7 +38,7 @@ from phalanx.api.refs import (
     store_apart,
 )
 from phalanx.api.specs import snapshot
-from phalanx.api.transformed import Compilable, Compiling, P, R
+from phalanx.api.transformed import Compilable, Compiling, InAxes, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
@@ -399,7 +399,7 @@ def pmap(
     fun: Callable[P, R],
     axis_name: Any = None,
     *,
-    in_axes: Any = 0,
+    in_axes: InAxes = 0,
     out_axes: Any = 0,
     static_broadcasted_argnums: int | Sequence[int] = (),
     devices: Sequence[Any] | None = None,
@@ -414,7 +414,7 @@ def pmap(
     fun: None = None,
     axis_name: Any = None,
     *,
-    in_axes: Any = 0,
+    in_axes: InAxes = 0,
     out_axes: Any = 0,
     static_broadcasted_argnums: int | Sequence[int] = (),
     devices: Sequence[Any] | None = None,
@@ -428,7 +428,7 @@ def pmap(
     fun: Callable | None = None,
     axis_name: Any = None,
     *,
-    in_axes: Any = 0,
+    in_axes: InAxes = 0,
     out_axes: Any = 0,
     static_broadcasted_argnums: int | Sequence[int] = (),
     devices: Sequence[Any] | None = None,

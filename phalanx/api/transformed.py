@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, SupportsIndex, TypeVar, overload
 
 from phalanx.api import stages
 
@@ -12,6 +12,7 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 Self_contra = TypeVar("Self_contra", contravariant=True)
 Rest = ParamSpec("Rest")
+InAxes = SupportsIndex | tuple[Any, ...] | list[Any] | None  # which axis of each argument is mapped
 
 
 class _Unknown: ...

@@ -19,7 +19,7 @@ from phalanx.api.arguments import (
 from phalanx.api.in_chunks import checked_at_once, in_chunks
 from phalanx.api.lanes_by_class import told_by_classes
 from phalanx.api.refs import apart, store_apart
-from phalanx.api.transformed import P, R
+from phalanx.api.transformed import InAxes, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import AxisSizeError, RefError, TreeError
@@ -168,7 +168,7 @@ def output_entries(
 
 def vmap(
     fun: Callable[P, R],
-    in_axes: Any = 0,
+    in_axes: InAxes = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,

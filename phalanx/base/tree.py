@@ -12,7 +12,7 @@ import functools
 import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 
 from optree import PyTreeSpec
 
@@ -396,6 +396,33 @@ def keystr(keys: Path, *, simple: bool = False, separator: str = "") -> str:
 # ---- mapping and reducing -------------------------------------------------------------------
 
 
+@overload
+def map(f: Callable[[Any], Any], tree: Tree, *, is_leaf: IsLeaf = None) -> Tree: ...
+@overload
+def map(
+    f: Callable[[Any, Any], Any], tree: Tree, other: Tree, /, *, is_leaf: IsLeaf = None
+) -> Tree: ...
+@overload
+def map(
+    f: Callable[[Any, Any, Any], Any],
+    tree: Tree,
+    other: Tree,
+    third: Tree,
+    /,
+    *,
+    is_leaf: IsLeaf = None,
+) -> Tree: ...
+@overload
+def map(
+    f: Callable[..., Any],
+    tree: Tree,
+    other: Tree,
+    third: Tree,
+    fourth: Tree,
+    /,
+    *rest: Tree,
+    is_leaf: IsLeaf = None,
+) -> Tree: ...
 def map(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLeaf = None) -> Tree:
     """The tree of ``f(leaf, ...)`` over the leaves of ``tree`` and what lies there in ``rest``.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from types import EllipsisType, ModuleType
-from typing import Any, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 
@@ -53,6 +53,7 @@ class Operators:
     def __rdivmod__(self, other: ArrayLike) -> tuple[Array, Array]: ...
     def __eq__(self, other: Any) -> Array: ...  # type: ignore[override]
     def __ne__(self, other: Any) -> Array: ...  # type: ignore[override]
+    __hash__: ClassVar[None]  # type: ignore[assignment]
     def __lt__(self, other: ArrayLike) -> Array: ...
     def __le__(self, other: ArrayLike) -> Array: ...
     def __gt__(self, other: ArrayLike) -> Array: ...

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")  # a tree of arrays, and one like it
-AxisName = Any
+AxisName = Hashable | Sequence[Hashable]
 Groups = Sequence[Sequence[int]] | None
 
 

@@ -35,6 +35,8 @@ def dot_general(
     dimension_numbers: DotDimensionNumbers,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The sum over contracted dimensions of lhs times rhs, beside shared batch dimensions.
 
@@ -100,6 +102,7 @@ def dot(
     preferred_element_type: Any = None,
     *,
     dimension_numbers: DotDimensionNumbers | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The product of two vectors, a matrix and a vector, or two matrices.
 

@@ -138,6 +138,8 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The sum over input features and a sliding window of lhs times rhs; rhs is not flipped.
 

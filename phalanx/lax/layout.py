@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -89,9 +88,10 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def takes_out_sharding(function: F) -> F:
-    """``function`` with the option ``out_sharding``: how the result is to lie over devices.
+    """``function``, with what its parameter ``out_sharding`` asks of how the result lies.
 
-    It is a sharding or a spec under the mesh that is set, as in ``with_sharding_constraint``.
+    It is a sharding or a spec under the mesh that is set, as in ``with_sharding_constraint``. The
+    function itself, which has the parameter for those who read signatures, never sees it.
     """
 
     @functools.wraps(function)
@@ -100,11 +100,6 @@ def takes_out_sharding(function: F) -> F:
             return function(*args, **kwargs)
         return in_place(out_sharding, function, args, kwargs)
 
-    plain = inspect.signature(function)
-    option = inspect.Parameter("out_sharding", inspect.Parameter.KEYWORD_ONLY, default=None)
-    laid_out.__signature__ = plain.replace(  # type: ignore[attr-defined]
-        parameters=sorted([*plain.parameters.values(), option], key=lambda p: p.kind)
-    )
     return laid_out  # type: ignore[return-value]
 
 

@@ -66,6 +66,8 @@ def ragged_dot(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
     group_offset: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """[m, k] x [g, k, n] -> [m, n]: rows, of which groups, one after the other, meet a matrix each.
 
@@ -111,6 +113,8 @@ def ragged_dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
     group_offset: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """``dot_general`` where a dimension of lhs falls into groups of ``group_sizes``.
 

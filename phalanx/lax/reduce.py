@@ -24,7 +24,7 @@ def _reduced(who: str, prim: Primitive, x: ArrayLike, axes: Any) -> Array:
 
 
 @takes_out_sharding
-def reduce_sum(operand: ArrayLike, axes: Sequence[int]) -> Array:
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The sum over dimensions ``axes``.
 
     Args:
@@ -59,7 +59,7 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 @takes_out_sharding
-def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
+def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The greatest element over dimensions ``axes``.
 
     Args:
@@ -78,7 +78,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 @takes_out_sharding
-def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
+def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The smallest element over dimensions ``axes``.
 
     Args:
@@ -285,6 +285,8 @@ def reduce(
     init_values: Any,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """Elements over ``dimensions`` combined in pairs by an associative function.
 

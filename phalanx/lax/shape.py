@@ -96,7 +96,7 @@ def full_like(
 
 
 @takes_out_sharding
-def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
+def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
     """An array of ``shape``; its elements, zeros here, are not to be relied upon.
 
     Args:
@@ -131,7 +131,9 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 
 @takes_out_sharding
-def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Array:
+def broadcasted_iota(
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
+) -> Array:
     """The array of ``shape`` whose elements are their positions along ``dimension``.
 
     Args:
@@ -246,7 +248,7 @@ def optimization_barrier(operand: T) -> T:
 
 
 @takes_out_sharding
-def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The operand repeated over new leading dimensions of lengths ``sizes``.
 
     Args:
@@ -271,7 +273,11 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
 
 @takes_out_sharding
 def broadcast_in_dim(
-    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+    operand: ArrayLike,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The operand repeated to ``shape``; its dimension i becomes ``broadcast_dimensions[i]``.
 
@@ -362,7 +368,11 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 @takes_out_sharding
 def reshape(
-    operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The elements in row-major order, after transposing to ``dimensions``, in another shape.
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from phalanx import lax, random
 from phalanx import numpy as jnp
 from phalanx.base import dtypes
 from phalanx.base.boundary import boundary
-from phalanx.core.types import Array, DTypeLike, KeyLike
+from phalanx.core.types import Array, ArrayLike, DTypeLike, KeyLike
 from phalanx.lax.layout import takes_out_sharding
 
 __all__ = [
@@ -42,14 +42,29 @@ __all__ = [
     "zeros",
 ]
 
-Initializer = Callable[..., Any]
+
+class Initializer(Protocol):
+    """A function from a key, a shape and a dtype to an array of initial weights."""
+
+    def __call__(
+        self,
+        key: KeyLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = None,
+        *,
+        out_sharding: Any = None,
+    ) -> Array: ...
+
+
 Axes = int | Sequence[int]
 
 # ---- plain ones -----------------------------------------------------------------------------
 
 
 @takes_out_sharding
-def zeros(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array:
+def zeros(
+    key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Zeros; the key is not used.
 
     Args:
@@ -70,7 +85,9 @@ def zeros(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None) ->
 
 
 @takes_out_sharding
-def ones(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array:
+def ones(
+    key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Ones; the key is not used.
 
     Args:
@@ -90,7 +107,7 @@ def ones(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None) -> 
     return jnp.ones(shape, dtype)
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that gives ``value`` everywhere.
 
     Args:
@@ -107,13 +124,19 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
     @boundary
     @takes_out_sharding
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+    def init(
+        key: KeyLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = dtype,
+        *,
+        out_sharding: Any = None,
+    ) -> Array:
         return jnp.full(shape, value, float if dtype is None else dtype)
 
     return init
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that draws uniformly from [0, scale).
 
     Args:
@@ -130,13 +153,19 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     @boundary
     @takes_out_sharding
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+    def init(
+        key: KeyLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = dtype,
+        *,
+        out_sharding: Any = None,
+    ) -> Array:
         return random.uniform(key, shape, dtype) * scale
 
     return init
 
 
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that draws from a normal distribution with mean 0.
 
     Args:
@@ -153,14 +182,23 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     @boundary
     @takes_out_sharding
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+    def init(
+        key: KeyLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = dtype,
+        *,
+        out_sharding: Any = None,
+    ) -> Array:
         return random.normal(key, shape, dtype) * stddev
 
     return init
 
 
 def truncated_normal(
-    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+    stddev: ArrayLike = 1e-2,
+    dtype: DTypeLike | None = None,
+    lower: ArrayLike = -2.0,
+    upper: ArrayLike = 2.0,
 ) -> Initializer:
     """An initializer that draws from a normal distribution cut at ``lower`` and ``upper``.
 
@@ -180,7 +218,13 @@ def truncated_normal(
 
     @boundary
     @takes_out_sharding
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+    def init(
+        key: KeyLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = dtype,
+        *,
+        out_sharding: Any = None,
+    ) -> Array:
         return random.truncated_normal(key, lower, upper, shape, dtype) * stddev
 
     return init
@@ -200,7 +244,7 @@ def variance_scaling(
     in_axis: Axes = -2,
     out_axis: Axes = -1,
     batch_axis: Axes = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """An initializer with variance scale / n, where ``mode`` says what n is.
 
@@ -236,7 +280,13 @@ def variance_scaling(
 
     @boundary
     @takes_out_sharding
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+    def init(
+        key: KeyLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = dtype,
+        *,
+        out_sharding: Any = None,
+    ) -> Array:
         fan = _FANS[mode](*_fans(tuple(shape), in_axis, out_axis, batch_axis))
         return _DRAW[distribution](key, tuple(shape), dtype, math.sqrt(scale / max(1, fan)))
 
@@ -303,9 +353,22 @@ def _product(shape: tuple[int, ...], axes: Axes) -> int:
     return math.prod(shape[a] for a in ((axes,) if isinstance(axes, int) else axes))
 
 
-def _named(scale: float, mode: str, distribution: str, name: str, source: str) -> Callable:
+class _ByFans(Protocol):
+    def __call__(
+        self,
+        in_axis: Axes = -2,
+        out_axis: Axes = -1,
+        batch_axis: Axes = (),
+        dtype: DTypeLike | None = None,
+    ) -> Initializer: ...
+
+
+def _named(scale: float, mode: str, distribution: str, name: str, source: str) -> _ByFans:
     def make(
-        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+        in_axis: Axes = -2,
+        out_axis: Axes = -1,
+        batch_axis: Axes = (),
+        dtype: DTypeLike | None = None,
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
@@ -345,7 +408,9 @@ kaiming_uniform, kaiming_normal = he_uniform, he_normal
 # ---- orthogonal ones ------------------------------------------------------------------------
 
 
-def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
     """An initializer of ``scale`` times a random matrix with orthonormal rows or columns.
 
     A weight of more than two axes is such a matrix, reshaped: ``column_axis`` counts its columns,
@@ -370,19 +435,27 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
     @boundary
     @takes_out_sharding
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+    def init(
+        key: KeyLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = dtype,
+        *,
+        out_sharding: Any = None,
+    ) -> Array:
         shape = tuple(shape)
         if len(shape) < 2:
             raise ValueError(f"orthogonal: a weight needs at least two axes, got shape {shape}")
         columns = shape[column_axis]
         others = (*shape[:column_axis], *shape[column_axis:][1:])
         matrix = random.orthogonal(key, math.prod(others), (), dtype, columns)
-        return scale * jnp.moveaxis(matrix.reshape(*others, columns), -1, column_axis)
+        return jnp.moveaxis(matrix.reshape(*others, columns), -1, column_axis) * scale
 
     return init
 
 
-def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def delta_orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
     """An initializer for convolutions: an orthogonal matrix in the middle of zeros.
 
     Weights have one to three spatial axes, then one for inputs and one for outputs; there must be
@@ -406,7 +479,13 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
 
     @boundary
     @takes_out_sharding
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+    def init(
+        key: KeyLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = dtype,
+        *,
+        out_sharding: Any = None,
+    ) -> Array:
         shape = tuple(shape)
         if not 3 <= len(shape) <= 5 or shape[-1] < shape[-2]:
             raise ValueError(

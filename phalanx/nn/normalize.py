@@ -264,7 +264,12 @@ def _standardize(
 
 @takes_out_sharding
 def one_hot(
-    x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1
+    x: ArrayLike,
+    num_classes: int,
+    *,
+    dtype: DTypeLike | None = None,
+    axis: int = -1,
+    out_sharding: Any = None,
 ) -> Array:
     """1 at the position that an element of ``x`` names, 0 elsewhere, along a new axis.
 

@@ -62,6 +62,7 @@ class Part:
         unique_indices: bool = False,
         mode: str | None = None,
         fill_value: Any = None,
+        out_sharding: Any = None,
     ) -> Array:
         """``x[index]``; with mode "fill", ``fill_value`` (default nan) outside the array.
 
@@ -74,7 +75,7 @@ class Part:
         )
 
     @takes_out_sharding
-    def set(self, values: ArrayLike, **options: Any) -> Array:
+    def set(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
         """``x`` with ``values`` in this part.
 
         >>> print(jnp.arange(4).at[1:3].set(7))
@@ -83,7 +84,7 @@ class Part:
         return self._update("set", values, **options)
 
     @takes_out_sharding
-    def add(self, values: ArrayLike, **options: Any) -> Array:
+    def add(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
         """``x`` with ``values`` added in this part.
 
         >>> print(jnp.arange(4).at[jnp.array([0, 0])].add(5))
@@ -92,7 +93,7 @@ class Part:
         return self._update("add", values, **options)
 
     @takes_out_sharding
-    def subtract(self, values: ArrayLike, **options: Any) -> Array:
+    def subtract(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
         """``x`` with ``values`` subtracted in this part.
 
         >>> print(jnp.arange(4).at[0].subtract(5))
@@ -101,7 +102,7 @@ class Part:
         return self._update("add", arithmetic.negative(values), **options)
 
     @takes_out_sharding
-    def multiply(self, values: ArrayLike, **options: Any) -> Array:
+    def multiply(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
         """``x`` with this part multiplied by ``values``.
 
         >>> print(jnp.arange(4).at[1:].multiply(10))
@@ -112,7 +113,7 @@ class Part:
     mul = multiply
 
     @takes_out_sharding
-    def divide(self, values: ArrayLike, **options: Any) -> Array:
+    def divide(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
         """``x`` with this part divided by ``values``, in floating-point numbers.
 
         >>> print(jnp.arange(3.0).at[1:].divide(2))
@@ -121,7 +122,7 @@ class Part:
         return arithmetic.true_divide(self.array, self._factors(values, options))
 
     @takes_out_sharding
-    def power(self, values: ArrayLike, **options: Any) -> Array:
+    def power(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
         """``x`` with this part raised to the power ``values``.
 
         >>> print(jnp.arange(4).at[2:].power(2))
@@ -136,7 +137,7 @@ class Part:
         return Part(ones, self.index).multiply(values, **options)
 
     @takes_out_sharding
-    def min(self, values: ArrayLike, **options: Any) -> Array:
+    def min(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
         """``x`` with the minimum of this part and ``values`` in it.
 
         >>> print(jnp.arange(4).at[1:].min(2))
@@ -145,7 +146,7 @@ class Part:
         return self._update("min", values, **options)
 
     @takes_out_sharding
-    def max(self, values: ArrayLike, **options: Any) -> Array:
+    def max(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
         """``x`` with the maximum of this part and ``values`` in it.
 
         >>> print(jnp.arange(4).at[1:].max(2))
@@ -154,7 +155,9 @@ class Part:
         return self._update("max", values, **options)
 
     @takes_out_sharding
-    def apply(self, function: Callable[[Any], Any], **options: Any) -> Array:
+    def apply(
+        self, function: Callable[[Any], Any], *, out_sharding: Any = None, **options: Any
+    ) -> Array:
         """``x`` with ``function``, of each element alone, applied to this part.
 
         Where an index names an element twice, it is applied twice.

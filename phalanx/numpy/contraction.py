@@ -144,6 +144,7 @@ def matmul(
     *,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """[..., n, k] by [..., k, m] to [..., n, m]: Σ a[.., i, k] b[.., k, j] over k.
 
@@ -210,6 +211,7 @@ def dot(
     *,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Σ a[.., k] b[.., k, j] over k; of vectors their scalar product, of numbers the product.
 
@@ -388,6 +390,7 @@ def tensordot(
     *,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The sum of products over pairs of axes, for all pairs of the other dimensions.
 

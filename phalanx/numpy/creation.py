@@ -54,6 +54,7 @@ def array(
     ndmin: int = 0,
     *,
     device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """``object`` as an array: a number, an array, or nested lists of them.
 
@@ -97,6 +98,7 @@ def asarray(
     *,
     copy: bool | None = None,
     device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """``a`` as an array; ``a`` itself if it is one already. See ``array``.
 
@@ -424,7 +426,13 @@ def _filled(who: str, shape: Any, value: Any, dtype: DTypeLike | None, device: A
 
 
 @takes_out_sharding
-def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
+def zeros(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array of ``shape`` with 0 everywhere, by default of float32.
 
     Args:
@@ -444,7 +452,13 @@ def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = Non
 
 
 @takes_out_sharding
-def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
+def ones(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array of ``shape`` with 1 everywhere, by default of float32.
 
     Args:
@@ -465,7 +479,13 @@ def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None
 
 
 @takes_out_sharding
-def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
+def empty(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array of ``shape`` whose elements are unspecified, here 0.
 
     Args:
@@ -486,7 +506,12 @@ def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = Non
 
 @takes_out_sharding
 def full(
-    shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, device: Any = None
+    shape: ShapeLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """An array of ``shape`` with ``fill_value``, which broadcasts, everywhere.
 
@@ -519,7 +544,12 @@ def _full(who: str, shape: tuple[int, ...], value: Any, dtype: DTypeLike | None)
 
 @takes_out_sharding
 def zeros_like(
-    a: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """0 everywhere, in the shape and dtype of ``a`` unless others are given.
 
@@ -544,7 +574,12 @@ def zeros_like(
 
 @takes_out_sharding
 def ones_like(
-    a: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """1 everywhere, in the shape and dtype of ``a`` unless others are given.
 
@@ -595,6 +630,7 @@ def full_like(
     shape: Any = None,
     *,
     device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """``fill_value`` everywhere, in the shape and dtype of ``a`` unless others are given.
 
@@ -645,6 +681,7 @@ def arange(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """start, start + step, ... up to but without stop; with one argument 0, 1, ... below it.
 

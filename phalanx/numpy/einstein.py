@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, overload
 
 import opt_einsum
 
@@ -31,6 +31,31 @@ from phalanx.numpy.structured import diagonal
 __all__ = ["einsum", "einsum_path", "matvec", "vecmat"]
 
 
+@overload
+def einsum(
+    subscripts: str,
+    /,
+    *operands: ArrayLike,
+    out: None = None,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    _dot_general: Callable[..., Any] | None = None,
+    out_sharding: Any = None,
+) -> Array: ...
+@overload
+def einsum(
+    operand: ArrayLike,
+    axes: Sequence[Any],
+    /,
+    *others: ArrayLike | Sequence[Any],
+    out: None = None,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    _dot_general: Callable[..., Any] | None = None,
+    out_sharding: Any = None,
+) -> Array: ...
 @takes_out_sharding
 def einsum(
     subscripts: Any,
@@ -41,6 +66,7 @@ def einsum(
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
     _dot_general: Callable[..., Any] | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The sum of products that a formula such as "ij,jk->ik" describes.
 

@@ -430,6 +430,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Each element of ``a`` along ``axis`` ``repeats`` times; None flattens the array first.
 

@@ -242,7 +242,9 @@ def __round__(self: Any, ndigits: int | None = None) -> Any:
 
 
 @takes_out_sharding
-def reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+def reshape(
+    self: Any, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
+) -> Any:
     """See ``phalanx.numpy.reshape``; the shape is one argument, or one argument per length."""
     return shaping.reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
@@ -280,7 +282,7 @@ def __contains__(self: Any, value: Any) -> bool:
 
 
 @takes_out_sharding
-def flatten(self: Any, order: str = "C") -> Any:
+def flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements as a vector; see ``phalanx.numpy.ravel``."""
     return shaping.ravel(self, order)
 

@@ -87,6 +87,7 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: ArrayLike | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """``quantile`` with ``q`` in hundredths.
 

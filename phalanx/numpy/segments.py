@@ -28,6 +28,8 @@ def segment_sum(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The sums of the rows of each segment.
 
@@ -71,6 +73,8 @@ def segment_prod(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The products of the rows of each segment; of no rows 1. See ``segment_sum``.
 
@@ -110,6 +114,8 @@ def segment_max(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The largest of the rows of each segment; of no rows the least number of the dtype, -inf.
 
@@ -149,6 +155,8 @@ def segment_min(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The least of the rows of each segment; of no rows the largest number of the dtype, inf.
 

@@ -92,7 +92,12 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 @takes_out_sharding
 def reshape(
-    a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None
+    a: ArrayLike,
+    shape: ShapeLike,
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The elements of ``a`` in another shape, in which one length may be -1, for the rest.
 
@@ -148,7 +153,7 @@ def completed(who: str, x: Any, shape: Any) -> tuple[int, ...]:
 
 
 @takes_out_sharding
-def ravel(a: ArrayLike, order: str = "C") -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements of ``a`` as a vector, in row-major order (or column-major, "F").
 
     Args:
@@ -415,7 +420,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 
 @takes_out_sharding
-def broadcast_to(array: ArrayLike, shape: ShapeLike) -> Array:
+def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None) -> Array:
     """``array`` repeated to ``shape``: its dimensions are aligned with the last ones there.
 
     Args:

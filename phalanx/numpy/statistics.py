@@ -530,6 +530,7 @@ def bincount(
     minlength: int = 0,
     *,
     length: int | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """How often each of 0, 1, 2, ... occurs in ``x``, or the sum of the weights there.
 

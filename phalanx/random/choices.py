@@ -42,7 +42,14 @@ from phalanx.random.uniform import as_shape, draw_bits, draw_uniform, is_high, r
 
 
 @takes_out_sharding
-def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
+def permutation(
+    key: KeyLike,
+    x: ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """``x`` in random order, every order equally likely.
 
     Args:
@@ -265,6 +272,8 @@ def categorical(
     shape: ShapeLike | None = None,
     replace: bool = True,
     mode: str | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Positions along ``axis``, with probabilities proportional to exp(logits).
 

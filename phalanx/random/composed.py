@@ -52,6 +52,7 @@ def beta(
     dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
+    out_sharding: Any = None,
 ) -> Array:
     """Numbers of density xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b), 0 < x < 1.
 
@@ -92,7 +93,12 @@ def _beta(key: Any, a: Any, b: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 @takes_out_sharding
 def dirichlet(
-    key: KeyLike, alpha: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    alpha: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Positive numbers that add up to 1 along the last axis, of density ∝ Π xᵢ^(αᵢ - 1).
 
@@ -138,6 +144,7 @@ def chisquare(
     dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
+    out_sharding: Any = None,
 ) -> Array:
     """Sums of ``df`` squares of standard normal numbers.
 
@@ -181,6 +188,8 @@ def f(
     dfden: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Quotients of two chi-square numbers, each divided by its degrees of freedom.
 
@@ -213,7 +222,12 @@ def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Lengths, dtype: np.dtype) -> 
 
 @takes_out_sharding
 def t(
-    key: KeyLike, df: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Student's t: standard normal numbers over √(χ²/df).
 
@@ -246,7 +260,12 @@ def _t(key: Any, df: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 @takes_out_sharding
 def generalized_normal(
-    key: KeyLike, p: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: KeyLike,
+    p: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Numbers of density ∝ exp(-|x|ᵖ).
 
@@ -281,7 +300,13 @@ def _draw_generalized(key: Any, p: Any, shape: Lengths, dtype: np.dtype) -> Any:
 
 @takes_out_sharding
 def ball(
-    key: KeyLike, d: int, p: ArrayLike = 2, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: KeyLike,
+    d: int,
+    p: ArrayLike = 2,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Points of the unit ball of the p-norm in ``d`` dimensions, all equally likely.
 
@@ -318,7 +343,9 @@ def _ball(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def maxwell(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+def maxwell(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Lengths of vectors of three standard normal numbers.
 
     Args:
@@ -390,7 +417,12 @@ def _double_maxwell(
 
 @takes_out_sharding
 def wald(
-    key: KeyLike, mean: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    mean: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The inverse Gaussian distribution of scale 1: when a drifting random walk passes 1.
 
@@ -433,7 +465,12 @@ def _wald(key: Any, mean: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 @takes_out_sharding
 def geometric(
-    key: KeyLike, p: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """How many trials it takes until the first succeeds, where each does with probability ``p``.
 
@@ -472,7 +509,12 @@ def _geometric(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 @takes_out_sharding
 def pareto(
-    key: KeyLike, b: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Numbers of density b / xᵇ⁺¹, x ≥ 1.
 
@@ -502,7 +544,12 @@ def _pareto(key: Any, b: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 @takes_out_sharding
 def rayleigh(
-    key: KeyLike, scale: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+    key: KeyLike,
+    scale: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Numbers of density x / σ² exp(-x² / 2σ²), x ≥ 0.
 
@@ -579,6 +626,8 @@ def triangular(
     right: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Numbers whose density rises from ``left`` to ``mode`` and falls to ``right``, in lines.
 

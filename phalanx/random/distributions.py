@@ -61,7 +61,9 @@ def _standard(core: Callable, who: str, key: Any, shape: Any, dtype: Any) -> Any
 
 
 @takes_out_sharding
-def normal(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+def normal(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Standard normal numbers, of density exp(-x²/2) / √(2π).
 
     Args:
@@ -122,6 +124,8 @@ def truncated_normal(
     upper: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Standard normal numbers, given that they lie in (lower, upper).
 
@@ -166,6 +170,8 @@ def lognormal(
     sigma: ArrayLike = 1.0,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """exp(σ x) for standard normal x, which may be complex.
 
@@ -202,7 +208,9 @@ def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: np.dtype)
 
 
 @takes_out_sharding
-def exponential(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+def exponential(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers of density exp(-x), x ≥ 0.
 
     Args:
@@ -234,7 +242,12 @@ def draw_exponential(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 @takes_out_sharding
 def gumbel(
-    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, mode: str | None = None
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Numbers with distribution function exp(-exp(-x)).
 
@@ -281,7 +294,9 @@ def draw_gumbel(
 
 
 @takes_out_sharding
-def laplace(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+def laplace(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers of density exp(-|x|) / 2.
 
     Args:
@@ -308,7 +323,9 @@ def _laplace(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def logistic(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+def logistic(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers with distribution function 1 / (1 + exp(-x)).
 
     Args:
@@ -335,7 +352,9 @@ def _logistic(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def cauchy(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+def cauchy(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers of density 1 / (π (1 + x²)).
 
     Args:

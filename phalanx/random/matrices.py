@@ -33,6 +33,8 @@ def orthogonal(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     m: int | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Matrices with orthonormal columns, or rows if there are fewer, all equally likely.
 
@@ -92,6 +94,8 @@ def multivariate_normal(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Vectors of the normal distribution with a mean and a covariance.
 

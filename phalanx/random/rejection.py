@@ -60,6 +60,7 @@ def gamma(
     dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
+    out_sharding: Any = None,
 ) -> Array:
     """Numbers of density xᵃ⁻¹ e⁻ˣ / Γ(a), x > 0.
 
@@ -96,6 +97,7 @@ def loggamma(
     dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
+    out_sharding: Any = None,
 ) -> Array:
     """The logarithms of gamma-distributed numbers, exact where these are too small for a float.
 
@@ -242,6 +244,7 @@ def poisson(
     dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
+    out_sharding: Any = None,
 ) -> Array:
     """Integers k with probability λᵏ e^-λ / k!.
 

@@ -133,7 +133,9 @@ def but_last_axis(who: str, name: str, x: Any) -> tuple[ArrayType, int]:
 
 
 @takes_out_sharding
-def bits(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+def bits(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Uniformly random bits.
 
     Args:
@@ -180,6 +182,8 @@ def uniform(
     dtype: DTypeLike | None = None,
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Numbers uniform in [minval, maxval).
 
@@ -263,6 +267,8 @@ def randint(
     minval: ArrayLike,
     maxval: ArrayLike,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Integers uniform in [minval, maxval); minval where that is empty.
 
@@ -348,7 +354,12 @@ def _randint(
 
 @takes_out_sharding
 def bernoulli(
-    key: KeyLike, p: ArrayLike = 0.5, shape: ShapeLike | None = None, mode: str = "low"
+    key: KeyLike,
+    p: ArrayLike = 0.5,
+    shape: ShapeLike | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """True with probability ``p``.
 
@@ -406,7 +417,9 @@ def draw_two(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> tuple[Any, An
 
 
 @takes_out_sharding
-def rademacher(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
+def rademacher(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """1 or -1, with probability 1/2 each.
 
     Args:

@@ -207,7 +207,12 @@ class Mesh(AbstractMesh):
         same = Mesh._interned[key]
         return same if same is not None else Mesh._interned.add(key, made)
 
-    def __init__(self, *_: Any, **__: Any) -> None:
+    def __init__(
+        self,
+        devices: Any,
+        axis_names: str | Sequence[str],
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> None:
         """Nothing is left to do: equal meshes are one object, made once."""
 
     @property

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxlib import _hlo, _jax, version  # type: ignore[attr-defined]  (they have no stubs)
@@ -16,7 +16,34 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 
 xc: Any = _jax
-Device: Any = _jax.Device
+
+if TYPE_CHECKING:
+
+    class Device:
+        """A device, as type checkers see the runtime's class."""
+
+        id: int
+        platform: str
+        device_kind: str
+        client: Any
+        process_index: int
+        host_id: int
+        task_id: int
+        local_hardware_id: int | None
+        slice_index: int  # of TPUs and of GPUs over several hosts
+        coords: tuple[int, ...]  # of TPUs
+        core_on_chip: int
+
+        def memory_stats(self) -> dict[str, int] | None: ...
+        def memory(self, kind: str, /) -> Any: ...
+        def addressable_memories(self) -> list[Any]: ...
+        def default_memory(self) -> Any: ...
+        def live_buffers(self) -> list[Any]: ...
+        def get_stream_for_external_ready_events(self) -> int: ...
+
+else:
+    Device = _jax.Device
+
 
 def is_described(device: Any) -> bool:
     """Whether ``device`` is none that is there: programs are compiled for it ahead of time."""

@@ -614,3 +614,242 @@ def functions_as_arguments() -> None:
         return f(x)
 
     print(apply(activations["relu"], x), apply(jax.jit(jnp.sin), x), apply(jax.nn.silu, x))
+
+
+# ---- more of each ----
+
+
+def adam_in_a_dataclass() -> None:
+    @functools.partial(
+        jax.tree_util.register_dataclass, data_fields=["mean", "square", "count"], meta_fields=[]
+    )
+    @dataclasses.dataclass
+    class Adam:
+        mean: Params
+        square: Params
+        count: ArrayLike
+
+    def adam(params: Params, state: Adam, grads: Params) -> tuple[Params, Adam]:
+        count = jnp.asarray(state.count) + 1
+        mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state.mean, grads)
+        square = jax.tree.map(lambda s, g: 0.99 * s + 0.01 * g**2, state.square, grads)
+        new = jax.tree.map(lambda p, m, s: p - m / (jnp.sqrt(s) + 1e-8), params, mean, square)
+        return new, Adam(mean, square, count)
+
+    zeros = jax.tree.map(jnp.zeros_like, params)
+    new, state = jax.jit(adam)(params, Adam(zeros, zeros, 0), params)
+    print(new["w"].shape, jnp.asarray(state.count).item())
+
+
+def trees_in_a_row() -> None:
+    trees = [params, params, params]
+    print(jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)["w"].shape)
+    print(jax.tree.map(lambda a, b, c, d: a + b + c + d, params, params, params, params)["b"])
+    print(jax.tree.map(np.asarray, params), jax.tree.map(lambda x: x, None))
+    print(jax.tree.map(lambda p, g: p if g is None else p - g, params, params, is_leaf=None))
+    paths = jax.tree_util.tree_map_with_path(lambda path, x: jax.tree_util.keystr(path), params)
+    print(paths, jax.tree.leaves(params, is_leaf=lambda x: x is None))
+
+
+def placed_where_it_is_made() -> None:
+    mesh = jax.make_mesh((1,), ("data",))
+    rows = NamedSharding(mesh, P("data"))
+    print(jnp.zeros((4, 2), out_sharding=rows), jnp.ones(4, device=rows))
+    print(jnp.arange(4, device=rows))
+    print(random.normal(key, (4, 2), out_sharding=rows))
+    print(nn.initializers.zeros(key, (4, 4), jnp.float32, out_sharding=rows))
+    print(x.at[0].set(1.0, mode="drop", unique_indices=True, out_sharding=rows))
+    print(jnp.einsum("ij,kj->ik", x, x, out_sharding=NamedSharding(mesh, P())))
+
+
+def initializers() -> None:
+    init: nn.initializers.Initializer = nn.initializers.he_normal()
+    made: list[nn.initializers.Initializer] = [
+        nn.initializers.zeros,
+        nn.initializers.ones,
+        nn.initializers.constant(0.1),
+        nn.initializers.normal(stddev=0.02, dtype=jnp.float32),
+        nn.initializers.variance_scaling(1.0, "fan_in", "normal"),
+        nn.initializers.orthogonal(),
+    ]
+    print(init(key, (3, 4)) + 1, [m(key, (3, 3), jnp.float32).mean() for m in made])
+
+
+def pull_and_push() -> None:
+    def both(x: Array) -> tuple[Array, dict[str, Array]]:
+        return jnp.sin(x), {"cos": jnp.cos(x)}
+
+    value, pull, aux = jax.vjp(both, x, has_aux=True)
+    (dx,) = pull(value)
+    result, push = jax.linearize(jnp.sin, x)
+    primal, tangent, more = jax.jvp(both, (x,), (x,), has_aux=True)
+    print(dx, aux["cos"], push(x) + result, primal + tangent, more["cos"])
+    (one, two), (t1, t2) = jax.jvp(lambda a: (a + 1, a * 2), (x,), (x,))
+    print(one, two, t1, t2)
+    forward = jax.vmap(lambda t: jax.jvp(jnp.sum, (x,), (t,))[1])
+    print(forward(x[None]))
+
+
+def chosen_by_a_condition() -> None:
+    rows, columns = jnp.where(x > 0)
+    (found,) = jnp.where(x[0] > 0, size=2, fill_value=0)
+    print(rows, columns, found, jnp.where(True, 1.0, 2.0), jnp.where(x > 0, x, -jnp.inf))
+    print(jnp.select([x > 0, x < 0], [x, -x], 0.0), jnp.nonzero(x, size=3))
+
+
+def products_by_numbers() -> None:
+    print(jnp.einsum(x, [0, 1], x, [2, 1], [0, 2]), jnp.einsum("ij->ji", x, optimize="optimal"))
+    operands = [x, x]
+    print(jnp.einsum("ij,kj->ik", *operands), jnp.einsum("ij,jk", x, x.T))
+
+
+def axes_by_lists() -> None:
+    print(jax.vmap(predict, in_axes=[None, 0], out_axes=0)(params, x))
+    print(jax.vmap(lambda a: a, in_axes=-1)(x), jax.vmap(lambda a, b: a + b, (0, None))(x, 1.0))
+    print(jax.vmap(jax.vmap(jnp.sin))(x))
+
+
+def over_two_axes() -> None:
+    def body(x: Array) -> Array:
+        return lax.psum(x, ("i", "j")) + lax.axis_index("i") + lax.axis_size("j")
+
+    print(jax.vmap(jax.vmap(body, axis_name="j"), axis_name="i")(x))
+
+
+def devices_in_lists() -> None:
+    cpus = jax.devices("cpu")
+    kinds: dict[int, str] = {device.id: device.device_kind for device in cpus}
+    mesh = Mesh(np.array(cpus[:1]), ("data",))
+    local: list[jax.Device] = jax.local_devices()
+    print(kinds, mesh.devices.size, local[0].process_index, cpus[0].memory_stats(), mesh.size)
+
+
+def compared() -> None:
+    print(x == 1, (x == x.T.T).all(), x.dtype == jnp.float32, x.shape == (4, 3))
+    if x.ndim == 2 and x.dtype in (jnp.float32, jnp.float16):
+        print(jnp.issubdtype(x.dtype, jnp.floating), np.issubdtype(x.dtype, np.floating))
+
+
+def shapes_as_arguments() -> None:
+    def noise(key: Array, shape: tuple[int, ...], dtype: DTypeLike = jnp.float32) -> Array:
+        return random.normal(key, shape, dtype)
+
+    print(noise(key, x.shape), noise(key, (3,), x.dtype), noise(key, (2, *x.shape[1:]), "float16"))
+    print(jnp.zeros(x.shape[0]), jnp.ones((np.int64(3), 2)), jnp.full(x.shape, jnp.nan))
+
+
+def lists_of_arrays() -> None:
+    rows: list[Array] = [row * 2 for row in x]
+    total: Array = sum(rows, start=jnp.zeros(3))
+    print(jnp.array(rows).shape, jnp.stack(rows), jnp.asarray([1, 2.5, x.sum()]), total)
+    print(jnp.concatenate(rows), max(rows, key=lambda row: float(row.sum())))
+
+
+def arithmetic_with_numpy() -> None:
+    host = np.ones((4, 3), np.float32)
+    print(x + host, x * np.float32(2), host @ np.asarray(x).T, jnp.dot(host, x.T), x - host.mean())
+    copied: np.ndarray = np.array(x)
+    print(copied.sum(), jax.device_get(params)["w"], jnp.asarray(host).at[0].add(1))
+
+
+def scheduled_by_a_closure() -> None:
+    def cosine(peak: float, steps: int) -> Callable[[ArrayLike], Array]:
+        def rate(step: ArrayLike) -> Array:
+            return peak * 0.5 * (1 + jnp.cos(jnp.pi * jnp.minimum(step, steps) / steps))
+
+        return rate
+
+    schedule = jax.jit(cosine(0.1, 100))
+    print(schedule(3), float(schedule(jnp.array(200))))
+
+
+def evaluated_in_batches() -> None:
+    @jax.jit
+    def correct(params: Params, images: ArrayLike, labels: ArrayLike) -> Array:
+        return (jnp.argmax(predict(params, jnp.asarray(images)), -1) == labels).sum()
+
+    total = 0
+    for _ in range(2):
+        total += int(correct(params, np.ones((2, 3)), np.zeros(2, int)))
+    print(total / 4)
+
+
+def recurrent() -> None:
+    class Cell(NamedTuple):
+        w: Array
+        u: Array
+
+    def step(cell: Cell, hidden: Array, token: Array) -> tuple[Array, Array]:
+        hidden = jnp.tanh(hidden @ cell.w + token @ cell.u)
+        return hidden, hidden
+
+    cell = Cell(jnp.eye(3), jnp.eye(3))
+    last, outputs = lax.scan(functools.partial(step, cell), jnp.zeros(3), x)
+    print(last.shape, outputs.shape, jax.vmap(lambda row: step(cell, row, row)[0])(x))
+
+
+def loops_over_tuples() -> None:
+    def body(i: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        a, b = state
+        return b, a + b
+
+    print(lax.fori_loop(0, 10, body, (jnp.array(0), jnp.array(1)))[0].item())
+    print(lax.while_loop(lambda v: v < 10, lambda v: v + 1, 0))
+    print(lax.cond(True, lambda: x, lambda: -x))
+    print(lax.cond(x.sum() > 0, jnp.sin, jnp.cos, operand=x))
+
+
+def chunks_of_lanes() -> None:
+    print(lax.map(lambda row: row.sum(), x, batch_size=2))
+    print(lax.map(lambda ab: ab[0] * ab[1], (x, x)))
+
+
+def special_functions() -> None:
+    print(jax.scipy.special.logsumexp(x, axis=-1), jax.scipy.stats.norm.logpdf(x))
+    print(nn.logsumexp(x))
+    print(nn.softplus(x), nn.sigmoid(x), nn.leaky_relu(x, 0.1), nn.glu(jnp.ones((2, 4))))
+    print(nn.standardize(x), nn.log_softmax(x), nn.softmax(x, axis=(0, 1), where=x > 0))
+
+
+def contexts() -> None:
+    with jax.enable_x64(True), jax.default_device(jax.devices()[0]):
+        print(jnp.ones(3, jnp.float64))
+    with jax.named_scope("layer"), jax.debug_nans(False):
+        print(x)
+    with jax.set_mesh(jax.make_mesh((1,), ("data",))):
+        print(lax.with_sharding_constraint(x, P("data")))
+
+
+def profiled() -> None:
+    @jax.named_call
+    def layer(x: Array) -> Array:
+        return x * 2
+
+    print(jax.block_until_ready(layer(x)).sum(), jax.jit(layer).lower(x).compile().cost_analysis())
+
+
+def of_several_results() -> None:
+    def stats(x: Array) -> tuple[Array, Array, dict[str, Array]]:
+        return x.mean(), x.std(), {"max": x.max()}
+
+    mean, std, more = jax.jit(stats)(x)
+    means, stds, others = jax.vmap(stats)(x)
+    print(mean + std, more["max"], means.shape, stds[0], others["max"].shape)
+
+
+def nested() -> None:
+    step = jax.jit(jax.vmap(jax.grad(loss), in_axes=(None, 0, 0)))
+    print(step(params, x, y)["w"].mean(0))
+    both = jax.jit(jax.value_and_grad(lambda p: loss(p, x, y)))
+    value, grads = both(params)
+    print(float(value), grads["b"])
+
+
+def keys_in_a_loop() -> None:
+    def one(key: Array) -> Array:
+        return random.normal(key, (2,)).sum()
+
+    keys = random.split(key, 4)
+    print(jax.vmap(one)(keys), [one(k) for k in keys], random.split(key, (2, 3)).shape)
+    a, b, *rest = random.split(key, 5)
+    print(one(a), one(b), len(rest), random.key_data(key), random.normal(random.PRNGKey(1)))

@@ -3,28 +3,37 @@
 The names are those of the field, so the same file is read with the peer's in their place.
 """
 
+import dataclasses
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
-
-import numpy as np
 
 import phalanx as jax
 import phalanx.numpy as jnp
-from phalanx import lax, nn, random
+from phalanx import lax, random
 from phalanx.sharding import Mesh, NamedSharding
 from phalanx.sharding import PartitionSpec as P
 
+Params = dict[str, jax.Array]
+
 
 class State(NamedTuple):
-    params: dict[str, jax.Array]
+    params: Params
     step: int
 
 
-def predict(params: dict[str, jax.Array], x: jax.Array) -> jax.Array:
+@dataclasses.dataclass
+class Adam:
+    mean: Params
+    square: Params
+    count: int = 0
+
+
+def predict(params: Params, x: jax.Array) -> jax.Array:
     return x @ params["w"] + params["b"]
 
 
-def loss(params: dict[str, jax.Array], x: jax.Array, y: jax.Array) -> jax.Array:
+def loss(params: Params, x: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.mean((predict(params, x) - y) ** 2)
 
 
@@ -33,15 +42,20 @@ def loss_and_logits(w: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jnp.sum(logits), logits
 
 
+def adam(params: Params, state: Adam, grads: Params) -> tuple[Params, Adam]:
+    return params, state
+
+
 def area(side: jax.Array) -> jax.Array:
     return side * side
 
 
-params = {"w": jnp.ones((3, 1)), "b": jnp.zeros(1)}
+params: Params = {"w": jnp.ones((3, 1)), "b": jnp.zeros(1)}
 x = jnp.ones((4, 3))
 y = jnp.ones((4, 1))
 key = random.key(0)
 state = State(params, 0)
+adam_state = Adam(params, params)
 
 
 # ---- transformations ----
@@ -59,7 +73,7 @@ def jitted_with_a_misspelt_keyword() -> None:
 
 def decorated_with_too_many() -> None:
     @jax.jit
-    def update(params: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    def update(params: Params) -> Params:
         return params
 
     update(params, x)  # wrong
@@ -70,7 +84,7 @@ def decorated_with_options_called_wrongly() -> None:
     def power(x: jax.Array, n: int) -> jax.Array:
         return x**n
 
-    power(x, n=2, m=3)  # wrong
+    power(x, n=2, m=3)  # wrong, seen by pyright
 
 
 def jitted_result_of_another_length() -> None:
@@ -180,6 +194,140 @@ def method_with_too_many() -> None:
     Model().apply(x, y)  # wrong
 
 
+def state_where_params_are_asked() -> None:
+    jax.jit(adam)(adam_state, params, params)  # wrong
+
+
+def results_in_the_wrong_order() -> None:
+    update = jax.jit(adam)
+    state: Adam
+    state, new = update(params, adam_state, params)  # wrong
+
+
+def field_of_the_state_misspelt() -> None:
+    new, state = jax.jit(adam)(params, adam_state, params)
+    print(state.means)  # wrong
+
+
+def named_tuple_as_params() -> None:
+    state = State(params, 0)
+    jax.grad(loss)(state, x, y)  # wrong
+
+
+def gradient_as_a_number() -> None:
+    def square(v: jax.Array) -> jax.Array:
+        return v @ v
+
+    total: float = jax.grad(square)(x[0])  # wrong, unseen
+    print(total)
+
+
+def loss_as_a_float_field() -> None:
+    @dataclasses.dataclass
+    class Record:
+        loss: float
+
+    print(Record(loss=jax.jit(loss)(params, x, y)))  # wrong
+
+
+def gradients_of_params_used_as_an_array() -> None:
+    grads = jax.grad(loss)(params, x, y)
+    print(grads.mean())  # wrong, unseen
+
+
+def value_and_gradients_swapped() -> None:
+    grads, value = jax.value_and_grad(loss)(params, x, y)
+    print(grads["w"])  # wrong
+
+
+def jitted_loss_taken_apart() -> None:
+    value, aux = jax.jit(loss)(params, x, y)
+    print(value.items())  # wrong
+
+
+def keyword_of_a_gradient() -> None:
+    jax.grad(loss)(params, x, labels=y)  # wrong
+
+
+def callback_with_the_wrong_signature() -> None:
+    def train(step: Callable[[Params, jax.Array], Params]) -> None:
+        print(step)
+
+    train(jax.jit(loss))  # wrong
+
+
+def jitted_function_returned_as_its_result() -> None:
+    def make() -> jax.Array:
+        return jax.jit(area)  # wrong
+
+    print(make())
+
+
+def lambda_of_two_for_vmap() -> None:
+    jax.vmap(lambda a, b: a + b)(x)  # wrong
+
+
+def in_axes_of_text() -> None:
+    jax.vmap(area, in_axes="batch")  # wrong
+
+
+def donated_by_a_string() -> None:
+    jax.jit(area, donate_argnums="x")  # wrong
+
+
+def vjp_called_with_a_pair() -> None:
+    value, pull, extra = jax.vjp(area, x)  # wrong
+
+
+def jvp_without_tangents() -> None:
+    jax.jvp(area, (x,))  # wrong
+
+
+def jvp_of_a_bare_array() -> None:
+    jax.jvp(jnp.sin, x, x)  # wrong
+
+
+def shape_dtype_without_a_dtype() -> None:
+    jax.ShapeDtypeStruct((3,))  # wrong
+
+
+def eval_shape_of_a_result() -> None:
+    jax.eval_shape(area(x))  # wrong
+
+
+def lowered_and_called() -> None:
+    jax.jit(area).lower(x)(x)  # wrong
+
+
+def compiled_by_a_misspelt_step() -> None:
+    jax.jit(area).lower(x).compiled()  # wrong
+
+
+def custom_vjp_with_three_rules() -> None:
+    @jax.custom_vjp
+    def f(v: jax.Array) -> jax.Array:
+        return v
+
+    f.def_vjp(lambda v: (v, None), lambda _, g: (g,))  # wrong
+
+
+def float_where_arrays_are_asked() -> None:
+    jax.jit(area)("3")  # wrong
+
+
+def none_where_an_array_is_asked() -> None:
+    jax.jit(predict)(params, None)  # wrong
+
+
+def static_method_of_a_model() -> None:
+    class Model:
+        @functools.partial(jax.jit, static_argnums=0)
+        def apply(self, v: jax.Array) -> jax.Array:
+            return v
+
+    Model().aply(x)  # wrong
+
+
 # ---- loops and branches ----
 
 
@@ -227,6 +375,26 @@ def cond_with_one_branch() -> None:
     lax.cond(True, area)  # wrong
 
 
+def scan_over_a_callable_first() -> None:
+    lax.scan(jnp.zeros(3), area, x)  # wrong
+
+
+def cond_without_a_condition() -> None:
+    lax.cond(jnp.sin, jnp.cos, x)  # wrong
+
+
+def while_loop_that_takes_two() -> None:
+    lax.while_loop(lambda a, b: a < 3, lambda a, b: a + 1, 0)  # wrong
+
+
+def switch_of_functions_unlisted() -> None:
+    lax.switch(0, jnp.sin, jnp.cos, x)  # wrong
+
+
+def map_with_the_array_first() -> None:
+    lax.map(x, area)  # wrong
+
+
 # ---- communication and meshes ----
 
 
@@ -250,183 +418,47 @@ def mesh_of_a_number() -> None:
     jax.make_mesh(8, ("data",))  # wrong
 
 
-# ---- random numbers ----
+def axis_name_forgotten() -> None:
+    lax.pmean(x)  # wrong
 
 
-def shape_before_key() -> None:
-    random.normal((3, 3), key)  # wrong
+def all_gather_with_a_dim() -> None:
+    lax.all_gather(x, "i", dim=0)  # wrong
 
 
-def bounds_as_in_numpy() -> None:
-    random.uniform(key, (3,), low=0.0, high=1.0)  # wrong
+def ppermute_without_a_permutation() -> None:
+    lax.ppermute(x, "i")  # wrong
 
 
-def key_of_text() -> None:
-    random.key("seed")  # wrong
+def axis_index_of_an_array() -> None:
+    lax.axis_index(x)  # wrong
 
 
-def key_of_nothing() -> None:
-    random.PRNGKey()  # wrong
+def mesh_of_names_alone() -> None:
+    Mesh(("data",))  # wrong
 
 
-def split_by_text() -> None:
-    random.split(key, "two")  # wrong
+def mesh_shape_of_text() -> None:
+    jax.make_mesh(("data",), (1,))  # wrong
 
 
-def method_of_a_key() -> None:
-    first, second = key.split()  # wrong
+def spec_as_a_keyword() -> None:
+    mesh = jax.make_mesh((1,), ("data",))
+    NamedSharding(mesh, specs=P("data"))  # wrong
 
 
-# ---- arrays ----
+def spec_of_text() -> None:
+    mesh = jax.make_mesh((1,), ("data",))
+    NamedSharding(mesh, "data")  # wrong
 
 
-def misspelt_method() -> None:
-    x.reshpae(3, 4)  # wrong
+def device_called() -> None:
+    print(jax.devices()[0]())  # wrong
 
 
-def assigned_in_place() -> None:
-    x[0] = 1.0  # wrong
+def device_by_a_number() -> None:
+    print(jax.devices(0))  # wrong
 
 
-def indexed_by_a_list() -> None:
-    print(x[[0, 2]])  # wrong
-
-
-def misspelt_update() -> None:
-    x.at[0].sets(1.0)  # wrong
-
-
-def update_without_a_value() -> None:
-    x.at[0].add()  # wrong
-
-
-def numpy_as_in_torch() -> None:
-    x.numpy()  # wrong
-
-
-def moved_as_in_torch() -> None:
-    x.cuda()  # wrong
-
-
-def size_as_in_torch() -> None:
-    print(x.size(0))  # wrong
-
-
-def shape_that_is_called() -> None:
-    print(x.shape(0))  # wrong
-
-
-def sum_over_dim() -> None:
-    x.sum(dim=0)  # wrong
-
-
-def array_plus_text() -> None:
-    print(x + "1")  # wrong
-
-
-def array_plus_list() -> None:
-    print(x + [1.0, 2.0, 3.0])  # wrong
-
-
-def sum_of_a_list() -> None:
-    jnp.sum([1.0, 2.0])  # wrong
-
-
-def zeros_of_two_lengths() -> None:
-    jnp.zeros(3, 4)  # wrong
-
-
-def dtype_of_bits() -> None:
-    jnp.ones((3,), dtype=32)  # wrong
-
-
-def misspelt_dtype() -> None:
-    jnp.ones((3,), jnp.flaot32)  # wrong
-
-
-def concatenated_one_by_one() -> None:
-    jnp.concatenate(x, x)  # wrong
-
-
-def stacked_one_by_one() -> None:
-    jnp.stack(x, x)  # wrong
-
-
-def mean_over_dim() -> None:
-    jnp.mean(x, dim=0)  # wrong
-
-
-def linspace_of_text() -> None:
-    jnp.linspace(0.0, 1.0, "10")  # wrong
-
-
-def svd_in_two() -> None:
-    u, s = jnp.linalg.svd(x)  # wrong
-
-
-def norm_along_text() -> None:
-    jnp.linalg.norm(x, axis="rows")  # wrong
-
-
-def reshaped_by_text() -> None:
-    jnp.reshape(x, "flat")  # wrong
-
-
-# ---- networks, trees, values ----
-
-
-def misspelt_activation() -> None:
-    nn.rleu(x)  # wrong
-
-
-def activation_in_place() -> None:
-    nn.relu(x, inplace=True)  # wrong
-
-
-def softmax_over_dim() -> None:
-    nn.softmax(x, dim=-1)  # wrong
-
-
-def one_hot_of_unknown_width() -> None:
-    nn.one_hot(jnp.arange(3))  # wrong
-
-
-def tree_before_function() -> None:
-    jax.tree.map(params, lambda p: p * 2)  # wrong
-
-
-def tree_of_nothing() -> None:
-    jax.tree.leaves()  # wrong
-
-
-def printed_without_words() -> None:
-    jax.debug.print(x)  # wrong
-
-
-def learning_rate_as_text() -> None:
-    def schedule(step: jax.Array) -> jax.Array:
-        return 0.1 * jnp.cos(step / 100)
-
-    rate: str = schedule(jnp.asarray(1))  # wrong
-    print(rate)
-
-
-def activation_as_text() -> None:
-    name: str = nn.relu(x)  # wrong
-    print(name)
-
-
-def draws_as_text() -> None:
-    label: str = random.normal(key, (3,))  # wrong
-    print(label)
-
-
-def loss_of_a_function() -> None:
-    print(float(jax.jit(area)))  # wrong
-
-
-def numpy_array_where_one_of_ours_is_asked() -> None:
-    def show(x: jax.Array) -> None:
-        print(x.sharding)
-
-    show(np.ones(3).tolist())  # wrong
+def attribute_of_a_device() -> None:
+    print(jax.devices()[0].name)  # wrong

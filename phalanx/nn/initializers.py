@@ -44,7 +44,13 @@ __all__ = [
 
 
 class Initializer(Protocol):
-    """A function from a key, a shape and a dtype to an array of initial weights."""
+    """A function from a key, a shape and a dtype to an array of initial weights.
+
+    >>> from phalanx import nn, random
+    >>> init: nn.initializers.Initializer = nn.initializers.he_normal()
+    >>> init(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
 
     def __call__(
         self,

@@ -12,7 +12,10 @@ from pathlib import Path
 
 PROGRAMS = Path(__file__).with_name("programs")
 PAGE = Path(__file__).parents[2] / "docs" / "types.md"
-HEAD = "| mistakes in | programs | pyright | mypy | pyright, JAX | mypy, JAX |\n|---|--:|--:|--:|--:|--:|\n"
+HEAD = """\
+| mistakes in | programs | pyright | mypy | pyright, JAX | mypy, JAX |
+|---|--:|--:|--:|--:|--:|
+"""
 
 Place = tuple[str, int]  # a file, and a line of it
 

@@ -1,4 +1,4 @@
-"""Annotations of jaxtyping on our arrays, checked by beartype in calls and under transformations."""
+"""Annotations of jaxtyping on our arrays, checked by beartype, under transformations too."""
 
 import dataclasses
 

@@ -404,24 +404,7 @@ def map(
 ) -> Tree: ...
 @overload
 def map(
-    f: Callable[[Any, Any, Any], Any],
-    tree: Tree,
-    other: Tree,
-    third: Tree,
-    /,
-    *,
-    is_leaf: IsLeaf = None,
-) -> Tree: ...
-@overload
-def map(
-    f: Callable[..., Any],
-    tree: Tree,
-    other: Tree,
-    third: Tree,
-    fourth: Tree,
-    /,
-    *rest: Tree,
-    is_leaf: IsLeaf = None,
+    f: Callable[..., Any], tree: Tree, _2: Tree, _3: Tree, /, *rest: Tree, is_leaf: IsLeaf = None
 ) -> Tree: ...
 def map(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLeaf = None) -> Tree:
     """The tree of ``f(leaf, ...)`` over the leaves of ``tree`` and what lies there in ``rest``.

@@ -644,6 +644,7 @@ class Config:
         return "\n".join(lines)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        _find(name)
         raise ConfigError(
             f"config.{name} cannot be assigned; use config.update({name!r}, {value!r})"
         )
@@ -686,6 +687,12 @@ def _read_environment() -> None:
     _of_process.refresh(())
 
 
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_AT_THE_IMPORT: Any = (  # the line of the user's that imports us
+    {"skip_file_prefixes": (_PACKAGE,)} if sys.version_info >= (3, 12) else {"stacklevel": 2}
+)
+
+
 def _tell_of_misspelt() -> None:
     """Warn of variables of the environment that are nearly the name of an option's."""
     known = {v for option in OPTIONS.values() for v in option.variables}
@@ -697,7 +704,7 @@ def _tell_of_misspelt() -> None:
                 warnings.warn(
                     f"the environment variable {variable} is that of no option. "
                     f"Did you mean {bare[near[0]]}?",
-                    stacklevel=2,
+                    **_AT_THE_IMPORT,
                 )
 
 

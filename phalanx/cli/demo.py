@@ -68,6 +68,11 @@ def run(devices: int | None, epochs: int, out: Path) -> int:
             f"[dim]CPU devices share the {os.cpu_count()} cores of this machine: they show how a "
             "program spans devices, not how much faster it gets.[/dim]"
         )
+    if len(chosen) == 1:
+        console.print(
+            f"[dim]On one device {LANES} lanes are {LANES} small products where one lane is a "
+            "large one; they pay where devices share them.[/dim]"
+        )
     draw(many, one, out)
     console.print(f"Loss curve: {out}")
     return 0

@@ -4,18 +4,40 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import phalanx
+from phalanx.base.errors import suggest
 from phalanx.cli import launch
 from phalanx.cli.numbers import positive
 
 
+class Grammar(argparse.ArgumentParser):
+    """A parser that says of a word which it does not know which one is near."""
+
+    def error(self, message: str) -> NoReturn:
+        odd = re.search(r"invalid choice: '([^']+)'|unrecognized arguments: (-[^\s=]+)", message)
+        hint = suggest(odd[1] or odd[2], _words(self)) if odd else ""
+        super().error(f"{message}. {hint}" if hint else message)
+
+
+def _words(grammar: argparse.ArgumentParser) -> Iterator[str]:
+    """The commands, choices and options of a parser and of those of its commands."""
+    for action in grammar._actions:
+        yield from action.option_strings
+        yield from map(str, action.choices or ())
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _words(command)
+
+
 def parser() -> argparse.ArgumentParser:
     """The grammar of the command line."""
-    top = argparse.ArgumentParser(
+    top = Grammar(
         prog="phalanx",
         description="Array programs on many devices: what is there, and programs run over it.",
         epilog="phalanx COMMAND -h tells more of a command; example: phalanx devices",

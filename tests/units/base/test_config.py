@@ -13,7 +13,7 @@ import pytest
 
 from phalanx.base import config as module
 from phalanx.base.config import OPTIONS, config
-from phalanx.base.errors import ConfigError
+from phalanx.base.errors import ConfigError, UnknownOption
 from phalanx.base.recent import forget_everything
 
 
@@ -183,6 +183,8 @@ def test_assigning_is_refused_and_a_misspelt_read_is_an_attribute_error():
         config.enable_x64 = True
     with pytest.raises(AttributeError):
         _ = config.enable_x65  # type: ignore[attr-defined]
+    with pytest.raises(UnknownOption, match="Did you mean 'enable_x64'"):
+        config.enable_x65 = True
 
 
 @pytest.mark.parametrize(
@@ -351,6 +353,8 @@ def test_every_option_has_a_variable_of_its_name():
 def test_a_misspelt_variable_is_told_of(misspelt, meant):
     found = in_a_process("", **{f"PHALANX_{misspelt}": "1"})
     assert f"PHALANX_{misspelt} is that of no option. Did you mean PHALANX_{meant}?" in found.stderr
+    if sys.version_info >= (3, 12):  # at the line that imports the package
+        assert "config.py" not in found.stderr
 
 
 def test_variables_of_others_are_not_options():

@@ -37,6 +37,17 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"phalanx {phalanx.__version__}\n"
 
 
+@pytest.mark.parametrize(
+    "typed, meant",
+    [("dmeo", "demo"), ("demo --epohcs 2", "--epochs"), ("cache claer", "clear")],
+)
+def test_the_nearest_word_is_named(typed, meant, capsys):
+    with pytest.raises(SystemExit) as exit:
+        main(typed.split())
+    assert exit.value.code == 2
+    assert capsys.readouterr().err.endswith(f"Did you mean '{meant}'?\n")
+
+
 COMMANDS = ("demo", "devices", "cache", "launch", "compile")
 
 

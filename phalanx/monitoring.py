@@ -124,6 +124,13 @@ def register_event_listener(callback: Listener) -> None:
 
     Args:
         callback: the function; to be taken off, the same one that was registered.
+
+    >>> from phalanx import monitoring
+    >>> heard = lambda event, **kwargs: print(event, kwargs)
+    >>> monitoring.register_event_listener(heard)
+    >>> monitoring.record_event("/mine/saved", step=3)
+    /mine/saved {'step': 3}
+    >>> monitoring.unregister_event_listener(heard)
     """
     _events.append(callback)
 
@@ -133,6 +140,13 @@ def register_event_duration_secs_listener(callback: Listener) -> None:
 
     Args:
         callback: the function; to be taken off, the same one that was registered.
+
+    >>> from phalanx import monitoring
+    >>> heard = lambda event, duration, **kwargs: print(event, duration)
+    >>> monitoring.register_event_duration_secs_listener(heard)
+    >>> monitoring.record_event_duration_secs("/mine/step", 0.5)
+    /mine/step 0.5
+    >>> monitoring.unregister_event_duration_listener(heard)
     """
     _durations.append(callback)
 
@@ -142,6 +156,13 @@ def register_event_time_span_listener(callback: Listener) -> None:
 
     Args:
         callback: the function; to be taken off, the same one that was registered.
+
+    >>> from phalanx import monitoring
+    >>> heard = lambda event, start, end, **kwargs: print(event, end - start)
+    >>> monitoring.register_event_time_span_listener(heard)
+    >>> monitoring.record_event_time_span("/mine/load", 1.0, 3.0)
+    /mine/load 2.0
+    >>> monitoring.unregister_event_time_span_listener(heard)
     """
     _spans.append(callback)
 
@@ -151,6 +172,13 @@ def register_scalar_listener(callback: Listener) -> None:
 
     Args:
         callback: the function; to be taken off, the same one that was registered.
+
+    >>> from phalanx import monitoring
+    >>> heard = lambda event, value, **kwargs: print(event, value)
+    >>> monitoring.register_scalar_listener(heard)
+    >>> monitoring.record_scalar("/mine/loss", 0.25)
+    /mine/loss 0.25
+    >>> monitoring.unregister_scalar_listener(heard)
     """
     _scalars.append(callback)
 
@@ -163,6 +191,12 @@ def unregister_event_listener(callback: Listener) -> None:
 
     Raises:
         ValueError: the callback does not hear of them.
+
+    >>> from phalanx import monitoring
+    >>> heard = lambda event, **kwargs: print(event)
+    >>> monitoring.register_event_listener(heard)
+    >>> monitoring.unregister_event_listener(heard)
+    >>> monitoring.record_event("/mine/saved")
     """
     _remove(_events, callback)
 
@@ -172,6 +206,12 @@ def unregister_event_duration_listener(callback: Listener) -> None:
 
     Args:
         callback: the function; to be taken off, the same one that was registered.
+
+    >>> from phalanx import monitoring
+    >>> heard = lambda event, duration, **kwargs: print(event)
+    >>> monitoring.register_event_duration_secs_listener(heard)
+    >>> monitoring.unregister_event_duration_listener(heard)
+    >>> monitoring.record_event_duration_secs("/mine/step", 0.5)
     """
     _remove(_durations, callback)
 
@@ -181,6 +221,12 @@ def unregister_event_time_span_listener(callback: Listener) -> None:
 
     Args:
         callback: the function; to be taken off, the same one that was registered.
+
+    >>> from phalanx import monitoring
+    >>> heard = lambda event, start, end, **kwargs: print(event)
+    >>> monitoring.register_event_time_span_listener(heard)
+    >>> monitoring.unregister_event_time_span_listener(heard)
+    >>> monitoring.record_event_time_span("/mine/load", 1.0, 3.0)
     """
     _remove(_spans, callback)
 
@@ -190,6 +236,12 @@ def unregister_scalar_listener(callback: Listener) -> None:
 
     Args:
         callback: the function; to be taken off, the same one that was registered.
+
+    >>> from phalanx import monitoring
+    >>> heard = lambda event, value, **kwargs: print(event)
+    >>> monitoring.register_scalar_listener(heard)
+    >>> monitoring.unregister_scalar_listener(heard)
+    >>> monitoring.record_scalar("/mine/loss", 0.25)
     """
     _remove(_scalars, callback)
 
@@ -201,7 +253,11 @@ def _remove(listeners: list[Listener], callback: Listener) -> None:
 
 
 def clear_event_listeners() -> None:
-    """Forget all listeners, of every kind."""
+    """Forget all listeners, of every kind.
+
+    >>> from phalanx import monitoring
+    >>> monitoring.clear_event_listeners()
+    """
     for listeners in (_events, _durations, _spans, _scalars):
         listeners.clear()
 

@@ -149,6 +149,14 @@ def trace(
 
     Returns:
         A context manager.
+
+    >>> import os, tempfile
+    >>> from phalanx import profiler
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with profiler.trace(folder):
+    ...         _ = jnp.ones(3).sum().block_until_ready()
+    ...     os.listdir(folder)
+    ['plugins']
     """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
@@ -203,6 +211,10 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 
     Args:
         backend: the platform; default that of the first device.
+
+    >>> from phalanx import profiler
+    >>> len(profiler.device_memory_profile()) > 0
+    True
     """
     return profile.memory_profile(backend)
 
@@ -215,6 +227,13 @@ def save_device_memory_profile(
     Args:
         filename: the file to write.
         backend: the platform; default that of the first device.
+
+    >>> import os, tempfile
+    >>> from phalanx import profiler
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     profiler.save_device_memory_profile(f"{folder}/memory.prof")
+    ...     os.listdir(folder)
+    ['memory.prof']
     """
     Path(filename).write_bytes(device_memory_profile(backend))
 

@@ -1,6 +1,6 @@
 """Trees of arrays: ``phalanx.tree.map`` and what goes with it."""
 
-from phalanx.base.nodes import reduce_associative, static
+from phalanx.base.nodes import reduce_associative, static, transpose
 from phalanx.base.tree import (
     all,
     broadcast,
@@ -12,7 +12,6 @@ from phalanx.base.tree import (
     map_with_path,
     reduce,
     structure,
-    transpose,
     unflatten,
 )
 

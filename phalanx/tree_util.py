@@ -13,6 +13,7 @@ from phalanx.base.nodes import (
     treedef_tuple,
 )
 from phalanx.base.nodes import reduce_associative as tree_reduce_associative
+from phalanx.base.nodes import transpose as tree_transpose
 from phalanx.base.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -38,7 +39,6 @@ from phalanx.base.tree import map as tree_map
 from phalanx.base.tree import map_with_path as tree_map_with_path
 from phalanx.base.tree import reduce as tree_reduce
 from phalanx.base.tree import structure as tree_structure
-from phalanx.base.tree import transpose as tree_transpose
 from phalanx.base.tree import unflatten as tree_unflatten
 
 __all__ = [

@@ -51,6 +51,16 @@ class CustomVJPPrimal(Struct, frozen=True):
     Attributes:
         value: the array.
         perturbed: whether it is differentiated.
+
+    >>> import phalanx
+    >>> @phalanx.custom_vjp
+    ... def double(x):
+    ...     return 2 * x
+    >>> def forward(x):
+    ...     return 2 * x.value, x.perturbed
+    >>> double.defvjp(forward, lambda perturbed, c: (2 * c,), symbolic_zeros=True)
+    >>> float(phalanx.grad(double)(1.0))
+    2.0
     """
 
     value: Any

@@ -93,6 +93,12 @@ class Exported:
             dimension; if there are several platforms, the number of one of them, an int32, before.
         disabled_safety_checks: the checks that were left out.
         calling_convention_version: of what the main function takes and gives.
+
+    >>> import phalanx
+    >>> from phalanx import export
+    >>> exported = export.export(phalanx.jit(lambda x: 2 * x))(jnp.ones(3))
+    >>> exported.fun_name, exported.in_avals[0].shape, exported.nr_devices
+    ('<lambda>', (3,), 1)
     """
 
     fun_name: str

@@ -87,6 +87,9 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
 
     Args:
         name: the name under which the function is registered.
+
+    >>> from phalanx import ffi
+    >>> ffi.register_ffi_target_as_batch_partitionable("norm_of_rows")
     """
     backend().register_foreign_batched(name)
 
@@ -124,6 +127,11 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> NoReturn
 
     Raises:
         ValueError: always.
+
+    >>> from phalanx import ffi
+    >>> ffi.register_ffi_type_id("state", None)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: register_ffi_type_id(state): ...
     """
     raise ValueError(
         f"register_ffi_type_id({name}): XLA no longer takes the id of a type alone; use "
@@ -139,6 +147,11 @@ def ffi_lowering(call_target_name: str, **_: Any) -> NoReturn:
 
     Raises:
         MissingRule: always.
+
+    >>> from phalanx import ffi
+    >>> ffi.ffi_lowering("norm")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    phalanx.errors.MissingRule: ffi_lowering(norm): ...
     """
     raise MissingRule(
         f"ffi_lowering({call_target_name}): rules for lowering speak a builder of ours, not MLIR; "

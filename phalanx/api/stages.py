@@ -37,6 +37,12 @@ class ArgInfo(Struct, frozen=True):
         shape: its shape.
         dtype: its dtype.
         donated: whether the results may take over its memory.
+
+    >>> import phalanx
+    >>> lowered = phalanx.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3))
+    >>> (info,), _ = lowered.args_info
+    >>> info.shape, info.donated
+    ((3,), True)
     """
 
     shape: tuple[int, ...]
@@ -53,6 +59,11 @@ class MemoryStats(Struct, frozen=True):
         alias_size_in_bytes: of the results that lie where arguments were.
         temp_size_in_bytes: of what lies between.
         generated_code_size_in_bytes: of the program itself.
+
+    >>> import phalanx
+    >>> compiled = phalanx.jit(lambda x: 2 * x).lower(jnp.ones(256)).compile()
+    >>> compiled.memory_analysis().output_size_in_bytes
+    1024
     """
 
     argument_size_in_bytes: int

@@ -23,11 +23,21 @@ ADVICE = (
 
 
 class extended(np.generic):
-    """The kind of all dtypes that NumPy does not have, for ``issubdtype``."""
+    """The kind of all dtypes that NumPy does not have, for ``issubdtype``.
+
+    >>> from phalanx import dtypes, random
+    >>> dtypes.issubdtype(random.key(0).dtype, dtypes.extended)
+    True
+    """
 
 
 class prng_key(extended):
-    """The kind of the dtypes of random keys, for ``issubdtype``."""
+    """The kind of the dtypes of random keys, for ``issubdtype``.
+
+    >>> from phalanx import dtypes, random
+    >>> dtypes.issubdtype(random.key(0).dtype, dtypes.prng_key)
+    True
+    """
 
     def __new__(cls, *_: Any) -> NoReturn:
         raise TypeError(f"a key cannot be made of a number but by random.key(seed); {ADVICE}")

@@ -21,6 +21,7 @@ from phalanx.base.tree import (
     leaves,
     one_level,
     register_pytree_node,
+    structure,
 )
 
 KeyEntry = TypeVar("KeyEntry", bound=Any)
@@ -75,6 +76,38 @@ def treedef_tuple(treedefs: Iterable[PyTreeSpec]) -> PyTreeSpec:
 
 
 # ---- nodes ----------------------------------------------------------------------------------
+
+
+def transpose(
+    outer_treedef: PyTreeSpec, inner_treedef: PyTreeSpec | None, pytree_to_transpose: Tree
+) -> Tree:
+    """A tree ``outer`` of trees ``inner`` as a tree ``inner`` of trees ``outer``.
+
+    Args:
+        outer_treedef: structure of the outer part of the tree.
+        inner_treedef: structure of the subtrees; None: that of the first subtree.
+        pytree_to_transpose: the tree to turn over.
+
+    Returns:
+        A tree.
+
+    Raises:
+        TreeError: the tree is not ``outer`` of ``inner``.
+
+    >>> transpose(structure([0, 0]), structure({"x": 0}), [{"x": 1}, {"x": 2}])
+    {'x': [1, 2]}
+    """
+    try:
+        subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
+        part = structure(subtrees[0]) if inner_treedef is None else inner_treedef
+        rows = [part.flatten_up_to(subtree) for subtree in subtrees]
+    except (ValueError, IndexError) as error:
+        raise TreeError(
+            f"tree.transpose: the tree is not {outer_treedef} of {inner_treedef or 'subtrees'}: "
+            f"{error}"
+        ) from None
+    columns = ([row[i] for row in rows] for i in range(part.num_leaves))
+    return part.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:

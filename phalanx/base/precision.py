@@ -37,6 +37,10 @@ class DotAlgorithmPreset(_Named):
     Each stands for the coarsest ``Precision`` that is as exact for float32: one product of parts
     in bfloat16 or another narrow type for ``DEFAULT``, three for ``HIGH``, as many as float32 needs
     for ``HIGHEST``.
+
+    >>> from phalanx import lax
+    >>> float(lax.dot(jnp.ones(2), jnp.ones(2), precision=lax.DotAlgorithmPreset.F32_F32_F32))
+    2.0
     """
 
     DEFAULT = 1

@@ -517,38 +517,6 @@ def all(tree: Tree, *, is_leaf: IsLeaf = None) -> bool:
     return builtins.all(leaves(tree, is_leaf))
 
 
-def transpose(
-    outer_treedef: PyTreeSpec, inner_treedef: PyTreeSpec | None, pytree_to_transpose: Tree
-) -> Tree:
-    """A tree ``outer`` of trees ``inner`` as a tree ``inner`` of trees ``outer``.
-
-    Args:
-        outer_treedef: structure of the outer part of the tree.
-        inner_treedef: structure of the subtrees; None: that of the first subtree.
-        pytree_to_transpose: the tree to turn over.
-
-    Returns:
-        A tree.
-
-    Raises:
-        TreeError: the tree is not ``outer`` of ``inner``.
-
-    >>> transpose(structure([0, 0]), structure({"x": 0}), [{"x": 1}, {"x": 2}])
-    {'x': [1, 2]}
-    """
-    try:
-        subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
-        part = structure(subtrees[0]) if inner_treedef is None else inner_treedef
-        rows = [part.flatten_up_to(subtree) for subtree in subtrees]
-    except (ValueError, IndexError) as error:
-        raise TreeError(
-            f"tree.transpose: the tree is not {outer_treedef} of {inner_treedef or 'subtrees'}: "
-            f"{error}"
-        ) from None
-    columns = ([row[i] for row in rows] for i in range(part.num_leaves))
-    return part.unflatten([outer_treedef.unflatten(column) for column in columns])
-
-
 def broadcast(prefix_tree: Tree, full_tree: Tree, is_leaf: IsLeaf = None) -> Tree:
     """``full_tree`` with every leaf replaced by the leaf of ``prefix_tree`` above it.
 
@@ -682,6 +650,16 @@ def register_pytree_node(
 
     Raises:
         ValueError: the class is registered already.
+
+    >>> from phalanx import tree_util
+    >>> class Interval:
+    ...     def __init__(self, low, high):
+    ...         self.low, self.high = low, high
+    >>> tree_util.register_pytree_node(
+    ...     Interval, lambda x: ((x.low, x.high), None), lambda _, ends: Interval(*ends)
+    ... )
+    >>> tree_util.tree_leaves(Interval(1, 2))
+    [1, 2]
     """
 
     def flatten(node: Any) -> tuple[Iterable[Any], Any]:
@@ -716,6 +694,17 @@ def register_pytree_with_keys(
             objects, so it should not look into them.
         flatten_func: from an instance to ``(children, metadata)``; the metadata is part of the
             structure, hence must be hashable and comparable.
+
+    >>> from phalanx import tree_util
+    >>> class Span:
+    ...     def __init__(self, low, high):
+    ...         self.low, self.high = low, high
+    >>> def children(span):
+    ...     names = tree_util.GetAttrKey("low"), tree_util.GetAttrKey("high")
+    ...     return list(zip(names, (span.low, span.high))), None
+    >>> tree_util.register_pytree_with_keys(Span, children, lambda _, ends: Span(*ends))
+    >>> [tree_util.keystr(path) for path, _ in tree_util.tree_leaves_with_path(Span(1, 2))]
+    ['.low', '.high']
     """
 
     def without_keys(node: Any) -> tuple[list[Any], Any]:
@@ -761,6 +750,19 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
 
     Returns:
         The class.
+
+    >>> from phalanx import tree_util
+    >>> @tree_util.register_pytree_with_keys_class
+    ... class Box:
+    ...     def __init__(self, inside):
+    ...         self.inside = inside
+    ...     def tree_flatten_with_keys(self):
+    ...         return [(tree_util.GetAttrKey("inside"), self.inside)], None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, _, children):
+    ...         return cls(*children)
+    >>> tree_util.tree_leaves_with_path(Box(3))[0][1]
+    3
     """
     register_pytree_with_keys(
         cls,

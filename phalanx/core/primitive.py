@@ -49,7 +49,12 @@ Operations = float | tuple[float, float] | Callable[..., float]
 
 
 class Zero:
-    """The tangent or cotangent that is zero everywhere, known without computing."""
+    """The tangent or cotangent that is zero everywhere, known without computing.
+
+    >>> from phalanx import primitives
+    >>> isinstance(primitives.ZERO, primitives.Zero)
+    True
+    """
 
     __slots__ = ()
 

@@ -30,6 +30,10 @@ class AbstractRef(Struct, frozen=True):
 
     Args:
         inner_aval: the type of what it holds.
+
+    >>> import phalanx
+    >>> phalanx.typeof(phalanx.new_ref(jnp.zeros(3))).shape
+    (3,)
     """
 
     inner_aval: ArrayType

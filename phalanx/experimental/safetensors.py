@@ -146,6 +146,13 @@ def load_file(
         ValueError: the file is not of this format, or damaged.
         KeyError: a sharding has a name that the file does not.
         OSError: it cannot be read.
+
+    >>> import tempfile
+    >>> from phalanx.experimental import safetensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     safetensors.save_file({"w": jnp.ones(3)}, f"{folder}/weights")
+    ...     print(safetensors.load_file(f"{folder}/weights")["w"])
+    [1. 1. 1.]
     """
     with open(filename, "rb") as file:
         header, begin = _header(file, filename)
@@ -179,6 +186,13 @@ def load_metadata(filename: str | os.PathLike[str]) -> dict[str, str]:
     Raises:
         ValueError: the file is not of this format.
         OSError: it cannot be read.
+
+    >>> import tempfile
+    >>> from phalanx.experimental import safetensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     safetensors.save_file({"w": jnp.ones(3)}, f"{folder}/weights", {"step": "7"})
+    ...     safetensors.load_metadata(f"{folder}/weights")
+    {'step': '7'}
     """
     with open(filename, "rb") as file:
         return dict(_header(file, filename)[0].get(_METADATA, {}))

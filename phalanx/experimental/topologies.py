@@ -27,6 +27,10 @@ class TopologyDescription(Struct, frozen=True):
 
     Attributes:
         devices: they, in the order of the topology.
+
+    >>> from phalanx.experimental import topologies
+    >>> topologies.get_attached_topology().devices[0].platform
+    'cpu'
     """
 
     devices: list[Any]

@@ -671,6 +671,12 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
 
     Raises:
         ValueError: ``to`` is something else.
+
+    >>> import phalanx
+    >>> from phalanx import lax
+    >>> f = phalanx.vmap(lambda x: lax.pcast(x, "i", to="varying"), axis_name="i")
+    >>> print(f(jnp.arange(3)))
+    [0 1 2]
     """
     if to != "varying":
         raise ValueError(

@@ -60,7 +60,13 @@ class SvdAlgorithm(enum.Enum):
 
 
 class EigImplementation(enum.Enum):
-    """What computes eigenvalues: on CPUs LAPACK, whatever is asked for elsewhere."""
+    """What computes eigenvalues: on CPUs LAPACK, whatever is asked for elsewhere.
+
+    >>> from phalanx.lax import linalg
+    >>> w, *_ = linalg.eig(jnp.eye(2), implementation=linalg.EigImplementation.LAPACK)
+    >>> print(w.real)
+    [1. 1.]
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -68,7 +74,13 @@ class EigImplementation(enum.Enum):
 
 
 class EighImplementation(enum.Enum):
-    """How eigenvalues of Hermitian matrices are found: on CPUs by LAPACK's syevd, ``QR``."""
+    """How eigenvalues of Hermitian matrices are found: on CPUs by LAPACK's syevd, ``QR``.
+
+    >>> from phalanx.lax import linalg
+    >>> v, w = linalg.eigh(jnp.eye(2), implementation=linalg.EighImplementation.QR)
+    >>> print(w)
+    [1. 1.]
+    """
 
     QR = "qr"
     JACOBI = "jacobi"

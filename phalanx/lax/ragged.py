@@ -41,6 +41,15 @@ class RaggedDotDimensionNumbers(Struct, frozen=True):
             ``dot_general``.
         lhs_ragged_dimensions: the dimension of lhs that is divided into groups, a sequence of one.
         rhs_group_dimensions: the dimension of rhs that numbers the groups.
+
+    >>> from phalanx import lax
+    >>> product = (((1,), (1,)), ((), ()))
+    >>> rows = lax.RaggedDotDimensionNumbers(product, (0,), (0,))
+    >>> x, w = jnp.ones((3, 2)), jnp.stack([jnp.eye(2), 5 * jnp.eye(2)])
+    >>> print(lax.ragged_dot_general(x, w, jnp.array([1, 2]), rows))
+    [[1. 1.]
+     [5. 5.]
+     [5. 5.]]
     """
 
     dot_dimension_numbers: DotDimensionNumbers

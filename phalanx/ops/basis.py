@@ -249,6 +249,10 @@ def add_tangents(*terms: Any) -> Any:
 
     Returns:
         An array, or ``ZERO``.
+
+    >>> from phalanx import primitives
+    >>> print(primitives.add_tangents(jnp.ones(2), primitives.ZERO, jnp.ones(2)))
+    [2. 2.]
     """
     total: Any = ZERO
     for t in terms:
@@ -572,6 +576,10 @@ def move(x: Any, source: int, target: int) -> Any:
 
     Returns:
         An array of the dtype of ``x``.
+
+    >>> from phalanx import primitives
+    >>> primitives.move(jnp.ones((2, 3, 4)), 0, 2).shape
+    (3, 4, 2)
     """
     if source == target:
         return x
@@ -590,6 +598,10 @@ def broadcast_lanes(x: Any, dim: int, size: int) -> Any:
 
     Returns:
         An array with one dimension more.
+
+    >>> from phalanx import primitives
+    >>> primitives.broadcast_lanes(jnp.ones(3), 0, 2).shape
+    (2, 3)
     """
     shape = typeof(x).shape
     kept = tuple(i + (i >= dim) for i in range(len(shape)))
@@ -781,6 +793,10 @@ def zeros(type: ArrayType) -> Any:
 
     Returns:
         An array of that type.
+
+    >>> from phalanx import primitives
+    >>> print(primitives.zeros(primitives.i32(2)))
+    [0 0]
     """
     if is_key(type.dtype):
         return random_wrap(zeros(type.physical), dtype=type.dtype)
@@ -796,5 +812,9 @@ def instantiate(value: Any, type: ArrayType) -> Any:
 
     Returns:
         An array of that type.
+
+    >>> from phalanx import primitives
+    >>> print(primitives.instantiate(primitives.ZERO, primitives.f32(2)))
+    [0. 0.]
     """
     return zeros(type) if value is ZERO else value

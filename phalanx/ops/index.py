@@ -82,6 +82,12 @@ class GatherNumbers(_Numbers, frozen=True):
         start_index_map: of the operand: the one that each coordinate counts in.
         operand_batching_dims: of the operand: those that the indices share.
         start_indices_batching_dims: of the indices: the same, in the same order.
+
+    >>> from phalanx import lax
+    >>> rows = lax.GatherDimensionNumbers((1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+    >>> print(lax.gather(jnp.arange(6).reshape(3, 2), jnp.array([[2], [0]]), rows, (1, 2)))
+    [[4 5]
+     [0 1]]
     """
 
     offset_dims: tuple[int, ...]
@@ -110,6 +116,13 @@ class ScatterNumbers(_Numbers, frozen=True):
         scatter_dims_to_operand_dims: of the operand: the one that each coordinate counts in.
         operand_batching_dims: of the operand: those that the indices share.
         scatter_indices_batching_dims: of the indices: the same, in the same order.
+
+    >>> from phalanx import lax
+    >>> rows = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+    >>> print(lax.scatter(jnp.zeros((3, 2)), jnp.array([[1]]), jnp.ones((1, 2)), rows))
+    [[0. 0.]
+     [1. 1.]
+     [0. 0.]]
     """
 
     update_window_dims: tuple[int, ...]
@@ -140,6 +153,12 @@ class GatherScatterMode(enum.Enum):
 
     ``CLIP`` moves it inside, ``FILL_OR_DROP`` reads a fill value and writes nothing,
     ``PROMISE_IN_BOUNDS`` is the caller's word that there is none.
+
+    >>> from phalanx import lax
+    >>> rows = lax.GatherDimensionNumbers((1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+    >>> fill = lax.GatherScatterMode.FILL_OR_DROP
+    >>> print(lax.gather(jnp.ones((3, 2)), jnp.array([[7]]), rows, (1, 2), mode=fill, fill_value=0))
+    [[0. 0.]]
     """
 
     CLIP = "clip"

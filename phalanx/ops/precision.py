@@ -32,6 +32,12 @@ class DotAlgorithm(NamedTuple):
         rhs_component_count: the same of the right one.
         num_primitive_operations: how many products of such parts are made.
         allow_imprecise_accumulation: whether hardware may add up in fewer bits.
+
+    >>> from phalanx import lax
+    >>> half, full = jnp.bfloat16, jnp.float32
+    >>> three = lax.DotAlgorithm(half, half, full, num_primitive_operations=3)
+    >>> lax.dot(jnp.ones(2), jnp.ones(2), precision=three).dtype
+    dtype('float32')
     """
 
     lhs_precision_type: Any

@@ -30,7 +30,7 @@ from phalanx.run.array import DeviceArray, keys_of, words_of
 from phalanx.run.eager import as_array
 
 Key = NewType("Key", Array)
-"""An array of keys, in annotations."""
+Key.__doc__ = "An array of random keys, in annotations: what ``key`` and ``split`` give."
 KeySpec = str | KeyType | PRNGImpl | None
 
 

@@ -32,6 +32,11 @@ class OptimizeResults(NamedTuple):
         nfev: how often the function was computed.
         njev: how often the gradient was.
         nit: how many steps there were.
+
+    >>> from phalanx.scipy import optimize
+    >>> found = optimize.minimize(lambda x: jnp.sum((x - 1) ** 2), jnp.zeros(2), method="BFGS")
+    >>> bool(found.success), found.x.round(3).tolist()
+    (True, [1.0, 1.0])
     """
 
     x: Any

@@ -20,32 +20,13 @@ ENTRIES = public.entries()
 
 # What shows no example yet.
 WITHOUT_EXAMPLES = """
-    Device lax.DotAlgorithm lax.DotAlgorithmPreset lax.GatherDimensionNumbers
-    lax.GatherScatterMode lax.RaggedDotDimensionNumbers lax.RandomAlgorithm
-    lax.ScatterDimensionNumbers lax.pcast lax.linalg.EigImplementation
-    lax.linalg.EighImplementation random.Key scipy.optimize.OptimizeResults
-    tree_util.register_pytree_node tree_util.register_pytree_with_keys
-    tree_util.register_pytree_with_keys_class distributed.key_value_delete
-    distributed.key_value_get distributed.key_value_set distributed.shutdown ref.AbstractRef
-    custom_derivatives.CustomVJPPrimal primitives.Primitive primitives.Elements
-    primitives.NamedAxes primitives.Effects primitives.Execution primitives.Linear primitives.Zero
-    primitives.pointwise primitives.structural primitives.Builder primitives.add_tangents
-    primitives.broadcast_lanes primitives.instantiate primitives.move primitives.zeros
-    stages.ArgInfo stages.Collective stages.Collectives stages.MemoryStats export.Exported
-    ffi.ffi_lowering ffi.register_ffi_target ffi.register_ffi_target_as_batch_partitionable
-    ffi.register_ffi_type ffi.register_ffi_type_id profiler.ProfileData profiler.ProfileEvent
-    profiler.ProfileLine profiler.ProfileOptions profiler.ProfilePlane profiler.TraceAnnotation
-    profiler.device_memory_profile profiler.save_device_memory_profile profiler.start_server
-    profiler.stop_server profiler.stop_trace profiler.trace monitoring.clear_event_listeners
-    monitoring.register_event_duration_secs_listener monitoring.register_event_listener
-    monitoring.register_event_time_span_listener monitoring.register_scalar_listener
-    monitoring.unregister_event_duration_listener monitoring.unregister_event_listener
-    monitoring.unregister_event_time_span_listener monitoring.unregister_scalar_listener
-    dtypes.extended dtypes.prng_key experimental.safetensors.load_file
-    experimental.safetensors.load_metadata experimental.sparse.JAXSparse
-    experimental.sparse.bcoo_fromdense experimental.sparse.bcoo_todense
-    experimental.sparse.bcoo_update_layout experimental.sparse.bcsr_fromdense
-    experimental.sparse.bcsr_todense experimental.topologies.TopologyDescription
+    Device lax.RandomAlgorithm random.Key distributed.key_value_delete distributed.key_value_get
+    distributed.key_value_set distributed.shutdown primitives.Primitive primitives.Elements
+    primitives.NamedAxes primitives.Effects primitives.Execution primitives.Linear
+    primitives.pointwise primitives.structural primitives.Builder stages.Collective
+    stages.Collectives ffi.register_ffi_target ffi.register_ffi_type profiler.ProfileData
+    profiler.ProfileEvent profiler.ProfileLine profiler.ProfileOptions profiler.ProfilePlane
+    profiler.TraceAnnotation profiler.start_server profiler.stop_server profiler.stop_trace
 """
 
 

@@ -31,7 +31,12 @@ from phalanx.tree_util import register_pytree_node_class
 
 
 class JAXSparse(ABC):
-    """What all arrays are of which only some elements are stored."""
+    """What all arrays are of which only some elements are stored.
+
+    >>> from phalanx.experimental import sparse
+    >>> isinstance(sparse.BCOO.fromdense(jnp.eye(2)), sparse.JAXSparse)
+    True
+    """
 
     __array_priority__ = 100
     shape: Any
@@ -94,6 +99,10 @@ class BCOO(Entries, JAXSparse):
 
         Returns:
             A ``BCOO``.
+
+        >>> from phalanx.experimental import sparse
+        >>> print(sparse.bcoo_fromdense(jnp.array([0.0, 2.0, 0.0])).data)
+        [2.]
         """
         return entries_of(cls, mat, nse, n_batch, n_dense, index_dtype)
 
@@ -118,6 +127,10 @@ class BCOO(Entries, JAXSparse):
 
         Returns:
             An array.
+
+        >>> from phalanx.experimental import sparse
+        >>> print(sparse.bcoo_todense(sparse.bcoo_fromdense(jnp.array([0.0, 2.0]))))
+        [0. 2.]
         """
         return to_dense(self)
 

@@ -123,6 +123,10 @@ class BCSR(JAXSparse):
 
         Returns:
             A ``BCSR``.
+
+        >>> from phalanx.experimental import sparse
+        >>> print(sparse.bcsr_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]])).indptr)
+        [0 1 2]
         """
         return cls.from_bcoo(
             BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
@@ -143,6 +147,10 @@ class BCSR(JAXSparse):
 
         Returns:
             An array.
+
+        >>> from phalanx.experimental import sparse
+        >>> print(sparse.bcsr_todense(sparse.bcsr_fromdense(jnp.array([[0.0, 2.0]]))))
+        [[0. 2.]]
         """
         return self.to_bcoo().todense()
 

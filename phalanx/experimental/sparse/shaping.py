@@ -44,6 +44,11 @@ def bcoo_update_layout(
 
     Raises:
         ValueError: there are fewer dimensions.
+
+    >>> from phalanx.experimental import sparse
+    >>> entries = sparse.bcoo_fromdense(jnp.eye(2))
+    >>> sparse.bcoo_update_layout(entries, n_dense=1, on_inefficient=None).n_dense
+    1
     """
     batch = mat.n_batch if n_batch is None else n_batch
     dense = mat.n_dense if n_dense is None else n_dense

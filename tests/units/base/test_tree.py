@@ -11,7 +11,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from phalanx.base import tree
+from phalanx.base import nodes, tree
 from phalanx.base.errors import TreeError
 
 
@@ -191,10 +191,10 @@ def test_transpose():
     outer, inner = tree.structure([0, 0]), tree.structure({"x": 0, "y": (0, 0)})
     rows = [{"x": 1, "y": (2, 3)}, {"x": 4, "y": (5, 6)}]
     columns = {"x": [1, 4], "y": ([2, 5], [3, 6])}
-    assert tree.transpose(outer, inner, rows) == tree.transpose(outer, None, rows) == columns
-    assert tree.transpose(inner, outer, columns) == rows
+    assert nodes.transpose(outer, inner, rows) == tree.transpose(outer, None, rows) == columns
+    assert nodes.transpose(inner, outer, columns) == rows
     with pytest.raises(TreeError, match=r"tree\.transpose"):
-        tree.transpose(outer, inner, [{"x": 1, "y": (2, 3)}])
+        nodes.transpose(outer, inner, [{"x": 1, "y": (2, 3)}])
 
 
 def test_unflatten_counts_the_leaves():

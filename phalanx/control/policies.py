@@ -244,6 +244,9 @@ def save_and_offload_only_these_names(
         offload_src: the memory of the devices, "device".
         offload_dst: the memory in which values wait, "pinned_host".
 
+    Returns:
+        A policy for ``checkpoint``.
+
     Raises:
         ValueError: a name is in both, or there is no such memory.
 
@@ -274,6 +277,9 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
     Args:
         offload_src: the memory of the devices, "device".
         offload_dst: the memory in which values wait, "pinned_host".
+
+    Returns:
+        A policy for ``checkpoint``.
 
     Raises:
         ValueError: there is no such memory.

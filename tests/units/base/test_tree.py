@@ -191,7 +191,7 @@ def test_transpose():
     outer, inner = tree.structure([0, 0]), tree.structure({"x": 0, "y": (0, 0)})
     rows = [{"x": 1, "y": (2, 3)}, {"x": 4, "y": (5, 6)}]
     columns = {"x": [1, 4], "y": ([2, 5], [3, 6])}
-    assert nodes.transpose(outer, inner, rows) == tree.transpose(outer, None, rows) == columns
+    assert nodes.transpose(outer, inner, rows) == nodes.transpose(outer, None, rows) == columns
     assert nodes.transpose(inner, outer, columns) == rows
     with pytest.raises(TreeError, match=r"tree\.transpose"):
         nodes.transpose(outer, inner, [{"x": 1, "y": (2, 3)}])

@@ -79,6 +79,7 @@ NAVIGATION = {  # the titles of the parts, and their pages
         "checkpoints",
         "profiling",
         "debugging-nan",
+        "checking",
         "types",
     ],
     "Programs on meshes": ["transformer", "ring", "fsdp", "pipeline", "experts"],

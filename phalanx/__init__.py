@@ -137,6 +137,7 @@ if _TYPE_CHECKING:
         ffi,
         flatten_util,
         image,
+        insight,
         laws,
         monitoring,
         nn,
@@ -174,6 +175,7 @@ if _TYPE_CHECKING:
         transfer_guard_host_to_device,
     )
     from phalanx.environment import print_environment_info
+    from phalanx.insight.checking import check
 
 _later(
     __name__,
@@ -186,6 +188,7 @@ _later(
     "ffi",
     "flatten_util",
     "image",
+    "insight",
     "laws",
     "monitoring",
     "nn",
@@ -197,6 +200,7 @@ _later(
     "version",
     **{
         "environment": ("print_environment_info",),
+        "insight.checking": ("check",),
         "api.watching": (
             "allow_f16_reductions",
             "array_garbage_collection_guard",
@@ -229,17 +233,18 @@ _later(
 __all__ = [
     "Array", "Device", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "ad_checkpoint",
     "allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "block_until_ready",
-    "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies", "clear_caches",
-    "closure_convert", "config", "custom_batching", "custom_derivatives", "custom_gradient",
-    "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse", "debug_nans",
-    "default_backend", "default_device", "default_matmul_precision", "default_prng_impl",
-    "device_count", "device_get", "device_put", "device_put_replicated", "device_put_sharded",
-    "devices", "disable_jit", "distributed", "dlpack", "dtypes", "effects_barrier", "empty_ref",
-    "enable_checks", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors",
-    "eval_shape", "example_libraries", "experimental", "explain_cache_misses", "export", "ffi",
-    "flatten_util", "float0", "free_ref", "freeze", "get_abstract_mesh", "get_mesh", "grad",
-    "hessian", "host_count", "host_id", "host_ids", "image", "io_callback", "jacfwd", "jacobian",
-    "jacrev", "jax2tf_associative_scan_reductions", "jit", "jvp", "laws", "lax", "legacy_prng_key",
+    "check", "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies",
+    "clear_caches", "closure_convert", "config", "custom_batching", "custom_derivatives",
+    "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse",
+    "debug_nans", "default_backend", "default_device", "default_matmul_precision",
+    "default_prng_impl", "device_count", "device_get", "device_put", "device_put_replicated",
+    "device_put_sharded", "devices", "disable_jit", "distributed", "dlpack", "dtypes",
+    "effects_barrier", "empty_ref", "enable_checks", "enable_custom_prng", "enable_x64",
+    "ensure_compile_time_eval", "errors", "eval_shape", "example_libraries", "experimental",
+    "explain_cache_misses", "export", "ffi", "flatten_util", "float0", "free_ref", "freeze",
+    "get_abstract_mesh", "get_mesh", "grad", "hessian", "host_count", "host_id", "host_ids",
+    "image", "insight", "io_callback", "jacfwd", "jacobian", "jacrev",
+    "jax2tf_associative_scan_reductions", "jit", "jvp", "laws", "lax", "legacy_prng_key",
     "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices",
     "log_compiles", "make_array_from_callback", "make_array_from_process_local_data",
     "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "make_program", "memory",

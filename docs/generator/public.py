@@ -76,6 +76,7 @@ PAGES = {  # each page of the reference that lists names: its title, and the mod
     "phalanx.ffi": ("functions of other languages", ["phalanx.ffi"]),
     "phalanx.debug": ("debugging", ["phalanx.debug", "phalanx.experimental.checkify"]),
     "phalanx.profiler": ("profiling and monitoring", ["phalanx.profiler", "phalanx.monitoring"]),
+    "phalanx.insight": ("findings", ["phalanx.insight"]),
     "phalanx.test_util": ("checks of your functions", ["phalanx.test_util", "phalanx.laws"]),
     "phalanx.dtypes": (
         "dtypes and types for annotations",

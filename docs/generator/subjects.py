@@ -41,6 +41,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "Mutable references": ["phalanx.core.refs", "phalanx.numpy.refs"],
         "Python in programs": ["phalanx.api.callbacks"],
         "Options for a block of code": ["phalanx.api.contexts", "phalanx.api.watching"],
+        "Looking at programs": ["phalanx.insight"],
         "About this installation": ["phalanx.environment"],
     },
     "phalanx.numpy": {

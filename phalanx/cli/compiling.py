@@ -7,7 +7,6 @@ compiles is compiled for the chips besides.
 from __future__ import annotations
 
 import argparse
-import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from phalanx.api.stages import Traced, on_compiled
 from phalanx.base.errors import DeviceError, OutOfMemory, PhalanxError
 from phalanx.base.source import user_location
 from phalanx.cli.chips import described
+from phalanx.cli.scripts import run_script
 
 _COLUMNS = ("function", "at", "chips", "takes", "gives", "between", "exchanged")
 
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     watch = _watcher(devices, memory, table, faults)
     on_compiled.append(watch)
     try:
-        _run_script(arguments.script, arguments.module, rest)
+        run_script(arguments.script, arguments.module, rest)
     finally:
         on_compiled.remove(watch)
         console = Console()
@@ -98,12 +98,3 @@ def _shown(count: float) -> str:
         count /= 1024
     raise AssertionError(count)
 
-
-def _run_script(script: str, is_module: bool, arguments: Sequence[str]) -> None:
-    sys.argv = [script, *arguments]
-    if is_module:
-        sys.path.insert(0, "")
-        runpy.run_module(script, run_name="__main__", alter_sys=True)
-    else:
-        sys.path.insert(0, str(Path(script).resolve().parent))
-        runpy.run_path(script, run_name="__main__")

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import phalanx
 from phalanx.base.errors import suggest
-from phalanx.cli import launch
+from phalanx.cli import launch, scripts
 from phalanx.cli.numbers import positive
 
 
@@ -91,14 +91,25 @@ def parser() -> argparse.ArgumentParser:
         "accelerators that are not here.",
         epilog="example: phalanx compile train.py --for v5e:2x4",
     )
-    compiling.add_argument("-m", dest="module", action="store_true", help="script is a module")
-    compiling.add_argument("script", help="the file of the script, or with -m its module")
-    compiling.add_argument(
-        "arguments", nargs=argparse.REMAINDER,
-        help="--for names the accelerators: v5e:2x4, or cuda:1x2x4 for processes, hosts and GPUs "
+    scripts.add_script(
+        compiling,
+        "--for names the accelerators: v5e:2x4, or cuda:1x2x4 for processes, hosts and GPUs "
         "of each, which --gpu describes; the others are those of the script",
-    )  # fmt: skip
+    )
     compiling.set_defaults(run=_run_of("compiling"))
+
+    checking = commands.add_parser(
+        "check",
+        help="run a script, and say what is probably wrong with what it compiles",
+        usage="phalanx check [--json] [-m] script.py [arguments ...]",
+        description="Run a script, and say what is probably wrong with the functions that it "
+        "compiles: in which line, why, and what to do. The exit status is 1 if something is, and "
+        "2 if the script fails.",
+        epilog="example: phalanx check train.py",
+    )
+    checking.add_argument("--json", action="store_true", help="print the findings as JSON")
+    scripts.add_script(checking, "those of the script")
+    checking.set_defaults(run=_run_of("checking"))
     return top
 
 

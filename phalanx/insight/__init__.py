@@ -4,7 +4,9 @@ It looks at programs as they are traced, with the lines of the user's that they 
 """
 
 from phalanx.base.lazily import later as _later
+from phalanx.insight.checking import check
+from phalanx.insight.findings import CODES, Code, Finding
 
-__all__: list[str] = []
+__all__ = ["CODES", "Code", "Finding", "check"]
 
 _later(__name__)

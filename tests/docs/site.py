@@ -70,6 +70,7 @@ WORDS = {  # what people type, and a page that is to be among the first ten
     "data loader": "data",
     "evaluation": "evaluation",
     "NaN": "debugging-nan",
+    "check": "checking",
     "collectives": "collectives",
     "gradient accumulation": "lanes-at-once",
     "slurm": "clusters",

@@ -14,7 +14,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx.base.config import OPTIONS
-from tests.docs import not_offered, run_page
+from tests.docs import codes, not_offered, run_page
 
 ROOT = Path(__file__).parents[2]
 BRING = ROOT / "docs" / "bring-your-program.md"
@@ -107,6 +107,10 @@ def test_every_listed_name_exists():
 
 def test_the_page_of_what_is_not_offered_is_that_of_the_tables():
     assert not_offered.PAGE.read_text() == not_offered.page()
+
+
+def test_the_table_of_codes_is_that_of_the_declarations():
+    assert codes.PAGE.read_text() == codes.page()
 
 
 def names_one_by_one():

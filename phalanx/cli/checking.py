@@ -1,0 +1,59 @@
+"""`phalanx check script.py` says what is probably wrong with what a script compiles."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from phalanx.cli.scripts import is_there, run_reporting
+from phalanx.insight.findings import Finding
+from phalanx.insight.watching import checking_compiled
+
+__all__ = ["run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the script; 1 if something was found, 2 if it did not come to its end."""
+    if not is_there("check", arguments.script, arguments.module):
+        return 2
+    with checking_compiled() as found, _aside(arguments.json):
+        ended = run_reporting(arguments.script, arguments.module, arguments.arguments)
+    findings = sorted(found.values(), key=lambda f: (f.file, f.line, f.code))
+    if arguments.json:
+        print(json.dumps(list(map(dataclasses.asdict, findings)), indent=2))
+    else:
+        _show(findings)
+    return 2 if not ended else 1 if findings else 0
+
+
+def _aside(is_json: bool) -> contextlib.AbstractContextManager[object]:
+    """What the script prints goes to stderr where stdout is for the findings alone."""
+    return contextlib.redirect_stdout(sys.stderr) if is_json else contextlib.nullcontext()
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    console = Console(highlight=False)
+    for finding in findings:
+        head = Text.assemble(
+            (_short(finding.file), "bold"), f":{finding.line}: ", (finding.code, "bold red"),
+            f" {finding.message}",
+        )  # fmt: skip
+        console.print(head)
+        console.print(Padding(Text(finding.remedy, "green"), (0, 0, 1, 4)))
+    count = len(findings)
+    console.print("nothing was found" if count == 0 else f"{count} finding{'s' * (count > 1)}")
+
+
+def _short(file: str) -> str:
+    """The path from the working directory, if the file is in it."""
+    inside = os.path.relpath(file) if os.path.isabs(file) else file
+    return file if inside.startswith("..") else inside

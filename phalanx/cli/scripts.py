@@ -1,0 +1,73 @@
+"""Running a script of the user's inside a command, as Python runs it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import runpy
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["add_script", "is_there", "run_reporting", "run_script"]
+
+
+def add_script(command: argparse.ArgumentParser, arguments: str) -> None:
+    """Let a command take a script, or a module with -m, and what else it says of ``arguments``."""
+    command.add_argument("-m", dest="module", action="store_true", help="script is a module")
+    command.add_argument("script", help="the file of the script, or with -m its module")
+    command.add_argument("arguments", nargs=argparse.REMAINDER, help=arguments)
+
+
+def is_there(command: str, script: str, is_module: bool) -> bool:
+    """Whether there is such a script; if not, that is said."""
+    if is_module:
+        sys.path.insert(0, "")
+        try:
+            there = importlib.util.find_spec(script) is not None
+        except ModuleNotFoundError:
+            there = False
+        finally:
+            del sys.path[0]
+        if not there:
+            print(f"phalanx {command}: there is no module {script}", file=sys.stderr)
+        return there
+    if not Path(script).is_file():
+        near = " (with -m it is the name of a module)" if not script.endswith(".py") else ""
+        print(f"phalanx {command}: there is no file {script}{near}", file=sys.stderr)
+    return Path(script).is_file()
+
+
+def run_script(script: str, is_module: bool, arguments: Sequence[str]) -> None:
+    """Run it as the main program."""
+    sys.argv = [script, *arguments]
+    if is_module:
+        sys.path.insert(0, "")
+        runpy.run_module(script, run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, str(Path(script).resolve().parent))
+        runpy.run_path(script, run_name="__main__")
+
+
+def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> bool:
+    """Run it; whether it came to its end. If it fails it is said why, as Python does."""
+    try:
+        run_script(script, is_module, arguments)
+    except SystemExit as e:
+        if isinstance(e.code, str):
+            print(e.code, file=sys.stderr)
+        return e.code in (None, 0)
+    except Exception as e:
+        frames = [f for f in traceback.extract_tb(e.__traceback__) if not _is_running(f.filename)]
+        e.with_traceback(None)
+        print("Traceback (most recent call last):", file=sys.stderr)
+        print("".join(traceback.format_list(frames)), end="", file=sys.stderr)
+        traceback.print_exception(e)
+        return False
+    return True
+
+
+def _is_running(file: str) -> bool:
+    """Whether a frame is of what runs the script."""
+    return file == __file__ or file == "<frozen runpy>"

@@ -1,0 +1,97 @@
+"""``check``: what is probably wrong with a program, found out by looking at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from phalanx.api.arguments import check_callable, wrap
+from phalanx.api.jit import jit
+from phalanx.api.stages import Traced
+from phalanx.base.source import Location, user_location
+from phalanx.insight.findings import Finding, is_silenced
+from phalanx.insight.keys import reused_keys
+from phalanx.insight.loops import host_calls_in_loops, loops_written_out
+from phalanx.insight.memory import memory_faults
+from phalanx.insight.numbers import accidental_promotions
+from phalanx.insight.padding import wasted_lanes
+from phalanx.insight.results import between_lanes
+from phalanx.insight.scatters import repeated_indices
+from phalanx.insight.singular import singular_derivatives
+from phalanx.insight.subject import Subject
+from phalanx.transforms.reach import TRACED_ONCE
+
+__all__ = ["ANALYSES", "check", "findings_in"]
+
+ANALYSES: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
+    between_lanes,
+    reused_keys,
+    memory_faults,
+    accidental_promotions,
+    host_calls_in_loops,
+    loops_written_out,
+    repeated_indices,
+    singular_derivatives,
+    wasted_lanes,
+)
+
+
+def check(
+    fun: Callable,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+) -> Callable[..., list[Finding]]:
+    """x -> what is probably wrong with ``fun(x)``, found out without running it.
+
+    The function is traced, and its program looked at: whether lanes agree on what they reduce,
+    whether random keys are used twice, whether derivatives are NaN somewhere, and so on; the
+    documentation lists all codes. What is certainly wrong is an error of tracing, as ever. A
+    comment ``# phalanx: ok P103`` in the line of a finding says that it is none.
+
+    Args:
+        fun: a function of trees of arrays, or what ``jit``, ``pmap`` or ``shard_map`` made of one.
+        static_argnums: positions of arguments that are Python values; what ``jit`` and its like
+            made knows its own.
+        static_argnames: names of such arguments.
+
+    Returns:
+        A function of the arguments of ``fun``, arrays or ``ShapeDtypeStruct``, to a list of
+        findings: ``code``, ``message``, ``file``, ``line``, and ``remedy``.
+
+    Raises:
+        TypeError: ``fun`` is not callable, or has static arguments of its own and gets others;
+            besides, whatever tracing ``fun`` raises.
+
+    >>> import phalanx
+    >>> def step(w, x):
+    ...     loss = lambda w: phalanx.lax.psum((w * x).sum(), "i")
+    ...     return phalanx.lax.psum(phalanx.grad(loss)(w), "i")
+    >>> step = phalanx.pmap(step, "i", in_axes=(None, 0), out_axes=None)
+    >>> x = phalanx.ShapeDtypeStruct((4, 3), "float32")
+    >>> [finding] = phalanx.check(step)(x.update(shape=()), x)
+    >>> finding.code
+    'P104'
+    """
+    check_callable(fun, "check")
+    is_traced = getattr(fun, TRACED_ONCE, False)
+    if is_traced and not (static_argnums is None and static_argnames is None):
+        raise TypeError(
+            "check: static arguments are those of the function that is given, so leave "
+            "static_argnums and static_argnames out"
+        )
+    traced: Any = fun
+    if not is_traced:
+        traced = jit(fun, static_argnums=static_argnums, static_argnames=static_argnames)
+
+    def find(*args: Any, **kwargs: Any) -> list[Finding]:
+        return findings_in(traced.trace(*args, **kwargs), user_location())
+
+    return wrap(find, fun)
+
+
+def findings_in(traced: Traced, place: Location) -> list[Finding]:
+    """What is found in a traced function, which was called at ``place``, by file and line."""
+    subject = Subject(traced._traced, place)
+    found = dict.fromkeys(finding for analysis in ANALYSES for finding in analysis(subject))
+    wanted = [finding for finding in found if not is_silenced(finding)]
+    return sorted(wanted, key=lambda f: (f.file, f.line, f.code))

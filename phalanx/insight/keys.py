@@ -1,0 +1,198 @@
+"""Random keys that are used twice.
+
+Values that make up keys are numbered: what is computed alike of the same has the same number, on
+whatever way. So a key is known again where it was taken apart and put together, and made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.base.extended import is_key
+from phalanx.base.source import Location
+from phalanx.core.program import Atom, Equation, Frame, Literal, Program
+from phalanx.core.roles import CARRY, CHOICE, FIXED
+from phalanx.core.runs import Loop
+from phalanx.insight.findings import Code, Finding
+from phalanx.insight.flow import NOTHING, Flow, Marks, Once
+from phalanx.insight.subject import Subject
+from phalanx.ops.basis import broadcast, random_unwrap, random_wrap, reshape
+from phalanx.ops.generators import rng_bit_generator
+from phalanx.ops.random_bits import threefry2x32
+from phalanx.ops.shape import iota
+
+__all__ = ["reused_keys"]
+
+P106 = Code(
+    "P106",
+    "a random key that is used twice",
+    "random.normal(key) + random.uniform(key)",
+    "Split the key, key, subkey = random.split(key), and use each of its children once; in a loop "
+    "carry the key along, or random.fold_in the number of the iteration.",
+)
+
+_GENERATORS = frozenset({threefry2x32, rng_bit_generator})
+_SAME = (reshape, broadcast, random_wrap, random_unwrap)  # in other shapes, the same words
+_SMALL = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A key used at ``place``, on a way through the programs of operations."""
+
+    place: Location
+    path: tuple[tuple[Equation, Program], ...]
+
+    def excludes(self, other: _Use) -> bool:
+        """Whether the two are in branches of which only one is taken."""
+        pairs = zip(self.path, other.path, strict=False)
+        return any(e is f and p is not q for (e, p), (f, q) in pairs)
+
+
+def reused_keys(subject: Subject) -> Iterator[Finding]:
+    """Keys with which numbers are drawn that are used for something else, too."""
+    if not _GENERATORS & subject.primitives:
+        return
+    flow = _KeyFlow()
+    program = subject.program
+    flow.run(program, [flow.number(("input", v)) for v in program.inputs])
+    for key, uses in flow.uses.items():
+        yield from _again(uses)
+        yield from _in_every_iteration(flow, key, uses)
+
+
+def _again(uses: Sequence[_Use]) -> Iterator[Finding]:
+    for i, use in enumerate(uses):
+        before = next((u for u in uses[:i] if not u.excludes(use)), None)
+        if before is not None:
+            where = "the same line" if str(before.place) == str(use.place) else before.place
+            yield P106.at(
+                use.place,
+                f"the key is used here for the second time, after {where}: the numbers are the "
+                "same, or depend on each other",
+            )
+            return
+
+
+def _in_every_iteration(flow: _KeyFlow, key: Marks, uses: Sequence[_Use]) -> Iterator[Finding]:
+    for use in uses:
+        for e, _ in use.path:
+            runs = e.prim.frame(e.params).runs
+            if isinstance(runs, Loop) and runs.length != 1 and e not in flow.sources(key):
+                yield P106.at(
+                    use.place,
+                    "the same key is used in every iteration of a loop: each of them has the same "
+                    "random numbers",
+                )
+                return
+
+
+class _KeyFlow(Flow):
+    """Numbers for words and keys: marks are the number of a value, or several that it may have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: dict[Hashable, Marks] = {}
+        self.made: list[tuple[frozenset[int], Equation | None, Any]] = []
+        self.uses: dict[Any, list[_Use]] = {}
+
+    def number(
+        self, what: Hashable, of: Sequence[Marks] = (), source: Equation | None = None,
+        prim: Any = None,
+    ) -> Marks:  # fmt: skip
+        """The number of what is known as ``what``, made of values of numbers ``of``; in each run of
+        ``source`` it is another value."""
+        known = self.numbers.get(what)
+        if known is None:
+            known = self.numbers[what] = frozenset({len(self.made)})
+            self.made.append((frozenset[int]().union(*of), source, prim))
+        return known
+
+    def sources(self, key: Any) -> set[Equation]:
+        """The operations in each run of which the values are others."""
+        found: set[Equation] = set()
+        waiting, seen = [*frozenset[int]().union(*key)], set[int]()
+        while waiting:
+            n = waiting.pop()
+            if n not in seen:
+                seen.add(n)
+                operands, source, _ = self.made[n]
+                waiting += operands
+                if source is not None:
+                    found.add(source)
+        return found
+
+    def step(self, e: Equation, operands: Sequence[Marks]) -> Any:
+        if not any(_may_be_words(v.type.dtype) for v in e.outputs):
+            return NOTHING
+        given = [self._of(a, m) for a, m in zip(e.inputs, operands, strict=True)]
+        if e.prim in _SAME and given[0]:
+            return given[0]
+        if e.prim in _GENERATORS:
+            self._note(e, given)
+        what = e.prim, _key_of(e.params), *given
+        made = [
+            self.number((*what, i), given, prim=e.prim) for i in range(len(e.outputs))
+        ]
+        return made if e.prim.multi else made[0]
+
+    def _of(self, atom: Atom, marks: Marks) -> Marks:
+        """The number of an operand, which may be a constant."""
+        if type(atom) is not Literal:
+            return marks
+        value = atom.value
+        small = isinstance(value, (np.generic, np.ndarray)) and value.size <= _SMALL
+        held = (value.dtype.str, value.shape, value.tobytes()) if small else id(value)
+        return self.number(("constant", held))
+
+    def _note(self, e: Equation, given: Sequence[Marks]) -> None:
+        """Note that a key is used up: by drawing numbers, or by splitting it."""
+        place = self.place(e)
+        words = tuple(given[:2]) if e.prim is threefry2x32 else (given[0],)
+        if place is None or (e.params.get("once") and not self._counts(given[3])):
+            return
+        self.uses.setdefault(words, []).append(_Use(place, tuple(self.path)))
+
+    def _counts(self, counter: Marks) -> bool:
+        """Whether a counter has all numbers from 0 on: not so where one is folded in."""
+        return any(self.made[n][2] is iota for n in counter)
+
+    # ---- sub-programs ----
+
+    def enter(self, e: Equation, frame: Frame, operands: Sequence[Marks]) -> list[Marks]:
+        return [
+            self._of(a, m) if r in (FIXED, CARRY, CHOICE) else self.number(("row", e, i), [m], e)
+            for i, (r, a, m) in enumerate(zip(frame.ins, e.inputs, operands, strict=True))
+        ]
+
+    def carry(self, e: Equation, frame: Frame, start: Sequence[Marks], once: Once) -> list[Marks]:
+        first = frame.carried_in(start)
+        inside = [self.number(("carry", e, i), [m], source=e) for i, m in enumerate(first)]
+        if not inside:
+            return inside
+        before = {key: len(uses) for key, uses in self.uses.items()}
+        after = frame.carried_out(once(inside))
+        self.uses = {key: uses[: before.get(key, 0)] for key, uses in self.uses.items()}
+        triples = zip(first, inside, after, strict=True)  # what comes out as it went in stays so
+        return [m if a == i else i for m, i, a in triples]
+
+    def leave(
+        self, e: Equation, frame: Frame, operands: Sequence[Marks], carry: Sequence[Marks],
+        results: Sequence[Marks],
+    ) -> list[Marks]:  # fmt: skip
+        return [
+            m if r is FIXED else self.number(("result", e, i, m), [m])
+            for i, (r, m) in enumerate(zip(frame.outs, results, strict=True))
+        ]
+
+
+def _may_be_words(dtype: np.dtype) -> bool:
+    return is_key(dtype) or dtype.kind in "iu"
+
+
+def _key_of(params: dict[str, Any]) -> Hashable:
+    return tuple([(name, str(value)) for name, value in params.items()])

@@ -1,0 +1,344 @@
+"""Mistakes between lanes: collectives that do not say what is meant, randomness that is shared.
+
+One pass over the body of a mapped function follows, for every value, the axes along which it
+differs from lane to lane, and what else of it matters there.
+
+A derivative inside a mapped function is that of the sum over all lanes. Of a loss that a sum or
+mean has made the same in all lanes it is therefore *n* times what one lane has to do with the
+loss. The mean over lanes of such gradients is that of what lanes have in common, and their sum is
+*n* times that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+from phalanx.base.source import Location
+from phalanx.core.program import Atom, Equation, Literal, Program, Var
+from phalanx.core.runs import Lanes
+from phalanx.insight.findings import Code, Finding
+from phalanx.insight.flow import NOTHING, Flow, Marks
+from phalanx.insight.subject import MappedLanes, Subject
+from phalanx.ops.basis import broadcast, mul
+from phalanx.ops.collective import psum, psum_scatter
+from phalanx.ops.elementwise import div
+from phalanx.ops.generators import rng_bit_generator
+from phalanx.ops.random_bits import threefry2x32
+from phalanx.spmd.replication import divergences, lines_of
+
+__all__ = ["INPUT", "LaneFlow", "Reduced", "unreachable_collectives"]
+
+P101 = Code(
+    "P101",
+    "a collective that some lanes may not reach",
+    'lax.cond(x[0] > 0, lambda x: lax.psum(x, "i"), lambda x: x, x)',
+    "Let all lanes decide alike: reduce the condition (lax.pmax of it), or take the collective out "
+    "of the branch or loop and choose between results with jnp.where.",
+)
+P103 = Code(
+    "P103",
+    "a value summed over an axis along which it is the same already",
+    'lax.psum(lax.pmean(x, "i"), "i")',
+    "Leave one of the two reductions out; or use pmean, which changes nothing of such a value.",
+)
+P104 = Code(
+    "P104",
+    "a gradient, inside a mapped function, of a loss that was reduced over its axis",
+    'grad(lambda w: lax.psum(loss(w, x), "i"))(w)',
+    "Differentiate the loss of one lane, without psum or pmean, and take pmean of the gradients; "
+    "the loss itself can be reduced afterwards. With shard_map, gradients of what is replicated "
+    "are those of the reduced loss.",
+)
+P107 = Code(
+    "P107",
+    "the same random numbers in every lane",
+    "pmap(lambda key, x: x + random.normal(key, x.shape), in_axes=(None, 0))",
+    "Give each lane a key of its own: pass random.split(key, n) mapped over axis 0, or use "
+    "random.fold_in(key, lax.axis_index(axis)) inside.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Of a value: it depends on an argument, so it is no constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """Of a value: what it depends on was exchanged over ``axis``."""
+
+    axis: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """Of a value: it is the gradient of what was reduced over ``axes`` at ``place``, ``n`` times
+    what one lane has to do with it."""
+
+    axes: tuple[Any, ...]
+    n: int
+    place: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Apportioned:
+    """Of a value: it is the part of a cotangent that one of all lanes has, given from outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Of a value: its elements are random numbers, drawn at ``place`` alike along ``axes``."""
+
+    axes: tuple[Any, ...]
+    place: Location
+
+
+INPUT = Input()
+_SHARE = Apportioned()
+
+
+class LaneFlow(Flow):
+    """The pass over the body of a mapped function."""
+
+    def __init__(self, subject: Subject, lanes: MappedLanes) -> None:
+        super().__init__()
+        self.subject = subject
+        self.lanes = lanes
+        runs = lanes.frame.runs
+        self.sizes = dict(runs.axes)
+        if isinstance(runs, Lanes) and runs.total is not None:
+            self.sizes = dict.fromkeys(self.sizes, index(runs.total))
+        self.axes = frozenset(self.sizes)
+        self.findings: dict[Finding, None] = {}
+        self.met: dict[int, Equation] = {}  # by location, what was first summed over lanes there
+        self.uses: dict[Atom, list[Equation]] = {}
+        self.makers: dict[Atom, Equation] = {}
+        self.draws = bool(_GENERATORS & lanes.body.primitives)
+
+    def inputs(self, alike: frozenset[int] = frozenset()) -> list[Marks]:
+        """The marks of the inputs, of which those numbered ``alike`` are taken to be replicated."""
+        return [
+            frozenset({INPUT}) | (NOTHING if i in alike else r.axes)
+            for i, r in enumerate(self.lanes.frame.seen)
+        ]
+
+    def outputs(self, alike: frozenset[int] = frozenset()) -> list[Marks]:
+        """The marks of the outputs; what is found on the way is in ``findings``."""
+        self.findings.clear()
+        self.met.clear()
+        outputs = self.run(self.lanes.body, self.inputs(alike))
+        for excess in {mark for marks in outputs for mark in marks if type(mark) is Excess}:
+            self._report_unaveraged(excess)
+        return outputs
+
+    def begin(self, program: Program) -> None:
+        if psum not in program.primitives:
+            return
+        for e in program.equations:
+            for v in e.outputs:
+                self.makers[v] = e
+            for a in e.inputs:
+                if type(a) is Var:
+                    self.uses.setdefault(a, []).append(e)
+
+    def step(self, e: Equation, operands: Sequence[Marks]) -> Any:
+        prim = e.prim
+        if prim.named_axes is not None:
+            return self._communicated(e, operands)
+        if prim.vary is not None:
+            return prim.result_varies(operands, e.params)
+        marks = NOTHING.union(*operands)
+        if self.draws:
+            marks = self._with_samples(e, operands, marks)
+        if _SHARE not in marks and self._is_share(e):
+            return marks | {_SHARE}
+        return marks
+
+    def report(self, finding: Finding) -> None:
+        """Note a finding, if marks are final."""
+        if self.settled:
+            self.findings[finding] = None
+
+    def said(self, axes: Sequence[Any]) -> str:
+        """The names of ``axes``."""
+        return ", ".join(map(repr, axes))
+
+    def count(self, axes: Sequence[Any]) -> int:
+        """How many lanes there are along ``axes``."""
+        return math.prod(self.sizes.get(axis, 1) for axis in axes)
+
+    # ---- collectives ----
+
+    def _communicated(self, e: Equation, operands: Sequence[Marks]) -> Any:
+        results = e.prim.result_varies(operands, e.params)
+        several = [results] * len(e.outputs) if isinstance(results, frozenset) else list(results)
+        if not _communicates(e):
+            return several
+        here = [a for a in e.axes if a in self.axes]
+        if e.prim in (psum, psum_scatter) and e.params.get("groups") is None and here:
+            pairs = zip(several, operands, e.inputs, e.outputs, strict=True)
+            several = [self._summed(e, here, *each) for each in pairs]
+        reduced = frozenset([Reduced(a) for a in here])
+        return [marks | reduced for marks in several]
+
+    def _summed(
+        self, e: Equation, axes: list[Any], result: Marks, given: Marks, x: Atom, y: Var
+    ) -> Marks:
+        alike = [a for a in axes if a not in given]
+        if self.met.setdefault(id(e.location), e) is not e and e.location is not None:
+            # what was made of a sum, and so comes from its line, is the derivative
+            if alike and _SHARE not in given:
+                return result | {Excess(tuple(alike), self.count(alike), e.location)}
+            return result
+        excess = [m for m in given if type(m) is Excess and not set(m.axes).isdisjoint(axes)]
+        is_mean = self._is_mean(x, y, self.count(axes))
+        if excess and not is_mean:
+            self._report_summed(e, excess[0])
+        if alike and INPUT in given and not is_mean and not excess:
+            self._report_repeated(e, alike)
+        return result.difference(excess)
+
+    def _is_mean(self, x: Atom, y: Var, n: int) -> bool:
+        """Whether the sum ``y`` of ``x`` over ``n`` lanes is only used for their mean."""
+        uses, maker = self.uses.get(y, []), self.makers.get(x)
+        if uses and all(_divides_by(use, n) for use in uses):
+            return True
+        if maker is None or not _divides_by(maker, n):
+            return False
+        whole = self.makers.get(maker.inputs[0])
+        return whole is None or whole.prim is not psum  # which was divided to be a mean itself
+
+    def _is_share(self, e: Equation) -> bool:
+        """Whether a cotangent from outside is divided among the lanes, which have all the same."""
+        inputs = self.lanes.body.inputs
+        return (
+            len(e.inputs) == 2
+            and type(e.inputs[1]) is Literal
+            and e.inputs[0] in inputs
+            and not self.path
+            and any(_divides_by(e, n) for n in self._products())
+        )
+
+    def _products(self) -> set[int]:
+        return {math.prod(self.sizes.values()), *self.sizes.values()} - {1}
+
+    # ---- random numbers ----
+
+    def _with_samples(self, e: Equation, operands: Sequence[Marks], marks: Marks) -> Marks:
+        elements = e.prim.elements
+        samples = [m for m in marks if type(m) is Sample]
+        if e.prim in _GENERATORS and not e.params.get("once"):
+            alike = [a for a in self.axes if a not in marks and self.sizes[a] > 1]
+            place = self.place(e)
+            if alike and INPUT in marks and place is not None:
+                return marks | {Sample(tuple(sorted(alike, key=str)), place)}
+            return marks
+        if not samples:
+            return marks
+        if not (elements.fused or elements.copied) or _repeats(e):
+            return marks.difference(samples)
+        for sample in samples:
+            if self._meets_lanes(sample, e, operands):
+                self._report_same_sample(sample)
+                marks -= {sample}
+        return marks
+
+    def _meets_lanes(self, sample: Sample, e: Equation, operands: Sequence[Marks]) -> bool:
+        """Whether an array of samples meets one, of the same shape, that differs from lane to
+        lane."""
+        if e.outputs[0].type.size <= 1:
+            return False
+        others = [
+            m
+            for a, m in zip(e.inputs, operands, strict=True)
+            if type(a) is Var and sample not in m and a.type.shape == e.outputs[0].type.shape
+        ]
+        return any(axis in m for axis in sample.axes for m in others)
+
+    # ---- what is said ----
+
+    def _report_unaveraged(self, excess: Excess) -> None:
+        self.report(
+            P104.at(
+                excess.place,
+                f"the gradient of a value that was reduced here over {self.said(excess.axes)} is "
+                f"returned, or used in an update, as each of {excess.n} lanes has it: it is "
+                f"{_times(excess.n)} what that lane has to do with the value, and not their mean",
+            )
+        )
+
+    def _report_summed(self, e: Equation, excess: Excess) -> None:
+        place = self.place(e) or excess.place
+        self.report(
+            P104.at(
+                place,
+                f"the gradient of a value that was reduced over {self.said(excess.axes)}, at "
+                f"{excess.place}, is summed over it: it becomes {_times(excess.n)} what is meant",
+            )
+        )
+
+    def _report_repeated(self, e: Equation, alike: Sequence[Any]) -> None:
+        n, place = self.count(alike), self.place(e) or self.subject.place
+        self.report(
+            P103.at(
+                place,
+                f"{e.prim.name} over {self.said(alike)} of a value that is the same in all "
+                f"{n} lanes: the sum is {_times(n)} the value",
+            )
+        )
+
+    def _report_same_sample(self, sample: Sample) -> None:
+        n = self.count(sample.axes)
+        self.report(
+            P107.at(
+                sample.place,
+                f"the key is the same in all {n} lanes of {self.said(sample.axes)}, so each of "
+                "them combines its own values with the same random numbers",
+            )
+        )
+
+
+_GENERATORS = frozenset({threefry2x32, rng_bit_generator})
+
+
+def _times(n: int) -> str:
+    return f"{n} times" if n > 1 else "as many times as there are lanes"
+
+
+def _communicates(e: Equation) -> bool:
+    return e.prim.named_axes is not None and e.prim.named_axes.communicates
+
+
+def _repeats(e: Equation) -> bool:
+    return e.prim is broadcast and e.outputs[0].type.size > e.inputs[0].type.size
+
+
+def _divides_by(e: Equation, n: int) -> bool:
+    """Whether an operation divides by ``n``, or multiplies with its inverse."""
+    if e.prim not in (div, mul):
+        return False
+    constants = [a.value for a in e.inputs if type(a) is Literal and a.type.shape == ()]
+    if len(constants) != 1 or isinstance(constants[0], bool):
+        return False
+    wanted = n if e.prim is div else 1 / n
+    return abs(complex(constants[0]) - wanted) <= 1e-3 * wanted
+
+
+def unreachable_collectives(subject: Subject, flow: LaneFlow) -> Iterator[Finding]:
+    """Conditions and loops about which lanes decide differently, around a collective."""
+    inputs = [m & flow.axes for m in flow.inputs()]
+    for e, axes in divergences(flow.lanes.body, inputs):
+        inner = [x for p in e.programs for x in p.walk() if x.prim.subprograms is None]
+        collectives = [x for x in inner if x.axes & axes and _communicates(x)]
+        named = ", ".join(sorted({x.prim.name for x in collectives}))
+        yield P101.at(
+            e.location or subject.place,
+            f"lanes of {flow.said(sorted(axes, key=str))} may decide differently here, around "
+            f"{named} at {lines_of(collectives)}: in other systems those that do not come wait for "
+            "ever, here what they have counts although they did not come",
+        )
+

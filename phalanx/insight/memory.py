@@ -1,0 +1,143 @@
+"""Memory: constants that are captured, donations that are of no use, state that is not donated."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from phalanx.core.program import Atom, Equation, Literal
+from phalanx.core.types import Array, ArrayType
+from phalanx.insight.findings import Code, Finding
+from phalanx.insight.subject import Subject
+
+__all__ = ["memory_faults"]
+
+P109 = Code(
+    "P109",
+    "a large array that a function closes over",
+    "jit(lambda w: loss(w, whole_dataset))",
+    "Pass it as an argument: then it can be placed, cut over devices, donated or dropped, and "
+    "another one of its shape needs no other program.",
+)
+P110 = Code(
+    "P110",
+    "an argument that is donated although no result can take its memory",
+    "jit(lambda x: x.sum(), donate_argnums=0)",
+    "Donate what has the shape and dtype of a result, such as parameters and optimizer state, and "
+    "leave out the others.",
+)
+P111 = Code(
+    "P111",
+    "large state that is returned anew and not donated",
+    "step = jit(step)  # of params, state, batch to params, state",
+    "Donate it, jit(step, donate_argnums=...): new values take the memory of the old ones. The "
+    "caller must not use the old ones any more.",
+)
+
+LARGE_CONSTANT = 4 << 20  # bytes
+LARGE_STATE = 32 << 20
+
+
+def memory_faults(subject: Subject) -> Iterator[Finding]:
+    """Arrays that take memory, or hold it for longer, without need."""
+    yield from _large_constants(subject)
+    yield from _useless_donations(subject)
+    yield from _state_to_donate(subject)
+
+
+def _large_constants(subject: Subject) -> Iterator[Finding]:
+    seen: set[int] = set()
+    for e in subject.program.walk():
+        for a in e.inputs:
+            if type(a) is not Literal or a.type.shape == () or id(a.value) in seen:
+                continue
+            if isinstance(a.value, (np.ndarray, Array)) and _bytes(a.type) > LARGE_CONSTANT:
+                seen.add(id(a.value))
+                yield P109.at(
+                    e.location or subject.place,
+                    f"{subject.name} closes over an array {a.type} of {_shown(_bytes(a.type))}, "
+                    "used here: it stays in memory with the function, on every device that runs it",
+                )
+
+
+def _useless_donations(subject: Subject) -> Iterator[Finding]:
+    call = subject.call
+    if not any(call.donated):
+        return
+    free = Counter((t.shape, t.dtype) for t in call.program.output_types)
+    spared: list[str] = []
+    for i, (type, donated) in enumerate(zip(call.types, call.donated, strict=True)):
+        kind = type.shape, type.dtype
+        if donated:
+            if free[kind] <= 0:
+                spared.append(f"{call.names[i]} {type}")
+            free[kind] -= 1
+    if spared:
+        yield P110.at(
+            subject.place,
+            f"{subject.name}: {', '.join(spared[:3])}{' and others' if len(spared) > 3 else ''} "
+            f"{'is' if len(spared) == 1 else 'are'} donated, but no result has that shape and "
+            "dtype: the memory is not used",
+        )
+
+
+def _state_to_donate(subject: Subject) -> Iterator[Finding]:
+    call, first = subject.call, subject.first_input
+    inputs, outputs = call.program.input_types, call.program.output_types
+    alike = [
+        (i, o)
+        for i, o in subject.state
+        if inputs[i] is outputs[o] and not call.donated[i - first]
+    ]
+    if sum(_bytes(inputs[i]) for i, _ in alike) < LARGE_STATE:
+        return
+    body = subject.lanes.body if subject.lanes else subject.program
+    makers: dict[Atom, Equation] = {v: e for e in body.equations for v in e.outputs}
+    kept = [i for i, o in alike if _updates(makers, body.inputs[i], body.outputs[o])]
+    total = sum(_bytes(inputs[i]) for i in kept)
+    if total >= LARGE_STATE:
+        names = dict.fromkeys(_argument(subject.input_name(i)) for i in kept)
+        yield P111.at(
+            subject.place,
+            f"{subject.name}: {', '.join(names)} ({_shown(total)}) is returned with new values "
+            "and not donated: while the function runs, both are in memory",
+        )
+
+
+def _updates(makers: dict[Atom, Equation], old: Atom, new: Atom) -> bool:
+    """Whether ``new`` is ``old`` with other elements in the same places."""
+    waiting, seen = [new], set[Atom]()
+    while waiting and len(seen) < 256:
+        a = waiting.pop()
+        if a is old:
+            return a is not new
+        e = makers.get(a)
+        if a not in seen and e is not None and (e.prim.elements.fused or e.prim.elements.copied):
+            waiting += e.inputs
+        seen.add(a)
+    return False
+
+
+def _argument(name: str) -> str:
+    """The argument of which ``name`` is a leaf.
+
+    >>> _argument("params['layers'][0]"), _argument("x")
+    ('params', 'x')
+    """
+    return name.partition("[")[0].partition(".")[0]
+
+
+def _bytes(type: ArrayType) -> int:
+    return math.prod(type.shape) * type.dtype.itemsize
+
+
+def _shown(count: float) -> str:
+    """Bytes as one reads them.
+
+    >>> _shown(5 << 20)
+    '5.0 MiB'
+    """
+    return f"{count / 2**20:.1f} MiB"

@@ -1,0 +1,96 @@
+"""Dtypes that are wider than meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.program import Atom, Equation, Literal, Program
+from phalanx.insight.findings import Code, Finding
+from phalanx.insight.subject import Subject
+from phalanx.ops.basis import broadcast, convert
+
+__all__ = ["accidental_promotions"]
+
+P112 = Code(
+    "P112",
+    "floating-point numbers that become wider by accident",
+    "x * np.sqrt(2.0)  # x is bfloat16, and a number of NumPy's has a dtype of its own",
+    "Use a number of Python's, float(np.sqrt(2.0)), which takes the dtype of the array, or convert "
+    "the other operand; where it is meant, say so with astype.",
+)
+
+
+def accidental_promotions(subject: Subject) -> Iterator[Finding]:
+    """Operations that make an operand wider than anybody said, and state that comes back wider."""
+    seen: set[Program] = set()
+    waiting = [subject.program] if convert in subject.primitives else []
+    while waiting:
+        program = waiting.pop()
+        if program in seen:
+            continue
+        seen.add(program)
+        if convert in program.primitives:
+            yield from _promotions(subject, program)
+            waiting += [p for e in program.equations if e.prim.multi for p in e.programs]
+    yield from _wider_state(subject)
+
+
+def _promotions(subject: Subject, program: Program) -> Iterator[Finding]:
+    widened: dict[Atom, Equation] = {}
+    spread: dict[Atom, Atom] = {}
+    for e in program.equations:
+        if e.prim is convert and _is_wider(e.inputs[0].type.dtype, e.params["dtype"]):
+            widened[e.outputs[0]] = e
+        elif e.prim is broadcast:
+            spread[e.outputs[0]] = e.inputs[0]
+            if e.inputs[0] in widened:
+                widened[e.outputs[0]] = widened[e.inputs[0]]
+        elif widened and len(e.inputs) == 2:
+            for a, b in (e.inputs, e.inputs[::-1]):
+                made = widened.get(a)
+                if made is not None and _same_operation(made, e) and _by_accident(made, b, spread):
+                    yield _promoted(subject, made, b)
+
+
+def _is_wider(old: np.dtype, new: np.dtype) -> bool:
+    floating = dtypes.is_floating(old) and dtypes.is_floating(new)
+    return floating and new.itemsize > old.itemsize
+
+
+def _same_operation(made: Equation, use: Equation) -> bool:
+    """Whether nobody wrote the conversion: it belongs to the operation that uses it."""
+    a, b = made.location, use.location
+    return a is not None and b is not None and (a.code, a.lasti) == (b.code, b.lasti)
+
+
+def _by_accident(made: Equation, other: Atom, spread: dict[Atom, Atom]) -> bool:
+    """Whether the other operand is 64 bits wide, or a constant, of which one might not think."""
+    if made.params["dtype"].itemsize == 8:
+        return True
+    return type(spread.get(other, other)) is Literal
+
+
+def _promoted(subject: Subject, made: Equation, other: Atom) -> Finding:
+    old, new = made.inputs[0].type, made.params["dtype"]
+    what = "a constant" if type(other) is Literal else f"{other.type}"
+    return P112.at(
+        made.location or subject.place,
+        f"{old} meets {what} of dtype {new.name}, and becomes {new.name}: the operation, and what "
+        "follows, takes more memory and time",
+    )
+
+
+def _wider_state(subject: Subject) -> Iterator[Finding]:
+    inputs, outputs = subject.types_of_inputs, subject.types_of_outputs
+    for i, o in subject.state:
+        old, new = inputs[i].dtype, outputs[o].dtype
+        if _is_wider(old, new) and not inputs[i].weak:
+            yield P112.at(
+                subject.place,
+                f"{subject.name}: {subject.input_name(i)} comes in as {old.name} and is returned "
+                f"as {new.name}: the next call is compiled anew, for wider numbers",
+                "Convert the result back, new.astype(old.dtype), or what was added to it.",
+            )

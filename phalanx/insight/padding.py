@@ -1,0 +1,51 @@
+"""Axes of which devices run more lanes than there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from phalanx.core.blocks import Blocks
+from phalanx.insight.findings import Code, Finding
+from phalanx.insight.subject import MappedLanes, Subject
+from phalanx.run.runtime import backend
+from phalanx.spmd.mesh import Mesh
+
+__all__ = ["wasted_lanes"]
+
+P118 = Code(
+    "P118",
+    "an axis whose lanes leave more than a quarter of the devices' time unused",
+    "pmap(f)(x)  # x has 9 rows, and there are 8 devices",
+    "Let the size of the axis be a multiple of the number of devices, or a little less than one; "
+    "or give devices= of which it is a multiple.",
+)
+
+MOST = 0.25  # of the time of devices
+
+
+def wasted_lanes(subject: Subject) -> Iterator[Finding]:
+    """Axes that do not go up into devices."""
+    for lanes in subject.mapped:
+        for axis, size in lanes.frame.runs.axes:
+            count = _devices(lanes, axis)
+            if not 1 < count < size:
+                continue
+            blocks = Blocks(size, count)
+            wasted = blocks.padding / blocks.padded
+            if wasted > MOST:
+                yield P118.at(
+                    lanes.equation.location or subject.place,
+                    f"{size} lanes of {axis!r} over {count} devices: each runs {blocks.length} of "
+                    f"them, and {wasted:.0%} of what the devices could do is unused",
+                )
+
+
+def _devices(lanes: MappedLanes, axis: Any) -> int:
+    """Over how many devices an axis lies."""
+    if lanes.equation.prim.on_devices.region is None:
+        return 0
+    region = lanes.equation.prim.on_devices.region(**lanes.equation.params)
+    if region.mesh is not None:
+        return dict(cast(Mesh, region.mesh).axes).get(str(axis), 0)
+    return len(region.devices or backend().local_devices())

@@ -1,0 +1,165 @@
+"""Results of mapped functions that lanes have not agreed on: losses, statistics, promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from phalanx.base import dtypes
+from phalanx.core.axes import Typed
+from phalanx.core.program import Atom, Equation, Literal, Program
+from phalanx.insight.findings import Code, Finding
+from phalanx.insight.flow import Marks
+from phalanx.insight.lanes import INPUT, LaneFlow, Reduced, unreachable_collectives
+from phalanx.insight.subject import Subject
+from phalanx.ops.basis import reduce_sum
+from phalanx.spmd.replication import culprits
+
+__all__ = ["between_lanes"]
+
+P102 = Code(
+    "P102",
+    "out_specs say that a result is the same along an axis, and it is not",
+    "shard_map(lambda x: x.sum(), in_specs=P('i'), out_specs=P(), check_vma=False)",
+    "Reduce the result over the axis (psum, pmean), or name the axis in out_specs; leave "
+    "check_vma=False out, and the mistake is an error.",
+)
+P105 = Code(
+    "P105",
+    "a loss or metric that is returned as each lane has it",
+    "return params, loss  # and only gradients went through pmean",
+    "Return lax.pmean (or psum) of it, so that it is that of the whole batch. Where the host takes "
+    "the mean of all lanes, say so: # phalanx: ok P105.",
+)
+P108 = Code(
+    "P108",
+    "statistics of a batch, kept for later, of which every lane has its own",
+    "mean = 0.9 * mean + 0.1 * x.mean(0)  # of the rows of one lane",
+    "Take lax.pmean of the statistics before they go into the running ones.",
+)
+
+
+def between_lanes(subject: Subject) -> Iterator[Finding]:
+    """What is wrong between the lanes of mapped functions."""
+    for lanes in subject.mapped:
+        flow = LaneFlow(subject, lanes)
+        if not flow.axes:
+            continue
+        outputs = flow.outputs()
+        yield from flow.findings
+        yield from unreachable_collectives(subject, flow)
+        yield from _untrue_promises(subject, flow, outputs)
+        of_state = subject.state if lanes is subject.lanes else []
+        outputs, apart = _replicated(flow, outputs, of_state)
+        yield from _unreduced(subject, flow, outputs, of_state)
+        yield from _own_statistics(subject, flow, outputs, apart)
+
+
+def _replicated(
+    flow: LaneFlow, outputs: list[Marks], of_state: Sequence[tuple[int, int]]
+) -> tuple[list[Marks], list[tuple[int, int]]]:
+    """The marks of the outputs where state is the same in all lanes at first, as far as it then
+    stays so; and the state that does not."""
+    types, roles = flow.lanes.body.input_types, flow.lanes.frame.seen
+    pairs = [(i, o) for i, o in of_state if dtypes.is_floating(types[i].dtype)]
+    apart: list[tuple[int, int]] = []
+    assumed: set[int] = set()
+    while True:
+        needed = {i for i, _ in pairs if roles[i].axes}
+        if needed != assumed:
+            outputs, assumed = flow.outputs(frozenset(needed)), needed
+        gone = [(i, o) for i, o in pairs if outputs[o] & flow.axes]
+        if not gone:
+            return outputs, apart
+        apart += gone
+        pairs = [pair for pair in pairs if pair not in gone]
+
+
+def _untrue_promises(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> Iterator[Finding]:
+    """Results that are not cut along an axis along which they differ, where nobody checked."""
+    frame, body = flow.lanes.frame, flow.lanes.body
+    for atom, role, marks in zip(body.outputs, frame.outs, outputs, strict=True):
+        for axis in sorted((flow.axes & marks) - role.axes, key=str):
+            if type(axis) is Typed or Reduced(axis) in marks:
+                continue
+            found = culprits(body, [m & flow.axes for m in flow.inputs()], atom, axis)
+            place = next((e.location for e in found if e.location), None)
+            yield P102.at(
+                place or flow.lanes.equation.location or subject.place,
+                f"a result differs along {axis!r}, and out_specs say that it is the same there: "
+                "what one device has of it is taken for the whole",
+            )
+
+
+def _unreduced(
+    subject: Subject, flow: LaneFlow, outputs: list[Marks], of_state: Sequence[tuple[int, int]]
+) -> Iterator[Finding]:
+    """Numbers that each lane returns for itself, where lanes work together otherwise."""
+    frame, body = flow.lanes.frame, flow.lanes.body
+    state = {o for _, o in of_state}
+    for axis in sorted(flow.axes, key=str):
+        together = [m for m in outputs if Reduced(axis) in m and axis not in m]
+        if not together:
+            continue
+        for o, (atom, role) in enumerate(zip(body.outputs, frame.outs, strict=True)):
+            alone = axis in outputs[o] and axis in role.axes and INPUT in outputs[o]
+            if o in state or not alone or not _is_number(atom):
+                continue
+            made = _maker(body, atom)
+            place = made.location if made is not None else None
+            yield P105.at(
+                place or subject.place,
+                f"a number is returned as each of {flow.sizes[axis]} lanes of {axis!r} has it, "
+                "while other results are reduced over that axis: the first of them is that of "
+                f"1/{flow.sizes[axis]} of the data",
+            )
+
+
+def _is_number(atom: Atom) -> bool:
+    return atom.type.shape == () and dtypes.is_floating(atom.type.dtype)
+
+
+def _own_statistics(
+    subject: Subject, flow: LaneFlow, outputs: list[Marks], apart: Sequence[tuple[int, int]]
+) -> Iterator[Finding]:
+    """Running means that lanes do not share, where they share other results."""
+    body = flow.lanes.body
+    for i, o in apart:
+        axes = flow.axes & outputs[o]
+        shared = [m for m in outputs if any(Reduced(a) in m and a not in m for a in axes)]
+        update = _maker(body, body.outputs[o])
+        if shared and update is not None and _is_running_mean(body, update, body.inputs[i]):
+            yield P108.at(
+                update.location or subject.place,
+                f"{subject.input_name(i)} is a running mean that each lane of "
+                f"{flow.said(sorted(axes, key=str))} updates with its own rows alone, while other "
+                "state is the same in all lanes: lanes drift apart, and the first one's is kept",
+            )
+
+
+def _is_running_mean(body: Program, update: Equation, old: Atom) -> bool:
+    """Whether ``update`` adds to a part of ``old`` a part of a mean over rows."""
+    makers: dict[Any, Equation] = {v: e for e in body.equations for v in e.outputs}
+    operands = [a for a in update.inputs if not isinstance(a, Literal)]
+    decayed = [a for a in operands if a in makers and old in makers[a].inputs]
+    scaled = [a for a in decayed if any(isinstance(c, Literal) for c in makers[a].inputs)]
+    others = [a for a in operands if a not in scaled and a is not old]
+    if len(operands) != 2 or not (scaled or old in operands):
+        return False
+    return any(_from_mean(makers, a) for a in others or scaled)
+
+
+def _from_mean(makers: dict[Any, Equation], atom: Atom, depth: int = 8) -> bool:
+    """Whether ``atom`` is a sum over some dimension, up to elementwise operations."""
+    made = makers.get(atom)
+    if made is None or depth == 0:
+        return False
+    if made.prim is reduce_sum:
+        return True
+    if made.prim.subprograms is None and not made.prim.elements.fused:
+        return False
+    return any(_from_mean(makers, a, depth - 1) for a in made.inputs)
+
+
+def _maker(body: Program, atom: Atom) -> Equation | None:
+    return next((e for e in reversed(body.equations) if atom in e.outputs), None)

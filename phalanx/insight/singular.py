@@ -1,0 +1,313 @@
+"""Derivatives that are NaN at single points: 0 times infinity.
+
+A derivative of ``where(x > 0, sqrt(x), 0)`` is the product of a cotangent, which is zero where the
+branch is not taken, and of the derivative of the root, which is infinite there. That of a norm at
+zero is the product of an infinite one and of the vector, which is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.core.program import Atom, Equation, Literal, Program, Var
+from phalanx.insight.findings import Code, Finding
+from phalanx.insight.flow import NOTHING, Flow, Marks
+from phalanx.insight.subject import Subject
+from phalanx.ops import (
+    abs,
+    add,
+    convert,
+    div,
+    exp,
+    integer_pow,
+    log,
+    logistic,
+    max,
+    mul,
+    neg,
+    pow,
+    reduce_sum,
+    rsqrt,
+    select,
+    sign,
+    sqrt,
+    square,
+)
+
+__all__ = ["singular_derivatives"]
+
+P116 = Code(
+    "P116",
+    "a derivative that is NaN where a branch of `where` is not taken",
+    "grad(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0))",
+    "Let the branch that is not taken see a harmless value: safe = jnp.where(ok, x, 1.0), and then "
+    "jnp.where(ok, f(safe), other).",
+)
+P117 = Code(
+    "P117",
+    "a derivative that is NaN at zero: of a square root of squares, such as a norm",
+    "grad(lambda x: jnp.linalg.norm(x))",
+    "Add a small number under the root, jnp.sqrt(jnp.sum(x * x) + 1e-12), or differentiate the "
+    "square of the norm.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Singularity:
+    """Where a derivative is infinite: the operation, and the kind of mistake."""
+
+    equation: Equation
+    code: Code
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Of a value: where it is zero, there is the singularity."""
+
+    at: Singularity
+
+
+@dataclass(frozen=True, slots=True)
+class Infinite:
+    """Of a value: it is infinite there."""
+
+    at: Singularity
+
+
+@dataclass(frozen=True, slots=True)
+class Vanishing:
+    """Of a value: it is zero there."""
+
+    at: Singularity
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """Of a condition: it tells the places where there is a singularity from the others."""
+
+    at: Singularity
+
+
+_SINGULAR = frozenset({div, sqrt, rsqrt, log, pow})
+_POSITIVE = frozenset({exp, logistic})
+_DEPTH = 24
+
+
+def singular_derivatives(subject: Subject) -> Iterator[Finding]:
+    """Products of zeros and infinities that derivatives make."""
+    if _SINGULAR & subject.primitives:
+        flow = _SingularFlow(subject)
+        flow.run(subject.program, [NOTHING] * len(subject.program.inputs))
+        yield from flow.findings
+
+
+class _SingularFlow(Flow):
+    def __init__(self, subject: Subject) -> None:
+        super().__init__()
+        self.subject = subject
+        self.findings: dict[Finding, None] = {}
+        self.seen: set[Program] = set()
+
+    # ---- where singularities are ----
+
+    def begin(self, program: Program) -> None:
+        """Mark the values at which something is singular, before marks go through."""
+        if program in self.seen or not _SINGULAR & program.primitives:
+            return
+        self.seen.add(program)
+        makers: Makers = {v: e for e in program.equations for v in e.outputs}
+        for e in program.equations:
+            if e.prim is sqrt:
+                self._root_of_squares(makers, e)
+            elif e.prim is select:
+                self._branches(makers, e)
+
+    def _mark(self, atom: Atom, mark: Any) -> None:
+        if type(atom) is Var:
+            self.given[atom] = self.given.get(atom, NOTHING) | {mark}
+
+    def _root_of_squares(self, makers: Makers, e: Equation) -> None:
+        roots = _squared(makers, e.inputs[0])
+        here = Singularity(e, P117)
+        for root in roots:
+            self._mark(root, Vanishing(here))
+        if roots:
+            self._mark(e.outputs[0], Base(here))
+
+    def _branches(self, makers: Makers, e: Equation) -> None:
+        condition, *branches = e.inputs
+        about: set[Atom] | None = None
+        for branch in branches:
+            for made, base in _singular_operations(makers, branch):
+                about = _elementwise_sources(makers, condition) if about is None else about
+                if about.isdisjoint(_elementwise_sources(makers, base)):
+                    continue
+                here = Singularity(made, P116)
+                self._mark(condition, Deciding(here))
+                self._mark(base, Base(here))
+
+    # ---- what becomes of them ----
+
+    def step(self, e: Equation, operands: Sequence[Marks]) -> Any:
+        every = NOTHING.union(*operands)
+        if not every:
+            return NOTHING
+        prim = e.prim
+        if prim is mul:
+            return self._product(e, *operands)
+        if prim is div:
+            return self._quotient(e, *operands)
+        if prim is select:
+            return self._chosen(e, operands, every)
+        if prim in (neg, convert, sign) or (prim.elements.copied and prim is not max):
+            return every
+        if prim is sqrt:
+            return _of(Base, every)
+        if prim is rsqrt or (prim in (integer_pow, pow) and _falls(e)):
+            return frozenset([Infinite(m.at) for m in every if type(m) is Base])
+        if prim is integer_pow:
+            return _of(Vanishing, every)
+        return NOTHING
+
+    def _product(self, e: Equation, left: Marks, right: Marks) -> Marks:
+        for one, other in ((left, right), (right, left)):
+            for mark in one:
+                if type(mark) is Infinite and Vanishing(mark.at) in other:
+                    self._report(e, mark.at)
+        return _of((Infinite, Vanishing), left | right)
+
+    def _quotient(self, e: Equation, above: Marks, below: Marks) -> Marks:
+        infinite = [mark.at for mark in below if type(mark) is Base]
+        for at in infinite:
+            if at.code is P116 and Vanishing(at) in above:
+                self._report(e, at)
+        return _of((Infinite, Vanishing), above) | frozenset(map(Infinite, infinite))
+
+    def _chosen(self, e: Equation, operands: Sequence[Marks], every: Marks) -> Marks:
+        deciding = [m.at for m in operands[0] if type(m) is Deciding]
+        kept = every.difference(operands[0]) - {Infinite(at) for at in deciding}
+        if not any(_is_zero(a) for a in e.inputs[1:]):
+            return kept
+        return kept.union(map(Vanishing, deciding))
+
+    def _report(self, e: Equation, at: Singularity) -> None:
+        place = self.place(at.equation) or self.place(e) or self.subject.place
+        name = at.equation.prim.name
+        what = {"div": "the division", "sqrt": "the square root"}.get(name, f"`{name}`")
+        if at.code is P116:
+            message = (
+                f"{what} is in a branch of `where` that is not taken where it has no derivative; "
+                "that of the branch is 0 times infinity there, which is NaN"
+            )
+        else:
+            message = (
+                "the square root of a sum of squares is differentiated: where all of them are "
+                "zero, the derivative is 0 times infinity, which is NaN"
+            )
+        self.findings[at.code.at(place, message)] = None
+
+
+Makers = dict[Any, Equation]
+
+
+def _of(kinds: Any, marks: Marks) -> Marks:
+    return frozenset([m for m in marks if isinstance(m, kinds)])
+
+
+def _falls(e: Equation) -> bool:
+    """Whether a power has a negative exponent."""
+    if e.prim is integer_pow:
+        return e.params["y"] < 0
+    exponent = e.inputs[1]
+    return type(exponent) is Literal and bool(np.all(np.asarray(exponent.value) < 0))
+
+
+def _is_zero(atom: Atom) -> bool:
+    return type(atom) is Literal and atom.type.shape == () and not np.any(np.asarray(atom.value))
+
+
+def _moves(e: Equation) -> bool:
+    """Whether an operation of one operand only moves its elements, or changes their dtype."""
+    return (e.prim.elements.copied and len(e.inputs) == 1) or e.prim is convert
+
+
+def _squared(makers: Makers, atom: Atom, depth: int = _DEPTH) -> set[Atom]:
+    """The values of whose squares ``atom`` is a sum; none if it may be something else."""
+    e = makers.get(atom)
+    if e is None or depth == 0:
+        return set()
+    x, *rest = e.inputs
+    if e.prim in (square, abs) or (e.prim is integer_pow and e.params["y"] == 2):
+        return {x}
+    if e.prim is mul and x is rest[0]:
+        return {x}
+    scaled = e.prim in (mul, div) and type(rest[0]) is Literal
+    if scaled or e.prim is reduce_sum or _moves(e):
+        return _squared(makers, x, depth - 1)
+    if e.prim is add:
+        parts = [_squared(makers, a, depth - 1) for a in e.inputs]
+        return parts[0] | parts[1] if all(parts) else set()
+    return set()
+
+
+def _singular_operations(
+    makers: Makers, branch: Atom, depth: int = _DEPTH
+) -> Iterator[tuple[Equation, Atom]]:
+    """Operations behind a branch that are singular where an operand is zero, and that operand."""
+    e = makers.get(branch)
+    if e is None or depth == 0 or not _elementwise(e) or e.prim is select:
+        return
+    for a in e.inputs:
+        yield from _singular_operations(makers, a, depth - 1)
+    if e.prim in _SINGULAR:
+        base = e.inputs[1] if e.prim is div else e.inputs[0]
+        if type(base) is Var and not _is_guarded(makers, base):
+            yield e, base
+
+
+def _is_guarded(makers: Makers, base: Atom, depth: int = _DEPTH) -> bool:
+    """Whether something was done so that ``base`` is not zero."""
+    if type(base) is Literal:
+        return base.type.shape != () or bool(np.any(np.asarray(base.value)))
+    e = makers.get(base)
+    if e is None or depth == 0:
+        return False
+    if e.prim in _POSITIVE:
+        return True
+    if e.prim in (add, max, select):
+        given = e.inputs[1:] if e.prim is select else e.inputs
+        return any(type(_moved(makers, a)) is Literal and not _is_zero(_moved(makers, a))
+                   for a in given)  # fmt: skip
+    if _moves(e) or e.prim in (sqrt, square, integer_pow):
+        return _is_guarded(makers, e.inputs[0], depth - 1)
+    return False
+
+
+def _moved(makers: Makers, atom: Atom) -> Atom:
+    """What ``atom`` is, but for its shape and dtype."""
+    while (e := makers.get(atom)) is not None and _moves(e):
+        atom = e.inputs[0]
+    return atom
+
+
+def _elementwise(e: Equation) -> bool:
+    return e.prim.subprograms is None and (e.prim.elements.fused or _moves(e))
+
+
+def _elementwise_sources(makers: Makers, atom: Atom) -> set[Atom]:
+    """``atom`` and what it is made of, elementwise."""
+    found: set[Atom] = set()
+    waiting = [atom]
+    while waiting:
+        a = waiting.pop()
+        if type(a) is Literal or a in found:
+            continue
+        found.add(a)
+        e = makers.get(a)
+        if e is not None and _elementwise(e):
+            waiting += e.inputs
+    return found

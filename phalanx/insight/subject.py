@@ -1,0 +1,138 @@
+"""What is checked: a traced function, its arguments and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from phalanx.api.stages import TracedCall
+from phalanx.base import tree
+from phalanx.base.source import Location
+from phalanx.core.program import Equation, Frame, Program
+from phalanx.core.runs import Lanes
+from phalanx.core.types import ArrayType
+
+__all__ = ["MappedLanes", "Subject"]
+
+
+@dataclass(frozen=True, slots=True)
+class MappedLanes:
+    """A mapped function in a program: what runs in every lane of some axes."""
+
+    equation: Equation
+    frame: Frame
+
+    @property
+    def body(self) -> Program:
+        """What a lane does."""
+        return self.frame.programs[0]
+
+
+class Subject:
+    """A traced function.
+
+    Attributes:
+        call: the function, traced for a call.
+        place: the user's line that is told where a finding belongs to the function as a whole.
+    """
+
+    def __init__(self, call: TracedCall, place: Location) -> None:
+        self.call = call
+        self.place = place
+        self.program = call.program
+        self.name = call.program.name
+
+    @property
+    def primitives(self) -> frozenset[Any]:
+        """The operations in it, at any depth."""
+        return self.program.primitives
+
+    @cached_property
+    def mapped(self) -> list[MappedLanes]:
+        """The outermost functions that run in lanes."""
+        if not any(p.on_devices.region or p.execution.launch for p in self.primitives):
+            return []
+        return [*_mapped(self.program)]
+
+    # ---- state: arguments that come back as results ----
+
+    @cached_property
+    def state(self) -> list[tuple[int, int]]:
+        """Pairs of an input and an output of the program, by number: leaves of an argument that has
+        the structure, shapes and dtypes of a result, or would have but for dtypes."""
+        first, last = self.first_input, self.call.written
+        results = _parts(self.call.out_tree)
+        pairs: list[tuple[int, int]] = []
+        for argument, structure in _arguments(self.call.in_tree):
+            for result in results:
+                if result[1] == structure and self._alike(argument, result[0]):
+                    results.remove(result)
+                    both = zip(argument, result[0], strict=True)
+                    pairs += [(first + i, last + o) for i, o in both]
+                    break
+        return pairs
+
+    @property
+    def first_input(self) -> int:
+        """The number of the first input that is an argument, behind what was captured."""
+        return len(self.call.program.inputs) - len(self.call.types)
+
+    def _alike(self, argument: Sequence[int], result: Sequence[int]) -> bool:
+        inputs, outputs = self.types_of_inputs[self.first_input :], self.types_of_outputs
+        pairs = [(inputs[i], outputs[o]) for i, o in zip(argument, result, strict=True)]
+        return bool(pairs) and all(a.shape == b.shape for a, b in pairs)
+
+    @property
+    def lanes(self) -> MappedLanes | None:
+        """The mapped function, where the program is nothing else."""
+        return self.mapped[0] if self.mapped and len(self.program.equations) == 1 else None
+
+    @property
+    def types_of_inputs(self) -> tuple[ArrayType, ...]:
+        """The types of the inputs, as a lane sees them where the function is mapped."""
+        return self.lanes.body.input_types if self.lanes else self.program.input_types
+
+    @property
+    def types_of_outputs(self) -> tuple[ArrayType, ...]:
+        """The types of the outputs, likewise."""
+        return self.lanes.body.output_types if self.lanes else self.program.output_types
+
+    def input_name(self, i: int) -> str:
+        """What the user calls input number ``i``."""
+        return self.call.names[i - self.first_input]
+
+
+def _mapped(program: Program) -> Iterator[MappedLanes]:
+    for e in program.walk(into=lambda e: not _is_mapped(e)):
+        if _is_mapped(e):
+            yield MappedLanes(e, e.prim.frame(e.params))
+
+
+def _is_mapped(e: Equation) -> bool:
+    return e.prim.subprograms is not None and isinstance(e.prim.frame(e.params).runs, Lanes)
+
+
+Part = tuple[range, Any]  # the numbers of its leaves, and its structure
+
+
+def _arguments(in_tree: Any) -> Iterator[Part]:
+    """The leaves of each argument by position or name, by number, and its structure."""
+    args, kwargs = in_tree.children()
+    start = 0
+    for structure in [*args.children(), *kwargs.children()]:
+        yield range(start, start + structure.num_leaves), structure
+        start += structure.num_leaves
+
+
+def _parts(out_tree: Any) -> list[Part]:
+    """The whole result, or its elements where it is a tuple or list."""
+    whole = tree.unflatten(out_tree, range(out_tree.num_leaves))
+    if type(whole) not in (tuple, list):
+        return [(range(out_tree.num_leaves), out_tree)]
+    parts, start = [], 0
+    for structure in out_tree.children():
+        parts.append((range(start, start + structure.num_leaves), structure))
+        start += structure.num_leaves
+    return parts

@@ -1,0 +1,98 @@
+"""`phalanx check`: what it prints, and how it ends."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import sys
+import phalanx, phalanx.numpy as jnp
+from phalanx import lax, random
+
+def step(key, x):
+    y = x + random.normal(key, x.shape) * random.uniform(key, x.shape)
+    return lax.psum(lax.psum(y, "i"), "i")
+
+train = phalanx.pmap(step, "i", in_axes=(0, 0), out_axes=None)
+keys = random.split(random.key(0), 2)
+for size in (3, 4):
+    print(train(keys, jnp.ones((2, size))).shape, sys.argv[1:])
+"""
+CLEAN = "import phalanx\nphalanx.jit(lambda x: x + 1)(1.0)\n"
+
+
+@pytest.fixture
+def check(tmp_path):
+    def run(text, *words, before=(), name="script.py"):
+        (tmp_path / name).write_text(text)
+        command = [sys.executable, "-m", "phalanx", "check", *before, *words]
+        env = os.environ | {"PHALANX_NUM_CPU_DEVICES": "2", "COLUMNS": "100"}
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env)
+
+    return run
+
+
+def test_findings_are_printed_once_with_line_and_remedy(check):
+    done = check(SCRIPT, "script.py", "--size", "3")
+    assert done.returncode == 1, done.stderr
+    shapes, rest = done.stdout.splitlines()[:2], "\n".join(done.stdout.splitlines()[2:])
+    assert shapes == ["(3,) ['--size', '3']", "(4,) ['--size', '3']"]
+    assert rest.count("script.py:7: P106 ") == rest.count("script.py:8: P103 ") == 1
+    assert "random.split(key)" in rest and rest.endswith("2 findings")
+
+
+def test_findings_as_json_are_all_that_is_on_stdout(check):
+    done = check(SCRIPT, "script.py", before=["--json"])
+    found = json.loads(done.stdout)
+    assert done.returncode == 1 and "(3,) []" in done.stderr
+    assert [(f["code"], f["line"]) for f in found] == [("P106", 7), ("P103", 8)]
+    assert {*found[0]} == {"code", "message", "file", "line", "remedy"}
+
+
+def test_nothing_wrong(check):
+    done = check(CLEAN, "script.py")
+    assert (done.returncode, done.stdout) == (0, "nothing was found\n")
+    assert json.loads(check(CLEAN, "script.py", before=["--json"]).stdout) == []
+
+
+def test_a_module(check):
+    done = check(SCRIPT, "program", before=["-m"], name="program.py")
+    assert done.returncode == 1 and "program.py:7: P106" in done.stdout
+
+
+def test_a_silenced_line(check):
+    line, psum = "random.uniform(key, x.shape)", 'lax.psum(y, "i")'
+    text = SCRIPT.replace(line, f"{line}  # phalanx: ok P106: paired")
+    text = text.replace(f'lax.psum({psum}, "i")', psum)
+    assert check(text, "script.py").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["absent.py"], "there is no file absent.py"),
+        (["absent"], "there is no file absent (with -m it is the name of a module)"),
+        (["-m", "absent.module"], "there is no module absent.module"),
+    ],
+)
+def test_what_is_not_there(check, words, said):
+    done = check(CLEAN, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"phalanx check: {said}\n"
+
+
+def test_a_script_that_fails_is_told_and_so_is_what_was_found_before(check):
+    done = check(SCRIPT + "phalanx.jit(lambda x: float(x))(1.0)\n", "script.py")
+    assert done.returncode == 2
+    assert "P106" in done.stdout and "ConcretizationTypeError" in done.stderr
+    assert "runpy" not in done.stderr and "scripts.py" not in done.stderr
+
+
+def test_a_script_that_exits(check):
+    assert check(SCRIPT + "sys.exit(0)\n", "script.py").returncode == 1
+    assert check(SCRIPT + "sys.exit(3)\n", "script.py").returncode == 2
+    done = check("import sys\nsys.exit('no data')\n", "script.py")
+    assert done.returncode == 2 and done.stderr == "no data\n"

@@ -1,0 +1,40 @@
+"""What is found in programs as people write them: mistakes, and none where there are none."""
+
+import pytest
+
+import phalanx
+from phalanx.insight import CODES
+from tests.units.insight import corpus
+from tests.units.insight.corpus import right_lanes, right_programs, wrong_lanes, wrong_programs
+
+assert {right_lanes, right_programs, wrong_lanes, wrong_programs}  # they enter their programs
+
+eight = pytest.mark.skipif(phalanx.device_count() != 8, reason="they are for eight devices")
+
+
+def codes_in(program):
+    fun, args = program()
+    return {finding.code for finding in phalanx.check(fun)(*args)}
+
+
+@eight
+def test_hardly_any_correct_program_has_findings():
+    told = {name: codes_in(program) for name, program in corpus.CORRECT.items()}
+    alarms = {name: codes for name, codes in told.items() if codes}
+    assert len(told) >= 60
+    assert len(alarms) < 0.02 * len(told), alarms
+
+
+@eight
+def test_nearly_all_mistakes_are_found():
+    told = {name: (code, codes_in(program)) for name, (code, program) in corpus.FAULTY.items()}
+    missed = {name: code for name, (code, found) in told.items() if code not in found}
+    assert len(told) >= 60
+    assert len(missed) < 0.05 * len(told), missed
+    others = {name: found for name, (code, found) in told.items() if found - {code}}
+    assert len(others) < 0.05 * len(told), others
+
+
+def test_there_are_several_programs_for_each_code():
+    codes = [code for code, _ in corpus.FAULTY.values()]
+    assert not {code for code in CODES if codes.count(code) < 3}

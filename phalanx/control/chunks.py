@@ -70,6 +70,12 @@ COSTS = {
     )
 }  # fmt: skip
 
+# GPUs and TPUs compute lanes that run together faster, whatever they do, for as long as these fit:
+# lanes one after another leave most of the chip idle. So a model of them is their memory, of which
+# values that live for a while may take this share; the rest is for arguments and results. Nothing
+# was measured there.
+ALIVE = 0.5
+
 
 class Chunks(Struct, frozen=True):
     """What the user ``asked`` for; None: what serves best on ``target``."""
@@ -88,9 +94,14 @@ class Chunks(Struct, frozen=True):
             return size
         if self.asked is not None:
             return min(self.asked, size)
-        costs = COSTS.get(self.target.platform)
-        best = size if costs is None or segment.effects else _best(segment, own, size, costs)
+        best = size if segment.effects else self._serving_best(segment, own, size)
         return max(1, best >> self.target.halvings)
+
+    def _serving_best(self, segment: Program, own: Marks, size: int) -> int:
+        costs, memory = COSTS.get(self.target.platform), self.target.memory
+        if costs is not None:
+            return _best(segment, own, size, costs)
+        return size if memory is None else _alive(segment, size, int(memory * ALIVE))
 
 
 def _best(segment: Program, own: Marks, size: int, costs: Costs) -> int:
@@ -101,13 +112,18 @@ def _best(segment: Program, own: Marks, size: int, costs: Costs) -> int:
         return 1
     if _in_wide_loops(segment, costs):
         return 1
+    return _alive(segment, size, costs.together)
+
+
+def _alive(segment: Program, size: int, together: int) -> int:
+    """How many of ``size`` lanes keep no more alive than ``together`` bytes."""
     taken = {a for e in segment.equations if e.prim.fold is not None for a in e.inputs}
     alive = peak(segment, taken.union(segment.outputs))  # what is kept is stored in any case
-    if alive * size <= costs.together:
+    if alive * size <= together:
         return size
     # what is taken in is read and written with each chunk, so that should not be more
     fewest = math.ceil(sum([size_in_bytes(plain(a.type)) for a in taken]) / alive)
-    return _dividing(size, max(costs.together // alive, fewest, 1))
+    return _dividing(size, max(together // alive, fewest, 1))
 
 
 def _dividing(size: int, at_once: int) -> int:

@@ -30,11 +30,12 @@ class Target(Struct, frozen=True):
     """What the program of a device is written for: a device of ``platform``.
 
     Where a program did not fit its memory, it is written again for fewer lanes at once:
-    ``halvings`` times the half.
+    ``halvings`` times the half. Where ``memory`` is known, it has so many bytes of its own.
     """
 
     platform: str
     halvings: int = 0
+    memory: int | None = None
 
 
 def over_mesh(layout: Layout, cuts: tuple[Cut, ...]) -> Layout:

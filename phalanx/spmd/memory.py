@@ -5,7 +5,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
+from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
+from phalanx.core.layouts import Target
+from phalanx.core.platforms import platform_of
 from phalanx.core.program import Program, Var
 
 
@@ -53,6 +56,23 @@ def memory_of(kind: str | None, device: Any) -> str | None:
             f"{user_location()}"
         )
     return kind
+
+
+def target_of(device: Any, halvings: int = 0, platform: str | None = None) -> Target:
+    """What programs for ``device`` are written for, or in its place one of ``platform``."""
+    own = platform_of(device)
+    if platform not in (None, own):
+        return Target(platform, halvings)
+    return Target(own, halvings, None if own == "cpu" else _size_of_memory(device))
+
+
+@memoized(1024)
+def _size_of_memory(device: Any) -> int | None:
+    """How many bytes ``device`` has of its own; None: nobody knows."""
+    try:
+        return device.memory_stats()["bytes_limit"]
+    except (AttributeError, RuntimeError, TypeError, KeyError):  # a device that is only described
+        return None
 
 
 def memories_of_results(program: Program) -> tuple[str | None, ...]:

@@ -22,10 +22,10 @@ from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.layouts import Cut, Layout, MeshAxes, Target, over_mesh
-from phalanx.core.platforms import platform_of
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, ChunkedLanes, Region
 from phalanx.spmd.layout import axes_of, fewest_axes, prime_axes, primes, with_devices_counted_as
+from phalanx.spmd.memory import target_of
 from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.sharding import Devices, Sharding
 
@@ -358,7 +358,7 @@ def _placements(
 ) -> Iterator[Placement]:
     for region in regions(program):
         cuts = mesh.cuts(region, depth)
-        target = Target(platform_of(mesh.devices[0]))
+        target = target_of(mesh.devices[0])
         chunked = region.block(tuple([cut.blocks for cut in cuts]), False, target).chunked
         yield _placement(cuts, region.program, chunked, mesh, places, depth)
 

@@ -9,10 +9,10 @@ from msgspec import Struct
 from phalanx.base.errors import ProgramError
 from phalanx.core.blocks import blocks_of
 from phalanx.core.layouts import MeshAxes, OpenLayout, Target
-from phalanx.core.platforms import platform_of
 from phalanx.core.types import ArrayType
 from phalanx.spmd.constraint import closed, open_dims, over
 from phalanx.spmd.layout import from_axes, nearest
+from phalanx.spmd.memory import target_of
 from phalanx.spmd.placement import ProgramMesh
 from phalanx.spmd.sharding import Devices, Sharding
 
@@ -54,7 +54,7 @@ class Plan(Struct, frozen=True):
     @property
     def target(self) -> Target:
         """What the programs of the devices are written for."""
-        return Target(self.platform or platform_of(self.devices[0]), self.halvings)
+        return target_of(self.devices[0], self.halvings, self.platform)
 
     @property
     def mesh(self) -> ProgramMesh:

@@ -7,7 +7,10 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax, pmap, random, vmap
 from phalanx.base.errors import DeletedArray
+from phalanx.control.chunks import Chunks
 from phalanx.run.runtime import backend
+from phalanx.spmd.memory import target_of
+from phalanx.transforms.storage import peak
 
 ONE = phalanx.devices()[:1]
 AT_ONCE = (1, 2, 3, "all", None)
@@ -85,6 +88,35 @@ def test_results_are_the_same_where_memory_is_short(monkeypatch):
     for free in (2**21, 1):  # enough for two lanes, and for none, if the compiler is right
         monkeypatch.setattr(backend(), "free_memory", lambda devices, free=free: free)
         near(training(None)(*arguments), expected)
+
+
+class Gpu:
+    """A device that tells how much memory it has, or that nobody knows."""
+
+    platform = "gpu"
+
+    def __init__(self, size):
+        self.size = size
+
+    def memory_stats(self):
+        if self.size is None:
+            raise RuntimeError("MemoryStats is only supported for addressable devices")
+        return {"bytes_limit": self.size}
+
+
+def test_on_gpus_as_many_lanes_run_at_once_as_their_memory_holds():
+    def segment(x, n):
+        return lax.while_loop(lambda c: c[1] < n, lambda c: (jnp.tanh(c[0] @ x), c[1] + 1), (x, 0))
+
+    program = phalanx.make_program(segment)(rows(256, 256), 3)
+    alive = peak(program, set(program.outputs))
+    for lanes, size in ((1, alive), (2, 4 * alive), (8, 16 * alive), (64, 2**40), (64, None)):
+        for halvings in (0, 1):
+            chunks = Chunks(None, target_of(Gpu(size), halvings))
+            assert chunks(program, (True, True), 64) == max(1, lanes >> halvings)
+    assert target_of(Gpu(2**40), platform="tpu").memory is None
+    assert target_of(phalanx.devices("cpu")[0]).memory is None
+    assert Chunks("all", target_of(Gpu(1)))(program, (True, True), 64) == 64
 
 
 # ---- lanes that decide for themselves -----------------------------------------------------------

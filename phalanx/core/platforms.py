@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec import Struct
+
 GPUS: Final = ("cuda", "rocm")
+
+
+class AnyDevice(Struct, frozen=True):
+    """Any device of a platform, which need not be there."""
+
+    platform: str
 
 
 def platform_of(device: Any) -> str:

@@ -29,10 +29,12 @@ _idle: list[tuple[ir.Context, int]] = []
 def context_for_module() -> Iterator[None]:
     """Inside, one module may be written or read, in the dialects we know."""
     context, left = _take()
-    with context:
-        yield
-    if left > 1:
-        _idle.append((context, left - 1))
+    try:
+        with context:
+            yield
+    finally:
+        if left > 1:
+            _idle.append((context, left - 1))
 
 
 def _take() -> tuple[ir.Context, int]:

@@ -62,12 +62,16 @@ def element_type(dtype: np.dtype) -> ir.Type:
     raise TypeError(f"dtype {dtype} has no counterpart in XLA; convert the data first")
 
 
+class OfItsPlatform(Exception):
+    """What is written depends on the platform."""
+
+
 class Emitter:
     """Writes operations at the current insertion point. Lives inside an active MLIR context."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.of_its_platform = False  # whether it may write something else for another
+        self.anywhere = False  # whether what is written is for every platform
         self.moves_memory = False  # whether a value was brought to other memory than the devices'
         self.equation: Equation | None = None  # that is being lowered
         self.scope: dict[Any, Any] = {}
@@ -80,8 +84,13 @@ class Emitter:
 
     @property
     def target(self) -> Target:
-        """What the program is written for. Who asks writes another for another platform."""
-        self.of_its_platform = True
+        """What the program is written for. Who asks writes another for another platform.
+
+        Raises:
+            OfItsPlatform: it is to be for every platform.
+        """
+        if self.anywhere:
+            raise OfItsPlatform
         return self.plan.target
 
     @property

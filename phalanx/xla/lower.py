@@ -110,9 +110,7 @@ def build(
         except ir.MLIRError as error:
             raise refused(error, name, user_location()) from None
     asked = tuple(b.inspections)
-    return XlaModule(
-        module, plan, tuple(out_types), donate, b.callbacks, asked, name, b.of_its_platform
-    )
+    return XlaModule(module, plan, tuple(out_types), donate, b.callbacks, asked, name)
 
 
 def _laid_out(types: Sequence[ArrayType], layouts: Sequence) -> Iterator[tuple]:

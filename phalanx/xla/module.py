@@ -32,7 +32,6 @@ class XlaModule(Struct, frozen=True, dict=True):
     callbacks: Callbacks
     inspections: tuple[Inspection, ...]
     name: str
-    of_its_platform: bool  # whether it may be another for another platform
 
     @property
     def is_for_its_devices(self) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 
 from phalanx.core.builder import Builder, Factors
+from phalanx.core.platforms import AnyDevice
 from phalanx.core.primitive import REGISTRY
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
@@ -76,7 +76,7 @@ def _module_of_block(said: dict[str, Any], ins: Any, sums: Sequence[np.ndarray])
             for x, groups in zip(own, sums, strict=True)
         ]
 
-    plan = Plan((SimpleNamespace(platform=said["platform"]),))
+    plan = Plan((AnyDevice(said["platform"]),))
     return build(program.input_types, program.output_types, plan, emit).bytecode
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from phalanx.core.builder import Builder
+from phalanx.core.platforms import AnyDevice
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, Types
 from phalanx.spmd.plan import Plan
 from phalanx.xla.artifacts import artifact_of
 from phalanx.xla.builder import MlirBuilder
+from phalanx.xla.emitter import OfItsPlatform
 from phalanx.xla.lower import build, results_of
 from phalanx.xla.module import XlaModule
 
@@ -36,7 +37,7 @@ def export(
         return results_of(b, program, (*own, *values))
 
     # the device need not be there, for a module is written for any
-    plans = [Plan((SimpleNamespace(platform=platform),)) for platform in platforms]
+    plans = [Plan((AnyDevice(platform),)) for platform in platforms]
     if len(plans) == 1:
         return artifact_of(build(*types, plans[0], emit, name=name).bytecode)
     return artifact_of(_of_several(types, plans, emit, name).bytecode)
@@ -58,16 +59,21 @@ def _of_several(
 ) -> XlaModule:
     """What ``emit`` writes, for the one among ``plans`` whose number it takes first."""
     ins, outs = types
-    first = (_INDEX, *ins)
-    module = build(first, outs, plans[0], lambda b, _, *values: emit(b, *values), name=name)
-    if not module.of_its_platform:
-        return module
-    artifacts = [artifact_of(build(ins, outs, plan, emit, name=name).bytecode) for plan in plans]
 
-    def choose(b: Builder, index: Any, *values: Any) -> list[Any]:
-        def on(artifact: bytes) -> Any:
-            return lambda b: b.module_call(artifact, values, outs)
+    def for_all(b: MlirBuilder, _: Any, *values: Any) -> Any:
+        b.anywhere = True
+        return emit(b, *values)
 
-        return b.case(index, list(map(on, artifacts)))
+    def choose(b: MlirBuilder, number: Any, *values: Any) -> list[Any]:
+        def on(plan: Plan) -> Any:
+            def write(b: MlirBuilder) -> Any:
+                with b.planned(plan):
+                    return emit(b, *values)
 
-    return build(first, outs, plans[0], choose, name=name)
+            return write
+
+        return b.case(number, list(map(on, plans)))
+
+    with suppress(OfItsPlatform):
+        return build((_INDEX, *ins), outs, plans[0], for_all, name=name)
+    return build((_INDEX, *ins), outs, plans[0], choose, name=name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
@@ -208,6 +209,16 @@ class RegionEmitter(StructuralEmitter):
         return list(final.results)
 
     # ---- functions ----
+
+    @contextmanager
+    def planned(self, plan: Plan) -> Iterator[None]:
+        """What is written inside is for the devices of ``plan``, and so are its functions."""
+        outer = self.plan, self._functions
+        self.plan, self._functions = plan, {}
+        try:
+            yield
+        finally:
+            self.plan, self._functions = outer
 
     def call(self, key: Any, emit: Body, args: Values) -> list[Value]:
         name, results = self._function(key, emit, [a.type for a in args])

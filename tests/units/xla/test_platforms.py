@@ -4,13 +4,13 @@ import importlib
 import pkgutil
 import re
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import phalanx
 from phalanx import lax, ops
+from phalanx.core.platforms import AnyDevice
 from phalanx.core.primitive import REGISTRY
 from phalanx.errors import DeviceError
 from phalanx.laws.primitives import Case
@@ -26,7 +26,7 @@ WORDS = np.arange(4, dtype=np.uint32)
 
 def text_on(platform, f, *args):
     """What ``f`` is lowered to for a device of ``platform``."""
-    plan = Plan((SimpleNamespace(platform=platform),))
+    plan = Plan((AnyDevice(platform),))
     return lower(phalanx.make_program(f)(*args), plan).as_text()
 
 
@@ -84,7 +84,7 @@ def programs():
 
 def refused(platform):
     """The operations that are refused in words; all others are lowered."""
-    plan = Plan((SimpleNamespace(platform=platform),))
+    plan = Plan((AnyDevice(platform),))
     names = set()
     for name, program in programs():
         try:
@@ -132,7 +132,7 @@ CALLS = {
 
 
 def calls(program, platform):
-    text = lower(program, Plan((SimpleNamespace(platform=platform),))).as_text()
+    text = lower(program, Plan((AnyDevice(platform),))).as_text()
     return set(re.findall(r"custom_call @(\w+)", text))
 
 

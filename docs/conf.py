@@ -82,7 +82,7 @@ NAVIGATION = {  # the titles of the parts, and their pages
         "checking",
         "types",
     ],
-    "Programs on meshes": ["transformer", "ring", "fsdp", "pipeline", "experts"],
+    "Programs on meshes": ["how-values-lie", "transformer", "ring", "fsdp", "pipeline", "experts"],
     "Libraries on JAX": [
         "bring-your-program",
         "libraries/optax",

@@ -76,7 +76,7 @@ from phalanx.api.parts import (
 )
 from phalanx.api.pmap import pmap
 from phalanx.api.positions import get_abstract_mesh
-from phalanx.api.positions import over_current_mesh as _over_current_mesh
+from phalanx.api.positions import told as _told
 from phalanx.api.program import (
     eval_shape,
     make_program,
@@ -108,10 +108,11 @@ from phalanx.numpy.methods import install as _install
 from phalanx.numpy.refs import empty_ref, free_ref, freeze, new_ref
 from phalanx.numpy.refs import install as _install_refs
 from phalanx.run.eager import evaluate_eagerly as _evaluate
+from phalanx.run.lay import lay_array as _lay
 from phalanx.spmd.named import NamedSharding, P
 
-_ROOT.evaluate = _evaluate
-_ArrayType.over_current_mesh = staticmethod(_over_current_mesh)
+_ROOT.evaluate, _ROOT.lay = _evaluate, _lay
+_ArrayType.told = staticmethod(_told)
 _install(Array, numpy)
 _install_refs()
 _bound(_segments)

@@ -3,6 +3,7 @@
 from phalanx.api.meshes import get_mesh, set_mesh
 from phalanx.api.positions import get_abstract_mesh
 from phalanx.base.lazily import later as _later
+from phalanx.lax.axis_types import auto_axes, explicit_axes
 from phalanx.lax.layout import reshard
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding, PartitionSpec, PmapSharding
@@ -25,10 +26,6 @@ _REFUSED = {
     "a grid without them",
     "ManualAxisType": "which values vary is found out by shard_map(check_vma=True) itself",
     "UnreducedKind": "no array holds sums that are still to be made; psum makes them",
-    "auto_axes": "axes of type Explicit take part in what the compiler decides, as Auto ones do; "
-    "call the function as it is",
-    "explicit_axes": "axes of type Explicit take part in what the compiler decides, as Auto ones "
-    "do; call the function as it is",
     "no_collectives": "jit(f).lower(x).compile().collectives() tells what devices exchange",
     "use_abstract_mesh": "set a mesh of devices, set_mesh(mesh)",
 }
@@ -51,6 +48,8 @@ __all__ = [
     "Sharding",
     "ShardingSpec",
     "SingleDeviceSharding",
+    "auto_axes",
+    "explicit_axes",
     "get_abstract_mesh",
     "get_mesh",
     "make_single_device_sharding",

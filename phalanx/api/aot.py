@@ -9,6 +9,7 @@ import numpy as np
 
 from phalanx.api.arguments import LeafNames, check_leaf
 from phalanx.base import dtypes
+from phalanx.base.config import settings
 from phalanx.base.source import user_location
 from phalanx.core.axes import Typed
 from phalanx.core.program import plain
@@ -18,6 +19,7 @@ from phalanx.run.array import DeviceArray
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
+from phalanx.spmd.told import lies_of
 from phalanx.transforms.stage import is_value
 
 
@@ -120,7 +122,13 @@ def _sharding(said: Any) -> Sharding | None:
 
 
 def struct(type: ArrayType, sharding: Sharding | None = None) -> ShapeDtypeStruct:
-    """``type`` as users see it, of an array that is to lie as ``sharding`` says."""
+    """``type`` as users see it, of an array that is to lie as ``sharding`` says.
+
+    Where nothing is said, it lies along axes of type Explicit as the type says.
+    """
+    mesh = settings().mesh
+    if sharding is None and (type.lies is not None or (mesh is not None and mesh.explicit_axes)):
+        sharding = type.sharding
     return ShapeDtypeStruct(
         type.shape, type.dtype, sharding=sharding, weak_type=type.weak, vma=type.vma
     )
@@ -133,7 +141,9 @@ def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayTyp
     if not isinstance(x, (np.ndarray, np.generic)) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
         varying = frozenset(map(Typed, getattr(x, "vma", ())))
-        return ArrayType(tuple(x.shape), dtypes.canonical(x.dtype), weak, varying)
+        shape, said = tuple(x.shape), sharding_of(x)
+        lies = None if said is None else lies_of(said, len(shape))
+        return ArrayType(shape, dtypes.canonical(x.dtype), weak, varying, lies)
     if not is_value(x):
         check_leaf(x, names[i], who)
     kind = typeof(x)

@@ -10,6 +10,7 @@ from phalanx.api.arguments import LeafNames
 from phalanx.api.positions import Positions
 from phalanx.base.source import user_location
 from phalanx.core.axes import as_said
+from phalanx.core.layouts import Layout
 from phalanx.core.trace import Tracer
 from phalanx.spmd.named import NamedSharding, PartitionSpec
 
@@ -42,12 +43,13 @@ def inferred(
                 f"of {here.mesh} is not. {advice}"
             )
 
+    def cut_by(layout: Layout) -> PartitionSpec:
+        kept = [tuple(axis for axis in cutting if axis in taken) for cutting in layout]
+        return PartitionSpec.of(tuple(kept))
+
     def spec(x: Any, name: str) -> PartitionSpec:
         if isinstance(x, Tracer):
-            raise ValueError(
-                f"{missing} inside jit and other transformations nobody knows how {name}, "
-                f"{x.aval}, lies. {advice}"
-            )
+            return cut_by(x.aval.layout)
         lies = aot.sharding_of(x)
         if lies is None or lies.is_fully_replicated:
             return PartitionSpec()
@@ -56,7 +58,6 @@ def inferred(
                 f"{missing} {name} lies as {lies}, which is not told over {here.mesh}. {advice}, "
                 "or move it with device_put"
             )
-        layout = [tuple(axis for axis in cutting if axis in taken) for cutting in lies.spec.layout]
-        return PartitionSpec.of(tuple(layout))
+        return cut_by(lies.spec.layout)
 
     return [spec(x, names[i]) for i, x in enumerate(leaves)]

@@ -18,8 +18,10 @@ from phalanx.base.source import user_location
 from phalanx.core import axes
 from phalanx.core.axes import Typed, as_said
 from phalanx.core.layouts import Axes
+from phalanx.core.types import ArrayType
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
-from phalanx.spmd.named import NamedSharding, PartitionSpec
+from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.told import spec_of
 
 
 class Positions(Struct, frozen=True):
@@ -141,10 +143,12 @@ def get_abstract_mesh() -> AbstractMesh:
     return mesh.abstract_mesh.update_axis_types(taken)
 
 
-def over_current_mesh(ndim: int) -> NamedSharding:
-    """What a type of ``ndim`` dimensions says over the mesh that is meant: nothing of any."""
-    spec = PartitionSpec(*[None] * ndim)
-    return NamedSharding(get_abstract_mesh(), spec)  # type: ignore[arg-type]
+def told(type: ArrayType) -> NamedSharding:
+    """What ``type`` says, over its mesh or the one that is meant."""
+    mesh: Any = get_abstract_mesh()
+    if type.lies is not None and type.lies.mesh.shape != mesh.shape:
+        mesh = type.lies.mesh
+    return NamedSharding(mesh, spec_of(type))
 
 
 def _outer_axes() -> Axes:

@@ -330,8 +330,7 @@ def shard_map(
         in_specs: a ``PartitionSpec`` for each argument, or a tree of them that is a prefix of the
             tuple of arguments. An axis at place ``d`` cuts dimension ``d``; along axes that are
             not named every position gets the same. None is for arguments that are Python values.
-            If not given, blocks are as the arguments lie: along axes of type Explicit, outside of
-            ``jit`` and other transformations.
+            If not given, blocks are as the arguments lie along axes of type Explicit.
         out_specs: the same for the results: an axis at place ``d`` joins the blocks along dimension
             ``d``; along axes that are not named the blocks must be the same, and are given once.
         axis_names: the axes along which ``f`` says what to do; all if empty. Inside ``f`` the mesh

@@ -22,13 +22,14 @@ from phalanx.api.refs import apart, store_apart
 from phalanx.api.transformed import InAxes, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
-from phalanx.base.errors import AxisSizeError, RefError, TreeError
+from phalanx.base.errors import AxisSizeError, RefError, ShardingTypeError, TreeError
 from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.core import axes
 from phalanx.core.axes import Axis
+from phalanx.core.over_mesh import OverMesh
 from phalanx.core.refs import Ref, refuse_aliases
-from phalanx.core.types import is_scalar, typeof
+from phalanx.core.types import Array, is_scalar, typeof
 from phalanx.ops.basis import full
 from phalanx.transforms.batch import batch, place_lanes
 from phalanx.transforms.stage import is_value
@@ -238,7 +239,9 @@ def vmap(
         named = nullcontext() if axis_name is None else axes.binding((axis_name, size))
         with named:
             if together:
-                values, lanes = batch(flat, Axis(axis_name, size, over=over), leaves, dims)
+                lies = _lanes_lying(leaves, dims, names, who)
+                axis = Axis(axis_name, size, over=over, lies=lies)
+                values, lanes = batch(flat, axis, leaves, dims)
             else:
                 name = UNNAMED if axis_name is None else axis_name
                 values, lanes = in_chunks(flat, (name, size), leaves, tuple(dims), at_once)
@@ -257,6 +260,33 @@ def vmap(
         return flat.out_tree.unflatten(placed)
 
     return wrap(mapped, fun)
+
+
+def _lanes_lying(
+    leaves: Sequence[Any], dims: Sequence[int | None], names: LeafNames, who: str
+) -> OverMesh | None:
+    """How one value for each lane lies: as types say of the dimensions that are mapped.
+
+    Raises:
+        ShardingTypeError: they say different things.
+    """
+    first: tuple[int, OverMesh] | None = None
+    for i, (x, dim) in enumerate(zip(leaves, dims, strict=True)):
+        lies = x.aval.lies if isinstance(x, Array) else None
+        if dim is None or lies is None:
+            continue
+        one = lies.with_layout([lies.layout[dim]])
+        if one is None or (first is not None and first[1] is one):
+            continue
+        if first is not None:
+            raise ShardingTypeError(
+                f"{who}: mapped axes must lie alike, at {user_location()}: that of "
+                f"{names[first[0]]}, {typeof(leaves[first[0]])}, as {first[1]}, and that of "
+                f"{names[i]}, {typeof(x)}, as {one}; lay one out anew, with "
+                "phalanx.reshard(x, P(..))"
+            )
+        first = i, one
+    return None if first is None else first[1]
 
 
 def _refs(

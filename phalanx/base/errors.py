@@ -127,6 +127,10 @@ class MeshesDiffer(DeviceError, ValueError):
     """Meshes do not go together in one program, or parts of it that lie inside each other."""
 
 
+class ShardingTypeError(PhalanxError, TypeError):
+    """How operands lie, along axes of type Explicit, does not say how a result is to lie."""
+
+
 class NoMesh(PhalanxError, RuntimeError, ValueError):
     """A ``PartitionSpec`` stands alone where no mesh is set whose axes it could mean."""
 

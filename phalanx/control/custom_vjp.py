@@ -272,7 +272,7 @@ def _linear_linearize(
 def _linear_batch(
     axis: Axis, values: Operands, dims: LaneDims, *, forward: ForwardMode, types: Types, **_: Any
 ) -> tuple[tuple[Any, ...], Dims]:
-    lanes = tuple([with_lanes(t, 0, axis.size) for t in types])
+    lanes = tuple([with_lanes(t, 0, axis) for t in types])
     results = unknown(*values, forward=forward, types=lanes)
     return results, (0,) * len(results)
 

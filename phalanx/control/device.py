@@ -117,7 +117,7 @@ def _on_device(type: ArrayType, role: Role, axis: Axis) -> ArrayType:
     if place is None:
         return type
     if not role.in_blocks:
-        return with_lanes(type, place, axis.size)
+        return with_lanes(type, place, axis)
     shape = type.shape
     return type.update(shape=(*shape[:place], shape[place] * axis.size, *shape[place + 1 :]))
 

@@ -19,7 +19,7 @@ from phalanx.ops.basis import I32, convert, move
 from phalanx.ops.collective import pmax
 from phalanx.ops.compare import gt
 from phalanx.ops.reduce import reduce_or
-from phalanx.transforms.batch import Dims, batch_program, place_lanes
+from phalanx.transforms.batch import Dims, batch_program, lanes_in_front
 from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import fixpoint
 
@@ -45,7 +45,7 @@ def batch_rule(prim: Callable[[], Primitive]) -> Rule:
         inside = axis_inside(frame, axis)
         values, dims = rows_first(frame, values, dims)
         made = batched(frame, inside, dims)
-        operands = place_carry(frame, values, dims, made.carried, axis.size)
+        operands = place_carry(frame, values, dims, made.carried, axis)
         results = bind_frame(prim(), operands, params, made.frame)
         return results, made.dims
 
@@ -79,12 +79,12 @@ def rows_first(frame: Frame, values: Sequence[Any], dims: Dims) -> tuple[list[An
 
 
 def place_carry(
-    frame: Frame, values: Sequence[Any], dims: Dims, carried: Sequence[bool], size: int
+    frame: Frame, values: Sequence[Any], dims: Dims, carried: Sequence[bool], axis: Axis
 ) -> list[Any]:
     """``values`` with the lanes of what is carried first, where it has some."""
     pairs = frame.carried_in(list(zip(values, dims, strict=True)))
     placed = [
-        place_lanes(v, d, 0, size) if has else v
+        lanes_in_front(v, d, axis) if has else v
         for (v, d), has in zip(pairs, carried, strict=True)
     ]
     return frame.with_carry(values, placed)

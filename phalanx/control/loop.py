@@ -77,7 +77,7 @@ def _batch(
     if batch_program(condition, axis, inner).about == (None,):
         return _batch_alike(axis, values, dims, **params)
     every = [True] * len(frame.outs)
-    operands = place_carry(frame, values, dims, every, axis.size)
+    operands = place_carry(frame, values, dims, every, axis)
     inner = inner_dims(frame, dims, every)
     running = call(*operands, program=batch_program(condition, axis, inner, (True,)).program)
     lanes = keep(
@@ -117,7 +117,7 @@ def _differing(frame: Frame, axis: Axis, inner: Dims) -> Frame:
         return [*anyone(axis, [still], _together(frame, axis)), still, *kept], None
 
     types = [
-        t if d is None else with_lanes(t, d, axis.size)
+        t if d is None else with_lanes(t, d, axis)
         for t, d in zip(program.input_types, inner, strict=True)
     ]
     types = [ArrayType((), BOOL), ArrayType((axis.size,), BOOL), *types]

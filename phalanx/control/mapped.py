@@ -138,7 +138,7 @@ def _frame(
     if dealt is not None:
         ((name, _),) = axes
         axes = ((name, dealt.padded),)
-    return Frame((program,), ins, outs, Lanes(axes))
+    return Frame((program,), ins, outs, Lanes(axes), mesh=mesh)
 
 
 _batch_lanes = batch_rule(lambda: mapped)

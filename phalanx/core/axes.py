@@ -14,6 +14,8 @@ from phalanx.base.config import config
 from phalanx.base.errors import UnboundAxis
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
+from phalanx.core.over_mesh import OverMesh
+from phalanx.core.types import ArrayType
 
 Names = tuple[Any, ...]  # of axes
 
@@ -62,12 +64,14 @@ class Axis(Struct, frozen=True):
     ``rest`` is None when the whole axis is in the dimension because the user wants it there, as
     under ``vmap``. A nameless axis is seen by no collective. ``over`` are the mesh axes along which
     the user wants the dimension to lie where something is said of its values; None: none are named.
+    ``lies`` is how an array of one value for each lane lies, as types say it.
 
     Args:
         name: its name; None where no collective sees it.
         size: how many lanes lie in the dimension.
         rest: how the other lanes are dealt out; None: all are here.
         over: axes of a mesh along which the dimension is to lie.
+        lies: the same as types of such arrays say it; None: nothing.
 
     >>> Axis("batch", 8).size
     8
@@ -77,6 +81,19 @@ class Axis(Struct, frozen=True):
     size: int
     rest: Split | None = None
     over: tuple[str, ...] | None = None
+    lies: OverMesh | None = None
+
+    @property
+    def cut(self) -> tuple[str, ...]:
+        """The axes of type Explicit that cut the dimension of its lanes."""
+        return () if self.lies is None else self.lies.layout[0]
+
+    def lying(self, type: ArrayType, dim: int) -> OverMesh | None:
+        """How an array of lanes of ``type`` lies that has them in dimension ``dim``."""
+        if type.lies is not None:
+            return type.lies.with_dim(dim, self.cut)
+        layout = [()] * type.ndim
+        return self.lies and self.lies.with_layout([*layout[:dim], self.cut, *layout[dim:]])
 
     @property
     def blocks(self) -> Blocks:

@@ -16,6 +16,7 @@ from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis, typed
 from phalanx.core.builder import Builder
+from phalanx.core.correspond import Dims, lying
 from phalanx.core.platforms import names_of
 from phalanx.core.trace import current, entered_trace
 from phalanx.core.types import ArrayType
@@ -39,6 +40,7 @@ Batched = tuple[Any, Any]  # the result, and the dimension of its lanes
 # Rules, by what they take first and give; how many operands and which parameters varies.
 Rule = Callable[..., Any]
 TypeRule = Callable[..., Any]  # an ArrayType, or a tuple of them
+DimsRule = Callable[..., Dims]
 FrameRule = Callable[..., Any]  # a Frame (`core/program.py`), which holds programs of primitives
 RegionRule = Callable[..., Any]  # a Region (`core/region.py`)
 LowerRule = Callable[Concatenate[Builder, ...], Any]
@@ -310,6 +312,9 @@ class Primitive(Struct, frozen=True, eq=False):
         transpose: ``(ct, *operands, **params)`` to one cotangent, or None, per operand.
         batch: ``(axis, values, dims, **params)`` to the result and the axis' dimension in it.
         vary: the named axes over which the result differs, from those of the operands.
+        dims: ``(*types, **params)`` to the dimensions of operands and results that correspond
+            (``correspond.Dims``), from which it follows how results lie along axes of type
+            Explicit. None: as ``type`` says.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
         multi: whether there are several results, or none, as a tuple; so where there are
             sub-programs or effects.
@@ -333,6 +338,7 @@ class Primitive(Struct, frozen=True, eq=False):
     transpose: TransposeRule | NoRule | None = None
     batch: BatchRule | NoRule | None = None
     vary: Rule | None = None
+    dims: DimsRule | None = None
     prepare: Callable[[Operands], Operands] | None = None
     multi: bool = False
     params: type[Any] | None = None
@@ -411,25 +417,29 @@ class Primitive(Struct, frozen=True, eq=False):
     def result_type(self, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
         """The type of the result; a tuple if ``multi``.
 
-        What the rule ``type`` says, and along which axes it varies, where types know that.
+        What the rule ``type`` says, and how it lies over a mesh, where types know that.
         """
         result = self.type(*types, **params)
         for t in types:
-            if t.varying:
-                return self._varying_type(result, types, params)
+            if t.of_mesh:
+                return self._type_over_mesh(result, types, params)
         if self.named_axes is not None and typed(self.named_axes.of(**params)):
-            return self._varying_type(result, types, params)
+            return self._type_over_mesh(result, types, params)
         return result
 
-    def _varying_type(self, result: Any, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
+    def _type_over_mesh(
+        self, result: Any, types: Sequence[ArrayType], params: dict[str, Any]
+    ) -> Any:
         if self.subprograms is not None:  # whose rule knows the types of its programs
             return result
+        results = result if self.multi else (result,)
         varies: frozenset[Any] | tuple[frozenset[Any], ...]
         varies = self.result_varies([t.varying for t in types], params)
-        if not self.multi:
-            return result.update(varying=typed(varies))
-        each = (varies,) * len(result) if isinstance(varies, frozenset) else varies
-        return tuple([t.update(varying=typed(v)) for t, v in zip(result, each, strict=True)])
+        each = (varies,) * len(results) if isinstance(varies, frozenset) else varies
+        told = [t.update(varying=typed(v)) for t, v in zip(results, each, strict=True)]
+        if self.dims is not None and any([t.lies is not None for t in types]):
+            told = lying(self.name, self.dims(*types, **params), types, told)
+        return tuple(told) if self.multi else told[0]
 
     def result_varies(self, operands: Sequence[frozenset[Any]], params: dict[str, Any]) -> Any:
         """The axes over which each result varies; a tuple if ``multi`` and the rule says so."""

@@ -192,7 +192,7 @@ class Program:
     ) -> Program:
         """The program of one operation on operands of ``types``."""
         inputs = [Var(t) for t in types]
-        given = prim.type(*[v.type for v in inputs], **params)
+        given = prim.result_type([v.type for v in inputs], params)
         outputs = tuple([Var(plain(t)) for t in (given if prim.multi else (given,))])
         return cls(inputs, [Equation(prim, [*inputs], params, outputs, location)], outputs, name)
 
@@ -277,7 +277,7 @@ class Frame(Struct, frozen=True):
 
     ``programs`` are alternatives: they take the operands, except for a CHOICE, and give the
     results, in order. The ``condition`` of a loop takes what they take and says whether there is
-    another run.
+    another run. ``mesh`` is the grid over which runs in lanes are dealt out, if it has a name.
     """
 
     programs: tuple[Program, ...]
@@ -285,6 +285,7 @@ class Frame(Struct, frozen=True):
     outs: Roles
     runs: Runs = ONCE
     condition: Program | None = None
+    mesh: Any = None
 
     @property
     def every(self) -> Iterator[Program]:
@@ -349,7 +350,10 @@ class Frame(Struct, frozen=True):
     def result_types(self) -> tuple[ArrayType, ...]:
         """The types of the results of the operation."""
         axes, types = self.runs.axes, self.programs[0].output_types
-        return tuple([r.outer(t, axes) for r, t in zip(self.outs, types, strict=True)])
+        results = [r.outer(t, axes) for r, t in zip(self.outs, types, strict=True)]
+        if self.mesh is not None and self.mesh.explicit_axes:
+            results = [r.told(t, self.mesh) for r, t in zip(self.outs, results, strict=True)]
+        return tuple(results)
 
     @property
     def seen(self) -> Roles:

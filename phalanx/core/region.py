@@ -23,6 +23,16 @@ class Grid(Protocol):
         """The array of devices."""
         ...
 
+    @property
+    def explicit_axes(self) -> tuple[str, ...]:
+        """The axes along which types say how values lie."""
+        ...
+
+    @property
+    def abstract_mesh(self) -> Any:
+        """The grid without devices."""
+        ...
+
     def __hash__(self) -> int: ...
 
 

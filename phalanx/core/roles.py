@@ -13,8 +13,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from phalanx.core.axes import typed
+from phalanx.core.axes import as_said, typed
 from phalanx.core.layouts import Axes, Layout, along
+from phalanx.core.over_mesh import OverMesh
 from phalanx.core.types import ArrayType
 
 ROWS = "<rows>"  # the axis of the runs of a loop, which nobody else names
@@ -57,24 +58,39 @@ class Role(Struct, frozen=True):
 
     def inner(self, type: ArrayType, axes: Axes) -> ArrayType:
         """The type of what one of the runs over ``axes`` sees of an array of ``type``."""
+        lies = type.lies
+        if lies is not None:
+            lies = lies.without_dims(self._gone)
+            lies = lies and lies.without_axes([as_said(axis) for axis, _ in axes])
         if not self.layout:
-            return type
+            return type if lies is type.lies else type.update(lies=lies)
         shape, gone = list(type.shape), self._gone
         for d, count in enumerate(self._counts(axes)):
             shape[d] //= count
         left = tuple([n for d, n in enumerate(shape) if d not in gone])
-        return type.update(shape=left, varying=type.varying | typed(self.axes))
+        return type.update(shape=left, varying=type.varying | typed(self.axes), lies=lies)
 
     def outer(self, type: ArrayType, axes: Axes) -> ArrayType:
         """The type of the array of which each of the runs over ``axes`` has a part of ``type``."""
         if not self.layout:
             return type
-        shape, counts = list(type.shape), self._counts(axes)
+        shape, counts, lies = list(type.shape), self._counts(axes), type.lies
         for d in self._gone:
             shape.insert(d, 1)
+            lies = lies and lies.with_dim(d)
         for d, count in enumerate(counts):
             shape[d] *= count
-        return type.update(shape=tuple(shape), varying=type.varying - self.axes)
+        return type.update(shape=tuple(shape), varying=type.varying - self.axes, lies=lies)
+
+    def told(self, type: ArrayType, mesh: Any) -> ArrayType:
+        """The type of the whole, which also says that parts lie along the axes of ``mesh``."""
+        layout = list(type.layout)
+        for d, cutting in enumerate(self.layout):
+            here = [name for name in map(as_said, cutting) if name in mesh.explicit_axes]
+            if type.shape[d] % math.prod(mesh.shape[name] for name in here):
+                return type  # the last part is shorter
+            layout[d] = (*here, *layout[d])
+        return type.update(lies=OverMesh.of(mesh.abstract_mesh, layout))
 
     # ---- dimensions of the whole, and of what a run sees ----
 

@@ -11,6 +11,8 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.extended import WORD, is_key
 from phalanx.base.recent import Unique
+from phalanx.core.layouts import Layout
+from phalanx.core.over_mesh import OverMesh
 
 Shape = tuple[int, ...]
 Ints = tuple[int, ...]  # positions of dimensions, or a number for each
@@ -20,8 +22,9 @@ NOWHERE: frozenset[Any] = frozenset()  # the axes along which an ordinary value 
 class ArrayType:
     """The static part of an array: shape, dtype, and whether the dtype is weak.
 
-    Inside ``shard_map`` it also says along which axes of the mesh the value varies: ``varying`` has
-    those axes, ``vma`` their names.
+    It also says how the value lies over a mesh. Along axes that ``shard_map`` takes it may vary
+    from position to position: ``varying`` has those axes, ``vma`` their names. Axes of type
+    Explicit cut its dimensions, as ``lies`` says; to users that is ``sharding``.
 
     Types are interned: two equal types are the same object, so comparing and hashing a type
     costs what comparing two pointers costs. The attribute ``weak_type`` is the name under
@@ -32,6 +35,7 @@ class ArrayType:
         dtype: the dtype.
         weak: whether the dtype gives way to others, as that of a Python number.
         varying: the axes of a mesh along which the value varies, inside ``shard_map``.
+        lies: how it lies along axes of type Explicit; None where nothing is said.
 
     >>> ArrayType((3, 4), np.dtype("float32")) is ArrayType((3, 4), np.dtype("float32"))
     True
@@ -39,15 +43,20 @@ class ArrayType:
     'f32[3,4]'
     """
 
-    __slots__ = ("__weakref__", "dtype", "ndim", "shape", "size", "varying", "weak", "weak_type")
+    __slots__ = (
+        "__weakref__", "dtype", "lies", "ndim", "of_mesh", "shape", "size", "varying", "weak",
+        "weak_type",
+    )  # fmt: skip
     _interned: ClassVar[Unique[ArrayType]] = Unique(4096)
-    over_current_mesh: ClassVar[Callable[[int], Any]]  # plugged in by the room that knows meshes
+    told: ClassVar[Callable[[ArrayType], Any]]  # plugged in by the room that knows meshes
 
     shape: tuple[int, ...]
     dtype: Any  # a numpy.dtype, or the KeyType of random keys
     weak: bool
     weak_type: bool
     varying: frozenset[Any]
+    lies: OverMesh | None
+    of_mesh: bool  # whether anything is said of a mesh
     ndim: int
     size: int
 
@@ -57,20 +66,22 @@ class ArrayType:
         dtype: Any,
         weak: bool = False,
         varying: frozenset[Any] = NOWHERE,
+        lies: OverMesh | None = None,
     ) -> ArrayType:
-        key = (cls, shape, dtype, weak, varying)
+        key = (cls, shape, dtype, weak, varying, lies)
         interned = ArrayType._interned[key]
         return interned if interned is not None else cls._make(key)
 
     @classmethod
     def _make(cls, key: tuple[Any, ...]) -> ArrayType:
-        _, shape, dtype, weak, varying = key
+        _, shape, dtype, weak, varying, lies = key
         kind = dtype if is_key(dtype) else np.dtype(dtype)
-        normal = (cls, tuple(int(s) for s in shape), kind, bool(weak), varying)
+        normal = (cls, tuple(int(s) for s in shape), kind, bool(weak), varying, lies)
         made = ArrayType._interned[normal]
         if made is None:
             made = object.__new__(cls)
-            made.shape, made.dtype, made.weak, made.varying = normal[1:]
+            made.shape, made.dtype, made.weak, made.varying, made.lies = normal[1:]
+            made.of_mesh = bool(varying) or lies is not None
             made.weak_type = made.weak
             made.ndim = len(made.shape)
             made.size = math.prod(made.shape)
@@ -80,16 +91,22 @@ class ArrayType:
         return made
 
     def update(self, **changes: Any) -> ArrayType:
-        """The same type with some of ``shape``, ``dtype``, ``weak``, ``varying`` replaced.
+        """The same type but for ``changes``: ``shape``, ``dtype``, ``weak``, ``varying``, ``lies``.
 
-        ``weak_type`` is another name of ``weak``; what is said by ``sharding`` is not kept.
+        ``weak_type`` is another name of ``weak``. How it lies is kept where the shape is.
         """
         return ArrayType(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak", changes.get("weak_type", self.weak)),
             changes.get("varying", self.varying),
+            changes.get("lies", None if "shape" in changes else self.lies),
         )
+
+    @property
+    def layout(self) -> Layout:
+        """For every dimension, the axes of type Explicit that cut it."""
+        return self.lies.layout if self.lies is not None else ((),) * self.ndim
 
     @property
     def vma(self) -> frozenset[Any]:
@@ -103,17 +120,19 @@ class ArrayType:
 
     @property
     def sharding(self) -> Any:
-        """Over the mesh that is set, without devices, where a type leaves every dimension open.
+        """How it lies over the mesh that is set, without devices, along axes of type Explicit.
 
-        Where none is set the mesh is empty. What it says can be asked of a function by
-        ``out_sharding``. How an array lies indeed is told by ``x.sharding``.
+        Where no mesh is set it is empty. How an array lies indeed is told by ``x.sharding``.
 
         >>> import phalanx
-        >>> with phalanx.set_mesh(phalanx.make_mesh((1,), ("data",))):
-        ...     phalanx.typeof(phalanx.numpy.ones((2, 3))).sharding.spec
-        P(None, None)
+        >>> from phalanx.sharding import AxisType
+        >>> mesh = phalanx.make_mesh((1,), ("data",), AxisType.Explicit)
+        >>> with phalanx.set_mesh(mesh):
+        ...     x = phalanx.device_put(phalanx.numpy.ones((2, 3)), phalanx.P("data"))
+        ...     phalanx.typeof(x), phalanx.typeof(x.T).sharding.spec
+        (f32[2@data,3], P(None, 'data'))
         """
-        return ArrayType.over_current_mesh(self.ndim)
+        return ArrayType.told(self)
 
     def str_short(self, *_: Any, **__: Any) -> str:
         """The type as programs print it."""
@@ -141,12 +160,20 @@ class ArrayType:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.shape, self.dtype, self.weak, self.varying)
+        return type(self), (self.shape, self.dtype, self.weak, self.varying, self.lies)
 
     def __str__(self) -> str:
-        dims = ",".join(map(str, self.shape))
-        along = f"{{{','.join(sorted(map(str, self.varying)))}}}" if self.varying else ""
-        return f"{dtypes.short_name(self.dtype)}[{dims}]{along}"
+        dims = [str(n) for n in self.shape]
+        notes: list[str] = []
+        if self.lies is not None:
+            cut = zip(dims, self.lies.layout, strict=True)
+            dims = [f"{n}@{_joined(names)}" if names else n for n, names in cut]
+            sums = [("U", self.lies.unreduced), ("R", self.lies.reduced)]
+            notes = [f"{kind}:{','.join(sorted(axes))}" for kind, axes in sums if axes]
+        if self.varying:
+            notes.append(",".join(sorted(map(str, self.varying))))
+        said = f"{{{', '.join(notes)}}}" if notes else ""
+        return f"{dtypes.short_name(self.dtype)}[{','.join(dims)}]{said}"
 
     def __repr__(self) -> str:
         return str(self) + ("~" if self.weak else "")
@@ -156,6 +183,10 @@ class LiteralType(ArrayType):
     """The type of a scalar constant. An elementwise primitive fits it to any shape."""
 
     __slots__ = ()
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"({','.join(names)})"
 
 
 def _check_bytes(type: ArrayType) -> None:

@@ -286,10 +286,13 @@ def _common_types(
     for i, path in enumerate([*[()] * len(bodies[0].written), *paths]):
         column = [body.program.output_types[i] for body in bodies]
         for name, kind in zip(names, column, strict=True):
-            if (kind.shape, kind.dtype) != (column[0].shape, column[0].dtype):
+            given = column[0]
+            if (kind.shape, kind.dtype, kind.lies) != (given.shape, given.dtype, given.lies):
+                same = (kind.shape, kind.dtype) == (given.shape, given.dtype)
+                advice = "; lay one out as the other, with phalanx.reshard(x, P(..))" * same
                 raise TypeError(
                     f"{who} branches must have equal output types; result{tree.keystr(path)} is "
-                    f"{column[0]} from {names[0]} and {kind} from {name}, at {user_location()}"
+                    f"{given} from {names[0]} and {kind} from {name}, at {user_location()}{advice}"
                 )
         varying = NOWHERE.union(*[t.varying for t in column])
         common.append(column[0].update(weak=all(t.weak for t in column), varying=varying))

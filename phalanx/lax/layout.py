@@ -17,7 +17,8 @@ from phalanx.base.source import user_location
 from phalanx.control.call import call
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
-from phalanx.core.types import SCALARS, typeof
+from phalanx.core.types import SCALARS, Array, typeof
+from phalanx.ops.lay import in_the_open
 from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import check_fits, constrain
 from phalanx.spmd.constraint import closed, sharding_for
@@ -112,7 +113,7 @@ def in_place(
     """The array ``function(*args, **kwargs)``, which lies as ``asked``.
 
     Outside of transformations it is one program where that can be: then each device makes its part
-    alone, and none has the whole.
+    alone, and none has the whole. What types say of operands does not count: the compiler decides.
     """
     who = function.__name__.strip("_")
     sharding = _asked(asked, who)
@@ -121,7 +122,7 @@ def in_place(
 
     def laid_out(*values: Any) -> tuple[Any, ...]:
         given = iter(values)
-        inputs = [next(given) if type(x) is DeviceArray else x for x in leaves]
+        inputs = [in_the_open(next(given) if type(x) is DeviceArray else x) for x in leaves]
         args, kwargs = treedef.unflatten(inputs)
         return (_constrained(function(*args, **kwargs), sharding, who),)
 
@@ -148,9 +149,12 @@ _programs: Recent[Program] = Recent(512)
 
 
 def sharding_like(x: Any, shape: tuple[int, ...]) -> Sharding | None:
-    """How ``x`` lies, if the user placed it and it has ``shape``."""
-    placed = isinstance(x, DeviceArray) and x.committed and x.shape == shape
-    return x.sharding if placed else None
+    """How ``x`` lies, if the user placed it, or its type says so, and it has ``shape``."""
+    if not isinstance(x, Array) or x.shape != shape:
+        return None
+    if isinstance(x, DeviceArray):
+        return x.sharding if x.committed else None
+    return None if x.aval.lies is None else x.aval.sharding
 
 
 def _laid_out(x: Any, shardings: Any, who: str) -> Any:

@@ -185,11 +185,17 @@ def _check_carry(
         )
     paths = tree.leaves_with_path(init)
     for (path, _), kind, returned in zip(paths, types, out_types, strict=False):
-        if (kind.shape, kind.dtype) != (returned.shape, returned.dtype):
+        if (kind.shape, kind.dtype, kind.lies) != (returned.shape, returned.dtype, returned.lies):
+            advice = "Convert it where it starts, or in the body"
+            if (kind.shape, kind.dtype) == (returned.shape, returned.dtype):
+                advice = (
+                    "Lay it out alike where it starts, or in the body: phalanx.reshard(x, "
+                    f"{returned.lies or 'P()'}), or phalanx.reshard(x, {kind.lies or 'P()'})"
+                )
             raise TypeError(
                 f"{who}: the carry must keep its types from iteration to iteration; carry"
                 f"{tree.keystr(path[own:])} starts as {kind} and the body, called at "
-                f"{user_location()}, returns {returned}. Convert it where it starts, or in the body"
+                f"{user_location()}, returns {returned}. {advice}"
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, tree
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array, ArrayLike
 from phalanx.lax.branches import cond
@@ -223,6 +223,13 @@ class Part:
         hints = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
         chosen = mode_of(f"at[].{how}", mode, WRITE_MODES)
         return write(self.array, self.index, how, values, chosen, hints)
+
+
+def _parts(part: Part) -> tuple[tuple[Any, Any], None]:
+    return (part.array, part.index), None
+
+
+tree.register_pytree_node(Part, _parts, lambda _, children: Part(*children))
 
 
 def _may_repeat(index: Any) -> bool:

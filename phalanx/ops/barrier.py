@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx.core.axes import Axis
+from phalanx.core.correspond import each_alike
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -50,6 +51,7 @@ optimization_barrier = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
+    dims=each_alike,
     vary=lambda *xs: xs,
     multi=True,
     elements=Elements(copied=True),

@@ -19,12 +19,14 @@ from phalanx.base.extended import ADVICE, WORD, KeyType, is_key, key_type
 from phalanx.base.recent import memoized
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
+from phalanx.core.correspond import Dims, Joined, Whole, alike, alike_but
 from phalanx.core.primitive import (
     ZERO,
     Active,
     Batched,
     Cotangents,
     Derivative,
+    DimsRule,
     Elements,
     Example,
     LaneDims,
@@ -39,6 +41,7 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import SCALARS, Array, ArrayType, Ints, LiteralType, Shape, typeof
+from phalanx.ops.lay import laid
 
 F32 = np.dtype("float32")
 I32 = np.dtype("int32")
@@ -313,6 +316,7 @@ def pointwise(
         linearize=linearize or _from_partials(lambda: prim, partials),
         transpose=transpose if transpose is not None else NoRule("it is not linear"),
         batch=batch_pointwise(lambda: prim),
+        dims=alike,
         prepare=fit_scalars,
         params=params,
         elements=Elements(copied=copied, fused=True, operations=operations),
@@ -379,6 +383,7 @@ def structural(
     *,
     transpose: Of[Any],
     batch: Callable[Concatenate[Axis, Any, int, ...], Batched],
+    dims: DimsRule,
     lower_on: Mapping[str, Body] | None = None,
     fused: bool = True,
     operations: Operations | None = None,
@@ -397,6 +402,7 @@ def structural(
         lower: how it is lowered.
         transpose: the cotangent of the operand, from that of the result.
         batch: what it does of lanes.
+        dims: which dimensions of operand and result correspond.
         lower_on: how it is lowered on some platforms.
         fused: whether an element of the result takes one element of the operand.
         operations: how many of arithmetic an element takes.
@@ -418,6 +424,7 @@ def structural(
         linearize=linear_in_first(lambda: prim),
         transpose=_transpose_one(transpose),
         batch=batch_rule,
+        dims=dims,
         elements=Elements(copied=fused, fused=fused, operations=operations),
         doc=doc,
         examples=examples,
@@ -524,12 +531,17 @@ def _broadcast_batch(axis: Axis, x: Any, dim: int, shape: Shape, dims: Ints) -> 
     return broadcast(x, shape=(lanes, *shape), dims=(0, *(d + 1 for d in dims))), 0
 
 
+def _broadcast_dims(x: ArrayType, shape: Shape, dims: Ints) -> Dims:
+    return Dims((dims,), (tuple(range(len(shape))),))
+
+
 broadcast = structural(
     "broadcast",
     _broadcast_type,
     lambda b, x, shape, dims: b.broadcast_in_dim(x, shape, dims),
     transpose=_broadcast_transpose,
     batch=_broadcast_batch,
+    dims=_broadcast_dims,
     doc="out[..., i_d, ...] = x[i_dims]; stablehlo.broadcast_in_dim",
     examples=[
         Example((f32(3),), {"shape": (2, 3), "dims": (1,)}),
@@ -555,12 +567,17 @@ def _transpose_batch(axis: Axis, x: Any, dim: int, perm: Ints) -> Batched:
     return transpose(x, perm=(dim, *shifted)), 0
 
 
+def _transpose_dims(x: ArrayType, perm: Ints) -> Dims:
+    return Dims((tuple(range(x.ndim)),), (perm,))
+
+
 transpose = structural(
     "transpose",
     _transpose_type,
     lambda b, x, perm: b.transpose(x, perm),
     transpose=lambda ct, x, perm: transpose(ct, perm=_inverse(perm)),
     batch=_transpose_batch,
+    dims=_transpose_dims,
     doc="out[i_perm] = x[i]; stablehlo.transpose",
     examples=[Example((f32(2, 3, 4),), {"perm": (2, 0, 1)})],
 )
@@ -624,12 +641,55 @@ def _reshape_batch(axis: Axis, x: Any, dim: int, shape: Shape) -> Batched:
     return reshape(move(x, dim, 0), shape=(lanes, *shape)), 0
 
 
+def _reshape_dims(x: ArrayType, shape: Shape) -> Dims:
+    """Dimensions of equal elements row by row: one that is taken apart goes on as the first of its
+    parts that is longer than 1, those that are joined as what they make."""
+    why = "it is not clear where the parts lie of what is taken apart and joined otherwise"
+    operand: list[Any] = [Whole(why)] * x.ndim
+    result: list[Any] = [None] * len(shape)
+    for before, after in same_elements(x.shape, shape):
+        sources = [d for d in before if x.shape[d] != 1]
+        targets = [d for d in after if shape[d] != 1]
+        if len(sources) == 1 and targets:
+            operand[sources[0]] = result[targets[0]] = sources[0]
+        elif len(targets) == 1 and sources and x.layout[sources[0]]:
+            for d in sources:
+                operand[d] = d
+            result[targets[0]] = Joined(tuple(sources))
+    return Dims((tuple(operand),), (tuple(result),))
+
+
+def same_elements(shape: Shape, other: Shape) -> list[tuple[list[int], list[int]]]:
+    """The dimensions of ``shape`` and those of ``other`` that have the same elements, row by row,
+    as few at a time as can be.
+
+    >>> same_elements((2, 6, 5), (4, 3, 5))
+    [([0, 1], [0, 1]), ([2], [2])]
+    """
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(shape) or j < len(other):
+        before: list[int] = []
+        after: list[int] = []
+        here = there = 1
+        while (not before and not after) or here != there:
+            if (here <= there and i < len(shape)) or j == len(other):
+                before.append(i)
+                here, i = here * shape[i], i + 1
+            else:
+                after.append(j)
+                there, j = there * other[j], j + 1
+        groups.append((before, after))
+    return groups
+
+
 reshape = structural(
     "reshape",
     _reshape_type,
     lambda b, x, shape: b.reshape(x, shape),
     transpose=lambda ct, x, shape: reshape(ct, shape=x.shape),
     batch=_reshape_batch,
+    dims=_reshape_dims,
     doc="the elements of x in row-major order, in another shape; stablehlo.reshape",
     examples=[Example((f32(2, 6),), {"shape": (3, 4)})],
 )
@@ -641,6 +701,12 @@ def reduced_type(name: str, x: ArrayType, dims: Ints) -> ArrayType:
         raise ValueError(f"{name}: {dims} are not distinct dimensions of an array {x}")
     kept = tuple(s for i, s in enumerate(x.shape) if i not in dims)
     return ArrayType(kept, x.dtype, x.weak)
+
+
+def reduced_dims(x: ArrayType, dims: Ints) -> Dims:
+    """The dimensions of ``x``, of which the result lacks ``dims``."""
+    every = tuple(range(x.ndim))
+    return Dims((every,), (tuple([d for d in every if d not in dims]),))
 
 
 def reduced_batch(dim: int, dims: Ints) -> tuple[tuple[int, ...], int]:
@@ -672,6 +738,7 @@ reduce_sum = structural(
         ct, shape=x.shape, dims=tuple(i for i in range(x.ndim) if i not in dims)
     ),
     batch=_reduce_sum_batch,
+    dims=reduced_dims,
     fused=False,
     doc="the sum over dims; stablehlo.reduce with add",
     examples=[Example((f32(2, 3, 4),), {"dims": (0, 2)}), Example((i32(5),), {"dims": (0,)})],
@@ -707,6 +774,7 @@ convert = Primitive(
     linearize=_convert_linearize,
     transpose=_convert_transpose,
     batch=batch_pointwise(lambda: convert),
+    dims=alike,
     elements=Elements(copied=True, fused=True, operations=1),
     doc="x in another dtype; stablehlo.convert",
     examples=[
@@ -749,6 +817,7 @@ random_wrap = Primitive(
     linearize=_NO_NUMBERS,
     transpose=NoRule("it is not linear"),
     batch=_wrap_batch,
+    dims=alike_but("they are the words of keys"),
     elements=Elements(operations=0),
     doc="the keys whose words are the last dimension of x; no operation",
     examples=[Example((ArrayType((3, 2), WORD),), {"dtype": key_type("threefry2x32")})],
@@ -768,6 +837,7 @@ random_unwrap = Primitive(
     linearize=_NO_NUMBERS,
     transpose=NoRule("it is not linear"),
     batch=lambda axis, values, dims: (random_unwrap(values[0]), dims[0]),
+    dims=alike,
     elements=Elements(operations=0),
     doc="the words of keys, in a last dimension; no operation",
     examples=[Example((ArrayType((3,), key_type("threefry2x32")),))],
@@ -786,7 +856,7 @@ def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
 
 
 def zeros(type: ArrayType) -> Any:
-    """The array of ``type`` with zero everywhere, in all words of keys.
+    """The array of ``type`` with zero everywhere, in all words of keys; it lies as the type says.
 
     Args:
         type: the type of the array.
@@ -800,7 +870,7 @@ def zeros(type: ArrayType) -> Any:
     """
     if is_key(type.dtype):
         return random_wrap(zeros(type.physical), dtype=type.dtype)
-    return full(type.shape, 0, type.dtype)
+    return laid(full(type.shape, 0, type.dtype), type.lies)
 
 
 def instantiate(value: Any, type: ArrayType) -> Any:

@@ -7,6 +7,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
+from phalanx.core.correspond import Dims, alike, alike_but
 from phalanx.core.primitive import (
     Batched,
     Elements,
@@ -145,6 +146,11 @@ def _bitcast_lower(b: Builder, x: Value, dtype: np.dtype) -> Value:
     return b.bitcast_convert(x, dtype, b.outs[0].shape)
 
 
+def _bitcast_dims(x: ArrayType, *, dtype: np.dtype) -> Dims:
+    joins = _bits(x.dtype) < _bits(dtype)
+    return alike_but("they are the bits of one number")(x) if joins else alike(x)
+
+
 bitcast = Primitive(
     "bitcast",
     _bitcast_type,
@@ -152,6 +158,7 @@ bitcast = Primitive(
     linearize=ZeroDerivative("bits are not numbers"),
     transpose=NoRule("it is not linear"),
     batch=_bitcast_batch,
+    dims=_bitcast_dims,
     elements=Elements(copied=True, operations=2),
     doc="the bits of x read as another dtype; stablehlo.bitcast_convert",
     examples=[

@@ -9,6 +9,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.core.builder import Builder, Value
+from phalanx.core.correspond import alike
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -183,6 +184,7 @@ select = Primitive(
     linearize=_select_linearize,
     transpose=_select_transpose,
     batch=batch_pointwise(lambda: select),
+    dims=alike,
     prepare=_select_prepare,
     elements=Elements(copied=True, fused=True, operations=1),
     doc="x where pred holds, y elsewhere; stablehlo.select",

@@ -13,6 +13,7 @@ from phalanx.base.errors import ShapeError
 from phalanx.base.recent import memoized
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
+from phalanx.core.correspond import Dims
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -252,6 +253,19 @@ def _shifted(dims: tuple[int, ...], lanes: int | None) -> tuple[int, ...]:
     return dims if lanes is None else tuple(d + (d >= lanes) for d in dims)
 
 
+def _dot_dims(x: ArrayType, y: ArrayType, *, contract: Pair, batch: Pair, **_: Any) -> Dims:
+    """Those that are summed over, and batch dimensions, meet; the others are an operand's own."""
+    own: list[list[Any]] = [[(side, d) for d in range(t.ndim)] for side, t in enumerate((x, y))]
+    free = [own[0][d] for d in _free(x.ndim, contract[0], batch[0])]
+    free += [own[1][d] for d in _free(y.ndim, contract[1], batch[1])]
+    for kind, pairs in (("sum", contract), ("batch", batch)):
+        for i, pair in enumerate(zip(*pairs, strict=True)):
+            for labels, d in zip(own, pair, strict=True):
+                labels[d] = (kind, i)
+    result = [*[("batch", i) for i in range(len(batch[0]))], *free]
+    return Dims((tuple(own[0]), tuple(own[1])), (tuple(result),))
+
+
 dot_general = Primitive(
     "dot_general",
     _dot_type,
@@ -259,6 +273,7 @@ dot_general = Primitive(
     linearize=bilinear_linearize(lambda: dot_general),
     transpose=_dot_transpose,
     batch=_dot_batch,
+    dims=_dot_dims,
     elements=Elements(operations=_dot_operations),
     doc="sum over contract of x y, beside batch; out: batch, x's, y's; stablehlo.dot_general",
     examples=[

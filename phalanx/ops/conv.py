@@ -21,6 +21,7 @@ from msgspec.structs import force_setattr
 
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
+from phalanx.core.correspond import Dims, Whole
 from phalanx.core.primitive import (
     Batched,
     Cotangents,
@@ -398,6 +399,28 @@ def _conv_operations(
     return 2 * results[0].size * kernel.size / max(kernel.shape[dimension_numbers.rhs_spec[0]], 1)
 
 
+_WINDOW = Whole("a window is read as a whole")
+_GROUPED = Whole("it goes through groups of a batch")
+
+
+def _conv_dims(x: ArrayType, kernel: ArrayType, **params: Any) -> Dims:
+    numbers = params["dimension_numbers"]
+    space = [("space", i) for i in range(x.ndim - 2)]
+    batch, out = ("batch", "out") if params["batch_group_count"] == 1 else (_GROUPED, _GROUPED)
+    named = (
+        (numbers.lhs_spec, [batch, "in", *space]),
+        (numbers.rhs_spec, [out, "in", *(_WINDOW,) * len(space)]),
+        (numbers.out_spec, ["batch", "out", *space]),
+    )
+    labels = [_in_order(spec, of) for spec, of in named]
+    return Dims((labels[0], labels[1]), (labels[2],))
+
+
+def _in_order(spec: Ints, labels: Sequence[Any]) -> tuple[Any, ...]:
+    """``labels`` of the dimensions that ``spec`` lists, in the order of dimensions."""
+    return tuple([labels[spec.index(d)] for d in range(len(spec))])
+
+
 conv_general_dilated = Primitive(
     "conv_general_dilated",
     _conv_type,
@@ -405,6 +428,7 @@ conv_general_dilated = Primitive(
     linearize=bilinear_linearize(lambda: conv_general_dilated),
     transpose=_conv_transpose,
     batch=_conv_batch,
+    dims=_conv_dims,
     elements=Elements(operations=_conv_operations),
     doc="a windowed sum of products over features and space; stablehlo.convolution",
     examples=[

@@ -14,6 +14,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
+from phalanx.core.correspond import alike
 from phalanx.core.primitive import (
     Active,
     Batched,
@@ -149,6 +150,7 @@ dynamic_slice = Primitive(
     linearize=linear_in_first(lambda: dynamic_slice),
     transpose=_slice_transpose,
     batch=_slice_batch,
+    dims=alike,
     prepare=lambda args: (args[0], *_fit_starts(args[1:])),
     elements=Elements(copied=True, windows=_slice_windows),
     doc="x[s : s + sizes], s moved inside; stablehlo.dynamic_slice",
@@ -217,6 +219,7 @@ dynamic_update_slice = Primitive(
     linearize=_update_linearize,
     transpose=_update_transpose,
     batch=_update_batch,
+    dims=alike,
     prepare=lambda args: (*args[:2], *_fit_starts(args[2:])),
     elements=Elements(copied=True, windows=_update_windows),
     doc="x with x[s : s + sizes] = update, s moved inside; stablehlo.dynamic_update_slice",

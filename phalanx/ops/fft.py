@@ -16,6 +16,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
+from phalanx.core.correspond import alike
 from phalanx.core.primitive import Batched, Example, LowerRule
 from phalanx.core.types import ArrayType, Shape, typeof
 from phalanx.ops.basis import (
@@ -141,6 +142,7 @@ fft = structural(
     _lower,
     transpose=_transpose,
     batch=_batch,
+    dims=alike,
     lower_on={"gpu": _by_dimensions("IRFFT"), "rocm": _by_dimensions("IRFFT", "RFFT")},
     fused=False,
     operations=_operations,

@@ -14,6 +14,7 @@ import numpy as np
 
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
+from phalanx.core.correspond import alike
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -89,6 +90,7 @@ guarded = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
+    dims=alike,
     elements=Elements(copied=True, fused=True),
     doc="x where pred holds, and other, as a constant to derivatives, elsewhere",
     examples=[

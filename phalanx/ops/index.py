@@ -20,6 +20,7 @@ from msgspec.structs import force_setattr, replace
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
+from phalanx.core.correspond import Dims, Whole
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -442,6 +443,37 @@ def _gather_windows(
     return indices, slice_sizes, numbers.start_index_map
 
 
+_AT_INDICES = Whole("its elements are found by number")
+
+
+def _operand_labels(x: ArrayType, window: Sequence[int], shared: Ints) -> list[Any]:
+    """The labels of an operand that windows read or write: of dimensions that a window has whole,
+    and of those that the indices have, too."""
+    labels: list[Any] = [d if window[d] == n else _AT_INDICES for d, n in enumerate(x.shape)]
+    for i, d in enumerate(shared):
+        labels[d] = ("shared", i)
+    return labels
+
+
+def _index_labels(indices: ArrayType, shared: Ints) -> list[Any]:
+    labels: list[Any] = [("index", d) for d in range(indices.ndim)]
+    for i, d in enumerate(shared):
+        labels[d] = ("shared", i)
+    return labels
+
+
+def _gather_dims(
+    x: ArrayType, indices: ArrayType, *, numbers: GatherNumbers, slice_sizes: Ints, **_: Any
+) -> Dims:
+    of_x = _operand_labels(x, slice_sizes, numbers.operand_batching_dims)
+    of_indices = _index_labels(indices, numbers.start_indices_batching_dims)
+    single = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    window = [label for d, label in enumerate(of_x) if d not in single]
+    ndim = len(window) + indices.ndim - 1
+    result = _interleaved(ndim, numbers.offset_dims, window, of_indices[:-1])
+    return Dims((tuple(of_x), tuple(of_indices)), (tuple(result),))
+
+
 _ROWS = {"numbers": GatherNumbers((1,), (0,), (0,)), "slice_sizes": (1, 4)}
 _ROW_INDICES = np.array([[2], [0], [7], [2], [-1]], np.int32)
 
@@ -452,6 +484,7 @@ gather = Primitive(
     linearize=_gather_linearize,
     transpose=_gather_transpose,
     batch=_gather_batch,
+    dims=_gather_dims,
     elements=Elements(copied=True, windows=_gather_windows),
     doc="windows of x at the positions in indices; stablehlo.gather",
     examples=[
@@ -593,6 +626,7 @@ def _scatter(
         linearize=linearize,
         transpose=transpose,
         batch=_scatter_batch(lambda: prim),
+        dims=_scatter_dims,
         elements=Elements(copied=copied, windows=_scatter_windows, operations=_of_updates),
         doc=doc,
         examples=examples,
@@ -605,6 +639,17 @@ def _of_updates(
 ) -> float:
     """One operation for each element that comes in."""
     return updates.size
+
+
+def _scatter_dims(
+    x: ArrayType, indices: ArrayType, updates: ArrayType, *, numbers: ScatterNumbers, **_: Any
+) -> Dims:
+    of_x = _operand_labels(x, numbers.window(x, updates), numbers.operand_batching_dims)
+    of_indices = _index_labels(indices, numbers.scatter_indices_batching_dims)
+    single = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+    window = [label for d, label in enumerate(of_x) if d not in single]
+    written = _interleaved(updates.ndim, numbers.update_window_dims, window, of_indices[:-1])
+    return Dims((tuple(of_x), tuple(of_indices), tuple(written)), (tuple(of_x),))
 
 
 def _scatter_windows(

@@ -6,6 +6,7 @@ from typing import Any
 
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
+from phalanx.core.correspond import alike
 from phalanx.core.primitive import (
     Active,
     Batched,
@@ -48,6 +49,7 @@ named = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
+    dims=alike,
     elements=Elements(copied=True),
     doc="x, under a name; no operation",
     examples=[Example((f32(2, 3),), {"name": "a"}), Example((i32(3),), {"name": "a"})],

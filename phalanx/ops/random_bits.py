@@ -14,6 +14,7 @@ import numpy as np
 
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value, Values
+from phalanx.core.correspond import alike
 from phalanx.core.primitive import (
     Batched,
     Elements,
@@ -117,6 +118,7 @@ threefry2x32 = Primitive(
     linearize=ZeroDerivative("random bits are no numbers to differentiate"),
     transpose=NoRule("it is not linear"),
     batch=_batch,
+    dims=alike,
     multi=True,
     elements=Elements(operations=100),
     doc="the counter (x, y) encrypted under the key (k0, k1) in 20 rounds of Threefry-2x32 "

@@ -11,6 +11,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
+from phalanx.core.correspond import Dims
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -41,6 +42,7 @@ from phalanx.ops.basis import (
     number_or_bool,
     reduce_sum,
     reduced_batch,
+    reduced_dims,
     reduced_type,
     reshape,
     transpose,
@@ -165,6 +167,7 @@ def _reduction(
         linearize=linearize,
         transpose=NoRule("it is not linear"),
         batch=batch,
+        dims=reduced_dims,
         elements=Elements(copied=copied, operations=(1, 12) if copied else 1),
         doc=doc,
         examples=examples,
@@ -323,6 +326,9 @@ def _position(name: str, extremum: Lower, doc: str) -> Primitive:
             raise ValueError(f"{name}: dimension {dim} of {x} is empty; it has no extremum")
         return ArrayType(out.shape, index_dtype)
 
+    def dims_rule(x: ArrayType, *, dim: int, index_dtype: np.dtype) -> Dims:
+        return reduced_dims(x, (dim,))
+
     def lower(b: Builder, x: Any, dim: int, index_dtype: np.dtype) -> Any:
         shape, dtype = b.ins[0].shape, b.ins[0].dtype
         kept = tuple(d for d in range(len(shape)) if d != dim)
@@ -348,6 +354,7 @@ def _position(name: str, extremum: Lower, doc: str) -> Primitive:
         linearize=ZeroDerivative("positions are integers"),
         transpose=NoRule("it is not linear"),
         batch=batch,
+        dims=dims_rule,
         elements=Elements(operations=(5, 20)),
         doc=doc,
         examples=[

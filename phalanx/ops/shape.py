@@ -16,6 +16,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
+from phalanx.core.correspond import alike
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -115,6 +116,7 @@ reverse = structural(
     lambda b, x, dims: b.reverse(x, dims),
     transpose=lambda ct, x, dims: reverse(ct, dims=dims),
     batch=_reverse_batch,
+    dims=alike,
     doc="out[.., i, ..] = x[.., n - 1 - i, ..] along dims; stablehlo.reverse",
     examples=[Example((f32(2, 3),), {"dims": (1,)}), Example((i32(2, 3),), {"dims": (0, 1)})],
 )
@@ -190,6 +192,7 @@ concatenate = Primitive(
     linearize=_concatenate_linearize,
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
+    dims=alike,
     elements=Elements(copied=True),
     doc="the operands one after the other along dim; stablehlo.concatenate",
     examples=[
@@ -285,6 +288,7 @@ pad = Primitive(
     linearize=_pad_linearize,
     transpose=_pad_transpose,
     batch=_pad_batch,
+    dims=alike,
     elements=Elements(operations=0),
     doc="x with value around (negative: cut off) and between its elements; stablehlo.pad",
     examples=[
@@ -348,6 +352,7 @@ slice = structural(
     _slice_lower,
     transpose=_slice_transpose,
     batch=_slice_batch,
+    dims=alike,
     doc="x[start:limit:strides] in every dimension; stablehlo.slice",
     examples=[
         Example((f32(3, 5),), {"start": (1, 0), "limit": (3, 4), "strides": (1, 2)}),

@@ -17,6 +17,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
+from phalanx.core.correspond import alike_but
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -237,6 +238,7 @@ sort = Primitive(
     linearize=_sort_linearize,
     transpose=NoRule("it is not linear"),
     batch=_sort_batch,
+    dims=alike_but("elements are put in order along it"),
     multi=True,
     elements=Elements(copied=True, operations=_sort_operations),
     doc="operands in the order of the first num_keys of them along dim; stablehlo.sort",
@@ -248,6 +250,8 @@ sort = Primitive(
     ],
 )
 
+
+_ranked = alike_but("elements are chosen along it")
 
 # ---- top_k ----------------------------------------------------------------------------------
 
@@ -283,6 +287,7 @@ top_k = Primitive(
     linearize=_top_k_linearize,
     transpose=NoRule("it is not linear"),
     batch=_top_k_batch,
+    dims=_ranked,
     multi=True,
     elements=Elements(copied=True, operations=3),
     doc="the k greatest of the last dimension, descending, and their positions; chlo.top_k",
@@ -335,6 +340,7 @@ approx_top_k = Primitive(
     linearize=_approx_top_k_linearize,
     transpose=NoRule("it is not linear"),
     batch=_approx_top_k_batch,
+    dims=_ranked,
     multi=True,
     elements=Elements(copied=True, operations=3),
     doc="as top_k, of which a share of recall is right; chlo.top_k, ApproxTopK on TPUs (Chern et "

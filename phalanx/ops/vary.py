@@ -7,6 +7,7 @@ from typing import Any
 
 from phalanx.core.axes import Axis, Names
 from phalanx.core.builder import Builder, Value
+from phalanx.core.correspond import alike
 from phalanx.core.primitive import (
     Batched,
     Cotangents,
@@ -54,6 +55,7 @@ pvary = Primitive(
     linearize=linear_in_first(lambda: pvary),
     transpose=_transpose,
     batch=_batch,
+    dims=alike,
     vary=_varies,
     named_axes=NamedAxes(named_by_axes, communicates=False),
     elements=Elements(copied=True, fused=True),

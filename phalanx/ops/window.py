@@ -16,6 +16,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
+from phalanx.core.correspond import Dims, Whole, alike
 from phalanx.core.primitive import (
     Active,
     Batched,
@@ -162,6 +163,7 @@ def _window_reduction(
         linearize=linearize,
         transpose=transpose,
         batch=batch,
+        dims=alike,
         elements=Elements(operations=_operations(1)),
         doc=doc,
         examples=examples,
@@ -371,6 +373,7 @@ window_places = Primitive(
     linearize=ZeroDerivative("places are integers"),
     transpose=NoRule("it is not linear"),
     batch=_places_batch,
+    dims=alike,
     elements=Elements(operations=_operations(6)),
     doc="where in x each window has its extreme element, row by row, and -1 where it has none; "
     "stablehlo.reduce_window of pairs",
@@ -451,6 +454,14 @@ def _scatter_on_tpu(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, se
     return b.reshape(out, kinds[1].shape)
 
 
+_SELECTING = Whole("windows along it select elements")
+
+
+def _selecting_dims(t: ArrayType, x: ArrayType, *, window: Ints, **_: Any) -> Dims:
+    labels = tuple([d if n == 1 else _SELECTING for d, n in enumerate(window)])
+    return Dims((labels, labels), (labels,))
+
+
 def _selecting(
     name: str,
     type: TypeRule,
@@ -476,6 +487,7 @@ def _selecting(
         linearize=linear_in_first(lambda: prim),
         transpose=transpose_rule,
         batch=batch,
+        dims=_selecting_dims,
         elements=Elements(operations=_operations(3)),
         doc=doc,
         examples=[example],

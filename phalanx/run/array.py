@@ -20,6 +20,7 @@ from phalanx.ops.shape import slice_dim
 from phalanx.run.guards import watch
 from phalanx.run.runtime import backend
 from phalanx.spmd.sharding import Sharding
+from phalanx.spmd.told import type_of
 
 _DLPACK_CPU = 1
 
@@ -43,7 +44,11 @@ class Signature:
         """The signature of arrays of ``type`` laid out as ``sharding``."""
         key = (type, sharding)
         cached = cls._interned[key]
-        return cached if cached is not None else cls._interned.add(key, cls(*key))
+        if cached is None:
+            told = type_of(type, sharding)
+            cached = cls._interned.add((told, sharding), cls(told, sharding))
+            cls._interned[key] = cached
+        return cached
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Signature.of, (self.type, self.sharding)

@@ -25,10 +25,11 @@ from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import settled, sharding_of_lanes, surely_over
 from phalanx.spmd.sharding import Sharding
+from phalanx.spmd.told import lies_of
 
 
 def _type(x: ArrayType, *, sharding: Sharding) -> ArrayType:
-    return plain(x)
+    return plain(x).update(lies=lies_of(sharding, x.ndim, x.lies))
 
 
 def _linearize(active: Active, x: Any, *, sharding: Sharding) -> Derivative:

@@ -35,11 +35,13 @@ from phalanx.run.planning import (
     check_devices,
     constraints,
     make_plan,
+    mesh_of_types,
     of_whole_keys,
 )
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed, over
 from phalanx.spmd.memory import memories_of_results
+from phalanx.spmd.mesh import AbstractMesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.naming import known_names, named, named_results
 from phalanx.spmd.plan import Plan
@@ -200,7 +202,8 @@ def compile_program(
 
     said = [s for s in (*places.outs, *places.ins) if s is not None]
     inside = [closed(over(s, plan.devices)) for s, _ in constraints(program)]
-    known = known_names(program, plan.mesh, [*said, *inside, *(s.sharding for s in sigs)])
+    given = [*said, *inside, *(s.sharding for s in sigs)]
+    known = known_names(program, plan.mesh, _of_mesh_first(given, mesh_of_types(program)))
 
     def lower(plan: Plan) -> Module:
         given = lowered is not None and not plan.halvings
@@ -231,6 +234,15 @@ def compile_program(
         program, executable, taking.constants, sigs, executable.in_shardings, results,
         wanted, donate, known,
     )  # fmt: skip
+
+
+def _of_mesh_first(given: Sequence[Sharding], mesh: AbstractMesh | None) -> list[Sharding]:
+    """``given``, of which those over ``mesh`` come first: results are told over it if they can."""
+
+    def other(sharding: Sharding) -> bool:
+        return not isinstance(sharding, NamedSharding) or sharding.mesh.abstract_mesh != mesh
+
+    return [*given] if mesh is None else sorted(given, key=other)
 
 
 def _in_pieces(

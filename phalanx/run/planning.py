@@ -23,9 +23,11 @@ from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.constraint import closed, cutting, is_abstract, over, surely_over
 from phalanx.spmd.layout import fewest_axes, prime_axes, with_devices_counted_as
-from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.mesh import AbstractMesh
+from phalanx.spmd.named import NamedSharding, P
 from phalanx.spmd.plan import Plan, in_terms_of_mesh
 from phalanx.spmd.sharding import Devices, Sharding
+from phalanx.spmd.told import sharding_of
 
 
 class RequestedShardings(Struct, frozen=True):
@@ -62,6 +64,27 @@ def constraints(program: Program) -> Iterator[tuple[Sharding, str]]:
         said = rule and rule(**equation.params)
         if said is not None:
             yield said, f"{equation.prim.name} at {equation.location}"
+
+
+def mesh_of_types(program: Program) -> AbstractMesh | None:
+    """The mesh over which types in ``program`` say how values lie, if they do."""
+    for type in (*program.input_types, *program.output_types):
+        if type.lies is not None:
+            return type.lies.mesh  # type: ignore[return-value]
+    for said, _ in constraints(program):
+        if isinstance(said, NamedSharding) and said.mesh.explicit_axes:
+            return said.mesh.abstract_mesh
+    return None
+
+
+def as_types_say(program: Program) -> list[Sharding | None]:
+    """How each output lies, as its type says; None where types say nothing."""
+    mesh = mesh_of_types(program)
+    if mesh is None:
+        return [None] * len(program.outputs)
+    every = [t.lies and sharding_of(t.lies) for t in program.output_types]
+    whole = None if mesh.auto_axes else NamedSharding(mesh, P())  # type: ignore[arg-type]
+    return [whole if s is None else s for s in every]
 
 
 def make_plan(
@@ -149,6 +172,11 @@ def _plan_over(
     ins = [
         in_terms_of_mesh(s, t.ndim, devices, axes) if given or wish is None else wish
         for given, s, t, wish in zip(places.ins, placed, program.input_types, taken, strict=True)
+    ]
+    told = as_types_say(program)
+    made = [
+        wish if s is None else in_terms_of_mesh(s, t.ndim, devices, axes)
+        for wish, s, t in zip(made, told, program.output_types, strict=True)
     ]
     outs = [
         wish if given is None else in_terms_of_mesh(given, t.ndim, devices, axes)

@@ -16,6 +16,7 @@ from phalanx.core.refs import Ref, refuse_differing, store
 from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import broadcast_lanes, move
+from phalanx.ops.lay import laid
 from phalanx.transforms.derive import Derived, derive
 from phalanx.transforms.stage import evaluate
 
@@ -47,7 +48,8 @@ class BatchTracer(Tracer):
 
 def lane_type(type: ArrayType, dim: int) -> ArrayType:
     """The type of one lane of an array with the lanes in dimension ``dim``."""
-    return type.update(shape=type.shape[:dim] + type.shape[dim + 1 :])
+    lies = type.lies and type.lies.without_dims((dim,))
+    return type.update(shape=type.shape[:dim] + type.shape[dim + 1 :], lies=lies)
 
 
 class Batch(InnerTrace):
@@ -161,7 +163,7 @@ def batch_program(
         values, places = _batch(lambda *xs: evaluate(program, xs), axis, inputs, dims)
         marks = leading or (False,) * len(values)
         placed = [
-            place_lanes(v, d, 0, axis.size) if first else v
+            lanes_in_front(v, d, axis) if first else v
             for v, d, first in zip(values, places, marks, strict=True)
         ]
         return placed, tuple([0 if m else d for d, m in zip(places, marks, strict=True)])
@@ -169,15 +171,24 @@ def batch_program(
     along = typed(axis.outside)
     types = [
         v.type if d is None
-        else with_lanes(v.type, d, axis.size).update(varying=v.type.varying | along)
+        else with_lanes(v.type, d, axis).update(varying=v.type.varying | along)
         for v, d in zip(program.inputs, dims, strict=True)
     ]  # fmt: skip
     return derive(program, ("batch", axis, dims, leading), lanes, types)
 
 
-def with_lanes(type: ArrayType, dim: int, size: int) -> ArrayType:
-    """The type of an array of ``size`` lanes of ``type`` in dimension ``dim``."""
-    return type.update(shape=(*type.shape[:dim], size, *type.shape[dim:]))
+def with_lanes(type: ArrayType, dim: int, axis: Axis) -> ArrayType:
+    """The type of an array of lanes of ``type``, those of ``axis``, in dimension ``dim``."""
+    shape = (*type.shape[:dim], axis.size, *type.shape[dim:])
+    return type.update(shape=shape, lies=axis.lying(type, dim))
+
+
+def lanes_in_front(value: Any, dim: int | None, axis: Axis) -> Any:
+    """``value`` with its lanes first, which lie as those of ``axis``."""
+    placed = place_lanes(value, dim, 0, axis.size)
+    if axis.lies is None:
+        return placed
+    return laid(placed, axis.lying(lane_type(typeof(placed), 0), 0))
 
 
 def place_lanes(value: Any, dim: int | None, to: int, size: int) -> Any:

@@ -30,6 +30,7 @@ from phalanx.core.trace import (
 )
 from phalanx.core.types import typeof
 from phalanx.ops.basis import zeros
+from phalanx.ops.lay import in_the_open, laid
 from phalanx.ops.vary import varying_along
 from phalanx.transforms.derive import Derived, derive, keep, trace_closed
 from phalanx.transforms.residuals import without_cheap
@@ -101,7 +102,7 @@ class Dual(InnerTrace):
                 out, tangent = prim.subprograms.jvp(primals, tangents, **params)
         else:
             with on_one_line(), entering(self.parent):
-                out, linear = prim.rule("linearize")(active, *primals, **params)
+                out, linear = _rule(prim, primals, params)(active, *primals, **params)
                 with entering(self.tangents):
                     tangent = linear(*tangents)
         if not prim.multi:
@@ -125,6 +126,38 @@ class Dual(InnerTrace):
     def depends(self, x: Any) -> bool:
         """Whether ``x`` is computed from tangents, where these are recorded for themselves."""
         return type(x) is StagedTracer and trace_of(x) is self.tangents is not self.parent
+
+
+def _rule(prim: Primitive, primals: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """The rule of ``prim`` for tangents.
+
+    One that is not the operation itself, or made of elementwise ones, need not follow what types
+    say of how operands lie: then its results do.
+    """
+    rule = prim.rule("linearize")
+    if prim.elements.fused or callable(prim.transpose) or prim.subprograms is not None:
+        return rule
+    types = [typeof(x) for x in primals]
+    if not any([t.lies is not None for t in types]):
+        return rule
+    result = prim.result_type(types, params)
+
+    def laid_out(results: Any) -> Any:
+        """``results``, some of which may be ``ZERO``, lying as those of ``prim`` do."""
+        if not prim.multi:
+            return laid(results, result.lies)
+        pairs = zip(results, result, strict=True)
+        return tuple([x if x is ZERO else laid(x, t.lies) for x, t in pairs])
+
+    def in_place(active: tuple[bool, ...], *operands: Any, **params: Any) -> Any:
+        out, linear = rule(active, *map(in_the_open, operands), **params)
+
+        def linear_in_place(*tangents: Any) -> Any:
+            return laid_out(linear(*map(in_the_open, tangents)))
+
+        return laid_out(out), linear_in_place
+
+    return in_place
 
 
 class RuleTrace(InnerTrace):

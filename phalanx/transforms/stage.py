@@ -73,7 +73,7 @@ class Stage(Trace):
     what they hold at the end of those that are written becomes the first outputs.
     """
 
-    __slots__ = ("along", "captured", "constants", "equations", "origins", "refs", "varied")
+    __slots__ = ("along", "captured", "constants", "equations", "of_mesh", "origins", "refs")
 
     records = True
 
@@ -82,7 +82,7 @@ class Stage(Trace):
     ) -> None:
         super().__init__(parent, name)
         self.along = along
-        self.varied = False  # whether types here say that anything varies
+        self.of_mesh = False  # whether types here say anything of a mesh
         self.equations: list[Equation] = []
         self.captured: dict[int, tuple[Any, Var]] = {}
         self.constants: dict[int, Literal] = {}
@@ -92,7 +92,7 @@ class Stage(Trace):
     def input(self, type: ArrayType, origin: str = "") -> StagedTracer:
         """A new input of the program."""
         tracer = StagedTracer(self, Var(type), None)
-        self.varied |= bool(type.varying)
+        self.of_mesh |= type.of_mesh
         self.origins[tracer._var] = origin
         return tracer
 
@@ -116,6 +116,7 @@ class Stage(Trace):
                 return Literal(np.array(array, dtypes.canonical(array.dtype)))
             known = Literal(value)  # it keeps ``value`` alive, and so its identity its own
             self.constants[id(value)] = known
+            self.of_mesh |= known.type.of_mesh
         return known
 
     def capture(self, value: Tracer) -> Var:
@@ -131,7 +132,7 @@ class Stage(Trace):
         kind = plain(type)
         if self.along:
             kind = kind.update(varying=kind.varying | self.along)
-        self.varied |= bool(kind.varying)
+        self.of_mesh |= kind.of_mesh
         return Var(kind)
 
     def load(self, ref: Ref) -> Any:
@@ -156,8 +157,8 @@ class Stage(Trace):
         inputs = [
             a._var if type(a) is StagedTracer and a._trace is self else self.atom(a) for a in args
         ]
-        if self.varied or prim.named_axes is not None or prim.subprograms is not None:
-            types = self._varying(prim, inputs, params)
+        if self.of_mesh or prim.named_axes is not None or prim.subprograms is not None:
+            types = self._over_mesh(prim, inputs, params)
         else:
             types = prim.type(*[a.type for a in inputs], **params)
         location = user_location()
@@ -169,15 +170,15 @@ class Stage(Trace):
         self.equations.append(Equation(prim, inputs, params, (out,), location))
         return StagedTracer(self, out, location)
 
-    def _varying(self, prim: Primitive, inputs: Sequence[Atom], params: dict[str, Any]) -> Any:
-        """The types of results where some may vary along axes of which types know."""
+    def _over_mesh(self, prim: Primitive, inputs: Sequence[Atom], params: dict[str, Any]) -> Any:
+        """The types of results where types may say how values lie over a mesh."""
         types = prim.result_type([a.type for a in inputs], params)
-        self.varied |= any([bool(t.varying) for t in (types if prim.multi else (types,))])
+        self.of_mesh |= any([t.of_mesh for t in (types if prim.multi else (types,))])
         return types
 
     def write(self, equation: Equation) -> None:
         """Take over an equation as it is."""
-        self.varied |= any([bool(v.type.varying) for v in equation.outputs])
+        self.of_mesh |= any([v.type.of_mesh for v in equation.outputs])
         self.equations.append(equation)
 
     def tracer(self, atom: Atom) -> Any:

@@ -7,12 +7,13 @@ from typing import Any, NoReturn
 
 from phalanx.base.source import replaying
 from phalanx.core.interpret import interpret
-from phalanx.core.primitive import ZERO, Linear
+from phalanx.core.primitive import ZERO, Linear, Primitive
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.trace import current
 from phalanx.core.types import typeof
-from phalanx.ops.basis import add, instantiate
+from phalanx.ops.basis import add, instantiate, reshape
 from phalanx.ops.collective import psum
+from phalanx.ops.lay import in_the_open, laid
 from phalanx.ops.vary import sorted_axes, varying_along
 
 _NO_PARTS: dict[frozenset[Any], Any] = {}
@@ -21,8 +22,10 @@ _NO_PARTS: dict[frozenset[Any], Any] = {}
 class _Cotangents:
     """What has come together of the cotangents of variables.
 
-    A cotangent is of the type of its variable. One that varies along axes along which the variable
-    does not is a *part*: every position has one, and the cotangent is their sum.
+    A cotangent is of the type of its variable. How it lies until it is taken, the compiler
+    decides: a sum over what axes of type Explicit cut need not be taken before. One that varies
+    along axes along which the variable does not is a *part*: every position has one, and the
+    cotangent is their sum.
     """
 
     __slots__ = ("parts", "wholes")
@@ -47,9 +50,9 @@ class _Cotangents:
         for along, part in self.parts.pop(var, _NO_PARTS).items():
             (total,) = psum(part, axes=sorted_axes(along), groups=None)
             whole = total if whole is ZERO else add(whole, total)
-        if whole is ZERO or not var.type.varying:
+        if whole is ZERO or not var.type.of_mesh:
             return whole
-        return varying_along(whole, var.type.varying)
+        return varying_along(laid(whole, var.type.lies), var.type.varying)
 
     def take_part(self, var: Var) -> Any:
         """The same, or a part of it if that is all there is.
@@ -109,12 +112,22 @@ def _transpose_equation(
             cts = tuple([instantiate(ct, v.type) if v in used else ct for ct, v in pairs])
     elif all([ct is ZERO for ct in cts]):
         return
+    if not _follows_types(e.prim):
+        cts, operands = tuple(map(in_the_open, cts)), tuple(map(in_the_open, operands))
     results = e.prim.rule("transpose")(cts if e.prim.multi else cts[0], *operands, **e.params)
     for atom, x, ct in zip(e.inputs, operands, results, strict=True):
         if type(x) is Linear:
             if ct is None:
                 _refuse_nonlinear(e)
             cotangents.add(atom, ct)
+
+
+def _follows_types(prim: Primitive) -> bool:
+    """Whether cotangents lie as types say by themselves: those of elementwise operations, of what
+    moves elements, and of programs. What is joined may not be taken apart again."""
+    if prim.subprograms is not None or prim.user_rules is not None:
+        return True
+    return prim.elements.fused and prim is not reshape
 
 
 def _answers_zeros(e: Equation) -> bool:

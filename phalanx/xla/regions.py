@@ -16,6 +16,7 @@ from phalanx.core.builder import Body
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
+from phalanx.spmd.told import sharding_of
 from phalanx.transforms.derive import trace_closed
 from phalanx.xla.emitter import element_type
 from phalanx.xla.failures import refused
@@ -309,10 +310,9 @@ class RegionEmitter(StructuralEmitter):
         except ir.MLIRError as error:
             raise refused(error, prim.name, equation.location) from None
         self.conditional = outer
-        if prim.multi:
-            env.update(zip(equation.outputs, out, strict=True))
-        else:
-            env[equation.outputs[0]] = out
+        for var, value in zip(equation.outputs, out if prim.multi else (out,), strict=True):
+            lies = var.type.lies
+            env[var] = value if lies is None else self.builder.constrained(value, sharding_of(lies))
 
     def _read(self, atoms: Iterable[Atom], env: dict[Any, Value]) -> list[Value]:
         return [

@@ -106,13 +106,6 @@ def no_specs_along_axes_left_to_the_compiler():
 
 
 @mistake
-def no_specs_inside_jit():
-    explicit = phalanx.sharding.AxisType.Explicit
-    mesh = phalanx.make_mesh((2, 2), ("data", "model"), (explicit, explicit))
-    phalanx.jit(phalanx.shard_map(same, mesh=mesh, out_specs=P()))(ROWS)
-
-
-@mistake
 def no_specs_for_what_lies_over_another_mesh():
     explicit = phalanx.sharding.AxisType.Explicit
     mesh = phalanx.make_mesh((2, 2), ("data", "model"), (explicit, explicit))

@@ -23,6 +23,7 @@ from phalanx.ops.linalg.family import (
     check_square,
     cubic,
     lapack,
+    matrices_in_front,
     on_gpu,
     where_done,
 )
@@ -75,6 +76,7 @@ cholesky = Primitive(
     linearize=_linearize,
     transpose=NOT_LINEAR,
     batch=batch_in_front(lambda: cholesky),
+    dims=matrices_in_front,
     elements=Elements(operations=cubic(1 / 3)),
     doc="the lower triangle l with l lᴴ = a, of which the lower triangle is read; LAPACK potrf",
     examples=[

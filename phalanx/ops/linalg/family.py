@@ -18,6 +18,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import DeviceError, ShapeError
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
+from phalanx.core.correspond import Dims, Whole
 from phalanx.core.primitive import (
     Batched,
     BatchRule,
@@ -138,6 +139,7 @@ def factorization(
         lower or _refused(name, [*on]),
         lower_on=on,
         batch=batch_in_front(itself),
+        dims=matrices_in_front,
         transpose=transpose,
         elements=Elements(operations=operations),
         **rules,
@@ -155,6 +157,13 @@ def _refused(name: str, platforms: Sequence[str]) -> LowerRule:
         )
 
     return lower
+
+
+def matrices_in_front(*types: ArrayType, **_: Any) -> Dims:
+    """Dimensions in front correspond; a matrix is whole."""
+    whole = Whole("an operation on matrices needs the whole of each")
+    operands = [(*range(t.ndim - 2), *(whole,) * min(t.ndim, 2)) for t in types]
+    return Dims(tuple(operands), (tuple(range(types[0].ndim - 2)),))
 
 
 # ---- LAPACK ---------------------------------------------------------------------------------

@@ -35,7 +35,14 @@ from phalanx.ops.linalg.algebra import (
     matrix_transposed,
     upper,
 )
-from phalanx.ops.linalg.family import batch_in_front, check_matrices, check_square, cubic, lapack
+from phalanx.ops.linalg.family import (
+    batch_in_front,
+    check_matrices,
+    check_square,
+    cubic,
+    lapack,
+    matrices_in_front,
+)
 from phalanx.ops.shape import merge_dims, split_dim
 
 _TRANSPOSED: Final = {"N": "T", "T": "N", "C": "R", "R": "C"}
@@ -135,6 +142,7 @@ triangular_solve = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
+    dims=matrices_in_front,
     elements=Elements(operations=cubic(1)),
     doc="x with op(a) x = b, or x op(a) = b, of a triangle a; LAPACK trsm",
     examples=[

@@ -60,7 +60,7 @@ def test_lanes_come_first_where_that_is_asked():
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_types_of_lanes(dim):
     one = ArrayType((4, 6), np.dtype(np.float32))
-    many = with_lanes(one, dim, 5)
+    many = with_lanes(one, dim, Axis(None, 5))
     assert many.shape[dim] == 5 and lane_type(many, dim) == one
     value = jnp.zeros(many.shape)
     assert typeof(place_lanes(value, dim, 0, 5)).shape == (5, 4, 6)

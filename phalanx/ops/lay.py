@@ -1,0 +1,85 @@
+"""``lay``: a value as one that lies over a mesh as its type says, or as the compiler decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phalanx.core.axes import Axis
+from phalanx.core.builder import Builder, Value
+from phalanx.core.over_mesh import OverMesh
+from phalanx.core.primitive import (
+    Active,
+    Batched,
+    Cotangents,
+    Derivative,
+    Elements,
+    Example,
+    Execution,
+    LaneDims,
+    Operands,
+    Primitive,
+)
+from phalanx.core.trace import ROOT
+from phalanx.core.types import Array, ArrayType, typeof
+
+Lies = OverMesh | None  # None: nothing is said
+
+
+def _type(x: ArrayType, *, lies: Lies) -> ArrayType:
+    return ArrayType(x.shape, x.dtype, x.weak, x.varying, lies)
+
+
+def _lower(b: Builder, x: Value, lies: Lies) -> Value:
+    return x  # what types say is written of every result
+
+
+def _linearize(active: Active, x: Any, *, lies: Lies) -> Derivative:
+    return lay(x, lies=lies), lambda t: lay(t, lies=lies)
+
+
+def _transpose(ct: Any, x: Any, lies: Lies) -> Cotangents:
+    return [ct]  # what is taken up of a cotangent lies as its primal
+
+
+def _batch(axis: Axis, values: Operands, dims: LaneDims, *, lies: Lies) -> Batched:
+    (x,), (dim,) = values, dims
+    return lay(x, lies=lies and lies.with_dim(dim, axis.cut)), dim
+
+
+def _run(x: Any, *, lies: Lies) -> Any:
+    return ROOT.lay(x, lies)
+
+
+lay = Primitive(
+    "lay",
+    _type,
+    _lower,
+    linearize=_linearize,
+    transpose=_transpose,
+    batch=_batch,
+    elements=Elements(copied=True, fused=True),
+    execution=Execution(run=_run),
+    doc="x, which lies as its type says, or, where that says nothing, as the compiler decides",
+    examples=[Example((ArrayType((2, 3), np.dtype("float32")),), {"lies": None})],
+)
+
+
+def laid(x: Any, lies: Lies) -> Any:
+    """``x``, of which types say that it ``lies`` so; ``x`` itself where they do.
+
+    Args:
+        x: an array.
+        lies: how it is to lie; None leaves that to the compiler.
+    """
+    return x if typeof(x).lies is lies else lay(x, lies=lies)
+
+
+def in_the_open(x: Any) -> Any:
+    """``x`` as a value of which types say nothing, so that the compiler decides of what uses it.
+
+    Args:
+        x: an operand of a rule, which may be none.
+    """
+    return lay(x, lies=None) if isinstance(x, Array) and x.aval.lies is not None else x

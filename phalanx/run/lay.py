@@ -1,0 +1,43 @@
+"""Arrays with data as ones that lie over a mesh as types say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx.base.config import settings
+from phalanx.core.over_mesh import OverMesh
+from phalanx.run.array import DeviceArray, moved
+from phalanx.run.constrain import check_fits
+from phalanx.run.eager import as_array
+from phalanx.spmd.constraint import settled
+from phalanx.spmd.mesh import AxisType
+from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.sharding import Sharding
+from phalanx.spmd.told import sharding_of
+
+
+def lay_array(x: Any, lies: OverMesh | None) -> DeviceArray:
+    """``x``, of which its type says that it ``lies`` so; None: the same, its axes being Auto.
+
+    Where neither the array nor a mesh that is set tells on which devices, it stays where it is.
+    """
+    array = as_array(x)
+    here = array.sharding
+    if lies is None:
+        return moved(array, _of_auto_axes(here))
+    asked = sharding_of(lies)
+    known = [settings().mesh, here.mesh if isinstance(here, NamedSharding) else None]
+    mesh = next((m for m in known if m is not None and m.axes == asked.mesh.axes), None)
+    if mesh is None:
+        return array
+    asked = asked.update(mesh=mesh.update(axis_types=asked.mesh.axis_types))
+    target = settled(asked, here, array.ndim)
+    check_fits(array.aval, target)
+    return moved(array, target)
+
+
+def _of_auto_axes(sharding: Sharding) -> Sharding:
+    if not isinstance(sharding, NamedSharding):
+        return sharding
+    auto = dict.fromkeys(sharding.mesh.axis_names, AxisType.Auto)
+    return sharding.update(mesh=sharding.mesh.update_axis_types(auto))

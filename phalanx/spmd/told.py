@@ -1,0 +1,67 @@
+"""Shardings and types say the same of axes of type Explicit: from one to the other."""
+
+from __future__ import annotations
+
+from phalanx.base.recent import memoized
+from phalanx.core.layouts import OpenLayout
+from phalanx.core.over_mesh import OverMesh
+from phalanx.core.types import ArrayType
+from phalanx.spmd.mesh import AbstractMesh, AxisType
+from phalanx.spmd.named import NamedSharding, PartitionSpec
+from phalanx.spmd.sharding import Sharding
+
+P = PartitionSpec
+
+
+def lies_of(
+    sharding: Sharding, ndim: int, now: OverMesh | None = None
+) -> OverMesh | None:
+    """What types say of an array of ``ndim`` dimensions that lies as ``sharding`` says.
+
+    Args:
+        sharding: what is asked, or told.
+        ndim: how many dimensions there are.
+        now: how the array lies in dimensions that are left open, and along other meshes.
+    """
+    if not isinstance(sharding, NamedSharding) or not sharding.mesh.explicit_axes:
+        return now
+    mesh = sharding.mesh
+    given: OpenLayout = (*sharding.spec.open_layout, *((),) * (ndim - len(sharding.spec)))
+    kept = now.layout if now is not None else ((),) * ndim
+    layout = [
+        kept[d] if names is None else [a for a in names if a in mesh.explicit_axes]
+        for d, names in enumerate(given)
+    ]
+    return OverMesh.of(_without_devices(mesh), layout)
+
+
+def type_of(type: ArrayType, sharding: Sharding) -> ArrayType:
+    """``type``, of an array with data that lies as ``sharding``."""
+    lies = lies_of(sharding, type.ndim) if _is_even(sharding, type.shape) else None
+    return type if type.lies is lies else type.update(lies=lies)
+
+
+def _is_even(sharding: Sharding, shape: tuple[int, ...]) -> bool:
+    """Whether all parts of an array of ``shape`` are as long."""
+    if not isinstance(sharding, NamedSharding) or sharding.refusal(shape):
+        return False
+    return not any([b.padding for b in sharding.blocks(shape)])
+
+
+@memoized(64)
+def _without_devices(mesh: AbstractMesh) -> AbstractMesh:
+    return mesh.abstract_mesh
+
+
+@memoized(1024)
+def sharding_of(lies: OverMesh) -> NamedSharding:
+    """What ``lies`` so, where dimensions are open along which the compiler may cut."""
+    mesh: AbstractMesh = lies.mesh  # type: ignore[assignment]
+    free = AxisType.Auto in mesh.axis_types
+    layout = [names or (None if free else ()) for names in lies.layout]
+    return NamedSharding(mesh, P.of(tuple(layout)))  # type: ignore[arg-type]
+
+
+def spec_of(type: ArrayType) -> PartitionSpec:
+    """The spec of ``type``, with an entry for every dimension."""
+    return P(*[names or None for names in type.layout])

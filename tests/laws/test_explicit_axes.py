@@ -1,0 +1,77 @@
+"""Every primitive on operands that lie over a mesh of Explicit axes, in ways that are drawn.
+
+Results lie as their types say, and are those of one device.
+"""
+
+import random
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.nn
+import phalanx.numpy as jnp
+import phalanx.scipy.special
+from phalanx import P
+from phalanx.core.primitive import REGISTRY
+from phalanx.errors import ShardingTypeError
+from phalanx.laws.primitives import Case
+from phalanx.sharding import AxisType, NamedSharding
+
+pytestmark = pytest.mark.skipif(phalanx.device_count() < 6, reason="needs a mesh of 2 x 3")
+SIZES = {"x": 2, "y": 3}
+PARTS = 12  # into which the primitives are dealt
+CASES = [
+    Case(prim, example) for prim in REGISTRY.values() for example in prim.examples
+    if not example.axes and Case(prim, example).free and not prim.effects.of(**example.params)
+]  # fmt: skip
+
+
+def mesh():
+    return phalanx.make_mesh(tuple(SIZES.values()), tuple(SIZES), AxisType.Explicit)
+
+
+def drawn_spec(shape, draw):
+    """Axes for some of the dimensions that they divide."""
+    left, entries = list(SIZES), []
+    for n in shape:
+        fitting = [None, *(name for name in left if n and n % SIZES[name] == 0)]
+        entries.append(draw.choice(fitting))
+        left = [name for name in left if name != entries[-1]]
+    return P(*entries)
+
+
+def place(x, draw):
+    return phalanx.device_put(x, drawn_spec(np.shape(x), draw))
+
+
+def lies(x):
+    """Per device the part of ``x`` that it holds."""
+    return x.sharding.devices_indices_map(x.shape)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_results_lie_as_types_say(part):
+    draw, told = random.Random(part), 0
+    with phalanx.set_mesh(mesh()):
+        for case in CASES[part::PARTS]:
+            alone = case.operands()
+            operands = [place(x, draw) for x in alone]
+            try:
+                types = phalanx.eval_shape(case.bind, *operands)
+            except ShardingTypeError:
+                continue
+            results = phalanx.jit(case.bind)(*operands)
+            for x, type in zip(case.tree(results), case.tree(types), strict=True):
+                assert phalanx.typeof(x).sharding == type.sharding, case.who("Explicit axes")
+                said = NamedSharding(mesh(), type.sharding.spec)
+                assert lies(x) == said.devices_indices_map(x.shape), case.who("Explicit axes")
+                told += any(type.sharding.spec)
+            with phalanx.set_mesh(None):
+                wanted = phalanx.jit(case.bind)(*alone)
+            for x, y in zip(case.tree(results), case.tree(wanted), strict=True):
+                if jnp.issubdtype(x.dtype, jnp.inexact):
+                    np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5, err_msg=case.prim.name)
+                elif not jnp.issubdtype(x.dtype, phalanx.dtypes.prng_key):
+                    assert np.array_equal(x, y), case.who("Explicit axes")
+    assert told

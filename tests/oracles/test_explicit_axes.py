@@ -1,0 +1,164 @@
+"""How results lie over a mesh of Explicit axes, against jax: as types say, and as they do."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.nn
+import phalanx.numpy
+import phalanx.scipy.special
+import phalanx.sharding
+
+jax = pytest.importorskip("jax")
+pytestmark = pytest.mark.skipif(
+    min(jax.device_count(), phalanx.device_count()) < 8, reason="needs a mesh of 2 x 4"
+)
+RNG = np.random.default_rng(0)
+
+
+def words(m):
+    """The names that a case speaks of, of Phalanx or of jax."""
+    return SimpleNamespace(
+        m=m, np=m.numpy, lax=m.lax, nn=m.nn, P=m.sharding.PartitionSpec, reshard=m.reshard,
+        special=m.scipy.special, auto=m.sharding.auto_axes,
+    )  # fmt: skip
+
+
+# what is done; the shapes and specs of the operands
+CASES = {
+    "sum of two": (lambda w, x, y: x + y, [((8, 16), "x", None), ((8, 16), None, "y")]),
+    "one is whole": (lambda w, x, y: x * y, [((8, 16), "x", "y"), ((8, 16),)]),
+    "a row to a matrix": (lambda w, x, y: x + y, [((16,), "y"), ((8, 16), "x")]),
+    "a scalar": (lambda w, x: 2 * x, [((8, 16), "x", "y")]),
+    "transposed": (lambda w, x: x.T, [((8, 16), "x", "y")]),
+    "sum over a cut dimension": (lambda w, x: x.sum(0), [((8, 16), "x", "y")]),
+    "sum over all": (lambda w, x: x.sum(), [((8, 16), "x", "y")]),
+    "max": (lambda w, x: x.max(1), [((8, 16), "x", "y")]),
+    "argmax": (lambda w, x: x.argmax(1), [((8, 16), "x", "y")]),
+    "joined, both cut": (lambda w, x: x.reshape(128), [((8, 16), "x", "y")]),
+    "joined, the first cut": (lambda w, x: x.reshape(128), [((8, 16), "x")]),
+    "taken apart": (lambda w, x: x.reshape(2, 4, 16), [((8, 16), "x")]),
+    "a one in front": (lambda w, x: x.reshape(1, 8, 16), [((8, 16), "x")]),
+    "beside what is taken apart": (lambda w, x: x.reshape(8, 4, 4), [((8, 16), "x")]),
+    "raveled": (lambda w, x: w.np.ravel(x), [((8, 16), "x")]),
+    "concatenated": (
+        lambda w, x, y: w.np.concatenate([x, y]), [((8, 16), None, "y"), ((8, 16), None, "y")]
+    ),
+    "stacked": (lambda w, x, y: w.np.stack([x, y]), [((8, 16), "x"), ((8, 16), "x")]),
+    "padded": (lambda w, x: w.np.pad(x, ((0, 0), (1, 1))), [((8, 16), "x")]),
+    "sliced": (lambda w, x: x[:4], [((8, 16), "x")]),
+    "sliced beside": (lambda w, x: x[:3], [((8, 16), None, "y")]),
+    "a row": (lambda w, x: x[0], [((8, 16), None, "y")]),
+    "reversed": (lambda w, x: x[::-1], [((8, 16), "x")]),
+    "sorted": (lambda w, x: w.np.sort(x, axis=1), [((8, 16), "x")]),
+    "cumulative": (lambda w, x: w.lax.cumsum(x, 1), [((8, 16), "x")]),
+    "largest": (lambda w, x: w.lax.top_k(x, 2), [((8, 16), "x")]),
+    "fft": (lambda w, x: abs(w.np.fft.fft(x)), [((8, 16), "x")]),
+    "rows by number": (lambda w, x: x[w.np.array([1, 2])], [((8, 16), None, "y")]),
+    "dynamic slice": (lambda w, x: w.lax.dynamic_index_in_dim(x, 1, 0), [((8, 16), None, "y")]),
+    "product": (lambda w, x, y: x @ y, [((8, 16), "x"), ((16, 8), None, "y")]),
+    "product, one is cut": (lambda w, x, y: x @ y, [((8, 16), None, "y"), ((16, 8),)]),
+    "out_sharding": (
+        lambda w, x, y: w.np.einsum("ij,jk->ik", x, y, out_sharding=w.P("x")),
+        [((8, 16), None, "y"), ((16, 8), "y")],
+    ),
+    "auto_axes": (
+        lambda w, x, y: w.auto(lambda a, b: a @ b, out_sharding=w.P(None, "x"))(x, y),
+        [((8, 16), None, "y"), ((16, 8), "y")],
+    ),
+    "at": (lambda w, x: x.at[:, w.np.array([1, 3])].add(1.0), [((8, 16), "x")]),
+    "get": (
+        lambda w, x: x.at[w.np.array([1, 3])].get(out_sharding=w.P(None, "y")), [((8, 16), "x")]
+    ),
+    "where": (lambda w, x: w.np.where(x > 0, x, 0.0), [((8, 16), "x", "y")]),
+    "tril": (lambda w, x: w.np.tril(x), [((8, 8), "x")]),
+    "like": (lambda w, x: w.np.ones_like(x), [((8, 16), "x", "y")]),
+    "broadcast": (lambda w, x: w.np.broadcast_to(x, (4, 8, 16)), [((8, 16), "x", "y")]),
+    "outer": (lambda w, x, y: w.np.outer(x, y), [((8,), "x"), ((16,), "y")]),
+    "softmax": (lambda w, x: w.nn.softmax(x), [((8, 16), "x", "y")]),
+    "logsumexp": (lambda w, x: w.special.logsumexp(x, axis=1), [((8, 16), "x", "y")]),
+    "reshard": (lambda w, x: w.reshard(x, w.P(None, "x")), [((8, 16), "x")]),
+    "scan": (
+        lambda w, x, y: w.lax.scan(lambda s, r: (s + r, s * r), y, x),
+        [((8, 16), None, "y"), ((16,), "y")],
+    ),
+    "scan over weights": (
+        lambda w, x, y: w.lax.scan(lambda s, r: (s @ r, s.sum()), x, y)[0],
+        [((8, 16), "x"), ((3, 16, 16),)],
+    ),
+    "while": (
+        lambda w, x: w.lax.fori_loop(0, 3, lambda i, s: w.np.sin(s), x), [((8, 16), "x")]
+    ),
+    "cond": (
+        lambda w, x: w.lax.cond(x.sum() > 0, w.np.sin, lambda v: v + 1, x), [((8, 16), "x")]
+    ),
+    "vmap": (lambda w, x: w.m.vmap(lambda v: w.np.sin(v).sum())(x), [((8, 16), "x")]),
+    "vmap of columns": (
+        lambda w, x: w.m.vmap(lambda v: 2 * v, in_axes=1, out_axes=1)(x), [((8, 16), "x", "y")]
+    ),
+    "grad": (
+        lambda w, x, y: w.m.grad(lambda y: (w.np.tanh(x @ y) ** 2).sum())(y),
+        [((8, 16), "x"), ((16, 8), None, "y")],
+    ),
+    "grad of a whole weight": (
+        lambda w, x, y: w.m.grad(lambda y: (w.np.tanh(x @ y) ** 2).sum())(y),
+        [((8, 16), "x"), ((16, 8),)],
+    ),
+    "remat": (
+        lambda w, x: w.m.grad(lambda x: w.m.checkpoint(w.np.sin)(x).sum())(x), [((8, 16), "x")]
+    ),
+}  # fmt: skip
+
+REFUSED = {
+    "dimensions that disagree": (lambda w, x, y: x + y, [((8, 16), "x"), ((8, 16), "y")]),
+    "an axis twice": (lambda w, x, y: x + y, [((8, 16), "x"), ((8, 16), None, "x")]),
+    "summed over an axis": (lambda w, x, y: x @ y, [((8, 16), None, "y"), ((16, 8), "y")]),
+    "twice in a product": (lambda w, x, y: x @ y, [((8, 16), "x"), ((16, 8), None, "x")]),
+    "joined, the last cut": (lambda w, x: x.reshape(128), [((8, 16), None, "y")]),
+    "no whole parts": (lambda w, x: x[:3], [((8, 16), "x")]),
+    "sorted along it": (lambda w, x: w.np.sort(x, axis=0), [((8, 16), "x")]),
+    "cumulative along it": (lambda w, x: w.lax.cumsum(x, 0), [((8, 16), "x")]),
+    "by number in it": (lambda w, x: x[w.np.array([1, 2])], [((8, 16), "x")]),
+    "written by number": (lambda w, x: x.at[w.np.array([1, 2])].set(1.0), [((8, 16), "x")]),
+}  # fmt: skip
+
+
+def run(m, case, values):
+    """The results under a mesh of Explicit axes, and the specs in their types."""
+    function, operands = case
+    kind = m.sharding.AxisType.Explicit
+    mesh = m.make_mesh((2, 4), ("x", "y"), axis_types=(kind, kind))
+    with m.set_mesh(mesh):
+        pairs = zip(values, operands, strict=True)
+        args = [m.device_put(v, m.sharding.PartitionSpec(*spec)) for v, (_, *spec) in pairs]
+        out = m.tree.leaves(m.jit(lambda *xs: function(words(m), *xs))(*args))
+        specs = [tuple(m.typeof(x).sharding.spec) for x in out]
+        # which part lies where, by the number of the device
+        parts = [
+            {d.id: i for d, i in x.sharding.devices_indices_map(x.shape).items()} for x in out
+        ]
+        return [np.asarray(x) for x in out], specs, parts
+
+
+def drawn(case):
+    return [RNG.normal(size=shape).astype("f") for shape, *_ in case[1]]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_lie_as_those_of_jax(name):
+    values = drawn(CASES[name])
+    ours, wanted = run(phalanx, CASES[name], values), run(jax, CASES[name], values)
+    assert ours[1:] == wanted[1:]
+    for x, y in zip(ours[0], wanted[0], strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_clear_is_refused_by_both(name):
+    values = drawn(REFUSED[name])
+    with pytest.raises(phalanx.errors.ShardingTypeError, match=r"test_explicit_axes\.py:\d+"):
+        run(phalanx, REFUSED[name], values)
+    with pytest.raises(Exception, match=r"shard|specify"):
+        run(jax, REFUSED[name], values)

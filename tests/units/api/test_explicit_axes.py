@@ -1,0 +1,201 @@
+"""Transformations of functions over meshes of Explicit axes: types, values, derivatives."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.nn
+import phalanx.numpy as jnp
+from phalanx import P, lax, typeof
+from phalanx.errors import NoMesh, ShardingTypeError
+from phalanx.sharding import AxisType, NamedSharding, auto_axes, explicit_axes
+
+pytestmark = pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 4")
+RNG = np.random.default_rng(0)
+
+
+def mesh(kind=AxisType.Explicit):
+    return phalanx.make_mesh((2, 4), ("x", "y"), kind)
+
+
+@pytest.fixture(autouse=True)
+def over_a_mesh():
+    with phalanx.set_mesh(mesh()):
+        yield
+
+
+def placed(shape, *spec):
+    return phalanx.device_put(RNG.normal(size=shape).astype("f"), P(*spec))
+
+
+def spec(x):
+    return typeof(x).sharding.spec
+
+
+def attention(q, k, v):
+    weights = phalanx.nn.softmax(jnp.einsum("bthd,bshd->bhts", q, k))
+    return jnp.einsum("bhts,bshd->bthd", weights, v)
+
+
+def layer(x, up, down):
+    return jnp.matmul(jnp.tanh(x @ up), down, out_sharding=P("x"))
+
+
+HEADS = ((8, 4, 4, 2), "x", None, "y")
+FUNCTIONS = {
+    "attention": (attention, [HEADS, HEADS, HEADS]),
+    "a layer": (layer, [((8, 6), "x"), ((6, 16), None, "y"), ((16, 6), "y")]),
+    "scan": (
+        lambda x, w: lax.scan(lambda s, w: (jnp.tanh(s @ w), s.sum(0)), x, w),
+        [((8, 4), "x"), ((3, 4, 4),)],
+    ),
+    "vmap of scan": (
+        phalanx.vmap(lambda v: lax.scan(lambda s, r: (s + r * s, s), jnp.float32(1), v)),
+        [((8, 4), "x")],
+    ),
+    "checkpoint": (phalanx.checkpoint(lambda x: jnp.sort(jnp.sin(x), 1)), [((8, 4), "x")]),
+    "cond": (lambda x: lax.cond(x.sum() > 0, jnp.sin, lambda v: 2 * v, x), [((8, 4), "x")]),
+    "reshape": (lambda x: jnp.sin(x.reshape(32)), [((8, 4), "x", "y")]),
+    "reshard": (lambda x: phalanx.reshard(jnp.sin(x), P(None, "y")), [((8, 4), "x")]),
+    "part of shard_map": (
+        lambda x: phalanx.shard_map(
+            jnp.sin, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}
+        )(x),
+        [((8, 4), "x", "y")],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives_lie_as_what_they_are_of(name):
+    f, given = FUNCTIONS[name]
+    args = [placed(*operand) for operand in given]
+    every = tuple(range(len(args)))
+
+    def loss(*args):
+        return sum(jnp.sum(jnp.sin(leaf)) for leaf in phalanx.tree.leaves(f(*args)))
+
+    with phalanx.set_mesh(mesh(AxisType.Auto)):
+        alone = [jnp.array(np.asarray(x)) for x in args]
+        wanted = f(*alone), phalanx.grad(loss, every)(*alone)
+    made = phalanx.eval_shape(f, *args)
+    for transform in (phalanx.jit, lambda f: f):
+        out, grads = transform(f)(*args), transform(phalanx.grad(loss, every))(*args)
+        for x, y in zip(*map(phalanx.tree.leaves, ((out, grads), wanted)), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-4)
+        assert list(map(spec, grads)) == list(map(spec, args))
+        assert phalanx.tree.map(spec, out) == phalanx.tree.map(lambda x: x.sharding.spec, made)
+
+
+def test_types_follow_inside_jit():
+    seen = []
+
+    @phalanx.jit
+    def f(x):
+        seen.append(typeof(x))
+        return phalanx.vmap(lambda row: seen.append(typeof(row)) or row.sum())(x)
+
+    assert str(typeof(f(placed((8, 4), "x", "y")))) == "f32[8@x]"
+    assert list(map(str, seen)) == ["f32[8@x,4@y]", "f32[4@y]"]
+
+
+def test_arrays_that_nobody_placed_are_whole():
+    assert spec(jnp.ones((2, 3))) == P(None, None)
+    assert str(typeof(jnp.ones((8, 4)) + placed((8, 4), "x"))) == "f32[8@x,4]"
+
+
+def test_along_auto_axes_types_say_nothing():
+    mixed = phalanx.make_mesh((2, 4), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
+    with phalanx.set_mesh(mixed):
+        x, w = placed((8, 4), "x", "y"), placed((4, 8), None, "y")
+        assert str(typeof(x)) == "f32[8@x,4]" and str(typeof(w)) == "f32[4,8]"
+        y = phalanx.jit(jnp.matmul)(x, w)
+        assert spec(y) == P("x", None)
+        np.testing.assert_allclose(y, np.asarray(x) @ np.asarray(w), rtol=1e-5)
+
+
+def test_auto_axes_are_left_to_the_compiler():
+    def f(x, y):
+        assert phalanx.sharding.get_abstract_mesh().are_all_axes_auto
+        assert spec(x) == P(None, None)
+        return x @ y
+
+    x, y = placed((8, 16), None, "y"), placed((16, 8), "y")
+    product = auto_axes(f, out_sharding=P("x"))
+    for f in (product, phalanx.jit(product)):
+        assert spec(f(x, y)) == P("x", None)
+        np.testing.assert_allclose(f(x, y), np.asarray(x) @ np.asarray(y), rtol=1e-4)
+    assert spec(product(x, y, out_sharding=P(None, "y"))) == P(None, "y")
+
+
+def test_explicit_axes_inside_of_auto_ones():
+    seen = []
+    f = explicit_axes(lambda x: seen.append(spec(x)) or 2 * x, in_sharding=P("x"))
+    with phalanx.set_mesh(mesh(AxisType.Auto)):
+        y = phalanx.jit(f)(jnp.ones((8, 4)))
+        assert seen == [P("x", None)] and spec(y) == P(None, None)
+
+
+@pytest.mark.parametrize("change", [auto_axes, explicit_axes])
+def test_they_need_a_mesh_a_name_and_a_layout(change):
+    with pytest.raises(ValueError, match="nothing says how"):
+        change(jnp.sin)(jnp.ones(8))
+    option = "out_sharding" if change is auto_axes else "in_sharding"
+    with pytest.raises(ValueError, match="'z', which is no axis of"):
+        change(jnp.sin, axes="z", **{option: P()})(jnp.ones(8))
+    with phalanx.set_mesh(None), pytest.raises(NoMesh, match="no mesh is set"):
+        change(jnp.sin, **{option: P()})(jnp.ones(8))
+
+
+def test_what_pmap_gives_has_the_type_of_jit():
+    with phalanx.set_mesh(None):
+        f = phalanx.pmap(lambda x: 2 * x, axis_name="x", mesh=mesh())
+        x = jnp.ones((8, 3))
+        assert spec(f(x)) == P("x", None)
+        assert str(typeof(f(x))) == str(typeof(phalanx.jit(f)(x))) == "f32[8@x,3]"
+        assert typeof(f(jnp.ones((7, 3)))).lies is None  # the last part is shorter
+
+
+def test_what_types_tell_is_what_shard_map_takes():
+    f = phalanx.jit(phalanx.shard_map(lambda x: lax.psum(x, "x"), out_specs=P(None, "y")))
+    x = placed((8, 4), "x", "y")
+    np.testing.assert_allclose(f(x), np.asarray(x).reshape(2, 4, 4).sum(0), rtol=1e-5)
+
+
+def test_shapes_without_data_say_how_they_lie():
+    x = phalanx.ShapeDtypeStruct((8, 4), "float32", sharding=P("x", "y"))
+    traced = phalanx.jit(lambda x: x.sum(0)).trace(x)
+    compiled = traced.lower().compile()
+    for told in (phalanx.eval_shape(lambda x: x.sum(0), x), traced.out_info, compiled.out_info):
+        assert told.sharding.spec == P("y")
+    ((given,), _) = compiled.in_avals
+    assert given.sharding.spec == P("x", "y")
+
+
+def carry_that_changes(x):
+    return lax.scan(lambda s, r: (s + r, None), jnp.zeros(4), x)
+
+
+def branches_that_differ(x):
+    return lax.cond(True, lambda: x, lambda: phalanx.reshard(x, P()))
+
+
+@pytest.mark.parametrize("f, words", [
+    (carry_that_changes, r"f32\[4\].*f32\[4@y\].*reshard\(x, P\('y'\)\)"),
+    (branches_that_differ, r"f32\[8,4\].*f32\[8@x,4@y\].*reshard"),
+])  # fmt: skip
+def test_what_changes_on_the_way_is_refused(f, words):
+    with pytest.raises(TypeError, match=words):
+        phalanx.jit(f)(placed((8, 4), "x", "y"))
+
+
+def test_lanes_lie_alike():
+    with pytest.raises(ShardingTypeError, match=r"as P\('x'\).*as P\('y'\)"):
+        phalanx.vmap(jnp.add)(placed((8, 4), "x"), placed((8, 4), "y"))
+
+
+def test_arrays_over_a_mesh_that_is_not_set():
+    x = phalanx.device_put(np.ones((8, 4), "f"), NamedSharding(mesh(), P("x")))
+    with phalanx.set_mesh(None):
+        assert str(typeof(phalanx.grad(lambda x: (x.sum(1) ** 2).sum())(x))) == "f32[8@x,4]"
+        assert typeof(x).sharding.mesh == mesh().abstract_mesh

@@ -28,8 +28,7 @@ def make_mesh(
     Args:
         axis_shapes: the size of each axis.
         axis_names: the name of each axis.
-        axis_types: for each axis, or for all, who decides how arrays lie along it; Auto if not
-            given.
+        axis_types: for each axis, who decides how arrays lie along it; Auto if not given.
         devices: those to use, in the order in which they fill the grid; all if not given. Those
             that lie in a torus, as TPUs do, are arranged along its axes.
 

@@ -32,6 +32,9 @@ def auto_axes(
         out_sharding: how the results lie: a spec or a sharding, or a tree of them that is a prefix
             of the results. It may be given where the function is called.
 
+    Returns:
+        A function of the same arguments, whose results lie as ``out_sharding`` says.
+
     Raises:
         NoMesh: no mesh is set.
         ValueError: the mesh has no axis of that name, or nothing says how the results lie.
@@ -79,6 +82,9 @@ def explicit_axes(
         axes: the name of an axis of the mesh that is set, or several; all if not given.
         in_sharding: how the arguments lie: a spec or a sharding, or a tuple of trees of them, one
             for each argument. It may be given where the function is called.
+
+    Returns:
+        A function of the same positional arguments.
 
     Raises:
         NoMesh: no mesh is set.

@@ -42,7 +42,7 @@ class AbstractMesh:
     Args:
         axis_sizes: the lengths of the grid.
         axis_names: the names of its axes.
-        axis_types: the kind of each axis, or of all; None: ``Auto``.
+        axis_types: the kind of each axis; None: all ``Auto``.
 
     >>> mesh = AbstractMesh((2, 4), ("data", "model"))
     >>> mesh.shape, mesh.size
@@ -177,8 +177,7 @@ class Mesh(AbstractMesh):
     Args:
         devices: a grid of devices, as an array or nested lists.
         axis_names: one for each dimension of the grid.
-        axis_types: for each axis, or for all, who decides how arrays lie along it; Auto if not
-            given.
+        axis_types: for each axis, who decides how arrays lie along it; Auto if not given.
 
     Raises:
         ValueError: the names do not fit the grid, or a name or a device occurs twice.
@@ -369,7 +368,7 @@ def _grid(devices: Any) -> np.ndarray[Any, np.dtype[np.object_]]:
 def _axis_types(types: Any, count: int, who: str) -> tuple[AxisType, ...]:
     if types is None:
         return (AxisType.Auto,) * count
-    listed = (types,) * count if isinstance(types, AxisType) else tuple(types)
+    listed = (types,) if isinstance(types, AxisType) else tuple(types)
     if len(listed) != count or not all(isinstance(t, AxisType) for t in listed):
         raise ValueError(f"{who}: axis_types must be {count} values of AxisType, got {types!r}")
     return listed

@@ -28,7 +28,7 @@ CASES = [
 
 
 def mesh():
-    return phalanx.make_mesh(tuple(SIZES.values()), tuple(SIZES), AxisType.Explicit)
+    return phalanx.make_mesh(tuple(SIZES.values()), tuple(SIZES), (AxisType.Explicit,) * 2)
 
 
 def drawn_spec(shape, draw):

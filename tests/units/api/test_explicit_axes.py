@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 
 
 def mesh(kind=AxisType.Explicit):
-    return phalanx.make_mesh((2, 4), ("x", "y"), kind)
+    return phalanx.make_mesh((2, 4), ("x", "y"), (kind, kind))
 
 
 @pytest.fixture(autouse=True)

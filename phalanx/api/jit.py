@@ -36,6 +36,7 @@ from phalanx.run.execute import compile_program, option_key
 from phalanx.run.planning import RequestedShardings
 from phalanx.run.runtime import backend as runtime
 from phalanx.spmd.sharding import Sharding
+from phalanx.spmd.told import lies_of
 from phalanx.transforms.stage import is_value, loaded, stage_with_refs
 
 
@@ -110,7 +111,7 @@ class Jitted(Dispatched):
         key = (static, treedef, types, config.key, axes.scope())
         traced = self.caches.traced[key]
         if traced is None:
-            arrays = array_types(types)
+            arrays = self._lying(args, array_types(types))
             self._meets(arrays)
             flat = Flat(self.fun, treedef, static, self.who, ref_numbers(types))
             names = self._names(static, args, kwargs).all()
@@ -120,6 +121,16 @@ class Jitted(Dispatched):
             if traced.reusable:
                 self.caches.traced[key] = traced
         return traced
+
+    def _lying(self, args: tuple, types: list[ArrayType]) -> list[ArrayType]:
+        """``types``, which also say how arguments lie for which ``in_shardings`` says so."""
+        if self.ins.nothing:
+            return types
+        asked = self.ins.of(args)
+        rest = types[len(asked) :]
+        pairs = zip(types, asked, strict=False)
+        told = [t if s is None else t.update(lies=lies_of(s, t.ndim, t.lies)) for t, s in pairs]
+        return [*told, *rest]
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, Final, TypeVar
 from msgspec import Struct, field
 
 from phalanx.base.errors import MissingRule
+from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis, typed
 from phalanx.core.builder import Builder
@@ -292,6 +293,7 @@ class Execution(Struct, frozen=True):
 # ---- the declaration ----------------------------------------------------------------------------
 
 REGISTRY: dict[str, Primitive] = {}
+_told: Recent[Any] = Recent(4096)  # types of results that say something of a mesh
 
 
 class Primitive(Struct, frozen=True, eq=False):
@@ -432,6 +434,17 @@ class Primitive(Struct, frozen=True, eq=False):
     ) -> Any:
         if self.subprograms is not None:  # whose rule knows the types of its programs
             return result
+        key = (self, result, *types, *params.values())
+        try:
+            told = _told[key]
+        except TypeError:  # a parameter cannot be hashed
+            return self._telling(result, types, params)
+        if told is None:
+            told = _told[key] = self._telling(result, types, params)
+        return told
+
+    def _telling(self, result: Any, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
+        """``result``, which says along which axes it varies, and which cut it."""
         results = result if self.multi else (result,)
         varies: frozenset[Any] | tuple[frozenset[Any], ...]
         varies = self.result_varies([t.varying for t in types], params)

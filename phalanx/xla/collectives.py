@@ -48,6 +48,7 @@ class CollectiveEmitter(RegionEmitter):
     def __init__(self, plan: Plan, module: ir.Module) -> None:
         super().__init__(plan, module)
         self._channels = 0
+        self._splits: dict[Any, ir.Attribute | None] = {}  # by sharding, dimensions, taken axes
 
     def declare_mesh(self) -> None:
         """Write the mesh of the plan into the module."""
@@ -178,13 +179,24 @@ class CollectiveEmitter(RegionEmitter):
         return self.op("stablehlo.partition_id", self.tensor((), U32), ())
 
     def constrained(self, x: Value, sharding: Sharding) -> Value:
-        plan, ndim = self.plan, self.type(x).ndim
-        layout = in_terms_of_mesh(sharding, ndim, plan.devices, plan.axes)
-        if layout is None or self.manual.issuperset(name for name, _ in plan.axes):
+        key = sharding, self.type(x).ndim, self.manual
+        if key not in self._splits:
+            self._splits[key] = self._split(*key)
+        split = self._splits[key]
+        if split is None:
             return x
-        free = [names and tuple(n for n in names if n not in self.manual) for names in layout]
-        split = self.sharding(tuple(free), ndim)
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
+
+    def _split(
+        self, sharding: Sharding, ndim: int, manual: frozenset[str]
+    ) -> ir.Attribute | None:
+        """What the module says of values that are to lie as ``sharding``; None if it cannot."""
+        plan = self.plan
+        layout = in_terms_of_mesh(sharding, ndim, plan.devices, plan.axes)
+        if layout is None or manual.issuperset(name for name, _ in plan.axes):
+            return None
+        free = [names and tuple(n for n in names if n not in manual) for names in layout]
+        return self.sharding(tuple(free), ndim)
 
     def in_memory(self, x: Value, kind: str | None) -> Value:
         self.moves_memory |= kind is not None

@@ -129,8 +129,8 @@ class ArrayType:
         >>> mesh = phalanx.make_mesh((1,), ("data",), AxisType.Explicit)
         >>> with phalanx.set_mesh(mesh):
         ...     x = phalanx.device_put(phalanx.numpy.ones((2, 3)), phalanx.P("data"))
-        ...     phalanx.typeof(x), phalanx.typeof(x.T).sharding.spec
-        (f32[2@data,3], P(None, 'data'))
+        ...     print(phalanx.typeof(x), phalanx.typeof(x.T).sharding.spec)
+        f32[2@data,3] P(None, 'data')
         """
         return ArrayType.told(self)
 

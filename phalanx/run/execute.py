@@ -32,16 +32,15 @@ from phalanx.run.fit import compile_fitting
 from phalanx.run.pieces import NoModule, Pieces, launched, launches
 from phalanx.run.planning import (
     RequestedShardings,
+    as_types_say,
     check_devices,
     constraints,
     make_plan,
-    mesh_of_types,
     of_whole_keys,
 )
 from phalanx.run.runtime import backend
-from phalanx.spmd.constraint import closed, over
+from phalanx.spmd.constraint import closed, is_abstract, over, settled
 from phalanx.spmd.memory import memories_of_results
-from phalanx.spmd.mesh import AbstractMesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.naming import known_names, named, named_results
 from phalanx.spmd.plan import Plan
@@ -202,8 +201,7 @@ def compile_program(
 
     said = [s for s in (*places.outs, *places.ins) if s is not None]
     inside = [closed(over(s, plan.devices)) for s, _ in constraints(program)]
-    given = [*said, *inside, *(s.sharding for s in sigs)]
-    known = known_names(program, plan.mesh, _of_mesh_first(given, mesh_of_types(program)))
+    known = known_names(program, plan.mesh, [*said, *inside, *(s.sharding for s in sigs)])
 
     def lower(plan: Plan) -> Module:
         given = lowered is not None and not plan.halvings
@@ -224,6 +222,10 @@ def compile_program(
     executable = keep(program, key, make)
     results = [s if committed else s.freed() for s in executable.out_shardings]
     told = named_results(program, plan.mesh, known, results)
+    told = [
+        s if by is None else _named_by_type(s, by, t.ndim)
+        for s, by, t in zip(told, as_types_say(program), program.output_types, strict=True)
+    ]
     results = [
         want if want is not None and want.plain is s.plain else s
         for s, want in zip(told, places.outs, strict=True)
@@ -236,13 +238,13 @@ def compile_program(
     )  # fmt: skip
 
 
-def _of_mesh_first(given: Sequence[Sharding], mesh: AbstractMesh | None) -> list[Sharding]:
-    """``given``, of which those over ``mesh`` come first: results are told over it if they can."""
-
-    def other(sharding: Sharding) -> bool:
-        return not isinstance(sharding, NamedSharding) or sharding.mesh.abstract_mesh != mesh
-
-    return [*given] if mesh is None else sorted(given, key=other)
+def _named_by_type(lying: Sharding, said: Sharding, ndim: int) -> Sharding:
+    """``lying``, which may have several names, as a type has ``said``."""
+    name = settled(over(said, lying.device_list), lying, ndim)
+    if is_abstract(name) or name.plain is not lying.plain.in_memory(None):
+        return lying
+    name = name.in_memory(lying.memory)
+    return name.commit() if lying.committed else name.freed()
 
 
 def _in_pieces(

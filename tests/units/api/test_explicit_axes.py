@@ -199,3 +199,13 @@ def test_arrays_over_a_mesh_that_is_not_set():
     with phalanx.set_mesh(None):
         assert str(typeof(phalanx.grad(lambda x: (x.sum(1) ** 2).sum())(x))) == "f32[8@x,4]"
         assert typeof(x).sharding.mesh == mesh().abstract_mesh
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 4)])
+def test_axes_of_one_position_are_told_as_others(sizes):
+    kind = AxisType.Explicit
+    with phalanx.set_mesh(phalanx.make_mesh(sizes, ("x", "y"), (kind, kind))):
+        x = placed((8, 4), "x", "y")
+        for f in (lambda x: x.T, phalanx.jit(lambda x: x.T)):
+            assert spec(f(x)) == P("y", "x")
+        assert spec(x.sum(0)) == P("y")

@@ -78,6 +78,8 @@ NAVIGATION = {  # the titles of the parts, and their pages
         "saving",
         "checkpoints",
         "profiling",
+        "explain",
+        "plan",
         "debugging-nan",
         "checking",
         "types",

@@ -177,6 +177,8 @@ if _TYPE_CHECKING:
     )
     from phalanx.environment import print_environment_info
     from phalanx.insight.checking import check
+    from phalanx.insight.explained import explain
+    from phalanx.insight.planning import plan
 
 _later(
     __name__,
@@ -202,6 +204,8 @@ _later(
     **{
         "environment": ("print_environment_info",),
         "insight.checking": ("check",),
+        "insight.explained": ("explain",),
+        "insight.planning": ("plan",),
         "api.watching": (
             "allow_f16_reductions",
             "array_garbage_collection_guard",
@@ -242,15 +246,15 @@ __all__ = [
     "device_put_sharded", "devices", "disable_jit", "distributed", "dlpack", "dtypes",
     "effects_barrier", "empty_ref", "enable_checks", "enable_custom_prng", "enable_x64",
     "ensure_compile_time_eval", "errors", "eval_shape", "example_libraries", "experimental",
-    "explain_cache_misses", "export", "ffi", "flatten_util", "float0", "free_ref", "freeze",
-    "get_abstract_mesh", "get_mesh", "grad", "hessian", "host_count", "host_id", "host_ids",
-    "image", "insight", "io_callback", "jacfwd", "jacobian", "jacrev",
+    "explain", "explain_cache_misses", "export", "ffi", "flatten_util", "float0", "free_ref",
+    "freeze", "get_abstract_mesh", "get_mesh", "grad", "hessian", "host_count", "host_id",
+    "host_ids", "image", "insight", "io_callback", "jacfwd", "jacobian", "jacrev",
     "jax2tf_associative_scan_reductions", "jit", "jvp", "laws", "lax", "legacy_prng_key",
     "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices",
     "log_compiles", "make_array_from_callback", "make_array_from_process_local_data",
     "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "make_program", "memory",
     "monitoring", "named_call", "named_scope", "new_ref", "nn", "no_execution", "no_tracing",
-    "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap", "primitives",
+    "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "plan", "pmap", "primitives",
     "print_environment_info", "process_count", "process_index", "process_indices", "profiler",
     "pure_callback", "random", "ref", "remat", "remove_size_one_mesh_axis_from_type", "reshard",
     "scipy", "set_mesh", "shard_map", "sharding", "smap", "softmax_custom_jvp", "stages",

@@ -26,6 +26,7 @@ class Collective(Struct, frozen=True):
         bytes: the size of the result on each device.
         count: how often it runs in a call. In a loop whose length is not known, once.
         line: the user's line that it comes from.
+        devices: how many exchange with each other.
     """
 
     operation: str
@@ -33,6 +34,7 @@ class Collective(Struct, frozen=True):
     bytes: int
     count: int
     line: str
+    devices: int
 
 
 class Collectives(tuple[Collective, ...]):
@@ -73,8 +75,15 @@ def collectives(
         axes = _axes(e, devices, meshes)
         key = (e.operation, axes, e.bytes, e.line)
         count = e.count + (rows[key].count if key in rows else 0)
-        rows[key] = Collective(e.operation, axes, e.bytes, count, e.line)
+        rows[key] = Collective(e.operation, axes, e.bytes, count, e.line, _group(e, len(devices)))
     return Collectives(sorted(rows.values(), key=lambda r: -r.bytes * r.count))
+
+
+def _group(e: Exchange, devices: int) -> int:
+    """How many devices exchange with each other; all, where that is not told."""
+    if e.pairs is not None:
+        return 2
+    return max(map(len, e.groups)) if e.groups else devices
 
 
 def _axes(e: Exchange, devices: Devices, meshes: Sequence[Mesh]) -> tuple[str, ...] | None:

@@ -20,6 +20,7 @@ from phalanx.api.arguments import (
     split_static,
 )
 from phalanx.api.passing import known
+from phalanx.api.retraced import Key, reason
 from phalanx.base import tree
 from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
@@ -271,8 +272,8 @@ class Dispatched:
             return call.run(leaves)
         return self._watched(call, leaves, static, args, kwargs)
 
-    def _meets(self, types: Sequence[ArrayType]) -> None:
-        """Before the function is traced at types that it has not been traced at.
+    def _meets(self, types: Sequence[ArrayType], key: Key, names: LeafNames) -> None:
+        """Before the function is traced for a call with ``key``, for which it was not before.
 
         Raises:
             TracingRefused: the option ``no_tracing`` is set.
@@ -285,8 +286,9 @@ class Dispatched:
                 f"{self.who}: it has not been traced for arguments ({listed}), at "
                 f"{user_location()}, and no_tracing is set"
             )
-        new = "these types or static arguments are new" if self.caches.traced else "never seen"
-        _log.warning("Tracing %s for arguments (%s): %s", self.who, listed, new)
+        new = reason(self.fun, key, list(self.caches.traced), names)
+        place = user_location()
+        _log.warning("Tracing %s for arguments (%s) at %s: %s", self.who, listed, place, new)
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any

@@ -112,7 +112,7 @@ class Jitted(Dispatched):
         traced = self.caches.traced[key]
         if traced is None:
             arrays = self._lying(args, array_types(types))
-            self._meets(arrays)
+            self._meets(arrays, key, self._names(static, args, kwargs))
             flat = Flat(self.fun, treedef, static, self.who, ref_numbers(types))
             names = self._names(static, args, kwargs).all()
             staged = stage_with_refs(flat, arrays, name_of(self.fun), names)

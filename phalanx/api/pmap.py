@@ -214,7 +214,7 @@ class Pmapped(Dispatched):
         key = (static, treedef, lanes, refs, ins, sizes, config.key, axes.scope(), group)
         body = self.caches.traced[key]
         if body is None:
-            self._meets(lanes)
+            self._meets(lanes, key, names)
             body = self._trace(static, treedef, lanes, refs, ins, sizes, names, group)
             if body.reusable:
                 self.caches.traced[key] = body  # type: ignore[assignment]

@@ -179,7 +179,7 @@ class ShardMapped(Dispatched):
         key = (call.static, *of_types, call.here, config.key, axes.scope(), specs)
         body = self.caches.traced[key]
         if body is None:
-            self._meets(call.types)
+            self._meets(call.types, key, call.names)
             body = self._trace(call)
             if body.reusable:
                 self.caches.traced[key] = body

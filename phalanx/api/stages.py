@@ -210,12 +210,15 @@ class Traced(AheadOfTime):
         >>> "stablehlo.sort" in keys.lower(lowering_platforms=("tpu",)).as_text()
         True
         """
+        for watch in on_lowered:
+            watch(self)
         if lowering_platforms is None:
             return Lowered(self._traced)
         return Lowered(self._traced, checked_platforms(lowering_platforms, "lower"))
 
 
 on_compiled: list[Callable[[Traced], None]] = []  # told of each function that is compiled
+on_lowered: list[Callable[[Traced], None]] = []  # of each that the user lowers ahead of time
 
 
 def tell_of(traced: Traced) -> None:

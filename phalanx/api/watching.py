@@ -138,7 +138,11 @@ def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
 
 
 def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
-    """Log a warning when a function is traced: its name, the types, and whether it was before.
+    """Log a warning when a function is traced: its name, its line, and what is new in the call.
+
+    That is told by comparing it with the calls for which the function was traced before: which
+    argument has another type or structure, or which static one another value; or that the function
+    itself is a new object, which was made of code that had been traced.
 
     Args:
         new_val: the value of the option inside the block.

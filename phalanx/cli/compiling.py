@@ -22,6 +22,7 @@ from phalanx.base.errors import DeviceError, OutOfMemory, PhalanxError
 from phalanx.base.source import user_location
 from phalanx.cli.chips import described
 from phalanx.cli.scripts import run_script
+from phalanx.insight.report import shown
 
 _COLUMNS = ("function", "at", "chips", "takes", "gives", "between", "exchanged")
 
@@ -78,23 +79,13 @@ def _watcher(
             return
         parts = [sizes[key] for key in ("arguments", "outputs", "temporaries")]
         exchanged = sum(e.bytes * e.count for e in made.exchanges())
-        table.add_row(name, line, str(len(made.devices)), *map(_shown, [*parts, exchanged]))
+        table.add_row(name, line, str(len(made.devices)), *map(_bytes, [*parts, exchanged]))
         if sum(parts) - sizes["aliased"] > memory:
-            needed = _shown(sum(parts) - sizes["aliased"])
-            faults.append(f"{name}, at {line}, does not fit: {needed} of {_shown(memory)}")
+            needed = _bytes(sum(parts) - sizes["aliased"])
+            faults.append(f"{name}, at {line}, does not fit: {needed} of {_bytes(memory)}")
 
     return watch
 
 
-def _shown(count: float) -> str:
-    """Bytes as one reads them.
-
-    >>> _shown(512), _shown(3 * 2**20), _shown(2.5 * 2**30)
-    ('512 B', '3.0 MiB', '2.5 GiB')
-    """
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    raise AssertionError(count)
-
+def _bytes(count: float) -> str:
+    return shown(count, "bytes")

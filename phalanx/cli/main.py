@@ -8,11 +8,11 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import phalanx
 from phalanx.base.errors import suggest
-from phalanx.cli import launch, scripts
+from phalanx.cli import launch, options, scripts
 from phalanx.cli.numbers import positive
 
 
@@ -110,7 +110,48 @@ def parser() -> argparse.ArgumentParser:
     checking.add_argument("--json", action="store_true", help="print the findings as JSON")
     scripts.add_script(checking, "those of the script")
     checking.set_defaults(run=_run_of("checking"))
+    _add_reports(commands)
     return top
+
+
+def _add_reports(commands: Any) -> None:
+    """What runs a script, and reports on what it compiles."""
+    explaining = commands.add_parser(
+        "explain",
+        help="run a script, and say what the functions that it compiles do on devices",
+        usage="phalanx explain [--on SYSTEM] [--json | --html FILE] [-m] script.py [arguments ...]",
+        description="Run a script, and report on each function that it compiles: operations and "
+        "bytes by line, collectives, memory, and what the compiler made of it.",
+        epilog="example: phalanx explain --html report.html train.py",
+    )
+    options.add_explain_options(explaining)
+    scripts.add_script(explaining, "those of the script")
+    explaining.set_defaults(run=_run_of("explaining"))
+
+    profiling = commands.add_parser(
+        "profile",
+        help="run a script, and say how long what it runs takes, by line and by device",
+        usage="phalanx profile [--arrays] [--json | --html FILE] [-m] script.py [arguments ...]",
+        description="Run a script while the runtime records, and report the time of each line of "
+        "it, of each device, of collectives and of gaps.",
+        epilog="example: phalanx profile --html profile.html train.py",
+    )
+    options.add_profile_options(profiling)
+    scripts.add_script(profiling, "those of the script")
+    profiling.set_defaults(run=_run_of("profiling"))
+
+    planning = commands.add_parser(
+        "plan",
+        help="run a script, and say what its training step would take on a machine elsewhere",
+        usage="phalanx plan --on MACHINE [--json | --html FILE] [-m] script.py [arguments ...]",
+        description="Run a script, and plan the function that computes most, of those that it "
+        "compiles or lowers: seconds of a step and bytes on a chip, for each mesh and for fewer "
+        "chips, the best first.",
+        epilog="example: phalanx plan train.py --on v5p:8x8x8",
+    )
+    options.add_plan_options(planning)
+    scripts.add_script(planning, "those of the script")
+    planning.set_defaults(run=_run_of("planning"))
 
 
 def _run_of(module: str) -> Callable[[argparse.Namespace], int]:

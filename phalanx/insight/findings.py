@@ -89,5 +89,3 @@ def _codes_in(line: str) -> Iterator[str]:
     """
     for said in _SILENCED.finditer(line):
         yield from re.findall(r"P\d+", said[1])
-
-

@@ -135,9 +135,7 @@ class _KeyFlow(Flow):
         if e.prim in _GENERATORS:
             self._note(e, given)
         what = e.prim, _key_of(e.params), *given
-        made = [
-            self.number((*what, i), given, prim=e.prim) for i in range(len(e.outputs))
-        ]
+        made = [self.number((*what, i), given, prim=e.prim) for i in range(len(e.outputs))]
         return made if e.prim.multi else made[0]
 
     def _of(self, atom: Atom, marks: Marks) -> Marks:

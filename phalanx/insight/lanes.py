@@ -341,4 +341,3 @@ def unreachable_collectives(subject: Subject, flow: LaneFlow) -> Iterator[Findin
             f"{named} at {lines_of(collectives)}: in other systems those that do not come wait for "
             "ever, here what they have counts although they did not come",
         )
-

@@ -88,9 +88,7 @@ def _state_to_donate(subject: Subject) -> Iterator[Finding]:
     call, first = subject.call, subject.first_input
     inputs, outputs = call.program.input_types, call.program.output_types
     alike = [
-        (i, o)
-        for i, o in subject.state
-        if inputs[i] is outputs[o] and not call.donated[i - first]
+        (i, o) for i, o in subject.state if inputs[i] is outputs[o] and not call.donated[i - first]
     ]
     if sum(_bytes(inputs[i]) for i, _ in alike) < LARGE_STATE:
         return

@@ -67,6 +67,26 @@ class Exchange(Struct, frozen=True):
     line: str
 
 
+class Kernel(Struct, frozen=True):
+    """An instruction of a compiled program that runs as one.
+
+    Attributes:
+        name: what it is called in the program.
+        operation: what it does, in HLO, such as ``fusion`` or ``dot``.
+        fused: how many operations it does at once.
+        count: how often a call runs it.
+        line: the user's line.
+        module: the name of the program.
+    """
+
+    name: str
+    operation: str
+    fused: int
+    count: int
+    line: str
+    module: str = ""
+
+
 class Executable(Protocol):
     """A compiled program, on the devices it was compiled for."""
 
@@ -131,6 +151,10 @@ class Executable(Protocol):
 
     def exchanges(self) -> list[Exchange]:
         """What devices exchange while it runs."""
+        ...
+
+    def kernels(self) -> list[Kernel]:
+        """What each device runs, one after the other."""
         ...
 
     def cost_analysis(self) -> dict[str, Any]:

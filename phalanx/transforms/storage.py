@@ -20,21 +20,36 @@ def size_in_bytes(type: ArrayType) -> int:
     return type.physical.size * type.physical.dtype.itemsize
 
 
-def peak(program: Program, but: Set[Atom] = frozenset()) -> int:
-    """The most bytes of values, ``but`` for some and inputs, that are there at one time."""
+def stored(program: Program) -> set[Atom]:
+    """The values that lie in memory once they are made; the compiler makes others where they are
+    used."""
     equations = program.equations
-    stored = {a for e in equations if e.prim in PRODUCTS for a in e.inputs}
-    stored.update(program.outputs, *[e.outputs for e in equations if not e.prim.elements.fused])
+    values = {a for e in equations if e.prim in PRODUCTS for a in e.inputs}
+    made = [e.outputs for e in equations if not e.prim.elements.fused]
+    return values.union(program.outputs, *made)
+
+
+def last_uses(program: Program, kept: Set[Atom]) -> dict[Atom, int]:
+    """The number of the equation that needs each value last; of values that are not ``kept``, those
+    that are made of them count."""
+    equations = program.equations
     last: dict[Atom, int] = dict.fromkeys(program.outputs, len(equations))
     for i, e in reversed([*enumerate(equations)]):
-        until = max([i, *[last.get(v, i) for v in e.outputs if v not in stored]])
+        until = max([i, *[last.get(v, i) for v in e.outputs if v not in kept]])
         last.update({a: max(until, last.get(a, 0)) for a in e.inputs})
+    return last
+
+
+def peak(program: Program, but: Set[Atom] = frozenset()) -> int:
+    """The most bytes of values, ``but`` for some and inputs, that are there at one time."""
+    equations, kept = program.equations, stored(program)
+    last = last_uses(program, kept)
     growth = [0] * (len(equations) + 2)
     for i, e in enumerate(equations):
         inside = max(map(_peak, e.programs), default=0)
         growth[i] += inside
         growth[i + 1] -= inside
-        for v in stored.intersection(e.outputs) - but:
+        for v in kept.intersection(e.outputs) - but:
             growth[i] += size_in_bytes(v.type)
             growth[last.get(v, i) + 1] -= size_in_bytes(v.type)
     return max(accumulate(growth))

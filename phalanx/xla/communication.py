@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct, field
 
 from phalanx.run.backend import Exchange
+from phalanx.xla.hlo_text import computations_of, place_of, places_of, runs_of
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -17,10 +16,6 @@ _OPERATION = re.compile(
     r" = (?P<type>.+?) (?P<operation>(?:all-reduce|all-gather|reduce-scatter|all-to-all"
     r"|ragged-all-to-all|collective-permute|collective-broadcast))(?P<start>-start)?\("
 )
-_COMPUTATION = re.compile(r"^(?:ENTRY )?%(\S+) .*\{$")
-_CALLED = re.compile(r"(?:body|calls|to_apply|true_computation|false_computation)=%([^\s,)]+)")
-_BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
-_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _ARRAY = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\]")
 _LISTED = re.compile(r"replica_groups=\{(.*?\})?\}")
 _TURNED = r"\[([\d,]+)\](?:T\(([\d,]+)\))?"  # numbers row by row, whose dimensions change places
@@ -29,23 +24,6 @@ _OVER_AXES = re.compile(
     rf"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\({_TURNED}\))? \{{([^}}]*)\}}"
 )
 _PAIRS = re.compile(r"source_target_pairs=\{(.*?\})?\}")
-_FRAME = re.compile(r"stack_frame_id=(\d+)")
-
-
-class _Computation(Struct):
-    """Its instructions, and the computations that they run, with how often."""
-
-    lines: list[str] = field(default_factory=list[str])
-
-    def called(self) -> Iterator[tuple[str, int]]:
-        for line in self.lines:
-            trips = _TRIPS.search(line)
-            often = int(trips[1]) if trips else 1
-            for name in _CALLED.findall(line):
-                yield name, often
-            for listed in _BRANCHES.findall(line):
-                for name in re.findall(r"%([^\s,]+)", listed):
-                    yield name, 1
 
 
 def exchanges(text: str) -> list[Exchange]:
@@ -54,17 +32,13 @@ def exchanges(text: str) -> list[Exchange]:
     In a loop of known length an operation counts for every iteration, in others once.
     """
     partitions = int((re.search(r"num_partitions=(\d+)", text) or [0, 1])[1])
-    places, computations = _places(text), _computations(text)
-    often = dict.fromkeys(computations, 0)
+    places, computations = places_of(text), computations_of(text)
+    often = runs_of(computations)
     found: list[Exchange] = []
-    for name, computation in reversed(computations.items()):  # callers stand behind what they call
-        often[name] = often[name] or int(not found and not any(often.values()))
-        for called, times in computation.called():
-            often[called] = often.get(called, 0) + often[name] * times
+    for name, computation in reversed(computations.items()):
         for line in computation.lines:
             match = _OPERATION.search(line)
             if match is not None:
-                frame = _FRAME.search(line)
                 found.append(
                     Exchange(
                         match["operation"],
@@ -72,44 +46,10 @@ def exchanges(text: str) -> list[Exchange]:
                         _pairs(line),
                         _bytes(match),
                         often[name],
-                        places.get(int(frame[1]), "") if frame else "",
+                        place_of(line, places),
                     )
                 )
     return found
-
-
-def _computations(text: str) -> dict[str, _Computation]:
-    computations: dict[str, _Computation] = {}
-    current = _Computation()
-    for line in text.splitlines():
-        head = _COMPUTATION.match(line)
-        if head is not None:
-            current = computations[head[1]] = _Computation()
-        elif line.startswith("  "):
-            current.lines.append(line)
-    return computations
-
-
-# ---- the user's lines ---------------------------------------------------------------------------
-
-
-def _places(text: str) -> dict[int, str]:
-    """``file:line (function)`` by the number of the frame, as the head of the text lists them."""
-    files, functions = _strings(text, "FileNames"), _strings(text, "FunctionNames")
-    lines = {
-        int(n): f"{files[int(file)]}:{line} ({functions[int(function)]})"
-        for n, file, function, line in re.findall(
-            r"^(\d+) \{file_name_id=(\d+) function_name_id=(\d+) line=(\d+)", text, re.MULTILINE
-        )
-    }
-    frames = re.findall(r"^(\d+) \{file_location_id=(\d+)", text, re.MULTILINE)
-    return {int(n): lines[int(line)] for n, line in frames}
-
-
-def _strings(text: str, title: str) -> dict[int, str]:
-    listed = re.search(rf"^{title}\n((?:\d+ \".*\"\n)*)", text, re.MULTILINE)
-    rows = re.findall(r"^(\d+) \"(.*)\"$", listed[1], re.MULTILINE) if listed else []
-    return {int(n): name for n, name in rows}
 
 
 # ---- who takes part, and with how much ----------------------------------------------------------

@@ -17,7 +17,7 @@ from phalanx.base.errors import DeletedArray, DeviceError, RuntimeFailure
 from phalanx.core.platforms import platform_of
 from phalanx.core.types import ArrayType
 from phalanx.processes.joined import group_over
-from phalanx.run.backend import Exchange, Single
+from phalanx.run.backend import Exchange, Kernel, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import cuda, host_transfers, maps, rocm
@@ -33,6 +33,7 @@ from phalanx.xla.flight import (
     over_processes,
     waiting_in_another_thread,
 )
+from phalanx.xla.kernels import kernels
 from phalanx.xla.module import XlaModule, number_of
 from phalanx.xla.packed import Packed, check_made_here, contents_of, made_by
 from phalanx.xla.runtime import (
@@ -347,6 +348,9 @@ class XlaExecutable:
 
     def exchanges(self) -> list[Exchange]:
         return exchanges(self.hlo_text())
+
+    def kernels(self) -> list[Kernel]:
+        return kernels(self.hlo_text())
 
     def cost_analysis(self) -> dict[str, Any]:
         return dict(self._loaded.cost_analysis())

@@ -114,9 +114,9 @@ def test_tracing_is_told_and_refused(caplog):
         f(jnp.ones(2))
         f(jnp.ones(2))
         f(jnp.ones(3))
-    assert [m.partition(": ")[2] for m in caplog.messages if "Tracing jit" in m] == [
-        "never seen", "these types or static arguments are new",
-    ]  # fmt: skip
+    told = [m for m in caplog.messages if "Tracing jit" in m]
+    assert all("test_watching.py" in m for m in told)
+    assert [m.partition(": ")[2] for m in told] == ["never seen", "x is f32[3], and was f32[2]"]
     with phalanx.no_tracing():
         assert f(jnp.ones(3)).tolist() == [2, 2, 2]
         for new in (lambda: f(jnp.ones(4)), lambda: phalanx.pmap(lambda x: x)(jnp.ones(1))):
@@ -216,3 +216,49 @@ def test_options_that_mean_nothing_here(monkeypatch):
         pass
     with pytest.raises(ConfigError, match="eval_shape"):
         phalanx.no_execution()
+
+
+def retracings(calls, caplog):
+    """What is said of each tracing after the first one."""
+    with caplog.at_level(logging.WARNING, "phalanx"), phalanx.explain_cache_misses():
+        calls()
+    told = [m.partition(": ")[2] for m in caplog.messages if m.startswith("Tracing")]
+    return [m for m in told if m != "never seen"]
+
+
+def test_the_reason_of_tracing_again_is_told(caplog):
+    power = phalanx.jit(lambda x, n, scale=1.0: scale * x["w"] ** n, static_argnums=1)
+
+    def calls():
+        x = {"w": jnp.ones(3), "b": jnp.ones(2)}
+        power(x, 2)
+        power(x, 3)
+        power({"w": jnp.ones(3)}, 3)
+        power({"w": jnp.ones((3, 3)), "b": jnp.ones(2)}, 2)
+        power(x, 2, scale=2.0)
+        power(x, 2, scale=jnp.float32(2.0))
+
+    static, structure, shape, keyword, weak = retracings(calls, caplog)
+    assert static == "static argument 1 is 3, and was 2"
+    assert structure.startswith("the arguments have the structure ({'w': *}")
+    assert shape == "x['w'] is f32[3,3], and was f32[3]"
+    assert "structure" in keyword
+    assert weak.startswith("scale is f32[], and was f32[]~") and "convert it once" in weak
+
+
+def test_functions_made_anew_are_told(caplog):
+    def calls():
+        for _ in range(2):
+            phalanx.jit(lambda x: x + 3)(1.0)
+
+    (again,) = retracings(calls, caplog)
+    assert "made anew" in again
+
+
+def test_a_pmap_traced_again_is_told(caplog):
+    def calls():
+        f = phalanx.pmap(lambda x: x + 1)
+        f(jnp.ones((1, 2)))
+        f(jnp.ones((1, 3)))
+
+    assert retracings(calls, caplog) == ["x is f32[3], and was f32[2]"]

@@ -1,0 +1,87 @@
+"""`phalanx explain script.py` says what the functions that a script compiles do on devices."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from phalanx.api.stages import Traced, on_compiled
+from phalanx.base.errors import PhalanxError
+from phalanx.base.source import Location, user_location
+from phalanx.cli.options import add_explain_options, with_options_behind
+from phalanx.cli.scripts import is_there, run_reporting
+from phalanx.insight.explained import report_on
+from phalanx.insight.page import page
+from phalanx.insight.report import Report
+from phalanx.insight.systems import Machine, machine
+
+__all__ = ["aside", "compiled_in", "run", "write"]
+
+Seen = list[tuple[Traced, Location]]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the script, and report on what it compiled; 2 if it did not come to its end."""
+    arguments = with_options_behind(arguments, add_explain_options)
+    try:
+        chips = machine(arguments.on) if arguments.on else None
+    except PhalanxError as e:
+        print(f"phalanx explain: {e}", file=sys.stderr)
+        return 2
+    if not is_there("explain", arguments.script, arguments.module):
+        return 2
+    with compiled_in() as seen, aside(arguments.json):
+        ended = run_reporting(arguments.script, arguments.module, arguments.arguments)
+    reports = list(_reports(seen, chips))  # which compile, and are not to be seen
+    write(reports, arguments.json, arguments.html)
+    return 0 if ended else 2
+
+
+def _reports(seen: Seen, chips: Machine | None) -> Iterator[Report]:
+    for traced, where in seen:
+        try:
+            yield report_on(traced, chips, where)
+        except (PhalanxError, NotImplementedError) as e:
+            print(f"phalanx explain: {traced.fun_name}, at {where}: {e}", file=sys.stderr)
+
+
+@contextmanager
+def compiled_in() -> Iterator[Seen]:
+    """The functions that are compiled inside a block, and the lines that called them."""
+    seen: Seen = []
+
+    def watch(traced: Traced) -> None:
+        seen.append((traced, user_location()))
+
+    on_compiled.append(watch)
+    try:
+        yield seen
+    finally:
+        on_compiled.remove(watch)
+
+
+def aside(is_json: bool) -> contextlib.AbstractContextManager[object]:
+    """What the script prints goes to stderr where stdout is for the report alone."""
+    return contextlib.redirect_stdout(sys.stderr) if is_json else contextlib.nullcontext()
+
+
+def write(reports: list[Report], is_json: bool, html: Path | None) -> None:
+    """Give ``reports`` in the form that was asked for; in the terminal, if in none."""
+    if html is not None:
+        html.write_text(page(reports), encoding="utf-8")
+        print(f"the report is in {html}", file=sys.stderr)
+    if is_json:
+        print(json.dumps([json.loads(r.json()) for r in reports], indent=1))
+    elif html is None:
+        console = Console(highlight=False)
+        for report in reports:
+            console.print(report)
+        if not reports:
+            console.print("nothing was compiled")

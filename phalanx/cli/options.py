@@ -1,0 +1,79 @@
+"""Options of commands that run a script, which may stand before the script or behind it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = [
+    "add_explain_options",
+    "add_outputs",
+    "add_plan_options",
+    "add_profile_options",
+    "with_options_behind",
+]
+
+
+def add_explain_options(command: argparse.ArgumentParser) -> None:
+    """Those of `phalanx explain`."""
+    command.add_argument(
+        "--on", metavar="SYSTEM",
+        help="whose figures times are for: v5e, v5p, v6e, a100, h100 or h200",
+    )  # fmt: skip
+    add_outputs(command)
+
+
+def add_plan_options(command: argparse.ArgumentParser) -> None:
+    """Those of `phalanx plan`."""
+    command.add_argument(
+        "--on", metavar="MACHINE",
+        help="v5p:8x8x8 for a slice, v5e:16x16:4 for four of them, h100:64 for GPUs",
+    )  # fmt: skip
+    for axis, what in (
+        ("data", "copies of the model"), ("fsdp", "parts of the state"),
+        ("tensor", "parts of each product"),
+    ):  # fmt: skip
+        command.add_argument(
+            f"--{axis}", type=int, metavar="N", help=f"so many {what} (default: what is best)"
+        )
+    add_outputs(command)
+
+
+def add_profile_options(command: argparse.ArgumentParser) -> None:
+    """Those of `phalanx profile`."""
+    command.add_argument(
+        "--arrays", action="store_true", default=_default(command, False),
+        help="watch the arrays that there are, too: which lines make them, and which leak",
+    )  # fmt: skip
+    add_outputs(command)
+
+
+def _default(command: argparse.ArgumentParser, value: object) -> object:
+    """``value``, or nothing where the command only overrides what was said before."""
+    return argparse.SUPPRESS if command.argument_default is argparse.SUPPRESS else value
+
+
+def add_outputs(command: argparse.ArgumentParser) -> None:
+    """Let a command say in which form its reports are written."""
+    command.add_argument(
+        "--json", action="store_true", help="print the report as JSON",
+        default=_default(command, False),
+    )  # fmt: skip
+    command.add_argument("--html", type=Path, metavar="FILE", help="write it as a page")
+
+
+def with_options_behind(
+    arguments: argparse.Namespace, add: Callable[[argparse.ArgumentParser], None]
+) -> argparse.Namespace:
+    """``arguments``, with those options that ``add`` knows from behind the script, too.
+
+    What stands behind ``--`` is the script's, whatever it is.
+    """
+    own = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    add(own)
+    rest = arguments.arguments
+    cut = rest.index("--") if "--" in rest else len(rest)
+    found, left = own.parse_known_args(rest[:cut])
+    merged = {**vars(arguments), **vars(found), "arguments": [*left, *rest[cut + 1 :]]}
+    return argparse.Namespace(**merged)

@@ -1,0 +1,56 @@
+"""`phalanx plan train.py --on v5p:8x8x8` says what a script's training step would take there."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from phalanx.api.stages import Traced, on_compiled, on_lowered
+from phalanx.base.errors import PhalanxError
+from phalanx.cli.explaining import aside, write
+from phalanx.cli.options import add_plan_options, with_options_behind
+from phalanx.cli.scripts import is_there, run_reporting
+from phalanx.insight.costs import steps
+from phalanx.insight.planned import Parting
+from phalanx.insight.planning import plan_of
+from phalanx.insight.systems import machine
+
+__all__ = ["run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the script, and plan that of its functions that computes most."""
+    arguments = with_options_behind(arguments, add_plan_options)
+    try:
+        if arguments.on is None:
+            raise ValueError("--on says for which machine: --on v5p:8x8x8, --on h100:64")
+        chips = machine(arguments.on)
+        if not is_there("plan", arguments.script, arguments.module):
+            return 2
+        with _traced_in() as seen, aside(arguments.json):
+            ended = run_reporting(arguments.script, arguments.module, arguments.arguments)
+        if not seen:
+            raise ValueError("the script compiled nothing, and lowered nothing")
+        step = max(seen, key=lambda t: sum([s.operations for s in steps(t.program)]))
+        asked = Parting(*(getattr(arguments, n, None) or 0 for n in ("data", "fsdp", "tensor")))
+        report = plan_of(step, chips, asked)
+    except (PhalanxError, ValueError) as e:
+        print(f"phalanx plan: {str(e).removeprefix('plan: ')}", file=sys.stderr)
+        return 2
+    write([report], arguments.json, arguments.html)
+    return 0 if ended else 2
+
+
+@contextmanager
+def _traced_in() -> Iterator[list[Traced]]:
+    """The functions that are compiled or lowered inside a block."""
+    seen: list[Traced] = []
+    for watched in (on_compiled, on_lowered):
+        watched.append(seen.append)
+    try:
+        yield seen
+    finally:
+        for watched in (on_compiled, on_lowered):
+            watched.remove(seen.append)

@@ -1,0 +1,29 @@
+"""`phalanx profile script.py` says how long what a script runs took, by line and by device."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from phalanx.base.errors import PhalanxError
+from phalanx.cli.explaining import aside, write
+from phalanx.cli.options import add_profile_options, with_options_behind
+from phalanx.cli.scripts import is_there, run_reporting
+from phalanx.insight.profiled import profiling
+
+__all__ = ["run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the script, and report on what it ran; 2 if it did not come to its end."""
+    arguments = with_options_behind(arguments, add_profile_options)
+    if not is_there("profile", arguments.script, arguments.module):
+        return 2
+    try:
+        with aside(arguments.json), profiling(arguments.arrays) as profile:
+            ended = run_reporting(arguments.script, arguments.module, arguments.arguments)
+    except PhalanxError as e:
+        print(f"phalanx profile: {e}", file=sys.stderr)
+        return 2
+    write([profile.report(f"profile of {arguments.script}")], arguments.json, arguments.html)
+    return 0 if ended else 2

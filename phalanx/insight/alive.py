@@ -1,0 +1,101 @@
+"""Memory over the course of a program: what is alive at each equation, and at the peak.
+
+It is that of one device, for values that are stored. The compiler may order things in another way,
+and keeps less where it fuses more; what it needs in all is in its own figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+
+from phalanx.base.source import Location
+from phalanx.core.program import Atom, Literal, Program, Var
+from phalanx.core.runs import Lanes
+from phalanx.insight.costs import dearest
+from phalanx.transforms.storage import last_uses, size_in_bytes, stored
+
+__all__ = ["Course", "Value", "course"]
+
+
+class Value(Struct, frozen=True):
+    """A value in memory: what it is, where it was made, and its bytes on a device.
+
+    ``kind`` says what it is to the program: "arguments", or "values".
+    """
+
+    kind: str
+    what: str
+    location: Location | None
+    size: float
+
+
+class Course(Struct):
+    """The bytes alive at each equation, in order, and the values that are there at the peak."""
+
+    alive: list[float] = field(default_factory=list)
+    lines: list[Location | None] = field(default_factory=list)
+    peak: float = 0.0
+    at_peak: tuple[Value, ...] = ()
+    _now: dict[int, Value] = field(default_factory=dict)
+    _total: float = 0.0
+
+    def _add(self, atom: Atom, value: Value) -> None:
+        self._now[id(atom)] = value
+        self._total += value.size
+
+    def _drop(self, atom: Atom) -> None:
+        value = self._now.pop(id(atom), None)
+        self._total -= value.size if value is not None else 0.0
+
+    def _note(self, location: Location | None) -> None:
+        self.alive.append(self._total)
+        self.lines.append(location)
+        if self._total > self.peak:
+            self.peak, self.at_peak = self._total, tuple(self._now.values())
+
+
+def course(
+    program: Program, names: Sequence[str], sizes: Sequence[float], donated: Sequence[bool],
+    devices: int,
+) -> Course:  # fmt: skip
+    """How memory goes while ``program`` runs.
+
+    ``names`` and ``sizes``, in bytes on a device, are those of its inputs; of which some are
+    ``donated``. Other values are parted among all ``devices``.
+    """
+    found = Course()
+    for v, name, size in zip(program.inputs, names, sizes, strict=True):
+        found._add(v, Value("arguments", f"{name}: {v.type}", None, size))
+    freed = {v for v, gone in zip(program.inputs, donated, strict=True) if gone}
+    _run(program, found, 1 / max(devices, 1), freed)
+    return found
+
+
+def _run(program: Program, found: Course, share: float, freed: set[Var]) -> None:
+    """Go over ``program``, of whose values a device has a ``share``; inputs in ``freed`` go."""
+    kept = stored(program)
+    last = last_uses(program, kept)
+    ends: dict[int, list[Atom]] = {}
+    for atom, i in last.items():
+        ends.setdefault(i, []).append(atom)
+    own = {v for e in program.equations for v in e.outputs}
+    for i, e in enumerate(program.equations):
+        for v in e.outputs:
+            if v in kept:
+                size = share * size_in_bytes(v.type)
+                found._add(v, Value("values", f"{e.prim.name}: {v.type}", e.location, size))
+        frame = e.frame
+        if frame is not None:
+            lanes = frame.runs.size if isinstance(frame.runs, Lanes) else 1
+            inner = dearest(frame)
+            _run(inner, found, share * lanes, set())
+        else:
+            found._note(e.location)
+        unused = [v for v in e.outputs if v not in last]
+        for atom in (*unused, *ends.get(i, ())):
+            if not isinstance(atom, Literal) and (atom in own or atom in freed):
+                found._drop(atom)
+    for v in own:  # results of a sub-program are values of what runs it
+        found._drop(v)

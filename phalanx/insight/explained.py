@@ -1,0 +1,317 @@
+"""``explain``: what a function does on devices, by its program and what XLA made of that."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from phalanx.api.communication import Collective
+from phalanx.api.jit import jit
+from phalanx.api.stages import Compiled, Traced
+from phalanx.base import tree
+from phalanx.base.source import Location, name_of
+from phalanx.core.blocks import Blocks
+from phalanx.core.program import Program
+from phalanx.core.runs import Lanes
+from phalanx.core.types import ArrayType
+from phalanx.insight.alive import Course, course
+from phalanx.insight.costs import LineCost, by_line, has_unknown_loops, steps
+from phalanx.insight.report import Chart, Column, Facts, Part, Report, Table
+from phalanx.insight.systems import Machine, machine
+from phalanx.transforms.storage import size_in_bytes
+
+__all__ = ["explain", "report_on", "traceable"]
+
+DEFAULT = "h100"  # where nothing is said, and the devices are none of the table
+_KINDS = {"v5 lite": "v5e", "v5p": "v5p", "v6": "v6e", "A100": "a100", "H100": "h100"}
+_POINTS = 400  # of the chart of memory
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def explain(f: Callable[..., Any], on: str | None = None) -> Callable[..., Report]:
+    """A function of the arguments of ``f`` that tells what ``f`` does with them on devices.
+
+    ``f`` is traced and compiled, and not run. The report has where arrays and lanes lie; each
+    collective with its axis, its bytes on a device, how often it runs and how long it takes;
+    operations and bytes by the user's line, and what they wait for; memory over the course of the
+    program; and what the compiler made of it. It prints in a terminal, shows in a notebook, and is
+    written by ``report.save("report.html")`` or read by ``report.as_json()``. Times are modelled,
+    by the roofline and the network of a system, at full efficiency.
+
+    Args:
+        f: a function, or what ``jit`` or ``pmap`` made of one.
+        on: the system whose figures are used, such as "v5p" or "h100"; default that of the devices,
+            or "h100" where they are CPUs.
+
+    Returns:
+        That function; it gives a ``phalanx.insight.Report``.
+
+    Raises:
+        ValueError: there is no such system.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> report = phalanx.explain(lambda x: jnp.sin(x) @ x)(jnp.ones((64, 64)))
+    >>> report["in all"].as_json()["facts"]["operations"]  # 2 * 64**3 + 64**2
+    528384
+    """
+    chips, traced = machine(on) if on is not None else None, traceable(f, "explain")
+
+    def explained(*args: Any, **kwargs: Any) -> Report:
+        return report_on(traced.trace(*args, **kwargs), chips)
+
+    explained.__name__ = explained.__qualname__ = f"explain({name_of(f)})"
+    return explained
+
+
+def traceable(f: Any, who: str) -> Any:
+    """``f``, compiled if it is not yet: what has a method ``trace``.
+
+    Raises:
+        TypeError: it is no function.
+    """
+    if not callable(f):
+        raise TypeError(f"{who}: a function is needed, got {type(f).__name__}")
+    return f if hasattr(f, "trace") and hasattr(f, "lower") else jit(f)
+
+
+def report_on(
+    traced: Traced, chips: Machine | None = None, where: Location | None = None
+) -> Report:
+    """The report on a function that was traced; it is compiled, if it is not yet.
+
+    Args:
+        traced: the function.
+        chips: the system whose figures are used; default that of the devices.
+        where: the line that called it.
+    """
+    compiled = traced.lower().compile()
+    devices = compiled.runtime_executable().devices
+    chips = _of_devices(chips, devices)
+    all_steps = list(steps(traced.program))
+    lines = by_line(all_steps, chips, len(devices))
+    exchanged = compiled.collectives()
+    memory = _course(traced, compiled, len(devices))
+    parts: list[Part] = [
+        _in_all(traced, compiled, lines, exchanged, chips, where),
+        _lines(lines),
+        _collectives(exchanged, chips, traced.program),
+        *_memory(memory),
+        _lanes(traced.program, len(devices)),
+        _places(traced, compiled),
+        _made(compiled),
+    ]
+    return Report(f"{traced.fun_name} on {_told(devices)}", tuple(parts))
+
+
+def _of_devices(chips: Machine | None, devices: Sequence[Any]) -> Machine:
+    if chips is None:
+        kind = getattr(devices[0], "device_kind", "")
+        name = next((n for word, n in _KINDS.items() if word in kind), DEFAULT)
+        chips = machine(name)
+    if chips.chips >= len(devices):
+        return chips
+    return machine(f"{chips.system.name}:{len(devices)}")
+
+
+def _told(devices: Sequence[Any]) -> str:
+    return f"{len(devices)} x {getattr(devices[0], 'device_kind', devices[0].platform)}"
+
+
+# ---- the parts ----------------------------------------------------------------------------------
+
+
+def _in_all(
+    traced: Traced, compiled: Compiled, lines: Sequence[LineCost],
+    exchanged: Iterable[Collective], chips: Machine, where: Location | None,
+) -> Facts:  # fmt: skip
+    devices = len(compiled.runtime_executable().devices)
+    computing = sum([c.seconds for c in lines])
+    talking = sum([sum(_seconds(c, chips)) for c in exchanged])
+    sizes, costs = compiled.memory_analysis(), compiled.cost_analysis()
+    needed = (
+        sizes.argument_size_in_bytes + sizes.output_size_in_bytes + sizes.temp_size_in_bytes
+        - sizes.alias_size_in_bytes
+    )  # fmt: skip
+    note = "Times are those of the figures of the system, at full efficiency, without overlap."
+    if has_unknown_loops(traced.program):
+        note += " What is in a loop of unknown length is counted once."
+    return Facts(
+        "in all",
+        (
+            *((("called at", str(where), "line"),) if where is not None else ()),
+            ("devices", devices, "count"),
+            ("times are for", chips.system.title, "text"),
+            ("operations", round(sum([c.operations for c in lines])), "operations"),
+            ("bytes moved", round(sum([c.moved for c in lines])), "bytes"),
+            ("operations counted by XLA, a device", costs.get("flops"), "operations"),
+            ("bytes counted by XLA, a device", costs.get("bytes accessed"), "bytes"),
+            ("time computing", computing, "seconds"),
+            ("time communicating", talking, "seconds"),
+            ("memory of a device, by XLA", needed, "bytes"),
+            ("of these arguments", sizes.argument_size_in_bytes, "bytes"),
+            ("of these temporaries", sizes.temp_size_in_bytes, "bytes"),
+        ),
+        note,
+    )
+
+
+def _lines(lines: Sequence[LineCost]) -> Table:
+    total = sum([c.seconds for c in lines]) or 1.0
+    rows = [
+        (_place(c.location), c.seconds, c.seconds / total, c.bound, round(c.operations),
+         round(c.moved), _source(c.location))
+        for c in lines
+    ]  # fmt: skip
+    columns = (
+        Column("line", "line"), Column("time", "seconds"), Column("share", "share"),
+        Column("waits for"), Column("operations", "operations"), Column("moved", "bytes"),
+        Column("source", "code"),
+    )  # fmt: skip
+    note = "Operations and bytes are those of all devices, times those of one."
+    return Table("lines, the hottest first", columns, tuple(rows), note)
+
+
+def _seconds(c: Collective, chips: Machine) -> tuple[float, float]:
+    latency, bandwidth = chips.exchange(c.operation, c.bytes, c.devices)
+    return latency * c.count, bandwidth * c.count
+
+
+def _collectives(exchanged: Sequence[Collective], chips: Machine, program: Program) -> Table:
+    talking = [e for e in program.walk() if e.axes and e.prim.subprograms is None and e.inputs]
+    asked = {str(axis) for e in talking for axis in e.axes}
+    rows = []
+    for c in exchanged:
+        axes = [str(axis) for axis in c.axes or ()]
+        by = "the program" if axes and asked.issuperset(axes) else "the compiler"
+        rows.append(
+            (c.operation, ", ".join(axes) or "?", c.devices, c.bytes, c.count,
+             *_seconds(c, chips), os.path.basename(c.line), by)
+        )  # fmt: skip
+    columns = (
+        Column("operation"), Column("axes"), Column("among", "count"), Column("bytes", "bytes"),
+        Column("times", "count"), Column("latency", "seconds"), Column("bandwidth", "seconds"),
+        Column("line", "line"), Column("asked by"),
+    )  # fmt: skip
+    note = f"Bytes are of the result on a device; times are for {chips.system.title}, all runs."
+    return Table("collectives", columns, tuple(rows), note)
+
+
+def _memory(found: Course) -> tuple[Part, ...]:
+    every = [(float(i), size) for i, size in enumerate(found.alive)]
+    size = max(1, Blocks(len(every), _POINTS).length)
+    points = [max(every[i : i + size], key=lambda p: p[1]) for i in range(0, len(every), size)]
+    by_place: dict[str, list[Any]] = {}
+    for value in found.at_peak:
+        row = by_place.setdefault(_place(value.location) or value.kind, [0, 0.0, "", 0.0])
+        row[0] += 1
+        row[1] += value.size
+        if value.size > row[3]:
+            row[2:] = value.what, value.size
+    rows = sorted(by_place.items(), key=lambda item: -item[1][1])
+    note = (
+        "Of one device, of values that are stored, in the order of the program. The compiler may "
+        "choose another, and store less."
+    )
+    columns = (
+        Column("made at", "line"), Column("values", "count"), Column("bytes", "bytes"),
+        Column("the largest"),
+    )  # fmt: skip
+    return (
+        Chart(
+            "memory over the course of the program", Column("operation", "count"),
+            Column("alive", "bytes"), (("", tuple(points)),), note,
+        ),
+        Table(
+            "alive at the peak", columns,
+            tuple([(place, n, round(size), what) for place, (n, size, what, _) in rows]),
+        ),
+    )  # fmt: skip
+
+
+def _course(traced: Traced, compiled: Compiled, devices: int) -> Course:
+    call = traced._traced
+    whole = call.with_captured() if call.captured else call
+    homes = [None] * len(call.captured) + tree.leaves(compiled.input_shardings)
+    types = whole.program.input_types
+    sizes = [_held(t, s, devices) for t, s in zip(types, homes, strict=True)]
+    names = [whole.names[i] for i in range(len(types))]
+    return course(whole.program, names, sizes, whole.donated, devices)
+
+
+def _held(kind: ArrayType, sharding: Any, devices: int) -> float:
+    """The bytes of an array that a device holds."""
+    if sharding is None:
+        return size_in_bytes(kind) / devices
+    return size_in_bytes(kind.update(shape=tuple(sharding.shard_shape(kind.shape))))
+
+
+def _lanes(program: Program, devices: int) -> Table:
+    rows = []
+    for e in program.walk():
+        frame = e.frame
+        if frame is None or not isinstance(frame.runs, Lanes):
+            continue
+        for axis, size in frame.runs.axes:
+            lanes = Blocks(int(size), devices).length
+            rows.append((str(axis), size, lanes, frame.programs[0].name, _place(e.location)))
+    columns = (
+        Column("axis"), Column("lanes", "count"), Column("on a device, at most", "count"),
+        Column("function"), Column("line", "line"),
+    )  # fmt: skip
+    return Table("lanes", columns, tuple(dict.fromkeys(rows)))
+
+
+def _places(traced: Traced, compiled: Compiled) -> Table:
+    call = traced._traced
+    rows = []
+    homes = tree.leaves(compiled.input_shardings)
+    for i, (kind, sharding) in enumerate(zip(call.types, homes, strict=True)):
+        rows.append(_row(call.names[i], kind, sharding))
+    results = call.results(call.program.output_types)
+    for i, (kind, sharding) in enumerate(
+        zip(results, tree.leaves(compiled.output_shardings), strict=True)
+    ):
+        rows.append(_row(f"result {i}", kind, sharding))
+    columns = (
+        Column("array"), Column("type"), Column("cut by"), Column("bytes on a device", "bytes"),
+    )  # fmt: skip
+    return Table("where arrays lie", columns, tuple(rows))
+
+
+def _row(name: str, kind: ArrayType, sharding: Any) -> tuple[Any, ...]:
+    spec = getattr(sharding, "spec", None)
+    cut = "whole" if not spec or not any(spec) else str(spec)
+    return name, str(kind), cut, _held(kind, sharding, 1)
+
+
+def _made(compiled: Compiled) -> Table:
+    kernels = compiled.runtime_executable().kernels()
+    often, fused, hottest = Counter[str](), Counter[str](), dict[str, Counter[str]]()
+    for k in kernels:
+        often[k.operation] += k.count
+        fused[k.operation] += k.fused * k.count
+        hottest.setdefault(k.operation, Counter())[k.line] += k.count
+    rows = [
+        (name, count, fused[name], os.path.basename(hottest[name].most_common(1)[0][0]))
+        for name, count in often.most_common()
+    ]
+    columns = (
+        Column("instruction"), Column("runs", "count"), Column("operations in them", "count"),
+        Column("most from", "line"),
+    )  # fmt: skip
+    note = "What each device runs in a call. Copies and transposes are what the compiler added."
+    return Table("what the compiler made", columns, tuple(rows), note)
+
+
+# ---- lines --------------------------------------------------------------------------------------
+
+
+def _place(location: Location | None) -> str:
+    return "" if location is None else f"{os.path.basename(location.file)}:{location.line}"
+
+
+def _source(location: Location | None) -> str:
+    return "" if location is None else linecache.getline(location.file, location.line).strip()

@@ -1,0 +1,147 @@
+"""Reports as one HTML page: no network, light and dark, for phones and wide screens.
+
+Tables can be read without JavaScript; with it, a click on a head sorts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from phalanx.insight.report import Chart, Facts, Kind, Part, Report, Table, Timeline, shown
+
+__all__ = ["page"]
+
+_LINES = 5  # colours of lines in a chart; the style has as many
+_WIDE, _HIGH = 1000, 240  # the units of a chart, which is stretched to where it is
+
+
+def page(reports: Sequence[Report]) -> str:
+    """A page with all ``reports``, one after the other."""
+    title = reports[0].title if reports else "phalanx"
+    body = "\n".join(map(_article, reports)) or "<p>Nothing was compiled.</p>"
+    form = files("phalanx.insight").joinpath("page.html").read_text(encoding="utf-8")
+    return form.replace("{{title}}", escape(title)).replace("{{body}}", body)
+
+
+def _article(report: Report) -> str:
+    parts = "\n".join(map(_section, report.parts))
+    return f"<article><h1>{escape(report.title)}</h1>\n{parts}</article>"
+
+
+def _section(part: Part) -> str:
+    if isinstance(part, Table):
+        inner = _table(part)
+    elif isinstance(part, Facts):
+        inner = _facts(part)
+    elif isinstance(part, Chart):
+        inner = _chart(part)
+    else:
+        inner = _timeline(part)
+    note = f'<p class="note">{escape(part.note)}</p>' if part.note else ""
+    return f"<section><h2>{escape(part.title)}</h2>{inner}{note}</section>"
+
+
+def _facts(facts: Facts) -> str:
+    items = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(shown(value, kind))}</dd></div>"
+        for name, value, kind in facts.items
+    )
+    return f"<dl>{items}</dl>"
+
+
+def _table(table: Table) -> str:
+    if not table.rows:
+        return "<p>none</p>"
+    head = "".join(
+        f'<th scope="col"{_side(c.is_number)}><button>{escape(c.name)}</button></th>'
+        for c in table.columns
+    )
+    rows = "".join(
+        "<tr>"
+        + "".join(_cell(v, c.kind, c.is_number) for v, c in zip(row, table.columns, strict=True))
+        + "</tr>"
+        for row in table.rows
+    )
+    inner = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
+    return f'<div class="wide"><table>{inner}</table></div>'
+
+
+def _side(is_number: bool) -> str:
+    return ' class="number"' if is_number else ""
+
+
+def _cell(value: Any, kind: Kind, is_number: bool) -> str:
+    if is_number:
+        sorted_by = "" if value is None else f' data-v="{float(value):.9g}"'
+        return f'<td class="number"{sorted_by}>{escape(shown(value, kind))}</td>'
+    inner = escape(shown(value, kind))
+    return f"<td><code>{inner}</code></td>" if kind in ("line", "code") else f"<td>{inner}</td>"
+
+
+# ---- charts -------------------------------------------------------------------------------------
+
+
+def _chart(chart: Chart) -> str:
+    points = [p for _, line in chart.series for p in line]
+    if not points:
+        return "<p>nothing to draw</p>"
+    low, high = min(x for x, _ in points), max(x for x, _ in points)
+    top = max(y for _, y in points) or 1.0
+    lines = "".join(
+        _line(line, i, low, high, top, filled=len(chart.series) == 1)
+        for i, (_, line) in enumerate(chart.series)
+    )
+    legend = "".join(
+        f'<li class="c{i % _LINES}">{escape(name)}</li>'
+        for i, (name, _) in enumerate(chart.series)
+        if name
+    )
+    return (
+        f'<figure><div class="top">{escape(shown(top, chart.y.kind))} {escape(chart.y.name)}</div>'
+        f'<svg viewBox="0 0 {_WIDE} {_HIGH}" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(chart.title)}">{lines}</svg>'
+        f'<div class="ends"><span>{escape(shown(low, chart.x.kind))}</span>'
+        f"<span>{escape(chart.x.name)}</span>"
+        f"<span>{escape(shown(high, chart.x.kind))}</span></div>"
+        f"{f'<ul>{legend}</ul>' if legend else ''}</figure>"
+    )
+
+
+def _line(
+    points: Sequence[tuple[float, float]], i: int, low: float, high: float, top: float, filled: bool
+) -> str:
+    across = _WIDE / ((high - low) or 1)
+    places = [((x - low) * across, _HIGH - y / top * (_HIGH - 4)) for x, y in points]
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    colour = f"c{i % _LINES}"
+    drawn = f'<polyline class="{colour}" points="{path}"/>'
+    if filled:
+        first, last = places[0][0], places[-1][0]
+        around = f"{first:.1f},{_HIGH} {path} {last:.1f},{_HIGH}"
+        return f'<polygon class="{colour}" points="{around}"/>' + drawn
+    return drawn
+
+
+def _timeline(timeline: Timeline) -> str:
+    start, stop = timeline.bounds
+    scale = 100 / ((stop - start) or 1)
+    rows = "".join(
+        f'<div class="track"><span class="name">{escape(name)}</span><div class="bar">'
+        + "".join(_span(first - start, last - start, what, scale) for first, last, what in spans)
+        + "</div></div>"
+        for name, spans in timeline.rows
+    )
+    ends = f"<span>0</span><span>{escape(shown(stop - start, 'seconds'))}</span>"
+    return f'<div class="timeline">{rows}<div class="ends">{ends}</div></div>'
+
+
+def _span(start: float, stop: float, what: str, scale: float) -> str:
+    told = escape(f"{what}: {shown(stop - start, 'seconds')}", quote=True)
+    colour = f"c{sum(map(ord, what)) % _LINES}"
+    return (
+        f'<i class="{colour}" style="left:{start * scale:.3f}%;'
+        f'width:{max((stop - start) * scale, 0.05):.3f}%" title="{told}"></i>'
+    )

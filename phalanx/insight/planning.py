@@ -1,0 +1,235 @@
+"""``plan``: which machine, and which mesh on it, for a training step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from phalanx.api.stages import Traced
+from phalanx.base.errors import ArgumentError
+from phalanx.base.source import name_of
+from phalanx.insight.explained import traceable
+from phalanx.insight.planned import FITTED, Load, Parting, Timing, load_of, timing
+from phalanx.insight.report import Chart, Column, Facts, Report, Table
+from phalanx.insight.systems import Machine, balanced, machine
+
+__all__ = ["OPEN", "partings", "plan", "plan_of"]
+
+_TENSOR = 64  # over more chips nobody parts products
+_SHOWN = 40  # meshes in the table
+OPEN = Parting(0, 0, 0)  # whatever is best
+
+
+def plan(
+    f: Callable[..., Any], on: str, *, data: int = 0, fsdp: int = 0, tensor: int = 0
+) -> Callable[..., Report]:
+    """A function of the arguments of ``f``, a training step, that tells what it takes ``on`` a
+    machine which need not be here: seconds, and bytes on a chip, for each mesh that its batch
+    allows, the best first; and how that goes with fewer chips.
+
+    Nothing is compiled and nothing runs: arguments may be ``ShapeDtypeStruct``, of a model that no
+    laptop holds. The step takes its state and the whole batch, and returns the state anew; what
+    it returns of the type of an argument makes that argument state.
+
+    Args:
+        f: the step: a function, or what ``jit`` made of one.
+        on: the machine: ``"v5p:8x8x8"``, ``"v5e:16x16:4"`` for four slices, ``"h100:64"``.
+        data: over how many chips the model is copied; 0: what is best.
+        fsdp: over how many the state is parted, and gathered where it is used; 0: what is best.
+        tensor: over how many each product is parted; 0: what is best.
+
+    Returns:
+        That function; it gives a ``phalanx.insight.Report``.
+
+    Raises:
+        ValueError: there is no such system; the mesh does not fit the machine or the batch; ``f``
+            returns no state.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> def step(w, x):
+    ...     return w - 0.1 * phalanx.grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+    >>> w, x = (phalanx.ShapeDtypeStruct(s, "bfloat16") for s in ((8192, 8192), (65536, 8192)))
+    >>> report = phalanx.plan(step, on="v5p:2x2x2")(w, x)
+    >>> len(report["meshes, the best first"].rows)
+    10
+    """
+    chips, traced = machine(on), traceable(f, "plan")
+    asked = Parting(data, fsdp, tensor)
+
+    def planned(*args: Any, **kwargs: Any) -> Report:
+        return plan_of(traced.trace(*args, **kwargs), chips, asked)
+
+    planned.__name__ = planned.__qualname__ = f"plan({name_of(f)})"
+    return planned
+
+
+def plan_of(traced: Traced, chips: Machine, asked: Parting = OPEN) -> Report:
+    """The plan of a step that was traced, on ``chips``; what is 0 in ``asked`` is open."""
+    load = load_of(traced.program)
+    every = _timings(load, chips, asked)
+    if not every:
+        raise _no_mesh(load, chips, asked)
+    best = every[0]
+    smaller = [(m, _timings(load, m, asked)) for m in _smaller(chips)]
+    counts = [(m, found[0]) for m, found in smaller if found and found[0].fits]
+    counts.append((chips, best))
+    return Report(
+        f"{traced.fun_name} on {chips}",
+        (
+            _in_all(load, chips, best), _parts(best), _meshes(every), _counts(counts, load),
+            _chart(counts), _model(chips),
+        ),
+    )  # fmt: skip
+
+
+def partings(load: Load, chips: Machine, asked: Parting) -> Iterator[Parting]:
+    """The meshes of ``chips`` that the batch and the weights of ``load`` allow."""
+    count = chips.chips
+    for tensor in [n for n in range(1, min(count, _TENSOR) + 1) if count % n == 0]:
+        if tensor > chips.inside or not load.products.can_be_parted(tensor):
+            continue
+        left = count // tensor
+        for data in [n for n in range(1, left + 1) if left % n == 0]:
+            parting = Parting(data, left // data, tensor)
+            in_slices = not chips.system.torus or data % chips.slices == 0
+            wanted = all(
+                a in (0, b)
+                for a, b in (
+                    (asked.data, data), (asked.fsdp, parting.fsdp), (asked.tensor, tensor),
+                )
+            )  # fmt: skip
+            if in_slices and wanted and load.batch % left == 0:
+                yield parting
+
+
+def _timings(load: Load, chips: Machine, asked: Parting) -> list[Timing]:
+    """The meshes: the fastest first of those that fit, then those that need the least memory."""
+    found = [timing(load, chips, p) for p in partings(load, chips, asked)]
+    return sorted(found, key=lambda t: (not t.fits, t.seconds if t.fits else t.size))
+
+
+def _no_mesh(load: Load, chips: Machine, asked: Parting) -> ArgumentError:
+    said = ", ".join(
+        f"{name} {n}"
+        for name, n in (("data", asked.data), ("fsdp", asked.fsdp), ("tensor", asked.tensor))
+        if n
+    )
+    asks = f" with {said}" if said else ""
+    slices = f" in {chips.slices} slices, of which each has copies" if chips.slices > 1 else ""
+    return ArgumentError(
+        f"plan: no mesh of {chips.chips:,} chips{slices}{asks} fits: a batch of {load.batch:,} "
+        f"must divide among data x fsdp chips, and the longer sides of weights among tensor ones, "
+        f"at most {_TENSOR}; take another number of chips, or a batch that is a multiple"
+    )
+
+
+def _smaller(chips: Machine) -> Iterator[Machine]:
+    """Machines of half as many chips, a quarter, ..., of the same system."""
+    count, name, slices = chips.chips // 2, chips.system.name, chips.slices
+    found: list[Machine] = []
+    while count >= 1 and chips.chips % count == 0:
+        slices = max(1, min(slices, count // chips.inside))
+        if chips.system.torus:
+            shape = "x".join(map(str, balanced(count // slices, chips.system.torus)))
+            found.append(machine(f"{name}:{shape}:{slices}"))
+        elif count <= chips.system.chips or count % chips.system.chips == 0:
+            found.append(machine(f"{name}:{count}"))
+        if count % 2:
+            break
+        count //= 2
+    yield from reversed(found)
+
+
+# ---- the parts ----------------------------------------------------------------------------------
+
+
+def _in_all(load: Load, chips: Machine, best: Timing) -> Facts:
+    operations = sum(load.operations.values())
+    dtype = max(load.operations, key=lambda d: load.operations[d], default=None)
+    rate = operations / best.seconds / chips.chips
+    peak = chips.system.peak(dtype) if dtype is not None else 1.0
+    note = "" if best.fits else "It does not fit: a chip has less memory than that."
+    return Facts(
+        "in all",
+        (
+            ("the best mesh", str(best.parting), "text"),
+            ("a step takes", best.seconds, "seconds"),
+            ("a chip needs", best.size, "bytes"),
+            ("a chip has", chips.system.memory, "bytes"),
+            ("operations of products", operations, "operations"),
+            ("of a chip", rate, "rate"),
+            ("of its peak", rate / peak, "share"),
+            ("state", load.state, "bytes"),
+            ("batch", load.batch, "count"),
+        ),
+        note,
+    )
+
+
+def _meshes(every: list[Timing]) -> Table:
+    columns = (
+        Column("data", "count"), Column("fsdp", "count"), Column("tensor", "count"),
+        Column("step", "seconds"), Column("a chip", "bytes"), Column("fits"),
+        Column("computing", "seconds"), Column("exchanging", "seconds"),
+        Column("waiting", "seconds"),
+    )  # fmt: skip
+    rows = [
+        (t.parting.data, t.parting.fsdp, t.parting.tensor, t.seconds, t.size,
+         "yes" if t.fits else "no", t.arithmetic + t.memory, t.exchanging, t.waiting)
+        for t in every[:_SHOWN]
+    ]  # fmt: skip
+    left = len(every) - len(rows)
+    note = f"{left} more meshes are left out." if left else ""
+    return Table("meshes, the best first", columns, tuple(rows), note)
+
+
+def _parts(best: Timing) -> Table:
+    """Where the time of the best mesh goes."""
+    rows = (
+        ("products", best.arithmetic),
+        ("all else, by the bandwidth of memory", best.memory),
+        ("sums of parts of products, over tensor", best.tensor),
+        ("gathering the state, adding up gradients, over fsdp", best.fsdp),
+        ("adding up gradients, over data", best.data),
+        ("waiting for the slowest slice", best.waiting),
+    )
+    columns = Column("part"), Column("time", "seconds"), Column("share", "share")
+    shares = tuple([(name, time, time / best.seconds) for name, time in rows])
+    note = "Exchanges as far as they do not hide behind products."
+    return Table("a step on the best mesh", columns, shares, note)
+
+
+def _counts(counts: list[tuple[Machine, Timing]], load: Load) -> Table:
+    columns = (
+        Column("chips", "count"), Column("mesh"), Column("step", "seconds"),
+        Column("a chip", "bytes"), Column("of its peak", "share"),
+    )  # fmt: skip
+    operations = sum([n / counts[-1][0].system.peak(d) for d, n in load.operations.items()])
+    rows = [
+        (m.chips, str(t.parting), t.seconds, t.size, operations / m.chips / t.seconds)
+        for m, t in counts
+    ]
+    return Table("numbers of chips", columns, tuple(rows), "Those on which the step fits.")
+
+
+def _chart(counts: list[tuple[Machine, Timing]]) -> Chart:
+    points = tuple([(float(m.chips), t.seconds) for m, t in counts])
+    return Chart(
+        "seconds by chips", Column("chips", "count"), Column("a step", "seconds"), (("", points),)
+    )
+
+
+def _model(chips: Machine) -> Facts:
+    system = chips.system
+    return Facts(
+        "the model",
+        (
+            ("system", system.title, "text"),
+            ("figures from", ", ".join(system.sources), "text"),
+            ("share of the peak that products reach", FITTED.efficiency, "share"),
+            ("sums of parts of products, in terms of their bytes", FITTED.exchanging, "text"),
+            ("longer with each doubling of the slices", FITTED.straggling, "share"),
+        ),
+        "Fitted to published runs of decoders on TPUs; on other systems, and of other models, it "
+        "was not held against any.",
+    )

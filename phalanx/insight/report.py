@@ -1,0 +1,220 @@
+"""Reports: facts, tables and charts, which a terminal, a browser and a program each get in a form.
+
+What a report says is kept as numbers with their kind; words are made of them where they are shown.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+__all__ = ["Chart", "Column", "Facts", "Kind", "Part", "Report", "Table", "Timeline", "shown"]
+
+Kind = Literal["text", "line", "code", "count", "bytes", "operations", "seconds", "share", "rate"]
+
+
+class Column(Struct, frozen=True):
+    """A column of a table, or an axis of a chart: what it is called, and what its numbers are."""
+
+    name: str
+    kind: Kind = "text"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its values are numbers."""
+        return self.kind not in ("text", "line", "code")
+
+
+class Facts(Struct, frozen=True):
+    """Single values with their names: ``(name, value, kind)``."""
+
+    title: str
+    items: tuple[tuple[str, Any, Kind], ...]
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Values by name."""
+        return {"title": self.title, "facts": {name: value for name, value, _ in self.items}}
+
+
+class Table(Struct, frozen=True):
+    """Rows of values under columns."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """A dict for each row."""
+        names = [c.name for c in self.columns]
+        rows = [dict(zip(names, row, strict=True)) for row in self.rows]
+        return {"title": self.title, "rows": rows}
+
+
+class Chart(Struct, frozen=True):
+    """Lines through points ``(x, y)``, one line for each name in ``series``."""
+
+    title: str
+    x: Column
+    y: Column
+    series: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The points of each line."""
+        axes = {"x": self.x.name, "y": self.y.name}
+        return {"title": self.title, **axes, "series": dict(self.series)}
+
+
+class Timeline(Struct, frozen=True):
+    """What happened when: for each row its name and its spans ``(start, stop, what)``, seconds."""
+
+    title: str
+    rows: tuple[tuple[str, tuple[tuple[float, float, str], ...]], ...]
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The spans of each row."""
+        return {"title": self.title, "rows": dict(self.rows)}
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """When the first span starts, and when the last one stops."""
+        spans = [span for _, own in self.rows for span in own]
+        return min([s[0] for s in spans], default=0.0), max([s[1] for s in spans], default=0.0)
+
+
+Part = Facts | Table | Chart | Timeline
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found out about a program; it prints as tables, and shows as HTML in notebooks.
+
+    Args:
+        title: what it is about.
+        parts: facts, tables, charts and timelines.
+
+    >>> columns = Column("line", "line"), Column("time", "seconds")
+    >>> cost = Table("cost", columns, (("f.py:3", 2e-3),))
+    >>> report = Report("f", (cost,))
+    >>> report.as_json()["parts"][0]["rows"]
+    [{'line': 'f.py:3', 'time': 0.002}]
+    >>> print(report)  # doctest: +NORMALIZE_WHITESPACE
+    f
+    cost
+      line       time
+     ─────────────────
+      f.py:3   2.0 ms
+    """
+
+    title: str
+    parts: tuple[Part, ...] = field(repr=False)
+
+    def __getitem__(self, title: str) -> Part:
+        """The part with this title.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for part in self.parts:
+            if part.title == title:
+                return part
+        raise KeyError(f"{title!r}; the parts are {', '.join(p.title for p in self.parts)}")
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as lists, dicts, numbers and strings; times in seconds, sizes in bytes."""
+        return {"title": self.title, "parts": [part.as_json() for part in self.parts]}
+
+    def json(self) -> str:
+        """The same as text."""
+        return json.dumps(_finite(self.as_json()), indent=1)
+
+    def html(self) -> str:
+        """The report as a page of its own, which loads nothing from elsewhere."""
+        return importlib.import_module("phalanx.insight.page").page([self])
+
+    _repr_html_ = html
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write ``html()`` to a file."""
+        Path(path).write_text(self.html(), encoding="utf-8")
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        yield from importlib.import_module("phalanx.insight.terminal").rendered(self)
+
+    def __str__(self) -> str:
+        console = importlib.import_module("rich.console").Console(
+            file=io.StringIO(), width=100, color_system=None, legacy_windows=False
+        )
+        console.print(self)
+        written = console.file.getvalue().splitlines()
+        return "\n".join([line.rstrip() for line in written])
+
+
+def _finite(value: Any) -> Any:
+    """``value`` without infinities and NaN, which JSON does not have: they are null."""
+    if isinstance(value, dict):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# ---- values in words ----------------------------------------------------------------------------
+
+_SCALES = {
+    "bytes": (1024, ("B", "KiB", "MiB", "GiB", "TiB", "PiB")),
+    "operations": (1000, ("", "k", "M", "G", "T", "P", "E")),
+    "rate": (1000, ("/s", " k/s", " M/s", " G/s", " T/s", " P/s", " E/s")),
+}
+
+
+def shown(value: Any, kind: Kind) -> str:
+    """A value as one reads it.
+
+    >>> shown(3 * 2**20, "bytes"), shown(1.5e9, "operations"), shown(2.5e-5, "seconds")
+    ('3.0 MiB', '1.5 G', '25 µs')
+    >>> shown(0.131, "share"), shown(4096, "count"), shown(None, "bytes")
+    ('13 %', '4,096', '')
+    """
+    if value is None:
+        return ""
+    if kind in _SCALES:
+        return _scaled(value, *_SCALES[kind])
+    if kind == "seconds":
+        return _time(value)
+    if kind == "share":
+        return f"{100 * value:.0f} %" if abs(value) >= 0.0995 else f"{100 * value:.1f} %"
+    return f"{value:,.0f}" if kind == "count" and not isinstance(value, str) else str(value)
+
+
+def _scaled(value: float, base: int, units: Sequence[str]) -> str:
+    if not math.isfinite(value):
+        return "unknown"
+    power = 0
+    while abs(value) >= base and power < len(units) - 1:
+        value, power = value / base, power + 1
+    number = f"{value:.0f}" if power == 0 else f"{value:.1f}"
+    unit = units[power]
+    return (number + unit if unit.startswith((" ", "/")) else f"{number} {unit}").strip()
+
+
+def _time(value: float) -> str:
+    if not math.isfinite(value):
+        return "unknown"
+    for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
+        if abs(value) >= size or unit == "ns":
+            count = value / size
+            return f"{count:.0f} {unit}" if abs(count) >= 10 else f"{count:.1f} {unit}"
+    raise AssertionError(value)

@@ -1,0 +1,241 @@
+"""Systems by name: what a chip computes and holds, and how long a message takes between chips.
+
+Communication is modelled by a latency and a bandwidth (Hockney 1994): rings along the dimensions of
+a torus, trees and rings on a switch, and what spans slices or machines first inside of each, then
+between them (Thakur, Rabenseifner and Gropp 2005).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from phalanx.base import dtypes
+from phalanx.base.errors import ArgumentError, suggest
+
+__all__ = ["Link", "Machine", "System", "balanced", "machine", "systems"]
+
+
+class Link(Struct, frozen=True):
+    """What joins chips: bytes a second in one direction, and seconds until the first arrives."""
+
+    bandwidth: float
+    latency: float
+
+
+class System(Struct, frozen=True):
+    """A kind of chip, and the network of such chips. The table is ``systems.toml``.
+
+    Attributes:
+        name: what the command line calls it.
+        title: what it is.
+        operations: how many a second for products of a dtype.
+        memory: the bytes of a chip.
+        bandwidth: the bytes that a chip reads or writes in a second.
+        torus: the dimensions of its torus; 0: chips are on a switch.
+        chips: how many a slice, or a machine, has at most.
+        link: between two of these.
+        between: between slices or machines, of each chip.
+        sources: where the figures are from.
+    """
+
+    name: str
+    title: str
+    operations: Mapping[str, float]
+    memory: float
+    bandwidth: float
+    torus: int
+    chips: int
+    link: Link
+    between: Link
+    sources: tuple[str, ...]
+
+    def peak(self, dtype: np.dtype) -> float:
+        """Operations a second of products of ``dtype``."""
+        if dtypes.is_integer(dtype) and dtype.itemsize == 1:
+            return self.operations["int8"]
+        if dtype.itemsize <= 2:
+            return self.operations["bf16"]
+        wide = dtype.itemsize // (2 if dtypes.is_complex(dtype) else 1) > 4
+        return self.operations.get("f64" if wide else "f32", self.operations["f32"] / 8)
+
+
+class Machine(Struct, frozen=True):
+    """So many chips of a system.
+
+    Attributes:
+        system: what kind.
+        shape: of the torus of a slice, or how many chips a machine with a switch has.
+        slices: how many slices or machines there are.
+    """
+
+    system: System
+    shape: tuple[int, ...]
+    slices: int = 1
+
+    @property
+    def inside(self) -> int:
+        """The chips of a slice or of a machine."""
+        return math.prod(self.shape)
+
+    @property
+    def chips(self) -> int:
+        """All chips."""
+        return self.inside * self.slices
+
+    def __str__(self) -> str:
+        return f"{self.chips:,} x {self.system.title}"
+
+    # ---- how long ----
+
+    def roofline(self, operations: float, moved: float, dtype: np.dtype) -> float:
+        """Seconds of one chip for ``operations``, while it reads and writes ``moved`` bytes."""
+        return max(operations / self.system.peak(dtype), moved / self.system.bandwidth)
+
+    def exchange(
+        self, operation: str, size: float, group: int, apart: int = 1
+    ) -> tuple[float, float]:
+        """Seconds of latency and of bandwidth of a collective that gives ``size`` bytes to each of
+        a ``group`` of chips, of which every one is the next but ``apart``."""
+        if group <= 1:
+            return 0.0, 0.0
+        near = min(group, max(1, self.inside // apart))
+        far = max(1, round(group / near))
+        latency, time = self._within(operation, size, near)
+        if far > 1:
+            link = self.system.between
+            moved = _moved(operation, size / near, far)
+            latency += math.log2(far) * link.latency
+            time += moved / link.bandwidth
+        return latency, time
+
+    def _within(self, operation: str, size: float, group: int) -> tuple[float, float]:
+        if group <= 1:
+            return 0.0, 0.0
+        link, moved = self.system.link, _moved(operation, size, group)
+        if not self.system.torus:
+            return math.log2(group) * link.latency, moved / link.bandwidth
+        share = math.log(group) / math.log(max(self.inside, 2)) * self.system.torus
+        rings = min(max(1.0, share), self.system.torus)  # the dimensions over which it lies
+        side = group ** (1 / rings)
+        hops = rings * side / 2
+        if operation == "collective-permute":
+            return link.latency, size / link.bandwidth
+        if operation.endswith("all-to-all"):  # each byte goes side / 4 hops along each dimension
+            return hops * link.latency, size * side / 8 / link.bandwidth
+        return hops * link.latency, moved / (2 * rings * link.bandwidth)
+
+
+def _moved(operation: str, size: float, group: int) -> float:
+    """The bytes that each of a group sends, for a result of ``size`` bytes."""
+    share = (group - 1) / group
+    if operation == "all-reduce":
+        return 2 * size * share
+    if operation == "reduce-scatter":
+        return size * (group - 1)
+    if operation in ("collective-permute", "collective-broadcast"):
+        return size
+    return size * share
+
+
+# ---- by name ------------------------------------------------------------------------------------
+
+
+@functools.cache
+def systems() -> dict[str, System]:
+    """All systems of the table, by name.
+
+    >>> sorted(systems())
+    ['a100', 'h100', 'h200', 'v5e', 'v5p', 'v6e']
+    """
+    text = files("phalanx.insight").joinpath("systems.toml").read_text(encoding="utf-8")
+    return {name: _system(name, **row) for name, row in tomllib.loads(text).items()}
+
+
+def _system(
+    name: str,
+    link: float,
+    latency: float,
+    between: dict[str, float],
+    sources: list[str],
+    **row: Any,
+) -> System:
+    outer = Link(between["link"], between["latency"])
+    return System(name, link=Link(link, latency), between=outer, sources=tuple(sources), **row)
+
+
+def machine(name: str) -> Machine:
+    """The machine called ``name``: ``v5p:8x8x8``, ``v5e:16x16:4`` for four slices, ``h100:64``.
+
+    Raises:
+        ValueError: there is no such system, or no machine of it of that shape.
+
+    >>> str(machine("v5p:8x8x8")), machine("h100:64").slices
+    ('512 x TPU v5p', 8)
+    >>> machine("v5pp:8x8x8")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    phalanx.errors.ArgumentError: there is no system 'v5pp'. Did you mean 'v5p'? ...
+    """
+    kind, _, rest = name.partition(":")
+    system = systems().get(kind.lower())
+    if system is None:
+        raise ArgumentError(
+            f"there is no system {kind!r}. {suggest(kind, [*systems()])} "
+            f"The systems are {', '.join(sorted(systems()))}"
+        )
+    form = re.fullmatch(r"(\d+(?:x\d+)*)(?::(\d+))?", rest or "1")
+    sizes = [int(n) for n in form[1].split("x")] if form else []
+    if form is None or 0 in sizes or form[2] == "0":
+        raise ArgumentError(
+            f"{name!r}: a shape follows the system, as in v5p:8x8x8 or h100:64; :4 behind it is "
+            "for four slices"
+        )
+    slices = int(form[2] or 1)
+    return _on_switch(system, sizes, slices) if not system.torus else _torus(system, sizes, slices)
+
+
+def _on_switch(system: System, sizes: list[int], slices: int) -> Machine:
+    count = math.prod(sizes) * slices
+    if count <= system.chips:
+        return Machine(system, (count,))
+    if count % system.chips:
+        raise ArgumentError(
+            f"{system.name}:{count}: a machine has {system.chips} of {system.title}; take a "
+            f"multiple of that, such as {count // system.chips * system.chips}"
+        )
+    return Machine(system, (system.chips,), count // system.chips)
+
+
+def _torus(system: System, sizes: list[int], slices: int) -> Machine:
+    if len(sizes) == 1:
+        sizes = list(balanced(sizes[0], system.torus))
+    count = math.prod(sizes)
+    if len(sizes) > system.torus or count > system.chips:
+        fitting = "x".join(map(str, balanced(min(count, system.chips), system.torus)))
+        raise ArgumentError(
+            f"{system.title} has a torus of {system.torus} dimensions and up to {system.chips:,} "
+            f"chips, got {'x'.join(map(str, sizes))}; several slices are told behind it: "
+            f"{system.name}:{fitting}:2"
+        )
+    return Machine(system, tuple(sizes), slices)
+
+
+def balanced(count: int, dims: int) -> tuple[int, ...]:
+    """``count`` as a product of ``dims`` numbers that differ little.
+
+    >>> balanced(128, 3), balanced(256, 2)
+    ((4, 4, 8), (16, 16))
+    """
+    if dims == 1:
+        return (count,)
+    wanted = count ** (1 / dims)
+    first = max(n for n in range(1, count + 1) if count % n == 0 and n <= wanted + 1e-9)
+    return (first, *balanced(count // first, dims - 1))

@@ -1,0 +1,83 @@
+"""The text of a compiled program, HLO: its computations, how often they run, the user's lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct, field
+
+_COMPUTATION = re.compile(r"^(?:ENTRY )?%(\S+) .*\{$")
+_CALLED = re.compile(r"(?:body|calls|to_apply|true_computation|false_computation)=%([^\s,)]+)")
+_BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
+_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
+_FRAME = re.compile(r"stack_frame_id=(\d+)")
+
+
+class Computation(Struct):
+    """The lines of its instructions."""
+
+    lines: list[str] = field(default_factory=list[str])
+
+    def called(self) -> Iterator[tuple[str, int]]:
+        """The computations that they run, with how often."""
+        for line in self.lines:
+            trips = _TRIPS.search(line)
+            often = int(trips[1]) if trips else 1
+            for name in _CALLED.findall(line):
+                yield name, often
+            for listed in _BRANCHES.findall(line):
+                for name in re.findall(r"%([^\s,]+)", listed):
+                    yield name, 1
+
+
+def computations_of(text: str) -> dict[str, Computation]:
+    """The computations by name; callers stand behind what they call, the program itself last."""
+    computations: dict[str, Computation] = {}
+    current = Computation()
+    for line in text.splitlines():
+        head = _COMPUTATION.match(line)
+        if head is not None:
+            current = computations[head[1]] = Computation()
+        elif line.startswith("  "):
+            current.lines.append(line)
+    return computations
+
+
+def runs_of(computations: Mapping[str, Computation]) -> dict[str, int]:
+    """How often each runs in a call. In a loop whose length is not known, once."""
+    often = dict.fromkeys(computations, 0)
+    for name in list(computations)[-1:]:
+        often[name] = 1
+    for name in reversed(list(computations)):
+        for called, times in computations[name].called():
+            often[called] = often.get(called, 0) + often[name] * times
+    return often
+
+
+# ---- the user's lines ---------------------------------------------------------------------------
+
+
+def places_of(text: str) -> dict[int, str]:
+    """``file:line (function)`` by the number of the frame, as the head of the text lists them."""
+    files, functions = _strings(text, "FileNames"), _strings(text, "FunctionNames")
+    lines = {
+        int(n): f"{files[int(file)]}:{line} ({functions[int(function)]})"
+        for n, file, function, line in re.findall(
+            r"^(\d+) \{file_name_id=(\d+) function_name_id=(\d+) line=(\d+)", text, re.MULTILINE
+        )
+    }
+    frames = re.findall(r"^(\d+) \{file_location_id=(\d+)", text, re.MULTILINE)
+    return {int(n): lines[int(line)] for n, line in frames}
+
+
+def place_of(instruction: str, places: Mapping[int, str]) -> str:
+    """Where the user wrote what became an instruction; "" where that is not told."""
+    frame = _FRAME.search(instruction)
+    return places.get(int(frame[1]), "") if frame else ""
+
+
+def _strings(text: str, title: str) -> dict[int, str]:
+    listed = re.search(rf"^{title}\n((?:\d+ \".*\"\n)*)", text, re.MULTILINE)
+    rows = re.findall(r"^(\d+) \"(.*)\"$", listed[1], re.MULTILINE) if listed else []
+    return {int(n): name for n, name in rows}

@@ -1,0 +1,49 @@
+"""What a compiled program runs, read from its text as HLO: its instructions, and what they fuse."""
+
+from __future__ import annotations
+
+import re
+
+from phalanx.run.backend import Kernel
+from phalanx.xla.hlo_text import Computation, computations_of, place_of, places_of, runs_of
+
+_MODULE = re.compile(r"HloModule ([^\s,]+)")
+_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%(\S+) = (?:\([^=]*?\)|\S+) ([a-z][\w-]*)\(")
+_BY = re.compile(r"(?:calls|to_apply)=%([^\s,)]+)")
+_NOT_RUN = ("parameter", "constant", "tuple", "get-tuple-element", "bitcast")
+_FREE = frozenset((*_NOT_RUN, "while", "call", "conditional"))  # what these run is listed itself
+
+
+def kernels(text: str) -> list[Kernel]:
+    """The instructions that the program that ``text`` is runs; those inside of a fusion are one."""
+    places, computations = places_of(text), computations_of(text)
+    often, head = runs_of(computations), _MODULE.search(text)
+    module = head[1] if head else ""
+    inside = {name for c in computations.values() for line in c.lines for name in _within(line)}
+    found: list[Kernel] = []
+    for name, computation in computations.items():
+        if name in inside or not often[name]:
+            continue
+        for line in computation.lines:
+            match = _running(line)
+            if match is not None:
+                fused = sum([_count(computations[c]) for c in _within(line)]) or 1
+                where = place_of(line, places)
+                found.append(Kernel(match[1], match[2], fused, often[name], where, module))
+    return found
+
+
+def _running(line: str) -> re.Match[str] | None:
+    """The name and the operation of an instruction that runs."""
+    match = _INSTRUCTION.match(line)
+    return None if match is None or match[2] in _FREE else match
+
+
+def _within(line: str) -> list[str]:
+    """The computations by which a fusion, or a reduction, makes its elements."""
+    return [] if " call(" in line else _BY.findall(line)
+
+
+def _count(computation: Computation) -> int:
+    """How many instructions of a fusion compute something."""
+    return sum([_running(line) is not None for line in computation.lines])

@@ -1,0 +1,154 @@
+"""Reports on programs: what is in them, and their three forms."""
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import phalanx as ph
+import phalanx.numpy as jnp
+from phalanx import lax
+from phalanx.insight.alive import course
+from phalanx.insight.report import Chart, Column, Facts, Report, Table, Timeline
+
+W, X = np.ones((64, 32), np.float32), np.ones((8, 16, 64), np.float32)
+
+
+def step(w, x):
+    grads = ph.grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+    return w - lax.pmean(grads, "batch")
+
+
+@pytest.fixture(scope="module")
+def report():
+    return ph.explain(ph.pmap(step, "batch", in_axes=(None, 0), out_axes=None), on="v5p")(W, X)
+
+
+def rows(report, part):
+    return report[part].as_json()["rows"]
+
+
+def test_a_step_is_explained(report):
+    facts = report["in all"].as_json()["facts"]
+    assert facts["times are for"] == "TPU v5p"
+    assert 2 * 2 * 8 * 16 * 64 * 32 < facts["operations"] < 2.3 * 2 * 8 * 16 * 64 * 32
+    hottest = max(rows(report, "lines, the hottest first"), key=lambda row: row["operations"])
+    assert "x @ w" in hottest["source"] and hottest["line"].startswith("test_explained.py:")
+    assert {row["array"] for row in rows(report, "where arrays lie")} == {"w", "x", "result 0"}
+    assert rows(report, "lanes")[0]["lanes"] == 8
+    made = {row["instruction"] for row in rows(report, "what the compiler made")}
+    assert "dot" in made or "fusion" in made
+
+
+@pytest.mark.skipif(ph.device_count() != 8, reason="of eight devices")
+def test_its_collective_is_told(report):
+    (row,) = rows(report, "collectives")
+    assert (row["operation"], row["axes"], row["among"]) == ("all-reduce", "batch", 8)
+    assert (row["bytes"], row["times"], row["asked by"]) == (W.nbytes, 1, "the program")
+    assert row["bandwidth"] == pytest.approx(2 * W.nbytes * 7 / 8 / 600e9)  # 2x2x2
+
+
+@pytest.mark.skipif(ph.device_count() != 8, reason="of eight devices")
+def test_what_the_compiler_puts_in_is_told():
+    mesh = ph.make_mesh((8,), ("data",))
+    x = ph.device_put(np.ones((16, 8), np.float32), ph.NamedSharding(mesh, ph.P("data")))
+    report = ph.explain(lambda x: jnp.sum(x, axis=0))(x)
+    assert {row["asked by"] for row in rows(report, "collectives")} == {"the compiler"}
+    lie = {row["array"]: row for row in rows(report, "where arrays lie")}
+    assert lie["x"]["bytes on a device"] == 16 * 8 * 4 / 8 and "data" in lie["x"]["cut by"]
+
+
+@pytest.mark.skipif(ph.device_count() == 1, reason="one device exchanges nothing")
+def test_collectives_in_a_loop_count_for_each_run():
+    def f(x):
+        return lax.scan(lambda c, _: (lax.psum(c, "i") / 8, None), x, None, length=5)[0]
+
+    found = rows(ph.explain(ph.pmap(f, "i"))(np.ones((8, 4), np.float32)), "collectives")
+    assert [row["times"] for row in found] == [5]
+
+
+def test_memory_over_the_course():
+    def f(x):
+        y = x @ x  # alive beside x
+        z = y @ y
+        return jnp.sum(z)
+
+    program = ph.make_program(f)(np.ones((10, 10), np.float32))
+    found = course(program, ["x"], [400.0], [False], 1)
+    assert 1200 <= found.peak <= 1210
+    assert {v.what.split(":")[0] for v in found.at_peak} >= {"x", "dot_general"}
+    donated = course(program, ["x"], [400.0], [True], 1)
+    assert donated.peak <= found.peak
+    assert donated.alive[-1] < found.alive[-1]
+
+
+@pytest.mark.parametrize(
+    "f, args",
+    [
+        (lambda: 3.0, ()), (lambda x: x, (1.0,)), (lambda x: x[:0], (jnp.ones(3),)),
+        (lambda x: {"a": x, "b": (x.real, None)}, (jnp.ones(2, complex),)),
+        (ph.vmap(ph.grad(jnp.sin)), (jnp.ones(3),)), (ph.jit(jnp.cumsum), (jnp.ones(3, "int8"),)),
+        (lambda k: ph.random.normal(k, (3,)), (ph.random.key(0),)),
+        (lambda x: lax.while_loop(lambda c: c < 9, lambda c: c + x, x), (1,)),
+    ],
+)  # fmt: skip
+def test_any_function_is_explained(f, args):
+    report = ph.explain(f)(*args)
+    assert "in all" in str(report)
+    json.loads(report.json())
+    assert report.html().startswith("<!doctype html>")
+
+
+def test_what_does_not_trace_is_not_explained():
+    with pytest.raises(ph.errors.ConcretizationTypeError):
+        ph.explain(lambda x: float(x))(1.0)
+    with pytest.raises(ValueError, match="Did you mean 'v5p'"):
+        ph.explain(jnp.sin, on="v5pp")
+    with pytest.raises(TypeError, match="a function is needed, got int"):
+        ph.explain(3)
+
+
+# ---- forms --------------------------------------------------------------------------------------
+
+EXAMPLE = Report(
+    "a <b> & c",
+    (
+        Facts("facts", (("time", 1.5e-3, "seconds"), ("n", None, "count"))),
+        Table(
+            "rows", (Column("line", "line"), Column("size", "bytes")),
+            (("a.py:1", 2048), ("b.py:2", 512), ("c.py:3", 1 << 20)),
+        ),
+        Chart("chart", Column("x", "count"), Column("y", "bytes"), (("", ((0, 1), (1, 5))),)),
+        Timeline("when", (("cpu 0", ((0.0, 1.0, "dot"), (2.0, 3.0, "copy"))),)),
+    ),
+)  # fmt: skip
+
+
+def test_forms():
+    assert EXAMPLE.as_json()["parts"][1]["rows"][0] == {"line": "a.py:1", "size": 2048}
+    assert "2.0 KiB" in str(EXAMPLE) and "1.5 ms" in str(EXAMPLE)
+    page = EXAMPLE.html()
+    assert "a &lt;b&gt; &amp; c" in page and "a <b>" not in page
+    assert not [word for word in ("http://", "https://", "src=", "@import") if word in page]
+    with pytest.raises(KeyError, match="the parts are facts, rows"):
+        EXAMPLE["nothing"]
+
+
+SORTED = """<script>
+document.querySelectorAll("th button")[1].click();
+const names = () => [...document.querySelectorAll("td code")].map(c => c.textContent).join(" ");
+const down = names(); document.querySelectorAll("th button")[1].click();
+document.title = "down " + down + " up " + names();
+</script></body>"""
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs a browser")
+def test_tables_are_sorted_in_a_browser(tmp_path):
+    file = tmp_path / "report.html"
+    file.write_text(EXAMPLE.html().replace("</body>", SORTED))
+    flags = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
+    words = ["chromium", *flags, "--dump-dom", file.as_uri()]
+    dom = subprocess.run(words, capture_output=True, text=True, timeout=120).stdout
+    assert "<title>down c.py:3 a.py:1 b.py:2 up b.py:2 a.py:1 c.py:3</title>" in dom

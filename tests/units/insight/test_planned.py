@@ -1,0 +1,150 @@
+"""Plans: what products exchange, counted by hand; times, by the formulas; published runs."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+import phalanx as ph
+import phalanx.numpy as jnp
+from phalanx import lax
+from phalanx.insight.planned import FITTED, Parting, load_of, timing
+from phalanx.insight.planning import partings
+from phalanx.insight.products import is_state, products_in
+from phalanx.insight.systems import machine
+from tests.units.insight import published
+
+DOCS = Path(__file__).parents[3] / "docs" / "plan.md"
+WIDE, NARROW, ROWS = 512, 128, 256
+
+
+def of(*shape, dtype="bfloat16"):
+    return ph.ShapeDtypeStruct(shape, dtype)
+
+
+def step(w, x):
+    def loss(w):
+        return jnp.mean(jnp.tanh(x @ w["up"]) @ w["down"])
+
+    return ph.tree.map(lambda p, g: p - g, w, ph.grad(loss)(w))
+
+
+W = {"up": of(NARROW, WIDE), "down": of(WIDE, NARROW)}
+X = of(ROWS, NARROW)
+
+
+@pytest.fixture(scope="module")
+def program():
+    return ph.jit(step).trace(W, X).program
+
+
+def test_state_is_what_a_step_gives_again(program):
+    assert is_state(program) == [True, True, False]
+
+
+def test_products_by_weights(program):
+    found = products_in(program, is_state(program))
+    weights = 2 * WIDE * NARROW  # bytes of each
+    assert found.gradients == 2 * weights
+    assert found.gathered == 3 * weights  # up, down; down again for the gradient
+    # forwards, the sum over the wide side; backwards, over the narrow one: of parts of none
+    assert found.reduced == 2 * ROWS * NARROW
+    assert found.largest == weights and found.can_be_parted(8) and not found.can_be_parted(3)
+
+
+def test_products_in_loops_count_for_each_run():
+    def layers(w, x):
+        def loss(w):
+            return jnp.mean(lax.scan(lambda x, w: (x @ w["a"] @ w["b"], None), x, w)[0])
+
+        return ph.tree.map(lambda p, g: p - g, w, ph.grad(loss)(w))
+
+    w = {"a": of(5, NARROW, WIDE), "b": of(5, WIDE, NARROW)}
+    program = ph.jit(layers).trace(w, X).program
+    found = products_in(program, is_state(program))
+    assert found.gathered == 5 * 4 * 2 * WIDE * NARROW
+    assert found.gradients == 5 * 2 * 2 * WIDE * NARROW
+
+
+def test_sums_of_parts_that_are_added_are_one():
+    def both(w, x):
+        return x @ w["a"] + x @ w["b"], w
+
+    w = {"a": of(WIDE, NARROW), "b": of(WIDE, NARROW)}
+    program = ph.jit(both).trace(w, of(ROWS, WIDE)).program
+    assert products_in(program, is_state(program)).reduced == 2 * ROWS * NARROW
+
+
+def test_times_are_those_of_the_formulas(program):
+    load, chips = load_of(program), machine("v5p:2x2x2")
+    operations = sum(load.operations.values())
+    assert operations == 5 * 2 * ROWS * WIDE * NARROW  # two, their gradients, that of hidden
+    found = timing(load, chips, Parting(2, 2, 2))
+    assert found.arithmetic == pytest.approx(operations / 8 / 459e12 / FITTED.efficiency)
+    latency, time = chips.exchange("all-reduce", load.products.reduced / 4, 2)
+    expected = FITTED.exchanging * (latency * load.products.count + time)
+    assert found.tensor == pytest.approx(expected)
+    assert found.size < timing(load, chips, Parting(8, 1, 1)).size
+    twice = timing(load, replace(chips, slices=2), Parting(4, 2, 2))
+    assert twice.waiting > 0 and twice.data > 0
+
+
+def test_meshes(program):
+    load = load_of(program)
+    every = list(partings(load, machine("v5p:2x2x2"), Parting(0, 0, 0)))
+    assert len(every) == len(set(every)) == 10 and all(p.chips == 8 for p in every)
+    assert [p.tensor for p in partings(load, machine("v5p:2x2x2"), Parting(4, 0, 2))] == [2]
+    assert all(p.data % 4 == 0 for p in partings(load, machine("v5e:2x2:4"), Parting(0, 0, 0)))
+
+
+def test_plans():
+    report = ph.plan(step, on="h100:16")(W, X)
+    facts = report["in all"].as_json()["facts"]
+    meshes = report["meshes, the best first"].as_json()["rows"]
+    assert facts["a step takes"] == min(row["step"] for row in meshes if row["fits"] == "yes")
+    counts = report["numbers of chips"].as_json()["rows"]
+    assert [row["chips"] for row in counts] == [1, 2, 4, 8, 16]
+    assert ph.plan(step, on="h100:16", tensor=4)(W, X)["in all"] != report["in all"]
+    assert "seconds by chips" in str(report) and "<svg" in report.html()
+
+
+def test_what_does_not_fit_is_told():
+    big = {"up": of(NARROW, 2**30), "down": of(2**30, NARROW)}
+    report = ph.plan(step, on="v5e:2x2", data=4)(big, X)
+    assert report["meshes, the best first"].as_json()["rows"][0]["fits"] == "no"
+    assert "does not fit" in report["in all"].note
+
+
+@pytest.mark.parametrize(
+    "f, args, on, options, said",
+    [
+        (step, (W, X), "v5q:2x2", {}, "Did you mean 'v5"),
+        (step, (W, X), "v5p:3x3x3", {}, "no mesh of 27 chips fits"),
+        (step, (W, X), "v5p:2x2x2", {"data": 3}, "with data 3"),
+        (step, (W, X), "h100:12", {}, "multiple"),
+        (lambda x: jnp.sum(x), (X,), "h100:8", {}, "returns no array of the type"),
+    ],
+)
+def test_what_cannot_be_planned_is_told(f, args, on, options, said):
+    with pytest.raises(ValueError, match=said):
+        ph.plan(f, on=on, **options)(*args)
+
+
+# ---- published runs -----------------------------------------------------------------------------
+
+
+def test_published_runs():
+    """Fitted to every other row; of those that are left, nearly all within 15 %."""
+    fitted, shown = map(np.array, map(published.errors, (published.FITTED_TO, published.SHOWN)))
+    assert np.abs(shown).mean() < 0.07 and np.abs(fitted).mean() < 0.07
+    assert (np.abs(shown) < 0.15).mean() >= 0.95 and np.abs(shown).max() < 0.2
+    for name in ("efficiency", "exchanging", "straggling"):
+        for factor in (0.95, 1.05):
+            other = replace(FITTED, **{name: factor * getattr(FITTED, name)})
+            worse = np.array(published.errors(published.FITTED_TO, other))
+            assert (np.log1p(worse) ** 2).sum() > 0.999 * (np.log1p(fitted) ** 2).sum()
+
+
+def test_the_documentation_has_their_errors():
+    assert published.table() in DOCS.read_text()

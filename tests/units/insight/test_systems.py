@@ -1,0 +1,67 @@
+"""Machines by name, and how long what they exchange takes: the formulas, on paper."""
+
+import math
+
+import numpy as np
+import pytest
+
+from phalanx.insight.systems import machine, systems
+
+
+@pytest.mark.parametrize(
+    "name, chips, shape, slices",
+    [
+        ("v5p:8x8x8", 512, (8, 8, 8), 1), ("v5e:16x16:4", 1024, (16, 16), 4),
+        ("v5p:64", 64, (4, 4, 4), 1), ("h100", 1, (1,), 1), ("h100:8", 8, (8,), 1),
+        ("h100:64", 64, (8,), 8), ("V5E:4", 4, (2, 2), 1),
+    ],
+)  # fmt: skip
+def test_machines(name, chips, shape, slices):
+    found = machine(name)
+    assert (found.chips, found.shape, found.slices) == (chips, shape, slices)
+
+
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("v5pp:8", "Did you mean 'v5p'"), ("tpu", "The systems are"), ("v5e:16x32", "v5e:16x16:2"),
+        ("v5e:4x4x4", "2 dimensions"), ("h100:12", "multiple"), ("h100:", "there"),
+        ("v5p:axb", "a shape follows"), ("v5p:0x4", "a shape follows"), ("v5p:4:0", "a shape"),
+    ],
+)  # fmt: skip
+def test_machines_that_do_not_exist(name, said):
+    if name == "h100:":
+        assert machine(name).chips == 1
+        return
+    with pytest.raises(ValueError, match=said):
+        machine(name)
+
+
+def test_every_figure_has_a_source():
+    for system in systems().values():
+        assert system.sources and all(s.startswith("https://") for s in system.sources)
+        assert system.peak(np.dtype("float32")) <= system.peak(np.dtype("float16"))
+        assert system.peak(np.dtype("float64")) <= system.peak(np.dtype("float32"))
+
+
+def test_a_ring_of_a_torus():
+    v5p, size = machine("v5p:8x8x8"), 1e9
+    latency, time = v5p.exchange("all-reduce", size, 8)  # one dimension, both ways
+    assert time == pytest.approx(2 * size * 7 / 8 / 200e9)
+    assert latency == pytest.approx(4e-6)
+    assert v5p.exchange("all-gather", size, 8)[1] == pytest.approx(time / 2)
+    assert v5p.exchange("reduce-scatter", size / 8, 8)[1] == pytest.approx(time / 2)
+    whole = v5p.exchange("all-gather", size, 512)[1]  # all three dimensions
+    assert whole == pytest.approx(size * 511 / 512 / 600e9)
+    assert v5p.exchange("all-to-all", size, 8)[1] == pytest.approx(size * 8 / 8 / 100e9)
+    assert v5p.exchange("all-reduce", size, 1) == (0.0, 0.0)
+
+
+def test_machines_on_a_network():
+    h100, size = machine("h100:64"), 1e9
+    inside = 2 * size * 7 / 8 / 450e9
+    latency, time = h100.exchange("all-reduce", size, 64)
+    assert time == pytest.approx(inside + 2 * size / 8 * 7 / 8 / 50e9)
+    assert latency == pytest.approx(math.log2(8) * 3e-6 + math.log2(8) * 10e-6)
+    assert h100.exchange("all-reduce", size, 8)[1] == pytest.approx(inside)
+    assert h100.exchange("collective-permute", size, 2)[1] == pytest.approx(size / 450e9)

@@ -13,6 +13,7 @@ from phalanx.base.errors import (
     RefusedOption,
     RuntimeFailure,
 )
+from phalanx.base.source import user_location
 from phalanx.processes.joined import failure_of_others
 
 _DELETED = re.compile(
@@ -21,6 +22,10 @@ _DELETED = re.compile(
 _OPTION = re.compile(r"(compile option|while setting option|DebugOptions|No such.*option)", re.I)
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):(\n  .*)*")
 _ALL_CHIPS = "device assignment should include all slice devices"
+_TO_NEED_LESS = (
+    "To need less memory: checkpoint, fewer lanes at once (lanes_at_once=), arguments that are "
+    "donated, or arrays that are cut over more devices"
+)
 _INTERRUPT = re.compile(r"\nKeyboardInterrupt\b|\nSystemExit: (?P<status>.*)")
 
 
@@ -53,10 +58,9 @@ def translated(error: Exception, who: str) -> BaseException:
             "over the whole slice alone; give pmap and meshes as many lanes as there are chips, or "
             "a multiple of that"
         )
-    message = f"{who}: {_cleaned(text)}"
     if "RESOURCE_EXHAUSTED" in text:
-        return OutOfMemory(message)
-    return RuntimeFailure(message)
+        return OutOfMemory(f"{who}, at {user_location()}: {_cleaned(text)}\n{_TO_NEED_LESS}")
+    return RuntimeFailure(f"{who}: {_cleaned(text)}")
 
 
 def _interruption(status: str | None) -> BaseException:

@@ -8,6 +8,7 @@ from jaxlib import xla_client
 
 from phalanx.base.errors import DeviceError, suggest
 from phalanx.base.recent import memoized
+from phalanx.core.platforms import GPUS
 from phalanx.xla import plugins
 from phalanx.xla.client import load
 
@@ -19,6 +20,12 @@ def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) ->
         raise DeviceError(
             f"get_topology_desc: to compile for {platform} XLA's plugin for it is needed, which is "
             f"not installed; there are {', '.join(plugins.installed()) or 'none'}"
+        )
+    told = platform not in GPUS or "target_config" in dict(options)
+    if not told and not plugins.has_hardware(platform):
+        raise DeviceError(
+            "get_topology_desc: this machine has no GPU, so say which one is meant: "
+            "target_config=, the text of XLA's GpuTargetConfigProto, which describes it"
         )
     interface = load(max(there, key=lambda p: p.version))
     if interface is None:

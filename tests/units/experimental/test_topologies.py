@@ -9,6 +9,7 @@ import pytest
 import phalanx
 from phalanx.errors import DeviceError
 from phalanx.experimental import topologies
+from phalanx.xla import plugins
 
 
 def test_devices_that_are_here_are_a_description_too():
@@ -21,6 +22,13 @@ def test_devices_that_are_here_are_a_description_too():
 def test_a_platform_that_nothing_here_knows():
     with pytest.raises(DeviceError, match=r"get_topology_desc: to compile for chip .* plugin"):
         topologies.get_topology_desc("2x2", platform="chip")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax_plugins") is None, reason="needs the extra aot")
+def test_a_gpu_that_is_not_here_has_to_be_described(monkeypatch):
+    monkeypatch.setattr(plugins, "has_hardware", lambda _: False)
+    with pytest.raises(DeviceError, match=r"no GPU, so say which one is meant: target_config="):
+        topologies.get_topology_desc("1x1x8", platform="cuda")
 
 
 PROGRAMS = """

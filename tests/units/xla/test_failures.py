@@ -1,5 +1,7 @@
 """What the runtime says, in our words."""
 
+import re
+
 from phalanx.errors import DeviceError, OutOfMemory, RuntimeFailure
 from phalanx.xla.failures import translated
 
@@ -19,4 +21,7 @@ def test_what_has_no_words_of_ours_keeps_the_first_paragraph():
 
 
 def test_memory_that_does_not_suffice():
-    assert type(translated(RuntimeError("RESOURCE_EXHAUSTED: 3 GB"), "step")) is OutOfMemory
+    lack = translated(RuntimeError("RESOURCE_EXHAUSTED: 3 GB"), "step")
+    assert type(lack) is OutOfMemory
+    assert re.match(r"step, at test_failures.py:\d+ \(.*\): RESOURCE_EXHAUSTED: 3 GB\n", str(lack))
+    assert "lanes_at_once=" in str(lack)

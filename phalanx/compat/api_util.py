@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -71,6 +72,24 @@ def argnums_partial(
         return f.call_wrapped(*every, **kwargs)
 
     return f.staged(call), [args[p] for p in places]
+
+
+def infer_argnums_and_argnames(
+    sig: inspect.Signature,
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Positions and names of arguments, completed from the other where one of them is None."""
+    nums = (argnums,) if isinstance(argnums, int) else tuple(argnums or ())
+    names = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
+    known = enumerate(sig.parameters.values())
+    places = {p.name: i for i, p in known if p.kind is p.POSITIONAL_OR_KEYWORD}
+    if argnums is None:
+        nums = tuple([i for name, i in places.items() if name in names])
+    elif argnames is None:
+        count = len(sig.parameters)
+        names = tuple([name for name, i in places.items() if {i, i - count} & {*nums}])
+    return nums, names
 
 
 def safe_map(f: Callable, *sequences: Iterable[Any]) -> list[Any]:

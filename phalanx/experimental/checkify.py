@@ -26,11 +26,13 @@ from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, wr
 from phalanx.base import tree
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError, CheckFailed
+from phalanx.base.extended import is_key
 from phalanx.base.source import name_of, user_location
 from phalanx.core.types import ArrayType
 from phalanx.numpy.promotion import as_array, number_array
 from phalanx.ops.bits import not_
 from phalanx.ops.report import Fault, first_of, report, text_of_report, words_of_fault
+from phalanx.random.keys import key_data
 from phalanx.transforms.checks import Checks
 from phalanx.transforms.stage import stage
 
@@ -104,7 +106,7 @@ def check(
     Args:
         pred: a boolean, without dimensions.
         msg: what to say; a format string of the other arguments.
-        fmt_args: trees of arrays, which ``{}`` stands for.
+        fmt_args: trees of arrays, which ``{}`` stands for; of keys, it shows the words.
         debug: whether to leave it out where there is no ``checkify`` around.
         fmt_kwargs: trees of arrays, which ``{name}`` stands for.
 
@@ -126,11 +128,17 @@ def check(
             f"check: takes a scalar pred of dtype bool, got {holds.aval}; see jnp.all"
         )
     leaves, structure = tree.flatten((fmt_args, fmt_kwargs))
-    values = [number_array("check", x) for x in leaves]
+    values = [_shown(x) for x in leaves]
     types = tuple([x.aval.update(weak=False) for x in values])
     _check_format(msg, types, structure)
     fault = Fault("user", f"{msg} (`check` failed)", types, structure, str(user_location()))
     report(words_of_fault(fault, not_(holds), values), debug=debug)
+
+
+def _shown(x: Any) -> Any:
+    """``x`` as the array that messages show; of keys their words."""
+    x = as_array("check", x)
+    return key_data(x) if is_key(x.dtype) else number_array("check", x)
 
 
 def _check_format(msg: str, types: Sequence[ArrayType], structure: Any) -> None:

@@ -218,3 +218,14 @@ def test_checks_that_say_something_wrong():
         ours.check(True, "{} {}", 1.0)
     with pytest.raises(TypeError, match="an array or a number is needed"):
         ours.check(True, "{}", "text")
+
+
+def test_of_keys_a_message_shows_the_words():
+    keys = phalanx.random.split(phalanx.random.key(0), 2)
+
+    def f(keys, x):
+        ours.check(x > 0, "drawn with {}", keys[1])
+        return x
+
+    error, _ = phalanx.vmap(ours.checkify(f), in_axes=(None, 0))(keys, np.float32([1, -1]))
+    assert f"drawn with {phalanx.random.key_data(keys[1])}" in error.get()

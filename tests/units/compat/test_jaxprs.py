@@ -1,14 +1,23 @@
 """Programs as others read, rewrite and run them."""
 
+import inspect
+
 import numpy as np
 import pytest
+from jax._src.api_util import infer_argnums_and_argnames as peer_infers
 
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.compat import core, operations, partial_eval
 from phalanx.compat import linear_util as lu
-from phalanx.compat.api_util import argnums_partial, debug_info, flatten_fun, flatten_fun_nokwargs
+from phalanx.compat.api_util import (
+    argnums_partial,
+    debug_info,
+    flatten_fun,
+    flatten_fun_nokwargs,
+    infer_argnums_and_argnames,
+)
 from phalanx.compat.jaxprs import ClosedJaxpr, Jaxpr, dce_jaxpr, eval_jaxpr, make_jaxpr
 
 X = jnp.arange(1.0, 7.0).reshape(2, 3)
@@ -165,3 +174,15 @@ def test_equations_say_in_which_scopes_of_their_program_they_are():
         "called",
     ]
     assert "test_jaxprs.py" in str(sin.source_info)
+
+
+@pytest.mark.parametrize(
+    "argnums, argnames",
+    [(None, None), (0, None), (-1, None), ((0, 3), None), (None, "b"), (None, ("c", "a"))],
+)
+def test_positions_and_names_of_arguments_are_completed_as_under_jax(argnums, argnames):
+    def f(x, /, a, b=0, *, c=1):
+        return x
+
+    given = inspect.signature(f), argnums, argnames
+    assert infer_argnums_and_argnames(*given) == peer_infers(*given)

@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from phalanx.api import dispatch
+from phalanx.base import boundary
 from phalanx.base.errors import RuntimeFailure
 from phalanx.compat import serving
 from phalanx.compat.raised import as_runtime_error
+from phalanx.compat.sources import api_boundary
 
 _STARTUP = str(Path(__file__).parent / "startup")
 
@@ -26,6 +29,8 @@ def install() -> None:
     """
     serving.install()
     RuntimeFailure.of_callback = staticmethod(as_runtime_error)
+    for maker in (boundary, dispatch):  # by this name libraries know functions that are transformed
+        vars(maker)["api_boundary"] = api_boundary
     os.environ["PHALANX_AS_JAX"] = "1"
     places = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if _STARTUP not in places:

@@ -48,6 +48,19 @@ def python(*arguments, cwd=None, **environment):
     )
 
 
+KNOWN_AS_TRANSFORMED = """
+import jax
+for transform in (jax.jit, jax.vmap, jax.pmap, jax.grad):
+    f = transform(lambda x: x)
+    assert "api_boundary" in f.__globals__ and f.__wrapped__(1) == 1
+"""
+
+
+def test_libraries_know_functions_that_are_transformed():
+    done = python("-m", "phalanx.as_jax", "-c", KNOWN_AS_TRANSFORMED)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_script_runs_as_under_python_and_so_does_what_it_starts(tmp_path):
     (tmp_path / "program.py").write_text(SCRIPT)
     done = python("-m", "phalanx.as_jax", "program.py", cwd=tmp_path)

@@ -23,6 +23,12 @@ REFUSED: Final = {
     "pallas": "kernels written by hand are not offered",
 }
 
+_ATTENTION: Final = [  # kernels below jax.experimental.pallas.ops
+    "gpu", "gpu.attention", "tpu", "tpu.flash_attention", "tpu.paged_attention",
+    "tpu.splash_attention", "tpu.splash_attention.splash_attention_kernel",
+    "tpu.splash_attention.splash_attention_mask",
+]  # fmt: skip
+
 MODULES_REFUSED: Final = {
     "jax.experimental.array_serialization": "use phalanx.experimental.checkpoint",
     "jax.experimental.array_serialization.serialization": "use phalanx.experimental.checkpoint",
@@ -32,6 +38,10 @@ MODULES_REFUSED: Final = {
     "jax.experimental.pallas": "write the kernel with jax.numpy and lax: the compiler fuses it",
     "jax.experimental.pallas.mosaic_gpu": "write the kernel with jax.numpy and lax",
     "jax.experimental.pallas.ops": "write the kernel with jax.numpy and lax",
+    **{
+        f"jax.experimental.pallas.ops.{name}": "use jax.nn.dot_product_attention"
+        for name in _ATTENTION
+    },
     "jax.experimental.pallas.tpu": "write the kernel with jax.numpy and lax",
     "jax.experimental.pallas.triton": "write the kernel with jax.numpy and lax",
     "jax.experimental.rnn": "write the cell, and lax.scan over it",

@@ -9,6 +9,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
@@ -65,7 +66,10 @@ def _names(module: str) -> list[str]:
     for source in map(importlib.import_module, _EVERY[module]):
         own = vars(source)
         listed = own.get("__all__", dir(source))
-        names += [n for n in listed if n[0] != "_" and not isinstance(own.get(n), ModuleType)]
+        # some are imported when they are used, and then are modules of ours
+        late = {m.name for m in iter_modules(getattr(source, "__path__", ())) if m.name not in own}
+        modules = {n for n, value in own.items() if isinstance(value, ModuleType)}
+        names += [n for n in listed if n[0] != "_" and n not in late | modules]
     return names
 
 

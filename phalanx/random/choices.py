@@ -281,8 +281,8 @@ def categorical(
         key: a single key.
         logits: logarithms of probabilities, up to a constant along ``axis``.
         axis: the axis of the categories.
-        shape: of the result; its end must be the shape of ``logits`` without ``axis``, which
-            is the default.
+        shape: of the result; the shape of ``logits`` without ``axis``, which is the default, must
+            broadcast to its end.
         replace: whether draws beyond the first, in leading dimensions of ``shape``, can
             repeat a category.
         mode: how many random bits decide: "high" for twice as many as "low", the default; rare
@@ -310,11 +310,14 @@ def categorical(
     batch = (*type.shape[:dim], *type.shape[dim + 1 :])
     wanted = batch if shape is None else as_shape("categorical", shape)
     lead = wanted[: len(wanted) - len(batch)]
-    if wanted[len(lead) :] != batch:
+    end = wanted[len(lead) :]
+    if len(end) != len(batch) or any(b not in (1, n) for b, n in zip(batch, end, strict=True)):
         raise ValueError(
             f"categorical: shape must end in {batch}, the shape of logits {type} without "
-            f"axis {dim}, got {wanted}"
+            f"axis {dim}, or in what that broadcasts to, got {wanted}"
         )
+    if end != batch:
+        logits = broadcast_to(logits, (*end[:dim], type.shape[dim], *end[dim:]))
     if not replace and math.prod(lead) > type.shape[dim]:
         raise ValueError(
             f"categorical: cannot draw {math.prod(lead)} of {type.shape[dim]} categories without "

@@ -221,6 +221,7 @@ def test_categorical():
     same("categorical", logits, shape=(3, 4))
     same("categorical", logits[0], shape=(200,))
     same("categorical", logits, axis=0, shape=(3, 5), replace=False)
+    same("categorical", logits[..., None], axis=1, shape=(len(logits), 10))
 
 
 # ---- matrices ---------------------------------------------------------------------------------

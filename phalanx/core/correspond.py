@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from msgspec import Struct
 
 from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import user_location
@@ -20,8 +21,7 @@ from phalanx.core.types import ArrayType
 Labels = tuple[Hashable, ...]  # of each dimension of an operand or a result
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(Struct, frozen=True):
     """The label of a dimension of an operand that must not be cut.
 
     Args:
@@ -31,15 +31,13 @@ class Whole:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Struct, frozen=True):
     """The label of a dimension of a result that goes through those of ``labels``, row by row."""
 
     labels: Labels
 
 
-@dataclass(frozen=True, slots=True)
-class Dims:
+class Dims(Struct, frozen=True):
     """The labels of the dimensions of each operand and of each result.
 
     One entry stands for all results. What is not labelled, at the end, corresponds to nothing.
@@ -134,8 +132,6 @@ class _Told:
         for labels, type in zip(operands, self.types, strict=True):
             if type.lies is None:
                 continue
-            if type.lies.unreduced:
-                self.refuse(f"the sum of {type} is still to be taken")
             for d, (label, names) in enumerate(zip(labels, type.lies.layout, strict=False)):
                 if names:
                     self._note(axes, label, names, f"dimension {d} of {type}", label in kept)

@@ -29,41 +29,31 @@ class OverMesh:
     Args:
         mesh: the grid, without devices.
         layout: for every dimension, the axes that cut it.
-        unreduced: the axes along which every position has a part of a sum.
-        reduced: those along which the value is whole, and its cotangent a sum in parts.
     """
 
-    __slots__ = ("__weakref__", "layout", "mesh", "reduced", "unreduced")
+    __slots__ = ("__weakref__", "layout", "mesh")
     _one: ClassVar[Unique[OverMesh]] = Unique(1024)
 
     mesh: Axed
     layout: Layout
-    unreduced: frozenset[str]
-    reduced: frozenset[str]
 
     @classmethod
-    def of(
-        cls,
-        mesh: Axed,
-        layout: Iterable[Iterable[str]],
-        unreduced: frozenset[str] = frozenset(),
-        reduced: frozenset[str] = frozenset(),
-    ) -> OverMesh | None:
+    def of(cls, mesh: Axed, layout: Iterable[Iterable[str]]) -> OverMesh | None:
         """What lies so; None where that says nothing."""
         dims = tuple(map(tuple, layout))
-        if not (any(dims) or unreduced or reduced):
+        if not any(dims):
             return None
-        key = (mesh, dims, unreduced, reduced)
+        key = (mesh, dims)
         made = cls._one[key]
         if made is None:
             made = object.__new__(cls)
-            made.mesh, made.layout, made.unreduced, made.reduced = key
+            made.mesh, made.layout = key
             made = cls._one.add(key, made)
         return made
 
     def with_layout(self, layout: Iterable[Iterable[str]]) -> OverMesh | None:
         """The same with another layout."""
-        return OverMesh.of(self.mesh, layout, self.unreduced, self.reduced)
+        return OverMesh.of(self.mesh, layout)
 
     def without_dims(self, dims: Iterable[int]) -> OverMesh | None:
         """How it lies without the dimensions ``dims``, which are gone."""
@@ -77,18 +67,13 @@ class OverMesh:
     def without_axes(self, axes: Iterable[Any]) -> OverMesh | None:
         """How a block lies that ``axes`` have cut out already, along the others."""
         taken = frozenset(axes)
-        kept = [tuple([a for a in names if a not in taken]) for names in self.layout]
-        return OverMesh.of(self.mesh, kept, self.unreduced - taken, self.reduced - taken)
+        return self.with_layout([[a for a in names if a not in taken] for names in self.layout])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OverMesh.of, (self.mesh, self.layout, self.unreduced, self.reduced)
+        return OverMesh.of, (self.mesh, self.layout)
 
     def __repr__(self) -> str:
-        entries = [*map(_entry, self.layout)]
-        for name in ("unreduced", "reduced"):
-            axes = sorted(getattr(self, name))
-            entries += [f"{name}={{{', '.join(map(repr, axes))}}}"] if axes else []
-        return f"P({', '.join(entries)})"
+        return f"P({', '.join(map(_entry, self.layout))})"
 
 
 def _entry(names: tuple[str, ...]) -> str:

@@ -164,16 +164,11 @@ class ArrayType:
 
     def __str__(self) -> str:
         dims = [str(n) for n in self.shape]
-        notes: list[str] = []
         if self.lies is not None:
             cut = zip(dims, self.lies.layout, strict=True)
             dims = [f"{n}@{_joined(names)}" if names else n for n, names in cut]
-            sums = [("U", self.lies.unreduced), ("R", self.lies.reduced)]
-            notes = [f"{kind}:{','.join(sorted(axes))}" for kind, axes in sums if axes]
-        if self.varying:
-            notes.append(",".join(sorted(map(str, self.varying))))
-        said = f"{{{', '.join(notes)}}}" if notes else ""
-        return f"{dtypes.short_name(self.dtype)}[{','.join(dims)}]{said}"
+        along = f"{{{','.join(sorted(map(str, self.varying)))}}}" if self.varying else ""
+        return f"{dtypes.short_name(self.dtype)}[{','.join(dims)}]{along}"
 
     def __repr__(self) -> str:
         return str(self) + ("~" if self.weak else "")

@@ -15,8 +15,8 @@ from phalanx.sharding import AbstractMesh
 MESH = AbstractMesh((2, 4), ("x", "y"))
 
 
-def lies(*layout, **sums):
-    return OverMesh.of(MESH, [(a,) if isinstance(a, str) else a or () for a in layout], **sums)
+def lies(*layout):
+    return OverMesh.of(MESH, [(a,) if isinstance(a, str) else a or () for a in layout])
 
 
 def kind(shape, *layout):
@@ -34,8 +34,6 @@ def test_types_tell():
     assert str(kind((8, 16), "x", ("y",))) == "f32[8@x,16@y]"
     assert str(kind((8,), ("x", "y"))) == "f32[8@(x,y)]"
     assert kind((8, 16), None, None) is ArrayType((8, 16), np.dtype("float32"))
-    summed = OverMesh.of(MESH, [(), ()], unreduced=frozenset({"x"}))
-    assert str(ArrayType((8, 16), np.dtype("float32"), lies=summed)) == "f32[8,16]{U:x}"
 
 
 def test_equal_layouts_are_one():

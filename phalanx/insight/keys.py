@@ -52,6 +52,12 @@ class _Use:
         pairs = zip(self.path, other.path, strict=False)
         return any(e is f and p is not q for (e, p), (f, q) in pairs)
 
+    @property
+    def lines(self) -> frozenset[int]:
+        """The lines that it comes from, as they were taken once: what is computed anew for a
+        derivative has those of what it repeats."""
+        return frozenset([id(e.location) for e, _ in self.path] + [id(self.place)])
+
 
 def reused_keys(subject: Subject) -> Iterator[Finding]:
     """Keys with which numbers are drawn that are used for something else, too."""
@@ -67,7 +73,8 @@ def reused_keys(subject: Subject) -> Iterator[Finding]:
 
 def _again(uses: Sequence[_Use]) -> Iterator[Finding]:
     for i, use in enumerate(uses):
-        before = next((u for u in uses[:i] if not u.excludes(use)), None)
+        others = [u for u in uses[:i] if not u.excludes(use) and u.lines != use.lines]
+        before = next(iter(others), None)
         if before is not None:
             where = "the same line" if str(before.place) == str(use.place) else before.place
             yield P106.at(

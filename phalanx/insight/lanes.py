@@ -18,8 +18,8 @@ from operator import index
 from typing import Any
 
 from phalanx.base.source import Location
-from phalanx.core.program import Atom, Equation, Literal, Program, Var
-from phalanx.core.runs import Lanes
+from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var
+from phalanx.core.runs import Lanes, Runs
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks
 from phalanx.insight.subject import MappedLanes, Subject
@@ -108,10 +108,7 @@ class LaneFlow(Flow):
         super().__init__()
         self.subject = subject
         self.lanes = lanes
-        runs = lanes.frame.runs
-        self.sizes = dict(runs.axes)
-        if isinstance(runs, Lanes) and runs.total is not None:
-            self.sizes = dict.fromkeys(self.sizes, index(runs.total))
+        self.sizes = _sizes(lanes.frame.runs)  # of axes; those of lanes in lanes come to them
         self.axes = frozenset(self.sizes)
         self.findings: dict[Finding, None] = {}
         self.met: dict[int, Equation] = {}  # by location, what was first summed over lanes there
@@ -134,6 +131,11 @@ class LaneFlow(Flow):
         for excess in {mark for marks in outputs for mark in marks if type(mark) is Excess}:
             self._report_unaveraged(excess)
         return outputs
+
+    def enter(self, e: Equation, frame: Frame, operands: Sequence[Marks]) -> list[Marks]:
+        if isinstance(frame.runs, Lanes):
+            self.sizes |= _sizes(frame.runs)
+        return super().enter(e, frame, operands)
 
     def begin(self, program: Program) -> None:
         if psum not in program.primitives:
@@ -178,7 +180,7 @@ class LaneFlow(Flow):
         several = [results] * len(e.outputs) if isinstance(results, frozenset) else list(results)
         if not _communicates(e):
             return several
-        here = [a for a in e.axes if a in self.axes]
+        here = [a for a in e.axes if a in self.sizes]
         if e.prim in (psum, psum_scatter) and e.params.get("groups") is None and here:
             pairs = zip(several, operands, e.inputs, e.outputs, strict=True)
             several = [self._summed(e, here, *each) for each in pairs]
@@ -232,7 +234,7 @@ class LaneFlow(Flow):
         elements = e.prim.elements
         samples = [m for m in marks if type(m) is Sample]
         if e.prim in _GENERATORS and not e.params.get("once"):
-            alike = [a for a in self.axes if a not in marks and self.sizes[a] > 1]
+            alike = [a for a, size in self.sizes.items() if a not in marks and size > 1]
             place = self.place(e)
             if alike and INPUT in marks and place is not None:
                 return marks | {Sample(tuple(sorted(alike, key=str)), place)}
@@ -303,6 +305,13 @@ class LaneFlow(Flow):
 
 
 _GENERATORS = frozenset({threefry2x32, rng_bit_generator})
+
+
+def _sizes(runs: Runs) -> dict[Any, int]:
+    """How many lanes there are along each axis."""
+    if isinstance(runs, Lanes) and runs.total is not None:
+        return {axis: index(runs.total) for axis, _ in runs.axes}
+    return dict(runs.axes) if isinstance(runs, Lanes) else {}
 
 
 def _times(n: int) -> str:

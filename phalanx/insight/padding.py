@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
+from phalanx.core.axes import is_internal
 from phalanx.core.blocks import Blocks
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.subject import MappedLanes, Subject
@@ -34,9 +35,10 @@ def wasted_lanes(subject: Subject) -> Iterator[Finding]:
             blocks = Blocks(size, count)
             wasted = blocks.padding / blocks.padded
             if wasted > MOST:
+                named = "" if is_internal(axis) else f" of {axis!r}"
                 yield P118.at(
                     lanes.equation.location or subject.place,
-                    f"{size} lanes of {axis!r} over {count} devices: each runs {blocks.length} of "
+                    f"{size} lanes{named} over {count} devices: each runs {blocks.length} of "
                     f"them, and {wasted:.0%} of what the devices could do is unused",
                 )
 

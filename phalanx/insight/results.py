@@ -49,10 +49,10 @@ def between_lanes(subject: Subject) -> Iterator[Finding]:
         yield from flow.findings
         yield from unreachable_collectives(subject, flow)
         yield from _untrue_promises(subject, flow, outputs)
-        of_state = subject.state if lanes is subject.lanes else []
-        outputs, apart = _replicated(flow, outputs, of_state)
-        yield from _unreduced(subject, flow, outputs, of_state)
-        yield from _own_statistics(subject, flow, outputs, apart)
+        if lanes is subject.lanes:  # whose results nobody reduces before they are returned
+            outputs, apart = _replicated(flow, outputs, subject.state)
+            yield from _unreduced(subject, flow, outputs)
+            yield from _own_statistics(subject, flow, outputs, apart)
 
 
 def _replicated(
@@ -91,12 +91,10 @@ def _untrue_promises(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> 
             )
 
 
-def _unreduced(
-    subject: Subject, flow: LaneFlow, outputs: list[Marks], of_state: Sequence[tuple[int, int]]
-) -> Iterator[Finding]:
+def _unreduced(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> Iterator[Finding]:
     """Numbers that each lane returns for itself, where lanes work together otherwise."""
     frame, body = flow.lanes.frame, flow.lanes.body
-    state = {o for _, o in of_state}
+    state = {o for _, o in subject.state}
     for axis in sorted(flow.axes, key=str):
         together = [m for m in outputs if Reduced(axis) in m and axis not in m]
         if not together:

@@ -20,14 +20,21 @@ from phalanx.insight.subject import Subject
 from phalanx.ops import (
     abs,
     add,
+    clamp,
     convert,
     div,
+    eq,
     exp,
+    ge,
+    gt,
     integer_pow,
+    le,
     log,
     logistic,
+    lt,
     max,
     mul,
+    ne,
     neg,
     pow,
     reduce_sum,
@@ -37,6 +44,7 @@ from phalanx.ops import (
     sqrt,
     square,
 )
+from phalanx.ops.guard import guarded
 
 __all__ = ["singular_derivatives"]
 
@@ -94,6 +102,11 @@ class Deciding:
 
 _SINGULAR = frozenset({div, sqrt, rsqrt, log, pow})
 _POSITIVE = frozenset({exp, logistic})
+_ZERO_AT_ZERO = frozenset({sqrt, square, abs, neg, integer_pow})
+_COMPARISONS = {
+    lt: np.less, le: np.less_equal, gt: np.greater, ge: np.greater_equal,
+    eq: np.equal, ne: np.not_equal,
+}  # fmt: skip
 _DEPTH = 24
 
 
@@ -146,6 +159,9 @@ class _SingularFlow(Flow):
                 about = _elementwise_sources(makers, condition) if about is None else about
                 if about.isdisjoint(_elementwise_sources(makers, base)):
                     continue
+                at_zero = _decided_at_zero(makers, condition, base)
+                if at_zero is not None and branches[not at_zero] is branch:
+                    continue  # it is taken there, and no cotangent is masked
                 here = Singularity(made, P116)
                 self._mark(condition, Deciding(here))
                 self._mark(base, Base(here))
@@ -154,9 +170,9 @@ class _SingularFlow(Flow):
 
     def step(self, e: Equation, operands: Sequence[Marks]) -> Any:
         every = NOTHING.union(*operands)
-        if not every:
-            return NOTHING
         prim = e.prim
+        if not every or prim is guarded:
+            return NOTHING
         if prim is mul:
             return self._product(e, *operands)
         if prim is div:
@@ -278,13 +294,41 @@ def _is_guarded(makers: Makers, base: Atom, depth: int = _DEPTH) -> bool:
         return False
     if e.prim in _POSITIVE:
         return True
-    if e.prim in (add, max, select):
+    if e.prim in (add, max, select, clamp):
         given = e.inputs[1:] if e.prim is select else e.inputs
         return any(type(_moved(makers, a)) is Literal and not _is_zero(_moved(makers, a))
                    for a in given)  # fmt: skip
     if _moves(e) or e.prim in (sqrt, square, integer_pow):
         return _is_guarded(makers, e.inputs[0], depth - 1)
     return False
+
+
+def _decided_at_zero(makers: Makers, condition: Atom, base: Atom) -> bool | None:
+    """What a condition is where ``base`` is zero, if it compares that with a constant."""
+    e = makers.get(condition)
+    if e is None or e.prim not in _COMPARISONS:
+        return None
+    zero = _with_same_zeros(makers, base)
+    values = [
+        np.asarray(a.value)
+        if type(a) is Literal
+        else np.zeros(())
+        if _with_same_zeros(makers, a) is zero
+        else None
+        for a in (_moved(makers, a) for a in e.inputs)
+    ]
+    if any(v is None or v.shape for v in values) or all(type(a) is Literal for a in e.inputs):
+        return None
+    return bool(_COMPARISONS[e.prim](*values))
+
+
+def _with_same_zeros(makers: Makers, atom: Atom) -> Atom:
+    """What ``atom`` is a root, power or modulus of, and so zero in the same places."""
+    while (e := makers.get(atom)) is not None and (_moves(e) or e.prim in _ZERO_AT_ZERO):
+        if e.prim is integer_pow and e.params["y"] <= 0:
+            break
+        atom = e.inputs[0]
+    return atom
 
 
 def _moved(makers: Makers, atom: Atom) -> Atom:
@@ -295,7 +339,9 @@ def _moved(makers: Makers, atom: Atom) -> Atom:
 
 
 def _elementwise(e: Equation) -> bool:
-    return e.prim.subprograms is None and (e.prim.elements.fused or _moves(e))
+    if e.prim.subprograms is not None or e.prim is guarded:  # from which no NaN comes out
+        return False
+    return e.prim.elements.fused or _moves(e)
 
 
 def _elementwise_sources(makers: Makers, atom: Atom) -> set[Atom]:

@@ -14,22 +14,33 @@ if not SCRIPTS:
     pytest.skip("the acceptance programs lie outside of the repository", allow_module_level=True)
 
 
-@pytest.mark.parametrize("devices", [1, 2, 4])
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_program_runs(script, devices):
+def run(devices, *words):
     environment = {
         **os.environ,
         "PHALANX_NUM_CPU_DEVICES": str(devices),
         "PHALANX_PLATFORMS": "cpu",
         "PYTHONPATH": str(ROOT),
     }
-    done = subprocess.run(
-        [sys.executable, str(script)],
+    return subprocess.run(
+        [sys.executable, *words],
         env=environment,
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
+
+
+@pytest.mark.parametrize("devices", [1, 2, 4])
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_program_runs(script, devices):
+    done = run(devices, str(script))
     assert done.returncode == 0, done.stderr
     assert "Error during" not in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_nothing_is_wrong_with_a_program(script):
+    done = run(4, "-m", "phalanx", "check", str(script))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("nothing was found\n")

@@ -5,8 +5,19 @@ import pytest
 
 import phalanx
 from phalanx.cli.demo import load_example
+from phalanx.insight.watching import checking_compiled
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() != 8, reason="they are for eight devices")
+
+
+@pytest.fixture(autouse=True)
+def nothing_wrong():
+    """Nothing that the examples compile has findings."""
+    with checking_compiled() as found:
+        yield
+    assert not found
+
+
 def close(tree, expected, tolerance=1e-5):
     pairs = zip(phalanx.tree.leaves(tree), phalanx.tree.leaves(expected), strict=True)
     for x, y in pairs:

@@ -209,6 +209,15 @@ def test_the_number_of_lanes_is_told():
     assert "all 4 lanes" in found.message and "4 times" in found.message
 
 
+def test_lanes_in_lanes():
+    def inner(y):
+        return lax.psum(lax.psum(y, "j"), ("i", "j"))
+
+    outer = phalanx.pmap(lambda x: phalanx.pmap(inner, axis_name="j")(x), axis_name="i")
+    (found,) = phalanx.check(outer)(X)
+    assert found.code == "P103" and "'j'" in found.message and "all 3 lanes" in found.message
+
+
 def test_one_lane_is_enough_to_find_a_mistake():
     assert codes(phalanx.pmap(twice, axis_name="i"), X[:1]) == ["P103"]
 

@@ -313,6 +313,35 @@ def mean_over_hosts_of_losses():
     return pmap(step, in_axes=(None, 0, 0)), (W, X, Y)
 
 
+@correct
+def mean_of_losses_inside_jit():
+    @jit
+    def step(w, x, y):
+        def lane(w, x, y):
+            loss, g = value_and_grad(mse)(w, x, y)
+            return lax.pmean(g, "i"), loss
+
+        g, losses = pmap(lane, "i", in_axes=(None, 0, 0), out_axes=(None, 0))(w, x, y)
+        return w - 0.1 * g, losses.mean()
+
+    return step, (W, X, Y)
+
+
+@correct
+def gradients_of_parameters_and_of_lanes():
+    lanes = pmap(lambda w, s: jnp.sum(jnp.tanh(w * s)), in_axes=(None, 0))
+    return jit(grad(lambda w, s: lanes(w, s).sum(), argnums=(0, 1))), (W, np.ones(8, np.float32))
+
+
+@correct
+def branches_of_lanes():
+    def f(w, x):
+        branches = [lambda x: w * jnp.log(x), lambda x: 1 / (x - 3), lambda x: w * x]
+        return lax.switch((x > 0).astype(int) + (x > 3), branches, x)
+
+    return vmap(grad(f), (None, 0)), (np.float32(2), np.float32([-1, 0, 1]))
+
+
 # ---- randomness ---------------------------------------------------------------------------------
 
 

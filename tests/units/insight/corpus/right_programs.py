@@ -747,3 +747,99 @@ def projectile_by_bisection():
         return lax.fori_loop(0, 30, step, (0.0, 1.5))
 
     return jit(solve), ()
+
+
+@correct
+def lennard_jones_with_a_cutoff():
+    i, j = np.triu_indices(4, 1)
+
+    def energy(positions):
+        r2 = jnp.sum((positions[i] - positions[j]) ** 2, axis=-1)
+        inverse = (1.0 / r2) ** 3
+        return jnp.sum(jnp.where(r2 < 2.5**2, 4 * (inverse**2 - inverse), 0.0))
+
+    return jit(grad(energy)), (X,)
+
+
+@correct
+def stable_softplus():
+    def softplus(x):
+        return jnp.where(x > 20, x, jnp.log(1 + jnp.exp(jnp.minimum(x, 20.0))))
+
+    return grad(lambda x: softplus(x).sum()), (V,)
+
+
+@correct
+def binary_cross_entropy():
+    def loss(w, x, y):
+        p = jnp.clip(nn.sigmoid(x @ w), 1e-7, 1 - 1e-7)
+        return -jnp.mean(jnp.where(y > 0, jnp.log(p), jnp.log(1 - p)))
+
+    return grad(loss), (V, X, np.float32([0, 1, 0, 1]))
+
+
+@correct
+def dropout_in_checkpointed_layers():
+    def layer(x, w, key):
+        x = jnp.tanh(x @ w)
+        return jnp.where(random.bernoulli(key, 0.8, x.shape), x / 0.8, 0.0)
+
+    def loss(ws, x, key):
+        for i, w in enumerate(ws):
+            x = checkpoint(layer)(x, w, random.fold_in(key, i))
+        return jnp.mean(x**2)
+
+    return jit(value_and_grad(loss)), ([np.eye(3, dtype=np.float32)] * 3, X, random.key(0))
+
+
+@correct
+def dropout_in_scanned_checkpointed_layers():
+    def loss(ws, x, key):
+        @checkpoint
+        def layer(x, given):
+            w, key = given
+            return jnp.tanh(x @ w) * random.bernoulli(key, 0.8, x.shape) / 0.8, None
+
+        return jnp.mean(lax.scan(layer, x, (ws, random.split(key, 3)))[0] ** 2)
+
+    return jit(value_and_grad(loss)), (np.ones((3, 3, 3), np.float32), X, random.key(0))
+
+
+@correct
+def noise_in_a_jitted_loss_of_several_uses():
+    @jit
+    def loss(w, x, key):
+        return jnp.mean((x @ w + random.normal(key, (4,))) ** 2)
+
+    def f(w, x, key):
+        return grad(loss)(w, x, key), hessian(loss)(w, x, key)
+
+    def checked(w, x, key):
+        k1, k2 = random.split(key)
+        return f(w, x, k1)[0], f(w, x, k2)[1]
+
+    return checked, (V, X, random.key(0))
+
+
+@correct
+def stochastic_rounding_with_its_own_rule():
+    @phalanx.custom_vjp
+    def quantize(x, key):
+        return jnp.floor(x + random.uniform(key, x.shape))
+
+    quantize.defvjp(lambda x, key: (quantize(x, key), None), lambda _, g: (g, None))
+    return grad(lambda x, key: jnp.sum(quantize(x, key) ** 2)), (V, random.key(0))
+
+
+@correct
+def perturbed_gradient_that_draws_again():
+    @custom_jvp
+    def noisy(x, key):
+        return x * random.normal(key, x.shape)
+
+    @noisy.defjvp
+    def rule(primals, tangents):
+        x, key = primals
+        return noisy(x, key), tangents[0] * random.normal(key, x.shape)
+
+    return grad(lambda x, key: noisy(x, key).sum()), (V, random.key(0))

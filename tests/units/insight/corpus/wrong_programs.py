@@ -99,6 +99,19 @@ def rng_carried_but_never_changed():
     return sgd, (V, random.key(7))
 
 
+@faulty("P106")
+def jitted_dropout_twice():
+    @jit
+    def dropout(x, key):
+        return x * random.bernoulli(key, 0.5, x.shape) * 2
+
+    def loss(w, x, key):
+        h = dropout(jnp.tanh(x @ w), key)
+        return jnp.mean(dropout(jnp.tanh(h @ w), key) ** 2)
+
+    return grad(loss), (np.eye(3, dtype=np.float32), X, random.key(0))
+
+
 # ---- P109: captured arrays ----------------------------------------------------------------------
 
 
@@ -436,6 +449,14 @@ def huber_by_root():
         return w - 0.1 * grad(loss)(w)
 
     return step, (V, X)
+
+
+@faulty("P116")
+def taylor_near_zero():
+    def f(x):
+        return jnp.where(jnp.abs(x) < 1e-3, 1 - x**2 / 6, jnp.sin(x) / x)
+
+    return vmap(grad(f)), (V,)
 
 
 @faulty("P116")

@@ -20,7 +20,7 @@ from phalanx.core.types import ArrayType
 from phalanx.insight.alive import Course, course
 from phalanx.insight.costs import LineCost, by_line, has_unknown_loops, steps
 from phalanx.insight.report import Chart, Column, Facts, Part, Report, Table
-from phalanx.insight.systems import Machine, machine
+from phalanx.insight.systems import Machine, enough, machine
 from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["explain", "report_on", "traceable"]
@@ -111,9 +111,7 @@ def _of_devices(chips: Machine | None, devices: Sequence[Any]) -> Machine:
         kind = getattr(devices[0], "device_kind", "")
         name = next((n for word, n in _KINDS.items() if word in kind), DEFAULT)
         chips = machine(name)
-    if chips.chips >= len(devices):
-        return chips
-    return machine(f"{chips.system.name}:{len(devices)}")
+    return chips if chips.chips >= len(devices) else enough(chips.system, len(devices))
 
 
 def _told(devices: Sequence[Any]) -> str:

@@ -23,6 +23,7 @@ from msgspec import Struct
 
 from phalanx.base.errors import ArgumentError
 from phalanx.core.program import Program
+from phalanx.core.runs import Lanes
 from phalanx.insight.alive import course
 from phalanx.insight.costs import steps
 from phalanx.insight.products import Products, is_state, products_in
@@ -124,9 +125,13 @@ class Timing(Struct, frozen=True):
 def load_of(program: Program) -> Load:
     """What a step, which is ``program``, asks of a machine.
 
+    Of a ``pmap`` it is what all its lanes ask. They are parts of a batch: what they add up over
+    their axis are gradients, as copies of the model do.
+
     Raises:
         ValueError: it gives nothing that it takes, and so it is no training step.
     """
+    program, lanes = _lane(program)
     state = is_state(program)
     if not any(state):
         raise ArgumentError(
@@ -138,19 +143,32 @@ def load_of(program: Program) -> Load:
     for step in steps(program):
         if step.equation.prim in _PRODUCTS:
             dtype = step.equation.inputs[0].type.dtype
-            operations[dtype] = operations.get(dtype, 0.0) + step.operations
+            operations[dtype] = operations.get(dtype, 0.0) + lanes * step.operations
         else:
-            moved += step.often * step.moved
+            moved += lanes * step.often * step.moved
     sizes = [float(size_in_bytes(t)) for t in program.input_types]
     held = sum([n for n, s in zip(sizes, state, strict=True) if s])
     others = [t for t, s in zip(program.input_types, state, strict=True) if not s]
     batch = [t.shape[0] for t in others if t.ndim]
     names = [""] * len(sizes)
     peak = course(program, names, sizes, state, 1).peak
+    products = products_in(program, state)
+    products.reduced *= lanes
     return Load(
-        products_in(program, state), operations, moved, min(batch, default=1), held,
-        max(0.0, peak - held),
+        products, operations, moved, lanes * min(batch, default=1), held,
+        lanes * max(0.0, peak - held),
     )  # fmt: skip
+
+
+def _lane(program: Program) -> tuple[Program, int]:
+    """What one lane runs, and how many there are, if the step is a ``pmap``."""
+    frame = None if program.only is None else program.only.frame
+    if frame is None or not isinstance(frame.runs, Lanes):
+        return program, 1
+    if any([r.in_blocks for r in (*frame.ins, *frame.outs)]):
+        return program, 1
+    (inner,) = frame.programs
+    return inner, frame.runs.size
 
 
 def timing(load: Load, chips: Machine, parting: Parting, fitted: Fitted = FITTED) -> Timing:

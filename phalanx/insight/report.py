@@ -144,7 +144,10 @@ class Report:
         """The report as a page of its own, which loads nothing from elsewhere."""
         return importlib.import_module("phalanx.insight.page").page([self])
 
-    _repr_html_ = html
+    def _repr_html_(self) -> str:
+        """The page inside a frame, so that its style is not that of the notebook."""
+        inner = importlib.import_module("html").escape(self.html())
+        return f'<iframe srcdoc="{inner}" style="width:100%;height:40rem;border:0"></iframe>'
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write ``html()`` to a file."""

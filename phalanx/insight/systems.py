@@ -21,7 +21,7 @@ from msgspec import Struct
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError, suggest
 
-__all__ = ["Link", "Machine", "System", "balanced", "machine", "systems"]
+__all__ = ["Link", "Machine", "System", "balanced", "enough", "machine", "systems"]
 
 
 class Link(Struct, frozen=True):
@@ -200,6 +200,17 @@ def machine(name: str) -> Machine:
         )
     slices = int(form[2] or 1)
     return _on_switch(system, sizes, slices) if not system.torus else _torus(system, sizes, slices)
+
+
+def enough(system: System, count: int) -> Machine:
+    """The smallest machine of a system that has ``count`` chips.
+
+    >>> str(enough(systems()["h100"], 12))
+    '16 x NVIDIA H100 SXM'
+    """
+    inside = min(count, system.chips)
+    shape = balanced(inside, system.torus) if system.torus else (inside,)
+    return Machine(system, shape, count // inside + (count % inside > 0))
 
 
 def _on_switch(system: System, sizes: list[int], slices: int) -> Machine:

@@ -132,6 +132,7 @@ def test_forms():
     page = EXAMPLE.html()
     assert "a &lt;b&gt; &amp; c" in page and "a <b>" not in page
     assert not [word for word in ("http://", "https://", "src=", "@import") if word in page]
+    assert EXAMPLE._repr_html_().startswith('<iframe srcdoc="&lt;!doctype html')
     with pytest.raises(KeyError, match="the parts are facts, rows"):
         EXAMPLE["nothing"]
 

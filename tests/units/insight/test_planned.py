@@ -90,6 +90,26 @@ def test_times_are_those_of_the_formulas(program):
     assert twice.waiting > 0 and twice.data > 0
 
 
+@pytest.mark.parametrize("out_axes", [None, 0])
+def test_a_pmap_is_what_its_lanes_do(program, out_axes):
+    def lane(w, x):
+        def loss(w):
+            return jnp.mean(jnp.tanh(x @ w["up"]) @ w["down"])
+
+        grads = lax.pmean(ph.grad(loss)(w), "batch")
+        return ph.tree.map(lambda p, g: p - g, w, grads)
+
+    ins = (None if out_axes is None else 0, 0)
+    w = W if out_axes is None else ph.tree.map(lambda t: of(4, *t.shape), W)
+    mapped = ph.pmap(lane, "batch", in_axes=ins, out_axes=out_axes)
+    found = load_of(mapped.trace(w, of(4, ROWS // 4, NARROW)).program)
+    whole = load_of(program)
+    assert found.operations == whole.operations
+    assert (found.state, found.batch) == (whole.state, whole.batch)
+    assert found.products.reduced == whole.products.reduced
+    assert found.products.gradients == whole.products.gradients
+
+
 def test_meshes(program):
     load = load_of(program)
     every = list(partings(load, machine("v5p:2x2x2"), Parting(0, 0, 0)))

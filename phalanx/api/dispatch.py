@@ -20,7 +20,7 @@ from phalanx.api.arguments import (
     split_static,
 )
 from phalanx.api.passing import known
-from phalanx.api.retraced import Key, reason
+from phalanx.api.retraced import Key, moved, reason
 from phalanx.base import tree
 from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
@@ -263,8 +263,12 @@ class Dispatched:
             key = (*key, Dispatched)  # which `dispatch` does not find
         call = self.caches.calls[key]
         if call is None:
+            before, calls = len(self.caches.traced), self.caches.calls
             call = self._compiled(static, args, kwargs, leaves, treedef)
-            self.caches.calls[key] = call
+            if settings().explain_cache_misses and calls and before == len(self.caches.traced):
+                why, place = moved(key, list(calls), names, len(leaves)), user_location()
+                _log.warning("Compiling %s again at %s: %s", self.who, place, why)
+            calls[key] = call
             if stages.on_compiled:
                 given, named = static.restore(args, kwargs)
                 stages.tell_of(self.trace(*given, **named))

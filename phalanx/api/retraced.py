@@ -33,6 +33,27 @@ def reason(fun: Any, key: Key, before: Sequence[Key], names: LeafNames) -> str:
     return "; ".join(found[:_MOST]) + more
 
 
+def moved(key: Key, before: Sequence[Key], names: LeafNames, count: int) -> str:
+    """What is new about a call that has ``key``, where the function was traced for its types, but
+    compiled for the calls ``before``; the first ``count`` parts of keys are signatures of leaves.
+    """
+    alike = [old for old in before if len(old) == len(key)]
+    told = [list(_places(old, key, names, count)) for old in alike]
+    found = min(told, key=len, default=[])
+    return "; ".join(found[:_MOST]) or "settings are others, or types in other programs"
+
+
+def _places(old: Key, new: Key, names: LeafNames, count: int) -> Iterator[str]:
+    for i, (was, now) in enumerate(zip(old[:count], new[:count], strict=True)):
+        if was is not now and was != now:
+            lay, lies = (getattr(sig, "sharding", None) or "on the host" for sig in (was, now))
+            yield f"{names[i]} lies {_where(lies)}, and lay {_where(lay)}"
+
+
+def _where(place: Any) -> str:
+    return place if isinstance(place, str) else f"as {place}"
+
+
 def _first(fun: Any) -> str:
     code = getattr(fun, "__code__", None)
     if code is None:

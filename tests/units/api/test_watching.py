@@ -262,3 +262,14 @@ def test_a_pmap_traced_again_is_told(caplog):
         f(jnp.ones((1, 3)))
 
     assert retracings(calls, caplog) == ["x is f32[3], and was f32[2]"]
+
+
+@pytest.mark.skipif(phalanx.device_count() < 2, reason="it needs another place")
+def test_what_is_compiled_for_another_place_is_told(caplog):
+    f = phalanx.jit(lambda x: x * 3)
+    here, there = phalanx.devices()[:2]
+    with caplog.at_level(logging.WARNING, "phalanx"), phalanx.explain_cache_misses():
+        f(phalanx.device_put(jnp.ones(3), here))
+        f(phalanx.device_put(jnp.ones(3), there))
+    (told,) = [m for m in caplog.messages if m.startswith("Compiling jit")]
+    assert "again at test_watching.py" in told and ": x lies as " in told and "and lay as" in told

@@ -106,14 +106,14 @@ def explicit_axes(
 
     @functools.wraps(f)
     def with_explicit_axes(*args: Any, in_sharding: Any = in_sharding) -> Any:
-        if in_sharding is None:
+        if args and in_sharding is None:
             raise ValueError(
                 f"{who}: nothing says how the arguments lie, at {user_location()}; give "
                 "in_sharding, a PartitionSpec such as phalanx.P('data')"
             )
         outer = settings().mesh
         with config.override(mesh=_changed(axes, AxisType.Explicit, who)):
-            results = function(*reshard(args, in_sharding))
+            results = function(*(reshard(args, in_sharding) if args else ()))
         return tree.map(lambda x: _seen_over(x, outer), results)
 
     return with_explicit_axes

@@ -209,3 +209,14 @@ def test_axes_of_one_position_are_told_as_others(sizes):
         for f in (lambda x: x.T, phalanx.jit(lambda x: x.T)):
             assert spec(f(x)) == P("y", "x")
         assert spec(x.sum(0)) == P("y")
+
+
+def test_a_function_without_arguments_needs_no_word_of_how_they_lie():
+    @phalanx.sharding.explicit_axes
+    def made():
+        return phalanx.reshard(jnp.ones(2), P("a"))
+
+    with phalanx.set_mesh(phalanx.make_mesh((1,), ("a",))):
+        assert made(in_sharding=None).tolist() == [1, 1]
+        with pytest.raises(ValueError, match="nothing says how the arguments lie"):
+            phalanx.sharding.explicit_axes(lambda x: x)(jnp.ones(2))

@@ -20,6 +20,7 @@ from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.refs import Ref, is_lasting, load, store
 from phalanx.core.types import NOWHERE, Array, ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert
+from phalanx.ops.lay import laid
 from phalanx.ops.vary import pvary, sorted_axes, varying_along
 from phalanx.run.eager import as_array
 from phalanx.transforms.reach import NotComparable, Reach
@@ -167,7 +168,8 @@ def trace_carrying(
     Returns:
         The body, the types of the carry that it was traced for, and those of the carry between
         two iterations. They differ in weakness alone: for another dtype the body is traced again,
-        and where the carry varies along more axes than it does at first.
+        and where the carry varies along more axes than it does at first, or is whole at first and
+        cut then.
     """
     inside = list(types)
     while True:
@@ -176,7 +178,7 @@ def trace_carrying(
         between = [_promoted(t, f) for t, f in zip(inside, given, strict=False)]
         between += inside[len(given) :]
         grown = [
-            t if (t.dtype, t.varying) == (b.dtype, b.varying) else b
+            t if (t.dtype, t.varying, t.lies) == (b.dtype, b.varying, b.lies) else b
             for t, b in zip(inside, between, strict=True)
         ]
         if grown == inside and not _vary_more(body):
@@ -202,11 +204,11 @@ def _vary_more(body: TracedBody) -> bool:
 def _promoted(given: ArrayType, returned: ArrayType) -> ArrayType:
     if given is returned or given.shape != returned.shape:
         return given
-    varying = given.varying | returned.varying
+    over = {"varying": given.varying | returned.varying, "lies": given.lies or returned.lies}
     if not given.weak:
-        return given.update(varying=varying)
+        return given.update(**over)
     dtype, weak = dtypes.common((given.dtype, True), (returned.dtype, returned.weak))
-    return given.update(dtype=dtype, weak=weak and dtype == given.dtype, varying=varying)
+    return given.update(dtype=dtype, weak=weak and dtype == given.dtype, **over)
 
 
 def as_type(x: Any, wanted: ArrayType) -> Any:
@@ -216,7 +218,7 @@ def as_type(x: Any, wanted: ArrayType) -> Any:
         x = dtypes.scalar(x, wanted.dtype)
     elif (kind.dtype, kind.weak) != (wanted.dtype, wanted.weak):
         x = convert(x, dtype=wanted.dtype, weak=wanted.weak)
-    return varying_along(x, wanted.varying)
+    return varying_along(laid(x, wanted.lies or typeof(x).lies), wanted.varying)
 
 
 def retyped(

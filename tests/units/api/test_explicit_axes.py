@@ -49,6 +49,10 @@ FUNCTIONS = {
         lambda x, w: lax.scan(lambda s, w: (jnp.tanh(s @ w), s.sum(0)), x, w),
         [((8, 4), "x"), ((3, 4, 4),)],
     ),
+    "a carry that is whole at first": (
+        lambda x: lax.scan(lambda s, r: (s + jnp.sin(r) * s, s), jnp.ones(4), x),
+        [((8, 4), None, "y")],
+    ),
     "vmap of scan": (
         phalanx.vmap(lambda v: lax.scan(lambda s, r: (s + r * s, s), jnp.float32(1), v)),
         [((8, 4), "x")],
@@ -173,7 +177,7 @@ def test_shapes_without_data_say_how_they_lie():
 
 
 def carry_that_changes(x):
-    return lax.scan(lambda s, r: (s + r, None), jnp.zeros(4), x)
+    return lax.fori_loop(0, 3, lambda i, s: phalanx.reshard(s, P(None, "x")), x)
 
 
 def branches_that_differ(x):
@@ -181,7 +185,7 @@ def branches_that_differ(x):
 
 
 @pytest.mark.parametrize("f, words", [
-    (carry_that_changes, r"f32\[4\].*f32\[4@y\].*reshard\(x, P\('y'\)\)"),
+    (carry_that_changes, r"f32\[8@x,4@y\].*f32\[8,4@x\].*reshard\(x, P\(None, 'x'\)\)"),
     (branches_that_differ, r"f32\[8,4\].*f32\[8@x,4@y\].*reshard"),
 ])  # fmt: skip
 def test_what_changes_on_the_way_is_refused(f, words):

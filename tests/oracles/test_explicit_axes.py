@@ -146,19 +146,19 @@ def drawn(case):
     return [RNG.normal(size=shape).astype("f") for shape, *_ in case[1]]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_results_lie_as_those_of_jax(name):
-    values = drawn(CASES[name])
-    ours, wanted = run(phalanx, CASES[name], values), run(jax, CASES[name], values)
+@pytest.mark.parametrize("case", CASES)
+def test_results_lie_as_those_of_jax(case):
+    values = drawn(CASES[case])
+    ours, wanted = run(phalanx, CASES[case], values), run(jax, CASES[case], values)
     assert ours[1:] == wanted[1:]
     for x, y in zip(ours[0], wanted[0], strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_clear_is_refused_by_both(name):
-    values = drawn(REFUSED[name])
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_not_clear_is_refused_by_both(case):
+    values = drawn(REFUSED[case])
     with pytest.raises(phalanx.errors.ShardingTypeError, match=r"test_explicit_axes\.py:\d+"):
-        run(phalanx, REFUSED[name], values)
+        run(phalanx, REFUSED[case], values)
     with pytest.raises(Exception, match=r"shard|specify"):
-        run(jax, REFUSED[name], values)
+        run(jax, REFUSED[case], values)

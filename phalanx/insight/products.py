@@ -20,6 +20,7 @@ from phalanx.core.types import ArrayType
 from phalanx.insight.costs import dearest, runs
 from phalanx.ops.basis import add
 from phalanx.ops.contract import dot_general
+from phalanx.transforms.products import PRODUCTS
 from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["Products", "is_state", "products_in"]
@@ -94,31 +95,38 @@ class _Weights(Struct):
     def product(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
         """Whether the result would be partial."""
         found = self.found
-        x, y = (a.type for a in e.inputs)
-        weights = [t for t, m in zip((x, y), marks, strict=True) if m.state and not m.batch]
+        weights = [i for i, m in enumerate(marks) if m.state and not m.batch]
         if len(weights) != 1:
             return False
-        (weight,) = weights
-        summed = e.params["contract"][0 if weight is x else 1]
-        contracted = math.prod(weight.shape[d] for d in summed)
-        given = weight.size // max(contracted, 1)
+        (place,) = weights
+        weight = plain(e.inputs[place].type)
         found.gathered += often * size_in_bytes(weight)
         found.largest = max(found.largest, size_in_bytes(weight))
-        side = max(contracted, given)
-        found.sides[side] = found.sides.get(side, 0.0) + often * size_in_bytes(weight)
         found.count += often
         found._sizes.add(weight.size)
+        contracted, given = _sides(e, place, weight)
+        side = max(contracted, given)
+        found.sides[side] = found.sides.get(side, 0.0) + often * size_in_bytes(weight)
         # a weight is parted along its longer side: where that is summed over, chips have parts;
         # of square ones every other is parted along the one side
         if contracted > given:
             self.total(e.outputs[0].type, often)
-        elif contracted == given:
+        elif contracted == given > 1:
             self.total(e.outputs[0].type, often / 2)
         return contracted > given
 
     def total(self, t: ArrayType, often: float) -> None:
         """A sum of parts, of type ``t``."""
         self.found.reduced += often * size_in_bytes(t)
+
+
+def _sides(e: Equation, place: int, weight: ArrayType) -> tuple[int, int]:
+    """Over how many elements of a weight a product sums, and how many it gives of each; a kernel of
+    a convolution is not parted, and has 1 of both."""
+    if e.prim is not dot_general:
+        return 1, 1
+    contracted = math.prod(weight.shape[d] for d in e.params["contract"][place])
+    return contracted, weight.size // max(contracted, 1)
 
 
 class _Gradients(Struct):
@@ -129,7 +137,7 @@ class _Gradients(Struct):
     def product(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
         """Never partial: they are summed with their like."""
         out = e.outputs[0].type
-        of_a_weight = out.size in self.found._sizes and not any(e.params["batch"])
+        of_a_weight = out.size in self.found._sizes and not any(e.params.get("batch", ()))
         if of_a_weight and any(m.batch for m in marks) and not any(m.state for m in marks):
             self.found.gradients += often * size_in_bytes(out)
         return False
@@ -153,7 +161,7 @@ def _walk(program: Program, marks: Sequence[Mark], often: float, notes: Notes) -
         frame = e.frame
         if frame is not None:
             outs = _framed(frame, ins, often, notes)
-        elif e.prim is dot_general:
+        elif e.prim in PRODUCTS:
             partial = notes.product(e, ins, often)
             outs = [Mark(any(m.batch for m in ins), False, partial)]
         else:

@@ -67,6 +67,22 @@ def test_products_in_loops_count_for_each_run():
     assert found.gradients == 5 * 2 * 2 * WIDE * NARROW
 
 
+def test_convolutions_have_weights_that_are_not_parted():
+    def convolved(w, x):
+        def loss(w):
+            y = jnp.tanh(lax.conv(x, w["a"], (1, 1), "SAME"))
+            return jnp.mean(lax.conv(y, w["b"], (1, 1), "SAME") ** 2)
+
+        return ph.tree.map(lambda p, g: p - g, w, ph.grad(loss)(w))
+
+    w = {"a": of(16, 3, 3, 3), "b": of(8, 16, 3, 3)}
+    program = ph.jit(convolved).trace(w, of(32, 3, 10, 10)).program
+    found = products_in(program, is_state(program))
+    sizes = 2 * 16 * 3 * 9, 2 * 8 * 16 * 9
+    assert found.gradients == sum(sizes) and found.gathered == sum(sizes) + sizes[1]
+    assert found.reduced == 0 and not found.can_be_parted(2)
+
+
 def test_sums_of_parts_that_are_added_are_one():
     def both(w, x):
         return x @ w["a"] + x @ w["b"], w

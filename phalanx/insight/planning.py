@@ -171,11 +171,10 @@ def _meshes(every: list[Timing]) -> Table:
         Column("data", "count"), Column("fsdp", "count"), Column("tensor", "count"),
         Column("step", "seconds"), Column("a chip", "bytes"), Column("fits"),
         Column("computing", "seconds"), Column("exchanging", "seconds"),
-        Column("waiting", "seconds"),
     )  # fmt: skip
     rows = [
         (t.parting.data, t.parting.fsdp, t.parting.tensor, t.seconds, t.size,
-         "yes" if t.fits else "no", t.arithmetic + t.memory, t.exchanging, t.waiting)
+         "yes" if t.fits else "no", t.arithmetic + t.memory, t.exchanging)
         for t in every[:_SHOWN]
     ]  # fmt: skip
     left = len(every) - len(rows)

@@ -241,7 +241,7 @@ def vmap(
             if together:
                 lies = _lanes_lying(leaves, dims, names, who)
                 axis = Axis(axis_name, size, over=over, lies=lies)
-                values, lanes = batch(flat, axis, leaves, dims)
+                values, lanes = batch(flat, axis, leaves, dims, [given[i] for i in refs])
             else:
                 name = UNNAMED if axis_name is None else axis_name
                 values, lanes = in_chunks(flat, (name, size), leaves, tuple(dims), at_once)

@@ -12,7 +12,7 @@ from phalanx.core.axes import Axis, Typed, typed
 from phalanx.core.leaks import leaving_nothing
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, has_user_rules
-from phalanx.core.refs import Ref, refuse_differing, store
+from phalanx.core.refs import Ref, refuse_aliases, refuse_differing, store
 from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import broadcast_lanes, move
@@ -56,14 +56,15 @@ class Batch(InnerTrace):
     """Applies each primitive to all lanes of ``axis``.
 
     What lanes write to references from outside is kept until all has run, with the line that does:
-    it may differ between them in the meantime.
+    it may differ between them in the meantime. References that are ``passed`` have another name.
     """
 
-    __slots__ = ("axis", "written")
+    __slots__ = ("axis", "passed", "written")
 
-    def __init__(self, parent: Trace, axis: Axis, name: str) -> None:
+    def __init__(self, parent: Trace, axis: Axis, name: str, passed: Sequence[Ref] = ()) -> None:
         super().__init__(parent, name)
         self.axis = axis
+        self.passed = passed
         self.written: dict[Ref, tuple[Any, Any]] = {}
 
     def split(self, x: Any) -> tuple[Any, int | None]:
@@ -90,12 +91,14 @@ class Batch(InnerTrace):
         )
 
     def load(self, ref: Any) -> Any:
+        refuse_aliases(self.passed, (ref,), self.name)
         return self.written[ref][0] if ref in self.written else super().load(ref)
 
     def store(self, ref: Any, value: Any, where: Any) -> None:
         if ref._home is self:
             super().store(ref, value, where)
         else:
+            refuse_aliases(self.passed, (ref,), self.name)
             self.written[ref] = value, where
 
     def write(self) -> None:
@@ -118,9 +121,13 @@ def _batch(
     axis: Axis,
     args: Sequence[Any],
     dims: Sequence[int | None],
+    passed: Sequence[Ref] = (),
 ) -> tuple[list[Any], list[int | None]]:
-    """Run a flat ``function`` on all lanes of ``args``: results, and where their lanes are."""
-    trace = Batch(current(), axis, getattr(function, "who", "vmap"))
+    """Run a flat ``function`` on all lanes of ``args``: results, and where their lanes are.
+
+    References that are ``passed`` are new ones in it, by which alone it may use them.
+    """
+    trace = Batch(current(), axis, getattr(function, "who", "vmap"), passed)
     inputs = [
         a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)
     ]

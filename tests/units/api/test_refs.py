@@ -415,6 +415,17 @@ def test_references_stay_as_they_were_where_lanes_do_not_agree(mapped):
         assert held(ref) == 1
 
 
+@pytest.mark.parametrize("axis", [0, None])
+@pytest.mark.parametrize("mapped", [phalanx.pmap, phalanx.vmap], ids=["pmap", "vmap"])
+@pytest.mark.parametrize("use", [lambda ref: ref[...], lambda ref: ref.set(0.0)])
+def test_lanes_know_a_reference_that_is_passed_by_one_name(use, mapped, axis):
+    ref = phalanx.new_ref(jnp.ones(3))
+    f = mapped(lambda own, x: (own.set(own[...]), phalanx.jit(use)(ref))[0], in_axes=(axis, 0))
+    with pytest.raises(RefError, match="passed, and used inside without being passed"):
+        f(ref, jnp.arange(3.0))
+    assert held(ref) == [1, 1, 1]
+
+
 @pytest.mark.parametrize("compiles", [True, False])
 def test_positions_write_what_they_agree_on_to_references_from_outside(compiles):
     mesh = phalanx.make_mesh((3,), ("i",))

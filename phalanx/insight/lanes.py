@@ -28,6 +28,7 @@ from phalanx.ops.collective import psum, psum_scatter
 from phalanx.ops.elementwise import div
 from phalanx.ops.generators import rng_bit_generator
 from phalanx.ops.random_bits import threefry2x32
+from phalanx.ops.vary import pvary
 from phalanx.spmd.replication import divergences, lines_of
 
 __all__ = ["INPUT", "LaneFlow", "Reduced", "unreachable_collectives"]
@@ -85,6 +86,19 @@ class Excess:
 
 
 @dataclass(frozen=True, slots=True)
+class Seed:
+    """Of a value: it is a cotangent, made of that of a loss of which each lane has its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """Of a value: it is the gradient, summed over ``axes`` where types know what is replicated, of
+    something that was not reduced over them."""
+
+    axes: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Apportioned:
     """Of a value: it is the part of a cotangent that one of all lanes has, given from outside."""
 
@@ -98,7 +112,7 @@ class Sample:
 
 
 INPUT = Input()
-_SHARE = Apportioned()
+_SHARE, _SEED = Apportioned(), Seed()
 
 
 class LaneFlow(Flow):
@@ -112,6 +126,7 @@ class LaneFlow(Flow):
         self.axes = frozenset(self.sizes)
         self.findings: dict[Finding, None] = {}
         self.met: dict[int, Equation] = {}  # by location, what was first summed over lanes there
+        self.reduced: set[Any] = set()  # axes over which the user has reduced something
         self.uses: dict[Atom, list[Equation]] = {}
         self.makers: dict[Atom, Equation] = {}
         self.draws = bool(_GENERATORS & lanes.body.primitives)
@@ -127,6 +142,7 @@ class LaneFlow(Flow):
         """The marks of the outputs; what is found on the way is in ``findings``."""
         self.findings.clear()
         self.met.clear()
+        self.reduced.clear()
         outputs = self.run(self.lanes.body, self.inputs(alike))
         for excess in {mark for marks in outputs for mark in marks if type(mark) is Excess}:
             self._report_unaveraged(excess)
@@ -178,6 +194,8 @@ class LaneFlow(Flow):
     def _communicated(self, e: Equation, operands: Sequence[Marks]) -> Any:
         results = e.prim.result_varies(operands, e.params)
         several = [results] * len(e.outputs) if isinstance(results, frozenset) else list(results)
+        if e.prim is pvary and type(e.inputs[0]) is Literal:
+            return [marks | {_SEED} for marks in several]
         if not _communicates(e):
             return several
         here = [a for a in e.axes if a in self.sizes]
@@ -196,13 +214,19 @@ class LaneFlow(Flow):
             if alike and _SHARE not in given:
                 return result | {Excess(tuple(alike), self.count(alike), e.location)}
             return result
+        if _SEED in given and self.reduced.isdisjoint(axes):
+            return result - {_SEED} | {Summed(tuple(axes))}
+        self.reduced.update(axes)
+        summed = [m for m in given if type(m) is Summed and set(m.axes).issuperset(alike)]
         excess = [m for m in given if type(m) is Excess and not set(m.axes).isdisjoint(axes)]
         is_mean = self._is_mean(x, y, self.count(axes))
         if excess and not is_mean:
             self._report_summed(e, excess[0])
+        if summed and alike and is_mean:
+            self._report_no_mean(e, alike)
         if alike and INPUT in given and not is_mean and not excess:
             self._report_repeated(e, alike)
-        return result.difference(excess)
+        return result.difference(excess, summed)
 
     def _is_mean(self, x: Atom, y: Var, n: int) -> bool:
         """Whether the sum ``y`` of ``x`` over ``n`` lanes is only used for their mean."""
@@ -280,6 +304,19 @@ class LaneFlow(Flow):
                 place,
                 f"the gradient of a value that was reduced over {self.said(excess.axes)}, at "
                 f"{excess.place}, is summed over it: it becomes {_times(excess.n)} what is meant",
+            )
+        )
+
+    def _report_no_mean(self, e: Equation, alike: Sequence[Any]) -> None:
+        n, place = self.count(alike), self.place(e) or self.subject.place
+        self.report(
+            P104.at(
+                place,
+                f"the mean over {self.said(alike)} of a gradient with respect to what is "
+                "replicated, which is the sum over all lanes already: it stays "
+                f"{_times(n)} the mean",
+                "Differentiate lax.pmean of the loss: its gradient is the mean over lanes, and "
+                "needs no reduction.",
             )
         )
 

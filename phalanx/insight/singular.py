@@ -23,6 +23,7 @@ from phalanx.ops import (
     clamp,
     convert,
     div,
+    dot_general,
     eq,
     exp,
     ge,
@@ -173,7 +174,7 @@ class _SingularFlow(Flow):
         prim = e.prim
         if not every or prim is guarded:
             return NOTHING
-        if prim is mul:
+        if prim in (mul, dot_general):
             return self._product(e, *operands)
         if prim is div:
             return self._quotient(e, *operands)
@@ -235,11 +236,19 @@ def _of(kinds: Any, marks: Marks) -> Marks:
 
 
 def _falls(e: Equation) -> bool:
-    """Whether a power has a negative exponent."""
+    """Whether a power may have a negative exponent."""
     if e.prim is integer_pow:
         return e.params["y"] < 0
     exponent = e.inputs[1]
-    return type(exponent) is Literal and bool(np.all(np.asarray(exponent.value) < 0))
+    return type(exponent) is not Literal or bool(np.all(np.asarray(exponent.value) < 0))
+
+
+def _is_smooth_power(e: Equation) -> bool:
+    """Whether an operation is a power whose derivative is finite at zero."""
+    exponent = e.inputs[-1]
+    if e.prim is not pow or type(exponent) is not Literal:
+        return False
+    return bool(np.all(np.asarray(exponent.value) >= 1))
 
 
 def _is_zero(atom: Atom) -> bool:
@@ -259,7 +268,7 @@ def _squared(makers: Makers, atom: Atom, depth: int = _DEPTH) -> set[Atom]:
     x, *rest = e.inputs
     if e.prim in (square, abs) or (e.prim is integer_pow and e.params["y"] == 2):
         return {x}
-    if e.prim is mul and x is rest[0]:
+    if e.prim in (mul, dot_general) and x is rest[0]:
         return {x}
     scaled = e.prim in (mul, div) and type(rest[0]) is Literal
     if scaled or e.prim is reduce_sum or _moves(e):
@@ -279,7 +288,7 @@ def _singular_operations(
         return
     for a in e.inputs:
         yield from _singular_operations(makers, a, depth - 1)
-    if e.prim in _SINGULAR:
+    if e.prim in _SINGULAR and not _is_smooth_power(e):
         base = e.inputs[1] if e.prim is div else e.inputs[0]
         if type(base) is Var and not _is_guarded(makers, base):
             yield e, base
@@ -308,17 +317,13 @@ def _decided_at_zero(makers: Makers, condition: Atom, base: Atom) -> bool | None
     e = makers.get(condition)
     if e is None or e.prim not in _COMPARISONS:
         return None
-    zero = _with_same_zeros(makers, base)
-    values = [
-        np.asarray(a.value)
-        if type(a) is Literal
-        else np.zeros(())
-        if _with_same_zeros(makers, a) is zero
-        else None
-        for a in (_moved(makers, a) for a in e.inputs)
-    ]
-    if any(v is None or v.shape for v in values) or all(type(a) is Literal for a in e.inputs):
+    left, right = (_moved(makers, a) for a in e.inputs)
+    constants = [a for a in (left, right) if type(a) is Literal and a.type.shape == ()]
+    others = [_with_same_zeros(makers, a) for a in (left, right) if type(a) is Var]
+    if len(constants) != 1 or others != [_with_same_zeros(makers, base)]:
         return None
+    constant, zero = np.asarray(constants[0].value), np.zeros(())
+    values = (zero, constant) if constants[0] is right else (constant, zero)
     return bool(_COMPARISONS[e.prim](*values))
 
 

@@ -5,9 +5,16 @@ import pytest
 import phalanx
 from phalanx.insight import CODES
 from tests.units.insight import corpus
-from tests.units.insight.corpus import right_lanes, right_programs, wrong_lanes, wrong_programs
+from tests.units.insight.corpus import (
+    right_lanes,
+    right_programs,
+    wrong_lanes,
+    wrong_others,
+    wrong_programs,
+)
 
-assert {right_lanes, right_programs, wrong_lanes, wrong_programs}  # they enter their programs
+# they enter their programs
+assert {right_lanes, right_programs, wrong_lanes, wrong_others, wrong_programs}
 
 eight = pytest.mark.skipif(phalanx.device_count() != 8, reason="they are for eight devices")
 

@@ -651,6 +651,26 @@ def sharded_training_inside():
 
 
 @correct
+def sums_of_gradients_of_blocks():
+    def step(w, x, y):
+        value, g = value_and_grad(mse)(w, x[0], y[0])
+        return w - 0.1 * g / phalanx.device_count(), lax.pmean(value, "d")
+
+    specs = P(), P("d"), P("d")
+    return jit(shard_map(step, mesh=mesh(), in_specs=specs, out_specs=(P(), P()))), (W, X, Y)
+
+
+@correct
+def averaged_although_it_is_the_mean():
+    def step(w, x, y):
+        value, g = value_and_grad(lambda w: lax.pmean(mse(w, x[0], y[0]), "d"))(w)
+        return w - 0.1 * lax.pmean(g, "d"), value
+
+    specs = P(), P("d"), P("d")
+    return jit(shard_map(step, mesh=mesh(), in_specs=specs, out_specs=(P(), P()))), (W, X, Y)
+
+
+@correct
 def sharded_without_checks():
     def f(x):
         return lax.psum(x.sum(0), "d"), x * 2

@@ -1,0 +1,228 @@
+"""More mistakes, which were written without a look at what is found."""
+
+import numpy as np
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import (
+    P,
+    ShapeDtypeStruct,
+    debug,
+    grad,
+    io_callback,
+    jit,
+    lax,
+    pmap,
+    random,
+    shard_map,
+    value_and_grad,
+    vmap,
+)
+from tests.units.insight.corpus import faulty
+
+W = np.ones(3, np.float32)
+X = np.ones((8, 4, 3), np.float32)
+Y = np.ones((8, 4), np.float32)
+
+
+def mse(w, x, y):
+    return jnp.mean((x @ w - y) ** 2)
+
+
+def over_the_mesh(step, out_specs):
+    mesh = phalanx.make_mesh((phalanx.device_count(),), ("d",))
+    return shard_map(step, mesh=mesh, in_specs=(P(), P("d"), P("d")), out_specs=out_specs)
+
+
+@faulty("P103")
+def gradients_that_are_sums_already():
+    def step(w, x, y):
+        return w - 0.1 * lax.psum(grad(mse)(w, x[0], y[0]), "d")
+
+    return over_the_mesh(step, P()), (W, X, Y)
+
+
+@faulty("P104")
+def mean_of_gradients_that_are_sums_already():
+    def step(w, x, y):
+        return w - 0.1 * lax.pmean(grad(mse)(w, x[0], y[0]), "d")
+
+    return over_the_mesh(step, P()), (W, X, Y)
+
+
+@faulty("P103")
+def loss_averaged_and_gradients_summed_again():
+    def step(w, x, y):
+        loss, g = value_and_grad(lambda w: lax.pmean(mse(w, x[0], y[0]), "d"))(w)
+        return w - 0.1 * lax.psum(g, "d"), loss
+
+    return over_the_mesh(step, (P(), P())), (W, X, Y)
+
+
+@faulty("P101")
+def sum_in_the_condition():
+    def f(x):
+        def more(s):
+            return lax.psum(s[0], "i").sum() + s[1] > 0
+
+        return lax.while_loop(more, lambda s: (s[0] - 1, s[1] - 1.0), (x, x.sum()))
+
+    return pmap(f, "i"), (X,)
+
+
+@faulty("P101")
+def condition_on_rows():
+    def f(x):
+        def step(c, r):
+            return lax.cond(r.sum() > 0, lambda c: c + lax.pmean(c, "i"), lambda c: c, c), None
+
+        return lax.scan(step, x[0], x)[0]
+
+    return pmap(f, "i"), (X,)
+
+
+@faulty("P107")
+def noise_for_every_row_of_every_lane():
+    def f(key, x):
+        return vmap(lambda row: row + random.normal(key, row.shape))(x)
+
+    return pmap(f, in_axes=(None, 0)), (random.key(0), X)
+
+
+@faulty("P107")
+def mixing_weights():
+    return pmap(lambda key, x: x * random.uniform(key, (4, 1)), in_axes=(None, 0)), (
+        random.key(0), X,
+    )  # fmt: skip
+
+
+@faulty("P107")
+def langevin():
+    def f(key, x):
+        def step(carry, _):
+            key, x = carry
+            key, sub = random.split(key)
+            return (key, x - 0.1 * x + random.normal(sub, x.shape)), None
+
+        return lax.scan(step, (key, x), None, length=5)[0][1]
+
+    return pmap(f, in_axes=(None, 0)), (random.key(0), X)
+
+
+@faulty("P106")
+def key_of_a_closure_in_a_loop():
+    return lambda key: lax.fori_loop(0, 5, lambda i, c: c + random.uniform(key), 0.0), (
+        random.key(0),
+    )
+
+
+@faulty("P106")
+def always_the_first_child():
+    return lambda key: [random.normal(random.split(key)[0]) for _ in range(3)], (random.key(0),)
+
+
+@faulty("P106")
+def order_and_noise():
+    return lambda key, x: (random.permutation(key, x), random.normal(key, (3,))), (
+        random.key(0), W,
+    )  # fmt: skip
+
+
+@faulty("P116")
+def quotients_of_a_dict():
+    def f(d):
+        return jnp.where(d["n"] > 0, d["s"] / d["n"], 0.0).sum()
+
+    return grad(f), ({"n": W, "s": W},)
+
+
+@faulty("P116")
+def power_of_positive_numbers():
+    return grad(lambda x: jnp.where(x > 0, x**0.3, 0.0).sum()), (W,)
+
+
+@faulty("P116")
+def logarithm_that_is_shifted():
+    return grad(lambda x: jnp.where(x > -1, jnp.log1p(x), 0.0).sum()), (W,)
+
+
+@faulty("P116")
+def selected_logarithm():
+    return grad(lambda x: lax.select(x > 0, jnp.log(x), jnp.zeros_like(x)).sum()), (W,)
+
+
+@faulty("P116")
+def nan_taken_away():
+    return grad(lambda x: jnp.nan_to_num(jnp.sqrt(x)).sum()), (W,)
+
+
+@faulty("P117")
+def hypotenuse():
+    return grad(lambda x: jnp.sqrt(x[0] ** 2 + x[1] ** 2)), (W,)
+
+
+@faulty("P117")
+def root_of_a_product_with_itself():
+    return grad(lambda x: jnp.sqrt(x @ x)), (W,)
+
+
+@faulty("P117")
+def root_of_the_mean_square():
+    return jit(grad(lambda w, x, y: jnp.sqrt(mse(w, x, y)))), (W, X[0], Y[0])
+
+
+@faulty("P112")
+def matrix_of_numpy():
+    weights = np.ones((3, 3), np.float32)
+    return lambda x: x @ weights, (ShapeDtypeStruct((2, 3), "bfloat16"),)
+
+
+@faulty("P112")
+def zero_of_numpy():
+    return lambda x: jnp.where(x > 0, x, np.float32(0)), (ShapeDtypeStruct((3,), "bfloat16"),)
+
+
+@faulty("P113")
+def written_for_every_row():
+    return lambda x: lax.map(lambda r: (debug.print("{}", r), r)[1], x), (np.ones(100, np.float32),)
+
+
+@faulty("P113")
+def read_in_every_step():
+    def f(x):
+        def step(c, _):
+            like = ShapeDtypeStruct((3,), "float32")
+            return io_callback(lambda v: np.asarray(v) * 1, like, c), None
+
+        return lax.scan(step, x, None, length=100)[0]
+
+    return f, (W,)
+
+
+@faulty("P114")
+def clipped_thousand_times():
+    def f(x):
+        for _ in range(1000):
+            x = jnp.where(x > 0, x * 0.99, x + 0.01)
+        return x
+
+    return f, (W,)
+
+
+@faulty("P115")
+def places_in_a_matrix():
+    def f(x, v):
+        return x.at[np.array([0, 0]), np.array([1, 1])].set(v)
+
+    return f, (X[0], np.float32([1, 2]))
+
+
+@faulty("P115")
+def counted_from_both_ends():
+    return lambda x, v: x.at[np.array([2, -1])].set(v), (W, np.float32([1, 2]))
+
+
+@faulty("P109")
+def captured_window():
+    table = np.ones((2048, 1024), np.float32)
+    return lambda i: lax.dynamic_slice(table, (i, 0), (1, 1024)), (np.int32(1),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -23,8 +24,10 @@ class NamesAreLinks(SphinxPostTransform):
     def run(self, **kwargs: Any) -> None:
         """Do so in the document."""
         page = self.env.docname
+        code = "\n".join(block.astext() for block in self.document.findall(nodes.literal_block))
+        own = set() if page.startswith(FOLDER) else defined(code)
         for literal in list(self.document.findall(nodes.literal)):
-            if _is_free(literal):
+            if _is_free(literal) and literal.astext().removesuffix("()") not in own:
                 entry = names.named(literal.astext(), _module(page, literal), page in LISTS)
                 if entry is not None and f"{FOLDER}/{entry.page}" != page:
                     target = self.app.builder.get_relative_uri(page, f"{FOLDER}/{entry.page}")
@@ -50,6 +53,11 @@ class TypesAreLinks(SphinxPostTransform):
                     waiting.replace_self(link)
                 else:
                     waiting.replace_self(waiting.children)
+
+
+def defined(code: str) -> set[str]:
+    """The names that the code of a page defines, and by which its text means these."""
+    return set(re.findall(r"^(?:def |class )?(\w+)(?: = |\(.*\):$|:$)", code, re.MULTILINE))
 
 
 def _is_free(literal: nodes.literal) -> bool:

@@ -63,6 +63,9 @@ class ShapeDtypeStruct:
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """The same but for ``changes``, by the names of arguments.
 
+        Args:
+            **changes: arguments of the class, by name.
+
         >>> ShapeDtypeStruct((2, 3), "float32").update(shape=(4,))
         ShapeDtypeStruct(shape=(4,), dtype=float32)
         """
@@ -71,6 +74,9 @@ class ShapeDtypeStruct:
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
         """That of an array, a number, or of what has a shape and a dtype.
+
+        Args:
+            x: an array, a number, or what has ``shape`` and ``dtype``.
 
         >>> ShapeDtypeStruct.like(np.ones((2, 3), "float32"))
         ShapeDtypeStruct(shape=(2, 3), dtype=float32)

@@ -96,6 +96,9 @@ class custom_jvp(Custom[P, R]):
 
         The tangent of the result is their sum. None stands for a derivative of zero.
 
+        Args:
+            *jvps: a function for each argument; None for a derivative of zero.
+
         Raises:
             TypeError: the function has arguments that are not differentiated.
 

@@ -65,6 +65,9 @@ class DisabledSafetyCheck:
         """Let a function be exported that calls the foreign function ``target_name``.
 
         Whoever calls it must have registered the same function under this name.
+
+        Args:
+            target_name: the name under which the function is registered.
         """
         return cls(f"custom_call:{target_name}")
 
@@ -219,6 +222,10 @@ class Exported:
 
         It can be called inside all transformations. Lanes of ``vmap`` and ``pmap`` run one after
         the other on a device. It has the derivative in reverse mode that ``vjp`` gives.
+
+        Args:
+            *args: arrays of the shapes and dtypes that it was exported for.
+            **kwargs: the same by name.
 
         Raises:
             TreeError: the structure of the arguments differs from that for which it was exported.

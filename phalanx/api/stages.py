@@ -292,6 +292,9 @@ class Lowered(AheadOfTime):
 
         Calling the function itself afterwards does not compile again.
 
+        Args:
+            compiler_options: options of XLA by name; None for none.
+
         Raises:
             ValueError: XLA does not know an option, or not the value; it was lowered for other
                 platforms than that of the devices.
@@ -396,7 +399,12 @@ class Compiled(AheadOfTime):
             raise
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """The same as calling it."""
+        """The same as calling it.
+
+        Args:
+            *args: arrays of the shapes and dtypes that it was compiled for.
+            **kwargs: the same by name.
+        """
         return self(*args, **kwargs)
 
     def _checked(self, i: int, x: Any) -> ArrayType:

@@ -245,19 +245,38 @@ def __round__(self: Any, ndigits: int | None = None) -> Any:
 def reshape(
     self: Any, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
 ) -> Any:
-    """See ``phalanx.numpy.reshape``; the shape is one argument, or one argument per length."""
+    """See ``phalanx.numpy.reshape``; the shape is one argument, or one argument per length.
+
+    Args:
+        *shape: the lengths, in a tuple or one after the other; one of them may be -1, for the rest.
+        order: "C" for row-major order, "F" for column-major.
+        copy: whether to copy; None: where it is needed.
+        out_sharding: how the result lies over devices; None: the compiler decides.
+    """
     return shaping.reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
 
 def transpose(self: Any, *axes: Any) -> Any:
-    """See ``phalanx.numpy.transpose``; the axes are one argument, or one argument each."""
+    """See ``phalanx.numpy.transpose``; the axes are one argument, or one argument each.
+
+    Args:
+        *axes: the dimensions in their new order, in a tuple or one after the other; none for
+            backwards.
+    """
     if not axes or axes == (None,):
         return shaping.transpose(self)
     return shaping.transpose(self, axes[0] if isinstance(axes[0], (tuple, list)) else axes)
 
 
 def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
-    """The elements in another dtype: fractions are cut off, numbers that are not 0 are True."""
+    """The elements in another dtype: fractions are cut off, numbers that are not 0 are True.
+
+    Args:
+        dtype: the dtype of the result.
+        copy: whether to copy where the dtype is the same already; arrays are immutable, so it
+            seldom matters.
+        device: a device or a sharding: where the result lies; None for where the array does.
+    """
     return creation.astype(self, dtype, device=device)
 
 
@@ -272,7 +291,12 @@ def clone(self: Any) -> Any:
 
 
 def to_device(self: Any, device: Any, *, stream: None = None) -> Any:
-    """The array on a device, or in a sharding; ``stream`` has no meaning."""
+    """The array on a device, or in a sharding; ``stream`` has no meaning.
+
+    Args:
+        device: a device or a sharding.
+        stream: must be None.
+    """
     return creation.on_device(self, device)
 
 
@@ -283,7 +307,12 @@ def __contains__(self: Any, value: Any) -> bool:
 
 @takes_out_sharding
 def flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
-    """The elements as a vector; see ``phalanx.numpy.ravel``."""
+    """The elements as a vector; see ``phalanx.numpy.ravel``.
+
+    Args:
+        order: "C" for row-major order, "F" for column-major.
+        out_sharding: how the result lies over devices; None: the compiler decides.
+    """
     return shaping.ravel(self, order)
 
 
@@ -298,7 +327,11 @@ def compress(self: Any, condition: Any, axis: int | None = None) -> Any:
 
 
 def view(self: Any, dtype: Any = None) -> Any:
-    """The bits of the array read as elements of another dtype."""
+    """The bits of the array read as elements of another dtype.
+
+    Args:
+        dtype: the dtype in which the bits are read; None for that of the array.
+    """
     if dtype is None:
         return self
     check_domain("view", self.aval, number_or_bool)

@@ -369,22 +369,41 @@ def _iter(self: Any) -> Iterator[Any]:
 
 
 def _get_all(self: Any, idx: Any = ()) -> Any:
-    """``self[idx]``; all of it if there is no index."""
+    """``self[idx]``; all of it if there is no index.
+
+    Args:
+        idx: an index, as in ``ref[idx]``; by default all.
+    """
     return get(self, idx)
 
 
 def _set_all(self: Any, value: Any, idx: Any = ()) -> None:
-    """``self[idx] = value``; all of it if there is no index."""
+    """``self[idx] = value``; all of it if there is no index.
+
+    Args:
+        value: an array, or a number, which broadcasts to the part.
+        idx: an index, as in ``ref[idx]``; by default all.
+    """
     set(self, idx, value)
 
 
 def _swap_all(self: Any, value: Any, idx: Any = ()) -> Any:
-    """``self[idx] = value``, and what was there before."""
+    """``self[idx] = value``, and what was there before.
+
+    Args:
+        value: an array, or a number, which broadcasts to the part.
+        idx: an index, as in ``ref[idx]``; by default all.
+    """
     return swap(self, idx, value)
 
 
 def _add_all(self: Any, x: Any, idx: Any = ()) -> None:
-    """``self[idx] += x``."""
+    """``self[idx] += x``.
+
+    Args:
+        x: what is added: an array, or a number.
+        idx: an index, as in ``ref[idx]``; by default all.
+    """
     addupdate(self, idx, x)
 
 

@@ -151,7 +151,14 @@ class ufunc:
     def accumulate(
         self, a: ArrayLike, axis: int = 0, dtype: Any = None, out: None = None
     ) -> Array:
-        """The results of ``reduce`` for all beginnings along ``axis``."""
+        """The results of ``reduce`` for all beginnings along ``axis``.
+
+        Args:
+            a: an array.
+            axis: the axis along which it works.
+            dtype: the dtype of the result; None for the one that follows from the elements.
+            out: must be None: arrays are immutable.
+        """
         self._check_binary("accumulate", out)
         if self._own["accumulate"] is not None:
             return self._own["accumulate"](a, axis=axis, dtype=dtype)
@@ -170,7 +177,12 @@ class ufunc:
         return jnp.moveaxis(jnp.concatenate([first[None], rest]), 0, d)
 
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Any:
-        """f(a, b) for all pairs of elements: the dimensions of A, and then those of B."""
+        """f(a, b) for all pairs of elements: the dimensions of A, and then those of B.
+
+        Args:
+            A: an array.
+            B: another one.
+        """
         self._check_binary("outer", None)
         a, b = as_array(self.__name__, A), as_array(self.__name__, B)
         return self._call(a.reshape(*a.shape, *[1] * b.ndim), b)
@@ -185,6 +197,12 @@ class ufunc:
         inplace: bool = True,
     ) -> Array:
         """``a`` with f(a, b) in place of the elements at ``indices``, one index after the other.
+
+        Args:
+            a: an array.
+            indices: the positions, as in ``a[indices]``; one that is there twice counts twice.
+            b: the second operand, where there is one.
+            inplace: must be False: the changed array is returned.
 
         Raises:
             ValueError: ``inplace`` is true: arrays are immutable. Or ``b`` is missing, or given to
@@ -217,7 +235,15 @@ class ufunc:
     def reduceat(
         self, a: ArrayLike, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
     ) -> Array:
-        """What ``reduce`` gives from each index up to the next; where that is no later, x[i]."""
+        """What ``reduce`` gives from each index up to the next; where that is no later, x[i].
+
+        Args:
+            a: an array.
+            indices: where the parts begin: integers.
+            axis: the axis along which it works.
+            dtype: the dtype of the result; None for the one that follows from the elements.
+            out: must be None: arrays are immutable.
+        """
         self._check_binary("reduceat", out)
         if self._own["reduceat"] is not None:
             return self._own["reduceat"](a, indices, axis=axis, dtype=dtype)

@@ -143,7 +143,11 @@ class AbstractMesh:
         return self
 
     def update_axis_types(self, changes: Mapping[str, AxisType]) -> AbstractMesh:
-        """The same mesh, some of whose axes have other types."""
+        """The same mesh, some of whose axes have other types.
+
+        Args:
+            changes: the new types, by the names of axes.
+        """
         return AbstractMesh(self.axis_sizes, self.axis_names, self._types_with(changes))
 
     def _types_with(self, changes: Mapping[str, AxisType]) -> tuple[AxisType, ...]:
@@ -289,6 +293,11 @@ class Mesh(AbstractMesh):
     ) -> Mesh:
         """The same mesh with other devices, other names or other types.
 
+        Args:
+            devices: an array of devices; None for the same.
+            axis_names: the names of the axes; None for the same.
+            axis_types: the types of the axes; None for the same.
+
         >>> Mesh([0, 1], "x").update(axis_names="y").axis_names
         ('y',)
         """
@@ -299,7 +308,11 @@ class Mesh(AbstractMesh):
         )
 
     def update_axis_types(self, changes: Mapping[str, AxisType]) -> Mesh:
-        """The same mesh, some of whose axes have other types."""
+        """The same mesh, some of whose axes have other types.
+
+        Args:
+            changes: the new types, by the names of axes.
+        """
         return Mesh(self.devices, self.axis_names, self._types_with(changes))
 
     def _key(self) -> tuple[Any, ...]:

@@ -210,6 +210,10 @@ class NamedSharding(Sharding):
     def update(self, mesh: Mesh | None = None, spec: PartitionSpec | None = None) -> Self:
         """The same with another mesh or another spec.
 
+        Args:
+            mesh: another mesh; None for the same.
+            spec: another spec; None for the same.
+
         >>> rows = NamedSharding(Mesh([0, 1], "x"), PartitionSpec("x"))
         >>> rows.update(spec=PartitionSpec(None, "x"))
         NamedSharding(mesh=Mesh('x': 2), spec=P(None, 'x'))

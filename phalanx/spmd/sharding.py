@@ -158,6 +158,9 @@ class Sharding:
     def with_memory_kind(self, kind: str | None) -> Self:
         """The same in memory of another kind; None is the own memory of the devices.
 
+        Args:
+            kind: the kind, such as "pinned_host"; None for the own memory of the devices.
+
         Raises:
             ValueError: the devices have no memory of that kind.
         """
@@ -239,6 +242,9 @@ class Sharding:
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of the part of an array of ``shape`` that one device holds, with padding.
 
+        Args:
+            shape: the shape of an array.
+
         Raises:
             ValueError: a dimension is split that is not there.
         """
@@ -263,16 +269,29 @@ class Sharding:
         return _indices(self, tuple(shape))
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, Index]:
-        """Per device the part of an array of ``shape`` that it holds, as slices."""
+        """Per device the part of an array of ``shape`` that it holds, as slices.
+
+        Args:
+            shape: the shape of an array.
+        """
         return dict(zip(self.device_list, self.indices(tuple(shape)), strict=True))
 
     def addressable_devices_indices_map(self, shape: Sequence[int]) -> dict[Any, Index]:
-        """The same for the devices that this process can reach."""
+        """The same for the devices that this process can reach.
+
+        Args:
+            shape: the shape of an array.
+        """
         indices = self.indices(tuple(shape))
         return {self.device_list[p]: indices[p] for p in self.local_positions}
 
     def is_equivalent_to(self, other: object, ndim: int) -> bool:
-        """Whether both put the same parts on the same devices, in whatever order."""
+        """Whether both put the same parts on the same devices, in whatever order.
+
+        Args:
+            other: another sharding.
+            ndim: how many dimensions the array has.
+        """
         if not isinstance(other, Sharding) or self.tiles != other.tiles:
             return False
         if self.memory != other.memory:

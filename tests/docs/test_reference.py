@@ -30,6 +30,20 @@ WITHOUT_EXAMPLES = """
 """
 
 
+# Methods, mostly for operations and shardings of one's own, that tell in a sentence what they take.
+IN_A_SENTENCE = """
+    ArrayType.over_current_mesh ArrayType.update BCOO.made BCOO.map_data BCOO.tree_unflatten
+    BCOO.with_data BCSR.tree_unflatten CheckFailed.of_callback Code.at NamedSharding.blocks
+    NamedSharding.in_memory NamedSharding.indices NamedSharding.local_of NamedSharding.on
+    NamedSharding.padded_shape NamedSharding.position_of NamedSharding.real_shape
+    NamedSharding.refusal NamedSharding.rows NamedSharding.tile_at PartitionSpec.of PeerLost.at
+    PeerLost.of Primitive.axes Primitive.frame Primitive.lowering Primitive.result_type
+    Primitive.result_varies Primitive.rule ProgramMismatch.at ProgramMismatch.of
+    ScatterDimensionNumbers.window Sharding.blocks Sharding.in_memory Slerp.init UnboundAxis.of
+    gaussian_kde.integrate_box gaussian_kde.set_bandwidth gaussian_kde.tree_unflatten
+"""
+
+
 def of(module):
     return [entry for entry in ENTRIES if entry.module == module]
 
@@ -103,6 +117,27 @@ def test_every_parameter_is_explained(module):
         said = {**doc.attributes, **doc.args} if isinstance(entry.value, type) else doc.args
         named = [name for name in found.parameters if name[0] != "_"] if found else []
         assert not [name for name in named if not said.get(name)], entry.name
+
+
+def test_methods_explain_their_parameters():
+    first_seen = {}  # under the class that is listed first, of those that inherit it
+    for entry in ENTRIES:
+        if isinstance(entry.value, type) and entry.short != "Builder":
+            for name, held in public.members(entry.value):
+                function = public.function_of(held)
+                if public.is_ours(function) and not public.is_property(held):
+                    first_seen.setdefault(function, (f"{entry.short}.{name}", held))
+    lacking = {name for function, (name, held) in first_seen.items() if lacks(function, held)}
+    assert lacking == set(IN_A_SENTENCE.split())
+
+
+def lacks(function, held):
+    """Whether a method has parameters that its docstring does not explain, or hand on."""
+    doc, found = doc_of(function), public.signature(function)
+    names = [name for name in found.parameters if name[0] != "_"] if found else []
+    given = names if isinstance(held, staticmethod) else names[1:]
+    refers = re.match(r"See ``[\w.]+``\.$", doc.summary)
+    return not refers and bool(set(given) - set(doc.args))
 
 
 @pytest.mark.parametrize("module", public.modules())

@@ -90,6 +90,10 @@ class Manager:
     def save(self, step: int, tree: Any) -> None:
         """Save ``tree`` as ``checkpoint.save`` does; first waits for the one before.
 
+        Args:
+            step: the number of the step.
+            tree: a tree of arrays and numbers.
+
         Raises:
             OSError: this cannot be written; or, in the background, the one before.
             ValueError: the manager is closed.
@@ -121,7 +125,13 @@ class Manager:
             writing.result()
 
     def restore(self, like: Any = AS_SAVED, step: int | None = None) -> Any:
-        """``checkpoint.restore`` from the directory, after what is being saved."""
+        """``checkpoint.restore`` from the directory, after what is being saved.
+
+        Args:
+            like: a tree like the one that was saved, of arrays or of what tells their shapes and
+                shardings.
+            step: the number of the step; None for the newest.
+        """
         self.wait()
         return restore(self.directory, like, step)
 

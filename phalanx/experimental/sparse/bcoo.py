@@ -110,7 +110,14 @@ class BCOO(Entries, JAXSparse):
     def from_scipy_sparse(
         cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
     ) -> BCOO:
-        """A matrix of SciPy."""
+        """A matrix of SciPy.
+
+        Args:
+            mat: a sparse matrix of SciPy.
+            index_dtype: the integer dtype of the positions; None for int32.
+            n_dense: how many dimensions at the end are dense: 0.
+            n_batch: how many dimensions in front are a batch: 0.
+        """
         if n_dense or n_batch:
             raise ValueError(
                 "BCOO.from_scipy_sparse: a matrix of SciPy has sparse dimensions alone"
@@ -141,7 +148,12 @@ class BCOO(Entries, JAXSparse):
         return bcoo_sort_indices(self)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-        """The same with one entry for each position; see ``bcoo_sum_duplicates``."""
+        """The same with one entry for each position; see ``bcoo_sum_duplicates``.
+
+        Args:
+            nse: for how many entries there is room; None for as many as there are.
+            remove_zeros: whether entries that are zero are left out.
+        """
         return bcoo_sum_duplicates(self, nse)
 
     def update_layout(
@@ -151,7 +163,13 @@ class BCOO(Entries, JAXSparse):
         n_dense: int | None = None,
         on_inefficient: str | None = "error",
     ) -> BCOO:
-        """The same with other dimensions of the batch, and dense ones."""
+        """The same with other dimensions of the batch, and dense ones.
+
+        Args:
+            n_batch: how many dimensions in front are a batch; None for as many as now.
+            n_dense: how many dimensions at the end are dense; None for as many as now.
+            on_inefficient: what becomes of a layout with more entries: "error", "warn" or None.
+        """
         return bcoo_update_layout(
             self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient
         )
@@ -165,7 +183,11 @@ class BCOO(Entries, JAXSparse):
     # ---- shapes ----
 
     def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
-        """The array with its dimensions in another order, by default backwards."""
+        """The array with its dimensions in another order, by default backwards.
+
+        Args:
+            axes: the dimensions in their new order; None for backwards.
+        """
         order = range(self.ndim)[::-1] if axes is None else axes
         return bcoo_transpose(self, permutation=order)
 
@@ -175,14 +197,23 @@ class BCOO(Entries, JAXSparse):
         return self.transpose()
 
     def reshape(self, *shape: Any, order: str = "C") -> BCOO:
-        """The array in another shape of the same size."""
+        """The array in another shape of the same size.
+
+        Args:
+            *shape: the lengths, in a tuple or one after the other.
+            order: must be "C".
+        """
         if order != "C":
             raise ValueError(f"BCOO.reshape: order must be 'C', got {order!r}")
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
         return bcoo_reshape(self, new_sizes=tuple(map(index, sizes)))
 
     def astype(self, dtype: Any) -> BCOO:
-        """The array with entries of another dtype."""
+        """The array with entries of another dtype.
+
+        Args:
+            dtype: the dtype of the result.
+        """
         return self.with_data(self.data.astype(dtype))
 
     def __len__(self) -> int:
@@ -199,7 +230,13 @@ class BCOO(Entries, JAXSparse):
     # ---- arithmetic ----
 
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-        """The sum over dimensions; over all of them an array, over some entries again."""
+        """The sum over dimensions; over all of them an array, over some entries again.
+
+        Args:
+            axis: the dimension or dimensions; None for all.
+            dtype: the dtype of the result; None for that of the entries.
+            keepdims: whether dimensions that are reduced stay, with length 1.
+        """
         every = range(self.ndim) if axis is None else axis
         dims = [every] if isinstance(every, int) else list(every)
         source = self if dtype is None else self.astype(dtype)

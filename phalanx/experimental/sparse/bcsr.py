@@ -85,7 +85,11 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
-        """The same matrix by rows."""
+        """The same matrix by rows.
+
+        Args:
+            arr: a matrix by entries.
+        """
         if arr.n_batch or arr.n_dense or arr.ndim != 2:
             raise ValueError(f"BCSR.from_bcoo: a matrix of sparse dimensions is needed, got {arr}")
         arr = arr.sort_indices()
@@ -134,7 +138,12 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None) -> BCSR:
-        """A matrix of SciPy."""
+        """A matrix of SciPy.
+
+        Args:
+            mat: a sparse matrix of SciPy.
+            index_dtype: the integer dtype of the positions; None for int32.
+        """
         csr = mat.tocsr()
         kind = index_dtype or np.int32
         return cls((csr.data, csr.indices.astype(kind), csr.indptr.astype(kind)), shape=csr.shape)
@@ -155,11 +164,19 @@ class BCSR(JAXSparse):
         return self.to_bcoo().todense()
 
     def sum_duplicates(self, nse: int | None = None) -> BCSR:
-        """The same with one entry for each position."""
+        """The same with one entry for each position.
+
+        Args:
+            nse: for how many entries there is room; None for as many as there are.
+        """
         return self.from_bcoo(self.to_bcoo().sum_duplicates(nse))
 
     def transpose(self, axes: Sequence[int] | None = None) -> BCSR:
-        """The matrix with its dimensions in another order."""
+        """The matrix with its dimensions in another order.
+
+        Args:
+            axes: the dimensions in their new order; None for backwards.
+        """
         return self.from_bcoo(self.to_bcoo().transpose(axes))
 
     @property
@@ -168,7 +185,11 @@ class BCSR(JAXSparse):
         return self.transpose()
 
     def sum(self, axis: Any = None) -> Any:
-        """The sum over dimensions; over all of them an array, over some a ``BCOO``."""
+        """The sum over dimensions; over all of them an array, over some a ``BCOO``.
+
+        Args:
+            axis: the dimension or dimensions; None for all.
+        """
         return self.to_bcoo().sum(axis)
 
     def block_until_ready(self) -> BCSR:

@@ -43,22 +43,39 @@ class Rotation:
 
     @classmethod
     def from_quat(cls, quat: ArrayLike) -> Rotation:
-        """Of quaternions [..., 4] as (x, y, z, w), which are brought to length 1."""
+        """Of quaternions [..., 4] as (x, y, z, w), which are brought to length 1.
+
+        Args:
+            quat: quaternions [..., 4].
+        """
         return cls(_normalized(_rows("from_quat", quat, 4)))
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Rotation:
-        """Of orthogonal matrices [..., 3, 3] with determinant 1."""
+        """Of orthogonal matrices [..., 3, 3] with determinant 1.
+
+        Args:
+            matrix: matrices [..., 3, 3].
+        """
         return cls(_from_matrix(_rows("from_matrix", matrix, 3, 3)))
 
     @classmethod
     def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
-        """Of vectors [..., 3] along the axes, whose lengths are the angles."""
+        """Of vectors [..., 3] along the axes, whose lengths are the angles.
+
+        Args:
+            rotvec: vectors [..., 3].
+            degrees: whether their lengths are degrees, and not radians.
+        """
         return cls(_from_rotvec(_in_radians(_rows("from_rotvec", rotvec, 3), degrees)))
 
     @classmethod
     def from_mrp(cls, mrp: ArrayLike) -> Rotation:
-        """Of modified Rodrigues parameters [..., 3]: vectors along the axes of length tan(a/4)."""
+        """Of modified Rodrigues parameters [..., 3]: vectors along the axes of length tan(a/4).
+
+        Args:
+            mrp: the parameters [..., 3].
+        """
         return cls(_from_mrp(_rows("from_mrp", mrp, 3)))
 
     @classmethod
@@ -85,24 +102,43 @@ class Rotation:
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
-        """The rotation by nothing, or ``num`` of them."""
+        """The rotation by nothing, or ``num`` of them.
+
+        Args:
+            num: how many; None for a single one.
+            dtype: the dtype of the quaternions.
+        """
         unit = jnp.array([0, 0, 0, 1], dtype)
         return cls(unit if num is None else jnp.tile(unit, (num, 1)))
 
     @classmethod
     def random(cls, random_key: Array, num: int | None = None) -> Rotation:
-        """A rotation drawn from all alike, or ``num`` of them."""
+        """A rotation drawn from all alike, or ``num`` of them.
+
+        Args:
+            random_key: a random key.
+            num: how many; None for a single one.
+        """
         return cls.from_quat(normal(random_key, (4,) if num is None else (num, 4)))
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """Several, one after the other, as one array of rotations."""
+        """Several, one after the other, as one array of rotations.
+
+        Args:
+            rotations: a sequence of rotations.
+        """
         return cls(jnp.concatenate([jnp.atleast_2d(r.quat) for r in rotations]))
 
     # ---- in other forms ------------------------------------------------------------------------
 
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Array:
-        """Quaternions [..., 4]; of the two of a rotation the ``canonical`` one has w >= 0."""
+        """Quaternions [..., 4]; of the two of a rotation the ``canonical`` one has w >= 0.
+
+        Args:
+            canonical: whether w >= 0.
+            scalar_first: whether w comes first, and not last.
+        """
         q = _canonical(self.quat) if canonical else self.quat
         return jnp.roll(q, 1, -1) if scalar_first else q
 
@@ -111,7 +147,11 @@ class Rotation:
         return _as_matrix(self.quat)
 
     def as_rotvec(self, degrees: bool = False) -> Array:
-        """Vectors [..., 3] along the axes, whose lengths are the angles, at most π."""
+        """Vectors [..., 3] along the axes, whose lengths are the angles, at most π.
+
+        Args:
+            degrees: whether the lengths are degrees, and not radians.
+        """
         return _out(_as_rotvec(self.quat), degrees)
 
     def as_mrp(self) -> Array:
@@ -137,7 +177,12 @@ class Rotation:
     # ---- what they do --------------------------------------------------------------------------
 
     def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
-        """``vectors`` [..., 3], rotated, or with ``inverse`` rotated back."""
+        """``vectors`` [..., 3], rotated, or with ``inverse`` rotated back.
+
+        Args:
+            vectors: vectors [..., 3].
+            inverse: whether to rotate back.
+        """
         x = _rows("apply", vectors, 3)
         return _applied(self.inv().quat if inverse else self.quat, x)
 
@@ -154,6 +199,9 @@ class Rotation:
         """The rotation that is nearest to all of them, by the squares of distances of matrices.
 
         Markley et al., J. Guidance, Control, and Dynamics 30 (2007).
+
+        Args:
+            weights: how much each rotation counts; None: all alike.
         """
         q = jnp.atleast_2d(self.quat)
         w = jnp.ones(q.shape[0], q.dtype) if weights is None else as_array("mean", weights)

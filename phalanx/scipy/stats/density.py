@@ -125,11 +125,19 @@ class gaussian_kde:
     __call__ = evaluate
 
     def pdf(self, x: ArrayLike) -> Array:
-        """The density at the points ``x``, as ``evaluate``."""
+        """The density at the points ``x``, as ``evaluate``.
+
+        Args:
+            x: points [d, m]; a vector, where d is 1.
+        """
         return self.evaluate(x)
 
     def logpdf(self, x: ArrayLike) -> Array:
-        """The logarithm of the density at the points ``x``, exact where that is 0 to a float."""
+        """The logarithm of the density at the points ``x``, exact where that is 0 to a float.
+
+        Args:
+            x: points [d, m]; a vector, where d is 1.
+        """
         points = atleast_2d(number_array("gaussian_kde.logpdf", x))
         if points.shape == (1, self.d):
             points = points.T
@@ -169,6 +177,10 @@ class gaussian_kde:
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
         """The probability of numbers between ``low`` and ``high``.
 
+        Args:
+            low: the lower bound.
+            high: the upper bound.
+
         Raises:
             ValueError: the points are no numbers, but vectors.
         """
@@ -192,6 +204,9 @@ class gaussian_kde:
 
     def integrate_kde(self, other: gaussian_kde) -> Array:
         """The integral of the product of two densities.
+
+        Args:
+            other: another ``gaussian_kde`` of points of the same dimension.
 
         Raises:
             ValueError: they have different numbers of dimensions.

@@ -32,7 +32,7 @@ WITHOUT_EXAMPLES = """
 
 # Methods, mostly for operations and shardings of one's own, that tell in a sentence what they take.
 IN_A_SENTENCE = """
-    ArrayType.over_current_mesh ArrayType.update BCOO.made BCOO.map_data BCOO.tree_unflatten
+    ArrayType.told ArrayType.update Axis.lying Report.save BCOO.made BCOO.map_data BCOO.tree_unflatten
     BCOO.with_data BCSR.tree_unflatten CheckFailed.of_callback Code.at NamedSharding.blocks
     NamedSharding.in_memory NamedSharding.indices NamedSharding.local_of NamedSharding.on
     NamedSharding.padded_shape NamedSharding.position_of NamedSharding.real_shape

@@ -32,10 +32,10 @@ WITHOUT_EXAMPLES = """
 
 # Methods, mostly for operations and shardings of one's own, that tell in a sentence what they take.
 IN_A_SENTENCE = """
-    ArrayType.told ArrayType.update Axis.lying Report.save BCOO.made BCOO.map_data BCOO.tree_unflatten
-    BCOO.with_data BCSR.tree_unflatten CheckFailed.of_callback Code.at NamedSharding.blocks
-    NamedSharding.in_memory NamedSharding.indices NamedSharding.local_of NamedSharding.on
-    NamedSharding.padded_shape NamedSharding.position_of NamedSharding.real_shape
+    ArrayType.told ArrayType.update Axis.lying Report.save BCOO.made BCOO.map_data
+    BCOO.tree_unflatten BCOO.with_data BCSR.tree_unflatten CheckFailed.of_callback Code.at
+    NamedSharding.blocks NamedSharding.in_memory NamedSharding.indices NamedSharding.local_of
+    NamedSharding.on NamedSharding.padded_shape NamedSharding.position_of NamedSharding.real_shape
     NamedSharding.refusal NamedSharding.rows NamedSharding.tile_at PartitionSpec.of PeerLost.at
     PeerLost.of Primitive.axes Primitive.frame Primitive.lowering Primitive.result_type
     Primitive.result_varies Primitive.rule ProgramMismatch.at ProgramMismatch.of

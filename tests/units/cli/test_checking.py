@@ -88,6 +88,7 @@ def test_a_script_that_fails_is_told_and_so_is_what_was_found_before(check):
     done = check(SCRIPT + "phalanx.jit(lambda x: float(x))(1.0)\n", "script.py")
     assert done.returncode == 2
     assert "P106" in done.stdout and "ConcretizationTypeError" in done.stderr
+    assert done.stdout.endswith("2 findings before the script failed\n")
     assert "runpy" not in done.stderr and "scripts.py" not in done.stderr
 
 

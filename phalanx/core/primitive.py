@@ -434,11 +434,10 @@ class Primitive(Struct, frozen=True, eq=False):
     ) -> Any:
         if self.subprograms is not None:  # whose rule knows the types of its programs
             return result
-        key = (self, result, *types, *params.values())
-        try:
-            told = _told[key]
-        except TypeError:  # a parameter cannot be hashed
+        if self.dims is None:  # parameters may be functions of the user's, which nobody keeps
             return self._telling(result, types, params)
+        key = (self, result, *types, *params.values())
+        told = _told[key]
         if told is None:
             told = _told[key] = self._telling(result, types, params)
         return told

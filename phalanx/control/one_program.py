@@ -127,7 +127,7 @@ class _Parameters:
         kinds = [(name, _kind(annotations.get(name))) for name in code.co_varnames[: named + 1]]
         self._named = dict(kinds[:named])
         self._in_order = [kind for _, kind in kinds[:by_position]]
-        self._rest = [kinds[named][1]] if code.co_flags & inspect.CO_VARARGS else []
+        self._rest: list[Kind] = [kinds[named][1]] if code.co_flags & inspect.CO_VARARGS else []
         self.known: Recent[tuple[Kind, ...]] = Recent(64)
         every = self._in_order + self._rest
         first = len([*takewhile(lambda mark: mark is OPERAND, every)])

@@ -135,7 +135,7 @@ def _seen(
 ) -> Any:
     """Which queries see which keys; None where all see all."""
     rows, columns = jnp.arange(shape[2])[:, None], jnp.arange(shape[3])
-    marks = []
+    marks: list[Array] = []
     if mask is not None:
         given = fitting("mask", mask, shape)
         if not dtypes.is_bool(given.dtype):
@@ -150,9 +150,9 @@ def _seen(
         if lengths is not None:
             known = as_array("dot_product_attention", lengths)
             marks.append(places < known.reshape(-1, 1, 1, 1))
-    seen = marks[0] if marks else None
-    for mark in marks[1:]:
-        seen = seen & mark
+    seen: Array | None = None
+    for mark in marks:
+        seen = mark if seen is None else seen & mark
     return seen
 
 

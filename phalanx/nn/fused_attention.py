@@ -12,6 +12,7 @@ from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills
 from phalanx.base.errors import ArgumentError, ShapeError
 from phalanx.control.one_program import one_program
+from phalanx.core.types import Array
 from phalanx.numpy.promotion import ArrayLike, as_array
 from phalanx.ops.attention import attention
 
@@ -147,7 +148,7 @@ def _lengths(batch: int, given: Any) -> Any:
 
 def _added(bias: Any, mask: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """What is added to scores for a bias and a mask, [batch, heads or 1, t, s]; None: nothing."""
-    terms = []
+    terms: list[Array] = []
     if bias is not None:
         terms.append(fitting("bias", bias, shape).astype(dtype))
     if mask is not None:

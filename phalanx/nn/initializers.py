@@ -337,14 +337,20 @@ def _in_disk(key: Any, shape: tuple[int, ...], dtype: Any, square: Callable[[Any
     return lax.complex(radius * jnp.cos(angle), radius * jnp.sin(angle))
 
 
+def _normal(key: Any, shape: tuple[int, ...], dtype: Any, stddev: float) -> Any:
+    return random.normal(key, shape, dtype) * stddev
+
+
 _DRAW: dict[str, Callable[..., Any]] = {
     "truncated_normal": _truncated,
-    "normal": lambda key, shape, dtype, stddev: random.normal(key, shape, dtype) * stddev,
+    "normal": _normal,
     "uniform": _uniform,
 }
 
 
-def _fans(shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple:
+def _fans(
+    shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes
+) -> tuple[float, float]:
     """How many inputs reach an output, and how many outputs an input reaches."""
     if len(shape) <= 1:
         raise ValueError(

@@ -59,8 +59,7 @@ def logsumexp(
     1000.0
     """
     axis = _static(axis)
-    options = {"axis": axis, "keepdims": keepdims, "return_sign": return_sign}
-    return _logsumexp(a, b, where, **options)
+    return _logsumexp(a, b, where, axis=axis, keepdims=keepdims, return_sign=return_sign)
 
 
 @staged

@@ -47,8 +47,6 @@ def where(
 @overload
 def where(
     condition: ArrayLike,
-    x: None = None,
-    y: None = None,
     /,
     *,
     size: int | None = None,

@@ -76,7 +76,7 @@ def _serve(desk: SimpleQueue[Any]) -> None:
         done.release()
 
 
-def start(function: Callable, *args: object) -> threading.Thread:
+def start(function: Callable[..., object], *args: object) -> threading.Thread:
     """Run ``function`` in a thread that keeps no process alive."""
     thread = threading.Thread(target=function, args=args, name="phalanx", daemon=True)
     thread.start()

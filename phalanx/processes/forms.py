@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from phalanx.processes.wire import Message
 
@@ -25,18 +25,20 @@ def _is_bool(x: Any) -> bool:
 
 def _is_counts(x: Any) -> bool:
     """How many launches there were, by group."""
-    return isinstance(x, dict) and all(map(is_number, x.values()))
+    return isinstance(x, dict) and all(map(is_number, cast(dict[Any, Any], x).values()))
 
 
 def _is_launches(x: Any) -> bool:
     """The last launches by group, each as (number, sum, name)."""
-    return isinstance(x, dict) and all(
-        isinstance(every, list) and all(map(_is_launch, every)) for every in x.values()
-    )
+    return isinstance(x, dict) and all(map(_are_launches, cast(dict[Any, Any], x).values()))
+
+
+def _are_launches(x: Any) -> bool:
+    return isinstance(x, list) and all(map(_is_launch, cast(list[Any], x)))
 
 
 def _is_launch(x: Any) -> bool:
-    return isinstance(x, list) and [*map(type, x)] == [int, int, str]
+    return isinstance(x, list) and [*map(type, cast(list[Any], x))] == [int, int, str]
 
 
 def _is_meeting(x: Any) -> bool:

@@ -21,7 +21,7 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -51,7 +51,7 @@ class Known(Struct):
     late: Lateness = field(default_factory=Lateness)
     left: bool = False
     gone: bool = False
-    pulse: Message = field(default_factory=dict)
+    pulse: Message = field(default_factory=dict[str, Any])
 
     def __str__(self) -> str:
         return f"process {self.process} (pid {self.about['pid']} on {self.about['host']})"
@@ -61,10 +61,10 @@ class Gathering(Struct):
     """What the processes ``among`` which something is gathered have said so far."""
 
     among: tuple[int, ...]
-    topics: dict[int, str] = field(default_factory=dict)
-    details: dict[int, str] = field(default_factory=dict)  # more words for these
-    values: dict[int, Any] = field(default_factory=dict)
-    launched: dict[int, differing.Counts] = field(default_factory=dict)
+    topics: dict[int, str] = field(default_factory=dict[int, str])
+    details: dict[int, str] = field(default_factory=dict[int, str])  # more words for these
+    values: dict[int, Any] = field(default_factory=dict[int, Any])
+    launched: dict[int, differing.Counts] = field(default_factory=dict[int, differing.Counts])
     since: float = 0.0  # the last of them came
     late: Lateness = field(default_factory=Lateness)
 
@@ -226,9 +226,8 @@ class Hub:
             why = self._refused(about)
             if why:
                 self._turn_away_one(why)
-            else:
-                known = self._let_in(line, about)
-        if why:
+            known = None if why else self._let_in(line, about)
+        if known is None:
             _refuse(line, why)
             return
         with self._telling():
@@ -333,7 +332,7 @@ class Hub:
         _part(known.line)
 
     @contextlib.contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _telling(self) -> Generator[None]:
         """A block whose failure, a fault of this coordinator's, is told to all."""
         try:
             yield

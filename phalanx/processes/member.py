@@ -162,6 +162,8 @@ class Member:
                     self._changed.notify_all()
             case "verdict":
                 self._decide(self._verdict(message))
+            case _:  # what a later version says
+                pass
 
     def _verdict(self, message: Message) -> PhalanxError:
         if message["kind"] == "fault":

@@ -11,7 +11,7 @@ import json
 import re
 import socket
 import time
-from typing import Any
+from typing import Any, cast
 
 LONGEST = 64 << 20  # of a line, in bytes
 FIRST = 1 << 16  # of the first, which anybody may send
@@ -53,16 +53,16 @@ def close(sock: Socket) -> None:
 def message_of(line: bytes) -> Message:
     """The message that a line is; empty if it is none."""
     try:
-        message = json.loads(line) if line.endswith(b"\n") else {}
+        message: Any = json.loads(line) if line.endswith(b"\n") else {}
     except (ValueError, RecursionError):
         return {}
-    return message if isinstance(message, dict) else {}
+    return cast(Message, message) if isinstance(message, dict) else {}
 
 
 _ADDRESS = re.compile(r"(?:\[([^\[\]\s]+)\]|([^:\[\]/\s]+)):(\d+)", re.ASCII)
 
 
-def split(address: str) -> tuple[str, int]:
+def split(address: Any) -> tuple[str, int]:
     """The host and the port of an address.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -129,7 +129,7 @@ class DeclaredGenerator:
         else:
             kind = typeof(given)
             if (kind.shape, kind.dtype) == (shape, dtype):
-                return given
+                return cast(Any, given)
         raise TypeError(
             f"{who} of the generator {self._impl.name!r}, used at {user_location()}, must return "
             f"{dtype}[{','.join(map(str, shape))}], got {kind}"

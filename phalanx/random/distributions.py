@@ -52,7 +52,7 @@ from phalanx.random.uniform import (
 _SQRT_2 = math.sqrt(2)
 
 
-def _standard(core: Callable, who: str, key: Any, shape: Any, dtype: Any) -> Any:
+def _standard(core: Callable[..., Any], who: str, key: Any, shape: Any, dtype: Any) -> Any:
     chosen = float_dtype(who, dtype)
     return core(single(who, key), shape=as_shape(who, shape), dtype=chosen)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from types import NoneType
-from typing import Any, NewType
+from typing import Any, NewType, cast
 
 import numpy as np
 
@@ -117,7 +117,7 @@ def _dtype_of(who: str, impl: KeySpec, dtype: KeySpec = None) -> KeyType:
     """The dtype that one of the two names, or the one that is meant by default."""
     if impl is not None and dtype is not None:
         raise TypeError(f"{who}: give impl or dtype, not both, got {impl!r} and {dtype!r}")
-    spec = dtype if impl is None else impl
+    spec: Any = dtype if impl is None else impl
     if isinstance(spec, KeyType):
         return spec
     if not isinstance(spec, (str, PRNGImpl, NoneType)):
@@ -131,7 +131,7 @@ def _dtype_of(who: str, impl: KeySpec, dtype: KeySpec = None) -> KeyType:
 def _of_seed(who: str, seed: Any, dtype: KeyType, typed: bool) -> Any:
     """The key of a seed, in its old form unless it is to be ``typed``."""
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
-        seed = _as_number(who, int(seed))
+        seed = _as_number(who, int(cast(int, seed)))
     type = typeof(seed)
     if not dtypes.is_integer(type.dtype) or type.shape != ():
         raise TypeError(f"{who}: the seed must be a single integer, got {type}; use vmap for more")
@@ -382,7 +382,7 @@ def fold_in(key: KeyLike, data: Any) -> Array:
     >>> key = random.fold_in(random.key(0), 7)
     """
     if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
-        data = dtypes.scalar(int(data), U32)
+        data = dtypes.scalar(int(cast(int, data)), U32)
     type = typeof(data)
     if not dtypes.is_integer(type.dtype) or type.shape != ():
         raise TypeError(f"fold_in: data must be a single integer, got {type}; use vmap for more")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -153,8 +154,8 @@ def _by_singular_vectors(cov: Any) -> Any:
     return u * jnp.sqrt(values)[..., None, :]
 
 
-_FACTORS = {
-    "cholesky": lambda cov: lax.linalg.cholesky(cov),
+_FACTORS: dict[str, Callable[[Any], Any]] = {
+    "cholesky": lax.linalg.cholesky,
     "eigh": _by_eigenvectors,
     "svd": _by_singular_vectors,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
         TypeError: it is neither.
         ValueError: a length is negative.
     """
-    given = shape if isinstance(shape, (tuple, Iterable)) else (shape,)
+    given = cast(Iterable[Any], shape) if isinstance(shape, Iterable) else (shape,)
     try:
         lengths = tuple([operator.index(n) for n in given])
     except TypeError:

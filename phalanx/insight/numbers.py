@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 
 import numpy as np
 
@@ -48,8 +49,8 @@ def _promotions(subject: Subject, program: Program) -> Iterator[Finding]:
             spread[e.outputs[0]] = e.inputs[0]
             if e.inputs[0] in widened:
                 widened[e.outputs[0]] = widened[e.inputs[0]]
-        elif widened and len(e.inputs) == 2:
-            for a, b in (e.inputs, e.inputs[::-1]):
+        elif widened and len(e.inputs) > 1:
+            for a, b in permutations(e.inputs, 2):
                 made = widened.get(a)
                 if made is not None and _same_operation(made, e) and _by_accident(made, b, spread):
                     yield _promoted(subject, made, b)
@@ -68,7 +69,9 @@ def _same_operation(made: Equation, use: Equation) -> bool:
 
 def _by_accident(made: Equation, other: Atom, spread: dict[Atom, Atom]) -> bool:
     """Whether the other operand is 64 bits wide, or a constant, of which one might not think."""
-    if made.params["dtype"].itemsize == 8:
+    if other.type.dtype != made.params["dtype"]:
+        return False  # what is meant is another operand
+    if other.type.dtype.itemsize == 8:
         return True
     return type(spread.get(other, other)) is Literal
 
@@ -85,6 +88,8 @@ def _promoted(subject: Subject, made: Equation, other: Atom) -> Finding:
 
 def _wider_state(subject: Subject) -> Iterator[Finding]:
     inputs, outputs = subject.types_of_inputs, subject.types_of_outputs
+    if len(inputs) == len(subject.state):  # a function of one thing, which may well convert it
+        return
     for i, o in subject.state:
         old, new = inputs[i].dtype, outputs[o].dtype
         if _is_wider(old, new) and not inputs[i].weak:

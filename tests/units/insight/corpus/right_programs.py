@@ -610,6 +610,12 @@ def double_precision():
 
 
 @correct
+def converted_and_scaled():
+    image = ShapeDtypeStruct((8, 8), "float16")
+    return jit(lambda image: image.astype(jnp.float32) / 255), (image,)
+
+
+@correct
 def numbers_of_numpy_with_float32():
     return jit(lambda x: x / np.sqrt(3.0) + np.float32(1) * np.pi), (V,)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from docutils import nodes
@@ -25,7 +24,7 @@ class NamesAreLinks(SphinxPostTransform):
         """Do so in the document."""
         page = self.env.docname
         code = "\n".join(block.astext() for block in self.document.findall(nodes.literal_block))
-        own = set() if page.startswith(FOLDER) else defined(code)
+        own = set() if page.startswith(FOLDER) else names.defined(code)
         for literal in list(self.document.findall(nodes.literal)):
             if _is_free(literal) and literal.astext().removesuffix("()") not in own:
                 entry = names.named(literal.astext(), _module(page, literal), page in LISTS)
@@ -53,11 +52,6 @@ class TypesAreLinks(SphinxPostTransform):
                     waiting.replace_self(link)
                 else:
                     waiting.replace_self(waiting.children)
-
-
-def defined(code: str) -> set[str]:
-    """The names that the code of a page defines, and by which its text means these."""
-    return set(re.findall(r"^(?:def |class )?(\w+)(?: = |\(.*\):$|:$)", code, re.MULTILINE))
 
 
 def _is_free(literal: nodes.literal) -> bool:

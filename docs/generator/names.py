@@ -46,3 +46,8 @@ def _parameters() -> set[str]:
 def errors() -> set[str]:
     """The names of our errors."""
     return {entry.short for entry in public.entries() if entry.module == "phalanx.errors"}
+
+
+def defined(code: str) -> set[str]:
+    """The names that the code of a page defines, and by which its text means these."""
+    return set(re.findall(r"^(?:def |class )?(\w+)(?: = |\(.*\):$|:$)", code, re.MULTILINE))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import json
 import os
 import sys
 from collections.abc import Sequence
 
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
         ended = run_reporting(arguments.script, arguments.module, arguments.arguments)
     findings = sorted(found.values(), key=lambda f: (f.file, f.line, f.code))
     if arguments.json:
-        print(json.dumps(list(map(dataclasses.asdict, findings)), indent=2))
+        print(json.dumps(list(map(asdict, findings)), indent=2))
     else:
         _show(findings, ended)
     return 2 if not ended else 1 if findings else 0

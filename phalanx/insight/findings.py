@@ -5,15 +5,15 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from phalanx.base.source import Location
 
 __all__ = ["CODES", "Code", "Finding", "is_silenced"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Something about a program that is probably a mistake.
 
     Args:
@@ -38,8 +38,7 @@ class Finding:
         return f"{self.file}:{self.line}: {self.code} {self.message}\n    {self.remedy}"
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """A kind of mistake.
 
     Args:

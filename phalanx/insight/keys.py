@@ -7,10 +7,10 @@ whatever way. So a key is known again where it was taken apart and put together,
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base.extended import is_key
 from phalanx.base.source import Location
@@ -40,8 +40,7 @@ _SAME = (reshape, broadcast, random_wrap, random_unwrap)  # in other shapes, the
 _SMALL = 64
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
+class _Use(Struct, frozen=True):
     """A key used at ``place``, on a way through the programs of operations."""
 
     place: Location

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from operator import index
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base.source import Location
 from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var
@@ -63,20 +64,17 @@ P107 = Code(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     """Of a value: it depends on an argument, so it is no constant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reduced:
+class Reduced(Struct, frozen=True):
     """Of a value: what it depends on was exchanged over ``axis``."""
 
     axis: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Excess:
+class Excess(Struct, frozen=True):
     """Of a value: it is the gradient of what was reduced over ``axes`` at ``place``, ``n`` times
     what one lane has to do with it."""
 
@@ -85,26 +83,22 @@ class Excess:
     place: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Seed:
+class Seed(Struct, frozen=True):
     """Of a value: it is a cotangent, made of that of a loss of which each lane has its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Summed:
+class Summed(Struct, frozen=True):
     """Of a value: it is the gradient, summed over ``axes`` where types know what is replicated, of
     something that was not reduced over them."""
 
     axes: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Apportioned:
+class Apportioned(Struct, frozen=True):
     """Of a value: it is the part of a cotangent that one of all lanes has, given from outside."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """Of a value: its elements are random numbers, drawn at ``place`` alike along ``axes``."""
 
     axes: tuple[Any, ...]

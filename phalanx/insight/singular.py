@@ -8,10 +8,10 @@ zero is the product of an infinite one and of the vector, which is zero.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.core.program import Atom, Equation, Literal, Program, Var
 from phalanx.insight.findings import Code, Finding
@@ -65,37 +65,32 @@ P117 = Code(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Singularity:
+class Singularity(Struct, frozen=True):
     """Where a derivative is infinite: the operation, and the kind of mistake."""
 
     equation: Equation
     code: Code
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Struct, frozen=True):
     """Of a value: where it is zero, there is the singularity."""
 
     at: Singularity
 
 
-@dataclass(frozen=True, slots=True)
-class Infinite:
+class Infinite(Struct, frozen=True):
     """Of a value: it is infinite there."""
 
     at: Singularity
 
 
-@dataclass(frozen=True, slots=True)
-class Vanishing:
+class Vanishing(Struct, frozen=True):
     """Of a value: it is zero there."""
 
     at: Singularity
 
 
-@dataclass(frozen=True, slots=True)
-class Deciding:
+class Deciding(Struct, frozen=True):
     """Of a condition: it tells the places where there is a singularity from the others."""
 
     at: Singularity

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.api.stages import TracedCall
 from phalanx.base import tree
@@ -17,8 +18,7 @@ from phalanx.core.types import ArrayType
 __all__ = ["MappedLanes", "Subject"]
 
 
-@dataclass(frozen=True, slots=True)
-class MappedLanes:
+class MappedLanes(Struct, frozen=True):
     """A mapped function in a program: what runs in every lane of some axes."""
 
     equation: Equation

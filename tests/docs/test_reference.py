@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docs import conf
-from docs.generator import links, names, pages, public
+from docs.generator import names, pages, public
 from docs.generator.docstrings import doc_of, parsed
 from docs.generator.examples import imports
 from docs.generator.public import PAGES
@@ -211,7 +211,7 @@ def test_names_in_code_font_are_found(text, module, page):
 
 def test_names_that_a_page_defines_mean_those():
     code = "def double(x):\n    y = 2\n\nclass Net:\n    pass\n\nloss = double(3)\nprint(loss)"
-    assert links.defined(code) == {"double", "Net", "loss"}
+    assert names.defined(code) == {"double", "Net", "loss"}
 
 
 def test_a_docstring_is_taken_apart():

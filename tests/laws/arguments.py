@@ -94,8 +94,9 @@ ARGUMENTS = {
         "block_until_ready device_get device_put stop_gradient": (X,),
         "closure_convert eval_shape linear_transpose linearize vjp": (reverse, X),
         "checkpoint custom_gradient remat": (reverse,),
-        "grad hessian jacfwd jacobian jacrev jit make_jaxpr make_program named_call pmap "
-        "shard_map smap value_and_grad vmap": (reverse,),
+        "check explain grad hessian jacfwd jacobian jacrev jit make_jaxpr make_program named_call "
+        "pmap shard_map smap value_and_grad vmap": (reverse,),
+        "plan": (reverse, "v5e:4"),
         "jvp": (reverse, (X,), (X,)),
         "make_array_from_callback": ((2, 3), WHOLE, lambda index: np.ones((2, 3))[index]),
         "make_array_from_process_local_data": (WHOLE, np.ones((2, 3))),

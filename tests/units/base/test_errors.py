@@ -20,6 +20,7 @@ BUILTINS = {
     errors.UnboundAxis: NameError,
     errors.ReplicationError: ValueError,
     errors.ShapeError: (ValueError, TypeError),
+    errors.ShardingTypeError: TypeError,
     errors.TracerBoolConversionError: errors.ConcretizationTypeError,
     errors.TracerIntegerConversionError: errors.ConcretizationTypeError,
     errors.TracerArrayConversionError: errors.ConcretizationTypeError,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -219,6 +220,21 @@ class Traced(AheadOfTime):
 
 on_compiled: list[Callable[[Traced], None]] = []  # told of each function that is compiled
 on_lowered: list[Callable[[Traced], None]] = []  # of each that the user lowers ahead of time
+
+
+@contextmanager
+def watching(
+    watch: Callable[[Traced], None], *told: list[Callable[[Traced], None]]
+) -> Iterator[None]:
+    """Tell ``watch``, inside a block, of each function that is compiled, or as ``told`` says."""
+    told = told or (on_compiled,)
+    for watches in told:
+        watches.append(watch)
+    try:
+        yield
+    finally:
+        for watches in told:
+            watches.remove(watch)
 
 
 def tell_of(traced: Traced) -> None:

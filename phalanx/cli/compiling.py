@@ -17,7 +17,7 @@ from rich.table import Table
 
 import phalanx
 from phalanx.api.described import compiled_for
-from phalanx.api.stages import Traced, on_compiled
+from phalanx.api.stages import Traced, watching
 from phalanx.base.errors import DeviceError, OutOfMemory, PhalanxError
 from phalanx.base.source import user_location
 from phalanx.cli.chips import described
@@ -43,12 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
         side = "left" if in_words else "right"
         table.add_column(column, justify=side, no_wrap=not in_words, overflow="fold")
     faults: list[str] = []
-    watch = _watcher(devices, memory, table, faults)
-    on_compiled.append(watch)
     try:
-        run_script(arguments.script, arguments.module, rest)
+        with watching(_watcher(devices, memory, table, faults)):
+            run_script(arguments.script, arguments.module, rest)
     finally:
-        on_compiled.remove(watch)
         console = Console()
         console.print(table)
         for fault in faults:

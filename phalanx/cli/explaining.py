@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from phalanx.api.stages import Traced, on_compiled
+from phalanx.api.stages import Traced, watching
 from phalanx.base.errors import PhalanxError
 from phalanx.base.source import Location, user_location
 from phalanx.cli.options import add_explain_options, with_options_behind
@@ -60,11 +60,8 @@ def compiled_in() -> Iterator[Seen]:
     def watch(traced: Traced) -> None:
         seen.append((traced, user_location()))
 
-    on_compiled.append(watch)
-    try:
+    with watching(watch):
         yield seen
-    finally:
-        on_compiled.remove(watch)
 
 
 def aside(is_json: bool) -> contextlib.AbstractContextManager[object]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from phalanx.api.stages import Traced, on_compiled, on_lowered
+from phalanx.api.stages import Traced, on_compiled, on_lowered, watching
 from phalanx.base.errors import PhalanxError
 from phalanx.cli.explaining import aside, write
 from phalanx.cli.options import add_plan_options, with_options_behind
@@ -47,10 +47,5 @@ def run(arguments: argparse.Namespace) -> int:
 def _traced_in() -> Iterator[list[Traced]]:
     """The functions that are compiled or lowered inside a block."""
     seen: list[Traced] = []
-    for watched in (on_compiled, on_lowered):
-        watched.append(seen.append)
-    try:
+    with watching(seen.append, on_compiled, on_lowered):
         yield seen
-    finally:
-        for watched in (on_compiled, on_lowered):
-            watched.remove(seen.append)

@@ -11,13 +11,13 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from msgspec import Struct, field
 
 from phalanx import profiler
-from phalanx.api.stages import Traced, on_compiled
+from phalanx.api.stages import Traced, watching
 from phalanx.base.errors import PhalanxError
 from phalanx.insight.living import Living
 from phalanx.insight.report import Column, Facts, Part, Report, Table, Timeline
@@ -233,17 +233,13 @@ def profiling(arrays: bool = False) -> Iterator[Profile]:
     options.python_tracer_level = 0
     with tempfile.TemporaryDirectory() as folder:
         profiler.start_trace(folder, profiler_options=options)
-        on_compiled.append(seen.append)
         begun = time.perf_counter()
+        living = found.living.watching() if found.living is not None else nullcontext()
         try:
-            if found.living is not None:
-                with found.living.watching():
-                    yield found
-            else:
+            with watching(seen.append), living:
                 yield found
         finally:
             found.seconds = time.perf_counter() - begun
-            on_compiled.remove(seen.append)
             recorded = profiler.stop_trace()
     found.spans = sorted(_spans(recorded), key=lambda s: s.start)
     for traced in seen:

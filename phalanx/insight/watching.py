@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from phalanx.api.stages import Traced, on_compiled
+from phalanx.api.stages import Traced, watching
 from phalanx.base.source import user_location
 from phalanx.insight.checking import findings_in
 from phalanx.insight.findings import Finding
@@ -27,8 +27,5 @@ def checking_compiled() -> Iterator[Found]:
         for finding in findings_in(traced, user_location()):
             found.setdefault((finding.code, finding.file, finding.line), finding)
 
-    on_compiled.append(look)
-    try:
+    with watching(look):
         yield found
-    finally:
-        on_compiled.remove(look)

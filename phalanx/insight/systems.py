@@ -176,6 +176,7 @@ def machine(name: str) -> Machine:
     """The machine called ``name``: ``v5p:8x8x8``, ``v5e:16x16:4`` for four slices, ``h100:64``.
 
     Raises:
+        TypeError: it is no name.
         ValueError: there is no such system, or no machine of it of that shape.
 
     >>> str(machine("v5p:8x8x8")), machine("h100:64").slices
@@ -184,6 +185,11 @@ def machine(name: str) -> Machine:
     Traceback (most recent call last):
     phalanx.errors.ArgumentError: there is no system 'v5pp'. Did you mean 'v5p'? ...
     """
+    if not isinstance(name, str):
+        raise ArgumentError(
+            f"a machine is called by its system and shape, as 'v5p:8x8x8', got {name!r} of type "
+            f"{type(name).__name__}"
+        )
     kind, _, rest = name.partition(":")
     system = systems().get(kind.lower())
     if system is None:

@@ -27,6 +27,7 @@ def test_machines(name, chips, shape, slices):
         ("v5pp:8", "Did you mean 'v5p'"), ("tpu", "The systems are"), ("v5e:16x32", "v5e:16x16:2"),
         ("v5e:4x4x4", "2 dimensions"), ("h100:12", "multiple"), ("h100:", "there"),
         ("v5p:axb", "a shape follows"), ("v5p:0x4", "a shape follows"), ("v5p:4:0", "a shape"),
+        (None, "a machine is called by its system"), (8, "of type int"),
     ],
 )  # fmt: skip
 def test_machines_that_do_not_exist(name, said):

@@ -93,7 +93,8 @@ def percentile(
 
     Args:
         a: the elements.
-        q: a share between 0 and 1, or an array of them, whose dimensions come first in the result.
+        q: a share in hundredths, between 0 and 100, or an array of them, whose dimensions come
+            first in the result.
         axis: one axis, several, or None for all.
         out: must be None.
         overwrite_input: has no meaning.
@@ -172,7 +173,8 @@ def nanpercentile(
 
     Args:
         a: the elements.
-        q: a share between 0 and 1, or an array of them, whose dimensions come first in the result.
+        q: a share in hundredths, between 0 and 100, or an array of them, whose dimensions come
+            first in the result.
         axis: one axis, several, or None for all.
         out: must be None.
         overwrite_input: has no meaning.

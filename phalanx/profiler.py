@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -137,7 +137,7 @@ def trace(
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
-) -> Iterator[None]:
+) -> Generator[None]:
     """Record what a block does: ``start_trace`` and ``stop_trace`` around it.
 
     Args:

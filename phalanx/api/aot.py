@@ -109,7 +109,7 @@ class ShapeDtypeStruct:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self) -> tuple:
+    def _key(self) -> tuple[Any, ...]:
         return tuple([getattr(self, name) for name in _PARTS])
 
 

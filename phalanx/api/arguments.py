@@ -23,12 +23,12 @@ from phalanx.lax.bodies import FlatFunction
 from phalanx.transforms.stage import is_value
 
 
-def wrap(wrapper: Callable, fun: Callable) -> Any:
+def wrap(wrapper: Callable[..., Any], fun: Callable[..., Any]) -> Any:
     """``wrapper`` as what users call in place of ``fun``."""
     return dress(hiding(wrapper), fun)
 
 
-def dress(wrapper: Any, fun: Callable) -> Any:
+def dress(wrapper: Any, fun: Callable[..., Any]) -> Any:
     """Give ``wrapper`` the name, the documentation and the signature of ``fun``."""
     functools.update_wrapper(wrapper, fun, updated=())
     if not hasattr(fun, "__name__"):  # an object, or functools.partial
@@ -133,7 +133,7 @@ class LeafNames:
         return leaf_names
 
 
-def as_tuple(value: Any, who: str, what: str) -> tuple:
+def as_tuple(value: Any, who: str, what: str) -> tuple[Any, ...]:
     """An option that is one item or a sequence of them, as a tuple."""
     if value is None:
         return ()
@@ -205,7 +205,11 @@ class Static:
     __slots__ = ("keywords", "places", "positional", "values")
 
     def __init__(
-        self, positional: tuple, keywords: tuple, who: str, key: Callable[[Any], Any] = key_of
+        self,
+        positional: tuple[Any, ...],
+        keywords: tuple[Any, ...],
+        who: str,
+        key: Callable[[Any], Any] = key_of,
     ) -> None:
         """``key`` says what stands for a value."""
         self.positional = positional
@@ -229,7 +233,9 @@ class Static:
             return NotImplemented
         return self.places == other.places and self.values == other.values
 
-    def restore(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list, dict]:
+    def restore(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
         """All arguments, the static ones in their places."""
         out = list(args)
         for i, value in self.positional:
@@ -255,13 +261,13 @@ def _hashable(x: Any) -> bool:
 
 
 def split_static(
-    args: tuple,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
     nums: tuple[int, ...],
     names: frozenset[str],
     who: str,
     key: Callable[[Any], Any] = key_of,
-) -> tuple[Static, tuple, dict[str, Any]]:
+) -> tuple[Static, tuple[Any, ...], dict[str, Any]]:
     """Take the static arguments out: they, for which in keys ``key`` stands, and the others."""
     static = tuple((i, args[i]) for i in nums if i < len(args))
     keywords = tuple(sorted((k, v) for k, v in kwargs.items() if k in names))
@@ -328,7 +334,12 @@ class Flat(FlatFunction):
     __slots__ = ("fun",)
 
     def __init__(
-        self, fun: Callable, in_tree: Any, static: Static, who: str, refs: Sequence[int] = ()
+        self,
+        fun: Callable[..., Any],
+        in_tree: Any,
+        static: Static,
+        who: str,
+        refs: Sequence[int] = (),
     ) -> None:
         def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             every, named = static.restore(args, kwargs)

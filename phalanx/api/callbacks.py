@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from operator import index
 from typing import Any
@@ -31,7 +31,7 @@ Positions = Sequence[tuple[Any, int]]
 
 
 @contextmanager
-def on_host() -> Iterator[None]:
+def on_host() -> Generator[None]:
     """Where a function runs that a program calls: outside of transformations, and on the CPU.
 
     The devices of the program may be waiting for it.
@@ -112,7 +112,9 @@ def _described(array: np.ndarray) -> str:
     return str(ArrayType(array.shape, array.dtype))
 
 
-def check_arguments(function: Callable, args: tuple, kwargs: dict[str, Any], who: str) -> list:
+def check_arguments(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], who: str
+) -> list[Any]:
     """The leaves of the arguments, all of which must be arrays or numbers."""
     leaves = tree.leaves((args, kwargs))
     names = LeafNames(function, args, kwargs, range(len(args)))
@@ -149,8 +151,8 @@ def declared_types(result_shape_dtypes: Any, who: str) -> tuple[list[ArrayType],
 
 
 def _call(
-    name: str, callback: Callable, result_shape_dtypes: Any, args: tuple, kwargs: dict[str, Any],
-    effects: frozenset, vmap_method: str | None,
+    name: str, callback: Callable[..., Any], result_shape_dtypes: Any, args: tuple[Any, ...],
+    kwargs: dict[str, Any], effects: frozenset[str], vmap_method: str | None,
 ) -> Any:  # fmt: skip
     check_callable(callback, name)
     who = f"{name}({name_of(callback)})"
@@ -263,7 +265,7 @@ def io_callback(
     )  # fmt: skip
 
 
-def effects_of(ordered: bool) -> frozenset:
+def effects_of(ordered: bool) -> frozenset[Any]:
     """The effects of a call to Python."""
     return frozenset({CALLS, ORDERED}) if ordered else frozenset({CALLS})
 

@@ -37,12 +37,16 @@ class Checkpointed(Jitted):
 
     kind = "checkpoint"
 
-    def __init__(self, fun: Callable, policy: Policy, prevent_cse: bool, **static: Any) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], policy: Policy, prevent_cse: bool, **static: Any
+    ) -> None:
         super().__init__(fun, **static)
         self.policy = policy
         self.prevent_cse = prevent_cse
 
-    def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:
+    def _split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Static, tuple[Any, ...], dict[str, Any]]:
         nums, names = self.static_nums, self.static_names
         return split_static(args, kwargs, nums, names, self.who, _key_or_none_like_it)
 
@@ -86,7 +90,7 @@ def checkpoint(
     static_argnames: str | Sequence[str] = (),
 ) -> Compiling: ...
 def checkpoint(
-    fun: Callable | None = None,
+    fun: Callable[..., Any] | None = None,
     *,
     prevent_cse: bool = True,
     policy: Policy | None = None,
@@ -185,7 +189,9 @@ def checkpoint_name(x: Any, name: str) -> Any:
     return tree.map(lambda leaf: named(leaf, name=name), x)
 
 
-def saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> list[tuple[ShapeDtypeStruct, str]]:
+def saved_residuals(
+    f: Callable[..., Any], *args: Any, **kwargs: Any
+) -> list[tuple[ShapeDtypeStruct, str]]:
     """What reverse mode through ``f`` at these arguments stores, without computing anything.
 
     Args:
@@ -204,7 +210,7 @@ def saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> list[tuple[ShapeD
     return [(struct(t), origin) for t, origin in _residuals(f, args, kwargs, "saved_residuals")]
 
 
-def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Print what reverse mode through ``f`` at these arguments stores, a value a line.
 
     Arguments are those of ``saved_residuals``.
@@ -224,7 +230,9 @@ def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
         print(f"{kind!r} {origin}")
 
 
-def _residuals(f: Callable, args: tuple, kwargs: dict[str, Any], kind: str) -> list:
+def _residuals(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], kind: str
+) -> list[Any]:
     check_callable(f, kind)
     who = f"{kind}({name_of(f)})"
     leaves, treedef = tree.flatten((args, kwargs))

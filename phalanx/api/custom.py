@@ -110,7 +110,9 @@ class Custom(Generic[P, R]):
         return f"<{self.who}>"
 
 
-def positional(fun: Callable, args: tuple, kwargs: dict[str, Any], who: str) -> tuple:
+def positional(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], who: str
+) -> tuple[Any, ...]:
     """The arguments of a call, those passed by keyword and defaults among them, in order.
 
     Raises:
@@ -136,7 +138,7 @@ def positional(fun: Callable, args: tuple, kwargs: dict[str, Any], who: str) -> 
     return bound.args
 
 
-def defined_at(fun: Callable) -> str:
+def defined_at(fun: Callable[..., Any]) -> str:
     """The name of a rule, and where it is written."""
     inner = inspect.unwrap(fun)
     while isinstance(inner, functools.partial):
@@ -156,7 +158,7 @@ class RuledCall:
     the arguments are no operands: function and rules get them as they are.
     """
 
-    def __init__(self, custom: Custom, args: tuple) -> None:
+    def __init__(self, custom: Custom, args: tuple[Any, ...]) -> None:
         self.custom = custom.twin()
         fixed = [i for i in custom.nondiff_argnums if i < len(args)]
         self.fixed = tuple(args[i] for i in fixed)
@@ -177,7 +179,7 @@ class RuledCall:
     def _is_fit(self, x: Any) -> bool:
         return is_value(x) or (self.custom.takes_refs and type(x) is Ref)
 
-    def _refuse_leaf(self, args: tuple) -> None:
+    def _refuse_leaf(self, args: tuple[Any, ...]) -> None:
         for i in self.moving:
             for path, x in tree.leaves_with_path(args[i]):
                 if not self._is_fit(x):
@@ -190,7 +192,7 @@ class RuledCall:
                             "nondiff_argnums"
                         ) from None
 
-    def leaves(self, args: tuple) -> list[Any]:
+    def leaves(self, args: tuple[Any, ...]) -> list[Any]:
         """The leaves of those arguments that can be differentiated."""
         moving: Any = tuple(args[i] for i in self.moving)
         return [x for x in self.tree.flatten_up_to(moving) if type(x) is not Ref]
@@ -215,7 +217,7 @@ class RuledCall:
         self.out_types = [plain(typeof(y)) for y in results]
         return results
 
-    def results(self, out: Any, rule: Callable, what: str) -> list[Any]:
+    def results(self, out: Any, rule: Callable[..., Any], what: str) -> list[Any]:
         """The leaves of what a rule returns as the results, which must be those of the function."""
         leaves, treedef = flatten_results(out, self.custom.who)
         kinds = [plain(typeof(y)) for y in leaves]

@@ -65,15 +65,15 @@ class custom_jvp(Custom[P, R]):
     """
 
     kind = "custom_jvp"
-    rule: Callable | None = None
-    rules: tuple[Callable | None, ...] = ()
+    rule: Callable[..., Any] | None = None
+    rules: tuple[Callable[..., Any] | None, ...] = ()
 
     @property
-    def jvp(self) -> Callable | None:
+    def jvp(self) -> Callable[..., Any] | None:
         """The rule that was given, or what the rules for each argument are together."""
         return _Sum(self, self.rules) if self.rules else self.rule
 
-    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Give the rule: ``jvp(primals, tangents)`` to the results and their tangents.
 
         Args:
@@ -91,7 +91,7 @@ class custom_jvp(Custom[P, R]):
         self.symbolic_zeros = symbolic_zeros
         return jvp
 
-    def defjvps(self, *jvps: Callable | None) -> None:
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Give a rule for each argument: ``jvp(tangent, result, *primals)`` to a tangent.
 
         The tangent of the result is their sum. None stands for a derivative of zero.
@@ -137,12 +137,12 @@ class custom_jvp(Custom[P, R]):
 class _Sum:
     """The rule for all arguments, from one for each."""
 
-    def __init__(self, function: custom_jvp, jvps: Sequence[Callable | None]) -> None:
+    def __init__(self, function: custom_jvp, jvps: Sequence[Callable[..., Any] | None]) -> None:
         self.function = function
         self.jvps = jvps
         self.__name__ = "defjvps"
 
-    def __call__(self, primals: tuple, tangents: tuple) -> tuple[Any, Any]:
+    def __call__(self, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
         if len(self.jvps) != len(primals):
             raise TypeError(
                 f"{self.function.who}.defjvps: {len(self.jvps)} rules are given, for "
@@ -189,7 +189,7 @@ def _pair(call: RuledCall, nonzero: tuple[bool, ...], operands: Sequence[Any]) -
     return [*results, *_tangents(call, pair[1], rule)]
 
 
-def _tangents(call: RuledCall, out: Any, rule: Callable) -> list[Any]:
+def _tangents(call: RuledCall, out: Any, rule: Callable[..., Any]) -> list[Any]:
     """The leaves of the tangents that a rule returns, checked against those of the results."""
     leaves, treedef = tree.flatten(out)
     who = f"{call.custom.who}: {defined_at(rule)} must return tangents like the results"

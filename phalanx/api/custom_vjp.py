@@ -101,13 +101,13 @@ class custom_vjp(Custom[P, R]):
 
     kind = "custom_vjp"
     takes_refs = True
-    fwd: Callable | None = None
-    bwd: Callable | None = None
+    fwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any] | None = None
 
     def defvjp(
         self,
-        fwd: Callable,
-        bwd: Callable,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
@@ -162,7 +162,7 @@ class _Residuals(Struct, frozen=True):
     """How to put residuals together again: ``fixed`` is what no array can hold, ``_HOLE`` else."""
 
     tree: Any
-    fixed: tuple
+    fixed: tuple[Any, ...]
     out_types: tuple[ArrayType, ...]
 
     def rebuild(self, arrays: Sequence[Any]) -> Any:
@@ -272,7 +272,7 @@ def _leaves_above(who: str, name: str, arg: Any, ct: Any) -> list[tuple[str, Any
     return list(zip(paths, cotangents, strict=True))
 
 
-def custom_gradient(fun: Callable) -> Callable:
+def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """A function that returns its result together with its gradient, as an ordinary function.
 
     Args:
@@ -304,7 +304,7 @@ def custom_gradient(fun: Callable) -> Callable:
         program, captured = stage(pull, [plain(typeof(y)) for y in leaves], name_of(gradient))
         return out, (captured, program, pull)
 
-    def backward(residuals: Any, cts: Any) -> tuple:
+    def backward(residuals: Any, cts: Any) -> tuple[Any, ...]:
         captured, program, pull = residuals
         cotangents = pull.tree.unflatten(evaluate(program, [*captured, *tree.leaves(cts)]))
         return cotangents if isinstance(cotangents, tuple) else (cotangents,)
@@ -316,7 +316,9 @@ def custom_gradient(fun: Callable) -> Callable:
     return inner
 
 
-def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[Any]]:
+def closure_convert(
+    fun: Callable[..., Any], *example_args: Any
+) -> tuple[Callable[..., Any], list[Any]]:
     """``fun`` with what it closes over as further arguments, and these values.
 
     So a function that is an argument of another one with rules of its own can be differentiated
@@ -354,7 +356,9 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     return converted, [x for x, m in zip(captured, moved, strict=True) if m]
 
 
-def _result_and_gradient(fun: Callable, args: Sequence[Any], who: str) -> tuple[Any, Callable]:
+def _result_and_gradient(
+    fun: Callable[..., Any], args: Sequence[Any], who: str
+) -> tuple[Any, Callable[..., Any]]:
     pair = fun(*args)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not callable(pair[1]):
         raise TypeError(
@@ -367,7 +371,7 @@ def _result_and_gradient(fun: Callable, args: Sequence[Any], who: str) -> tuple[
 class _Pull:
     """The function of cotangents as a flat one; remembers the tree that it returned."""
 
-    def __init__(self, gradient: Callable, in_tree: Any, who: str) -> None:
+    def __init__(self, gradient: Callable[..., Any], in_tree: Any, who: str) -> None:
         self.gradient = gradient
         self.in_tree = in_tree
         self.who = who

@@ -55,15 +55,15 @@ class custom_vmap:
     Array([2, 3, 4], dtype=int32)
     """
 
-    rule: Callable | None = None
+    rule: Callable[..., Any] | None = None
 
-    def __init__(self, fun: Callable) -> None:
+    def __init__(self, fun: Callable[..., Any]) -> None:
         check_callable(fun, "custom_vmap")
         self.fun = fun
         self.who = f"custom_vmap({name_of(fun)})"
         functools.update_wrapper(self, fun, updated=())
 
-    def def_vmap(self, vmap_rule: Callable) -> Callable:
+    def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the rule: ``vmap_rule(axis_size, in_batched, *args)`` to (results, out_batched).
 
         Args:
@@ -154,7 +154,7 @@ class _Call:
         return results, marks
 
 
-def sequential_vmap(f: Callable) -> custom_vmap:
+def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     """``f``, which ``vmap`` runs for one lane after the other: ``custom_vmap`` with ``lax.map``.
 
     Args:

@@ -30,7 +30,9 @@ class _Watching(Struct, frozen=True):
     in_tree: Any
     leaves: Sequence[Any]  # arrays are replaced by _ARRAY
 
-    def __call__(self, types: Sequence, positions: Positions, *arrays: np.ndarray) -> tuple:
+    def __call__(
+        self, types: Sequence[Any], positions: Positions, *arrays: np.ndarray
+    ) -> tuple[Any, ...]:
         rest = iter(arrays)
         leaves = [next(rest) if x is _ARRAY else x for x in self.leaves]
         args, kwargs = self.in_tree.unflatten(leaves)
@@ -43,7 +45,11 @@ _ARRAY = object()
 
 
 def _watch(
-    who: str, function: Callable, args: tuple, kwargs: dict[str, Any], ordered: bool
+    who: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ordered: bool,
 ) -> None:
     leaves, treedef = tree.flatten((args, kwargs))
     shown = [_ARRAY if is_value(x) else x for x in leaves]
@@ -90,7 +96,7 @@ def print(
     _watch("debug.print", _of_scalars(show), args, kwargs, ordered)
 
 
-def _of_scalars(function: Callable) -> Callable:
+def _of_scalars(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, given scalars for arrays without dimensions: they can be formatted."""
 
     def call(positions: Positions, *args: Any, **kwargs: Any) -> None:
@@ -111,7 +117,7 @@ def _lane(positions: Positions) -> str:
     return f"[{', '.join(names)}] " if names else ""
 
 
-def _check_format(fmt: str, args: tuple, kwargs: dict[str, Any]) -> None:
+def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if not isinstance(fmt, str):
         raise TypeError(
             f"debug.print: the first argument must be a format string, got {type(fmt).__name__} at "

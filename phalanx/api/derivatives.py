@@ -136,12 +136,12 @@ def grad(
     allow_int: bool = False,
 ) -> Callable[P, Any]: ...
 def grad(
-    fun: Callable,
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """x -> gradient of f at x, for a function with a scalar result.
 
     Arguments, results and errors are those of ``value_and_grad`` without the value; with
@@ -173,7 +173,7 @@ def grad(
     return wrap(gradient, fun)
 
 
-def _scalar_result(outs: list, flat: Flat, holomorphic: bool, who: str) -> Any:
+def _scalar_result(outs: list[Any], flat: Flat, holomorphic: bool, who: str) -> Any:
     if len(outs) != 1 or typeof(outs[0]).shape != ():
         shapes = [str(plain(typeof(o))) for o in outs]
         raise TypeError(
@@ -320,7 +320,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     return (result, derivative, body.aux()) if has_aux else (result, derivative)
 
 
-def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -> Callable:
+def linear_transpose(
+    fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
+) -> Callable[..., Any]:
     """c -> f^T c, for a function that is linear.
 
     Args:

@@ -356,7 +356,7 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
         return tree.map(lambda *parts: _stack(parts, devices), *shards)
 
 
-def _stack(parts: tuple, devices: tuple) -> DeviceArray:
+def _stack(parts: tuple[Any, ...], devices: tuple[Any, ...]) -> DeviceArray:
     types = {plain(typeof(p)) for p in parts}
     if len(types) != 1:
         listed = ", ".join(sorted(map(str, types)))

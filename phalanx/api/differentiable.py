@@ -23,7 +23,7 @@ from phalanx.transforms.stage import is_value
 
 
 def flattened(
-    fun: Callable, args: Sequence[Any], who: str, refs: Sequence[int] = ()
+    fun: Callable[..., Any], args: Sequence[Any], who: str, refs: Sequence[int] = ()
 ) -> tuple[Flat, Sequence[Any], LeafNames]:
     """``fun`` of flat leaves, the leaves of ``args``, and their names.
 
@@ -54,7 +54,7 @@ def result_as_array(x: Any) -> Any:
 class WithAux:
     """``fun`` without its second result, which is kept aside, cut off from differentiation."""
 
-    def __init__(self, fun: Callable, has_aux: bool, who: str) -> None:
+    def __init__(self, fun: Callable[..., Any], has_aux: bool, who: str) -> None:
         self.fun = fun
         self.has_aux = has_aux
         self.who = who
@@ -126,8 +126,8 @@ class Chosen(Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, fun: Callable, args: tuple, kwargs: dict, argnums: Any, who: str, has_aux: bool,
-        holomorphic: bool, allow_int: bool = False,
+        cls, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any,
+        who: str, has_aux: bool, holomorphic: bool, allow_int: bool = False,
     ) -> Chosen:  # fmt: skip
         """Those at the positions ``argnums``.
 
@@ -166,7 +166,7 @@ class Chosen(Struct, frozen=True):
         return tuple([each[i] for i in self.argnums])
 
 
-def _positions(positions: tuple, count: int, who: str) -> list[int]:
+def _positions(positions: tuple[Any, ...], count: int, who: str) -> list[int]:
     normalized = []
     for p in positions:
         if not hasattr(p, "__index__"):

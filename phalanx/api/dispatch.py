@@ -82,7 +82,7 @@ class Form:
 
     __slots__ = ("leaves", "static", "traced")
 
-    def __init__(self, args: tuple, kwargs: dict[str, Any], static: Static) -> None:
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], static: Static) -> None:
         """For calls with ``static`` arguments, and others like ``args`` and ``kwargs``."""
         every, named = static.marked(Form).restore(args, kwargs)
         example = tuple(every), named
@@ -110,7 +110,12 @@ class Caches:
         self.recent: tuple[Form, ...] = ()  # those that find leaves, the last ones first
 
     def key(
-        self, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any, static: Static
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        treedef: Any,
+        static: Static,
     ) -> tuple[Any, ...]:
         """Where in the table is the call with these arguments."""
         key = (*map(signature, leaves), *static.values, settings().key)
@@ -125,7 +130,9 @@ class Caches:
             self.recent = (form, *self.recent[: TRIED - 1])
         return *key, form
 
-    def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Runs | None, Sequence[Any]]:
+    def find(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Runs | None, Sequence[Any]]:
         """The call, and its leaves, if these arguments have a form that was used lately."""
         array = DeviceArray
         for form in self.recent:
@@ -177,7 +184,7 @@ def clear_caches() -> None:
 _by_function: Recent[Recent[Caches]] = Recent(4096)
 
 
-def caches_of(fun: Any, options: tuple) -> Caches:
+def caches_of(fun: Any, options: tuple[Any, ...]) -> Caches:
     """The caches of ``fun``; they live as long as ``fun`` does."""
     try:
         apart = tuple(distinctions(fun))
@@ -202,7 +209,7 @@ class Dispatched:
     Subclasses say how, in ``_call``; this class finds again what was compiled before.
     """
 
-    fun: Callable
+    fun: Callable[..., Any]
     who: str
     static_nums: tuple[int, ...]
     static_names: frozenset[str]
@@ -214,7 +221,7 @@ class Dispatched:
         nums = (self.static_nums, self.static_names, self.donate_nums, self.donate_names)
         self.caches = caches_of(self.fun, (type(self), *options, *nums))
 
-    def function(self, *methods: Callable) -> Callable:
+    def function(self, *methods: Callable[..., Any]) -> Callable[..., Any]:
         """What users call. Its attributes are those of the function, ``methods``, and all's.
 
         It is a Python function, because these cost less to call than other objects, and one that
@@ -248,12 +255,17 @@ class Dispatched:
             setattr(dispatch, method.__name__, hiding(method))
         return dispatch
 
-    def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _call(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call where nothing was compiled yet, something is static, or a trace is running."""
         raise NotImplementedError
 
     def _evaluate(
-        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
+        self,
+        static: Static,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        treedef: Any,
     ) -> Any:
         """Call outside of transformations, with what was compiled for such arguments or is now."""
         names = self._names(static, args, kwargs)
@@ -295,13 +307,23 @@ class Dispatched:
         _log.warning("Tracing %s for arguments (%s) at %s: %s", self.who, listed, place, new)
 
     def _compiled(
-        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
+        self,
+        static: Static,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        treedef: Any,
     ) -> Runs:
         """Compile for such arguments: the call with their leaves."""
         raise NotImplementedError
 
     def _watched(
-        self, call: Runs, leaves: Sequence, static: Static, args: tuple, kwargs: dict[str, Any]
+        self,
+        call: Runs,
+        leaves: Sequence[Any],
+        static: Static,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Any:
         """``call``, called; if that makes a NaN, once more without compiling, to find where.
 
@@ -323,15 +345,17 @@ class Dispatched:
                 store(ref, value)
             del error  # or the exception would hold itself, through its frames
 
-    def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:
+    def _split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Static, tuple[Any, ...], dict[str, Any]]:
         if not self.static_nums and not self.static_names:
             return NO_STATIC, args, kwargs
         return split_static(args, kwargs, self.static_nums, self.static_names, self.who)
 
-    def _names(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> LeafNames:
+    def _names(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> LeafNames:
         return LeafNames(self.fun, args, kwargs, dynamic_positions(len(args), static))
 
-    def _donated(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> list[bool]:
+    def _donated(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[bool]:
         """Per leaf whether its memory may be taken over."""
         marks: list[bool] = []
         for position, arg in zip(dynamic_positions(len(args), static), args, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -10,7 +10,7 @@ _enclosing: ContextVar[str | None] = ContextVar("enclosing pmap or shard_map", d
 
 
 @contextmanager
-def inside(who: str) -> Iterator[None]:
+def inside(who: str) -> Generator[None]:
     """While the body of ``who`` is traced."""
     token = _enclosing.set(who)
     try:

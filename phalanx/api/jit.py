@@ -47,7 +47,7 @@ class Jitted(Dispatched):
 
     def __init__(
         self,
-        fun: Callable,
+        fun: Callable[..., Any],
         static_argnums: Any = None,
         static_argnames: Any = None,
         donate_argnums: Any = None,
@@ -78,7 +78,7 @@ class Jitted(Dispatched):
         options = option_key(self.compiler_options, self.who)
         self._remember(keep_unused, self.home, options, self.ins.key, self.outs.key)
 
-    def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _call(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if config.disable_jit:
             restored, named = static.restore(args, kwargs)
             return self.fun(*restored, **named)
@@ -87,7 +87,14 @@ class Jitted(Dispatched):
             return self._bind(static, args, kwargs, leaves, treedef)
         return self._evaluate(static, args, kwargs, leaves, treedef)
 
-    def _bind(self, static: Static, args: tuple, kwargs: dict, leaves: list, treedef: Any) -> Any:
+    def _bind(
+        self,
+        static: Static,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: list[Any],
+        treedef: Any,
+    ) -> Any:
         for i, x in enumerate(leaves):
             if not is_value(x) and type(x) is not Ref:
                 check_leaf(x, self._names(static, args, kwargs)[i], self.who)
@@ -105,7 +112,12 @@ class Jitted(Dispatched):
         return call(*operands, program=program)
 
     def traced(
-        self, static: Static, args: tuple, kwargs: dict, treedef: Any, types: tuple
+        self,
+        static: Static,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        treedef: Any,
+        types: tuple[Any, ...],
     ) -> TracedFunction:
         """The function traced at ``types``; made once, unless it captures traced values."""
         key = (static, treedef, types, config.key, axes.scope())
@@ -122,7 +134,7 @@ class Jitted(Dispatched):
                 self.caches.traced[key] = traced
         return traced
 
-    def _lying(self, args: tuple, types: list[ArrayType]) -> list[ArrayType]:
+    def _lying(self, args: tuple[Any, ...], types: list[ArrayType]) -> list[ArrayType]:
         """``types``, which also say how arguments lie for which ``in_shardings`` says so."""
         if self.ins.nothing:
             return types
@@ -133,7 +145,12 @@ class Jitted(Dispatched):
         return [*told, *rest]
 
     def _compiled(
-        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
+        self,
+        static: Static,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        treedef: Any,
     ) -> Runs:
         traced = self.traced(static, args, kwargs, treedef, leaf_types(leaves, _plain_type))
         names = self._names(static, args, kwargs)
@@ -170,7 +187,7 @@ class Jitted(Dispatched):
         return passed.call(compiled, leaves, out_tree)
 
     def _places(
-        self, traced: TracedFunction, static: Static, args: tuple, kwargs: dict[str, Any]
+        self, traced: TracedFunction, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> RequestedShardings:
         """Where arguments and results are to lie, which must be possible."""
         program, out_tree = traced.program, traced.out_tree
@@ -248,7 +265,7 @@ def jit(
     compiler_options: dict[str, Any] | None = None,
 ) -> Compiling: ...
 def jit(
-    fun: Callable | None = None,
+    fun: Callable[..., Any] | None = None,
     *,
     in_shardings: Any = None,
     out_shardings: Any = None,

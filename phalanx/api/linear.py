@@ -110,7 +110,7 @@ class Pullback(AtPoint):
 class Pushforward(AtPoint):
     """The function from tangents of arguments to tangents of results: a tree of residuals."""
 
-    fun: Callable
+    fun: Callable[..., Any]
 
     @hiding
     def __call__(self, *tangents: Any) -> Any:
@@ -135,12 +135,12 @@ class Pushforward(AtPoint):
         return f"<derivative of {name_of(self.fun)} in {len(self.in_types)} arguments>"
 
 
-def _children(f: AtPoint) -> tuple:
+def _children(f: AtPoint) -> tuple[Any, ...]:
     rest = {name: value for name, value in vars(f).items() if name != "linear"}
     return (list(f.linear.residuals),), (f.linear.program, f.linear.nonzero, *rest.values())
 
 
-def _from_children(kind: type, meta: tuple, children: Any) -> Any:
+def _from_children(kind: type, meta: tuple[Any, ...], children: Any) -> Any:
     program, nonzero, *rest = meta
     return kind(LinearMap(program, children[0], nonzero), *rest)
 

@@ -69,7 +69,12 @@ class MappedAxes(Struct, frozen=True):
     # ---- arguments ----
 
     def of_inputs(
-        self, in_axes: Any, args: tuple, kwargs: dict, leaves: Sequence[Any], names: LeafNames
+        self,
+        in_axes: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        names: LeafNames,
     ) -> Roles:
         """The role of each leaf of (args, kwargs), which ``names`` names."""
         entries = input_entries(in_axes, args, kwargs, self.who, is_spec)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, overload
 
@@ -96,7 +96,7 @@ class Pmapped(Dispatched):
 
     def __init__(
         self,
-        fun: Callable,
+        fun: Callable[..., Any],
         axis_name: Any = None,
         *,
         in_axes: Any = 0,
@@ -136,7 +136,7 @@ class Pmapped(Dispatched):
             )
         self._remember(self.axes, in_key, out_key, axis_size, self.devices, self.at_once)
 
-    def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _call(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leaves, treedef = tree.flatten_call((args, kwargs))
         if config.disable_jit or current() is not ROOT:
             ins, sizes = self._mapping(static, args, kwargs, leaves)
@@ -153,7 +153,12 @@ class Pmapped(Dispatched):
         return self._evaluate(static, args, kwargs, leaves, treedef)
 
     def _compiled(
-        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
+        self,
+        static: Static,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        treedef: Any,
     ) -> Runs:
         names = self._names(static, args, kwargs)
         ins, sizes = self._mapping(static, args, kwargs, leaves)
@@ -183,7 +188,7 @@ class Pmapped(Dispatched):
         return Sharing(self.who, group, self.devices, *sizes[0])
 
     def _mapping(
-        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any]
+        self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any]
     ) -> tuple[Roles, Axes]:
         """What each leaf is to a lane, and the size of each axis."""
         names = self._names(static, args, kwargs)
@@ -221,7 +226,7 @@ class Pmapped(Dispatched):
         return body  # type: ignore[return-value]
 
     def _trace(
-        self, static: Static, treedef: Any, lanes: tuple, refs: Sequence[int], ins: Roles,
+        self, static: Static, treedef: Any, lanes: tuple[Any, ...], refs: Sequence[int], ins: Roles,
         sizes: Axes, names: LeafNames, group: Group | None,
     ) -> TracedLane:  # fmt: skip
         flat = Flat(self.fun, treedef, static, self.who, refs)
@@ -254,7 +259,7 @@ class Pmapped(Dispatched):
         return (*outs, *(ins[i] for i in flat.stored))
 
     @contextmanager
-    def _entered(self, sizes: Axes, sharing: Sharing | None = None) -> Iterator[None]:
+    def _entered(self, sizes: Axes, sharing: Sharing | None = None) -> Generator[None]:
         """While the function is traced in one lane; a ``shard_map`` takes axes of the mesh that
         are left."""
         mesh = self.axes.mesh
@@ -378,7 +383,7 @@ def _types(leaves: Sequence[Any]) -> tuple[Any, ...]:
     return leaf_types(leaves, lambda x: plain(typeof(x)))
 
 
-def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple | None:
+def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple[Any, ...] | None:
     if devices is None:
         return None if platform is None else tuple(backend().local_devices(platform))
     chosen = tuple(devices)
@@ -425,7 +430,7 @@ def pmap(
     lanes_at_once: AtOnce = None,
 ) -> Compiling: ...
 def pmap(
-    fun: Callable | None = None,
+    fun: Callable[..., Any] | None = None,
     axis_name: Any = None,
     *,
     in_axes: InAxes = 0,

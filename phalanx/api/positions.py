@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -108,7 +108,7 @@ def _with_devices(mesh: AbstractMesh | None, leaves: Sequence[Any], who: str) ->
 
 
 @contextmanager
-def running_at(here: Positions, who: str) -> Iterator[None]:
+def running_at(here: Positions, who: str) -> Generator[None]:
     """While a function runs at the positions ``here``: its axes are in scope, its mesh is meant."""
     token = _outer.set(Positions((*_outer_axes(), *here.axes), here.mesh))
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,11 +32,11 @@ from phalanx.transforms.stage import loaded, stage_with_refs
 
 
 def make_program(
-    fun: Callable,
+    fun: Callable[..., Any],
     static_argnums: int | Sequence[int] = (),
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """x -> the program that ``fun`` is at the types of x, to print and to inspect.
 
     Args:
@@ -68,8 +68,8 @@ def make_program(
 
 
 def traced_program(
-    fun: Callable,
-    args: tuple,
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
     static_argnums: int | Sequence[int] = (),
     axis_env: Sequence[tuple[Any, int]] | None = None,
@@ -98,7 +98,7 @@ def traced_program(
     return program, loaded(captured), results
 
 
-def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of ``fun(*args)``, without computing anything.
 
     Args:
@@ -138,7 +138,7 @@ def _zeros_for(x: Any) -> Any:
 
 
 @contextmanager
-def named_scope(name: str) -> Iterator[None]:
+def named_scope(name: str) -> Generator[None]:
     """Give a name to what is computed inside a block: compiled code and profiles show it.
 
     Args:

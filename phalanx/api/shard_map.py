@@ -61,7 +61,7 @@ class _Call(Struct, frozen=True):
     them, and where it runs."""
 
     static: Static
-    args: tuple
+    args: tuple[Any, ...]
     in_specs: Any
     treedef: Any
     types: tuple[ArrayType, ...]
@@ -78,7 +78,7 @@ class ShardMapped(Dispatched):
 
     def __init__(
         self,
-        fun: Callable,
+        fun: Callable[..., Any],
         mesh: AbstractMesh | None,
         in_specs: Any,
         out_specs: Any,
@@ -94,7 +94,9 @@ class ShardMapped(Dispatched):
         self.check_vma = check_vma
         self._remember(mesh, in_key, out_key, self.axis_names, check_vma)
 
-    def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:
+    def _split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Static, tuple[Any, ...], dict[str, Any]]:
         """Arguments without a spec are Python values, but for arrays, which all devices get."""
         if type(self.in_specs) is not tuple or len(args) != len(self.in_specs):
             return NO_STATIC, args, kwargs
@@ -102,7 +104,7 @@ class ShardMapped(Dispatched):
         nums = [i for i, (s, x) in enumerate(unspecified) if s is None and not _is_array(x)]
         return split_static(args, kwargs, tuple(nums), frozenset(), self.who)
 
-    def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _call(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if kwargs:
             raise TypeError(
                 f"{self.who}: in_specs are about arguments by position, and {', '.join(kwargs)} "
@@ -127,7 +129,12 @@ class ShardMapped(Dispatched):
         return leaf_types(leaves, lambda x: plain(typeof(x)))
 
     def _compiled(
-        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
+        self,
+        static: Static,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        treedef: Any,
     ) -> Runs:
         names = self._names(static, args, kwargs)
         types = self._types(leaves, names)
@@ -160,7 +167,7 @@ class ShardMapped(Dispatched):
     # ---- tracing ----
 
     def _prepared(
-        self, static: Static, args: tuple, leaves: Sequence[Any], treedef: Any,
+        self, static: Static, args: tuple[Any, ...], leaves: Sequence[Any], treedef: Any,
         types: Sequence[Any],
     ) -> _Call:  # fmt: skip
         names = self._names(static, args, {})
@@ -308,7 +315,7 @@ def shard_map(
     check_vma: bool = True,
 ) -> Compiling: ...
 def shard_map(
-    f: Callable | None = None,
+    f: Callable[..., Any] | None = None,
     /,
     *,
     mesh: AbstractMesh | None = None,

@@ -25,7 +25,7 @@ def smap(
     f: None = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: str
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def smap(
-    f: Callable | None = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: str
+    f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: str
 ) -> Any:
     """``f``, which says what devices do with blocks, as a function of whole arrays: one mesh axis.
 
@@ -78,7 +78,9 @@ def smap(
     return wrap(mapped, fun)
 
 
-def _cut_at(in_axes: Any, args: tuple, fun: Callable, axis_name: str, who: str) -> Any:
+def _cut_at(
+    in_axes: Any, args: tuple[Any, ...], fun: Callable[..., Any], axis_name: str, who: str
+) -> Any:
     """The specs of ``args``, which ``in_axes`` say by the numbers of dimensions."""
     names = LeafNames(fun, args, {}, range(len(args)))
     dims = input_dims(in_axes, args, {}, names, who)

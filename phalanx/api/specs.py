@@ -26,7 +26,7 @@ def is_spec(x: Any) -> bool:
     return x is None or isinstance(x, PartitionSpec)
 
 
-def snapshot(specs: Any) -> tuple[Any, tuple]:
+def snapshot(specs: Any) -> tuple[Any, tuple[Any, ...]]:
     """A tree of specs, or of axes, that no one else can change, and what it is in a key."""
     leaves, treedef = tree.flatten(specs, is_spec)
     return treedef.unflatten(leaves), (treedef, *map(key_of, leaves))

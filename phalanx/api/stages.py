@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -89,7 +89,7 @@ class TracedCall(Struct, frozen=True):
     donated: Sequence[bool]
     said: RequestedShardings | None = None  # where arguments and results are to lie
     keep_unused: bool = True
-    compiler_options: dict[str, Any] = field(default_factory=dict)
+    compiler_options: dict[str, Any] = field(default_factory=dict[str, Any])
     strict: bool = False  # whether arguments that lie elsewhere are refused, not moved
     store: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]] = lambda _, outputs: outputs
     written: int = 0  # of how many captured references the program gives what they hold
@@ -225,7 +225,7 @@ on_lowered: list[Callable[[Traced], None]] = []  # of each that the user lowers 
 @contextmanager
 def watching(
     watch: Callable[[Traced], None], *told: list[Callable[[Traced], None]]
-) -> Iterator[None]:
+) -> Generator[None]:
     """Tell ``watch``, inside a block, of each function that is compiled, or as ``told`` says."""
     told = told or (on_compiled,)
     for watches in told:
@@ -461,7 +461,7 @@ class Compiled(AheadOfTime):
             return moved(x, home)
         return place(np.asarray(x, type.dtype), type, home)
 
-    def _other_structure(self, treedef: Any, args: tuple, kwargs: dict[str, Any]) -> str:
+    def _other_structure(self, treedef: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         call, static = self._traced, self._traced.static
         positions = [i for i, _ in static.positional]
         named = positional_names(call.names.fun, max(positions, default=-1) + 1)

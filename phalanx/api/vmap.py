@@ -66,7 +66,7 @@ def normal_dim(dim: Any, ndim: int, name: str, who: str) -> int | None:
 
 
 def input_dims(
-    in_axes: Any, args: tuple, kwargs: dict, names: LeafNames, who: str
+    in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], names: LeafNames, who: str
 ) -> list[int | None]:
     """Per leaf of (args, kwargs) the dimension that is mapped; keywords are mapped over 0."""
     wanted = input_entries(in_axes, args, kwargs, who, is_none)
@@ -85,7 +85,11 @@ def input_dims(
 
 
 def input_entries(
-    in_axes: Any, args: tuple, kwargs: dict, who: str, is_entry: Callable[[Any], bool]
+    in_axes: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    who: str,
+    is_entry: Callable[[Any], bool],
 ) -> list[Any]:
     """Per leaf of (args, kwargs) what ``in_axes`` says of it; ``is_entry`` knows its leaves."""
     if not isinstance(in_axes, (int, type(None), tuple, list)):

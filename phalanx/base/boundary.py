@@ -32,7 +32,9 @@ _ACCIDENT = "_phalanx_accident"  # an attribute of exceptions
 _KEPT = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryError)
 
 
-_made: dict[Callable, Callable] = {}  # by function; one that wraps it is another
+_made: dict[
+    Callable[..., Any], Callable[..., Any]
+] = {}  # by function; one that wraps it is another
 
 
 def with_boundary(made: Callable[[Callable[..., None], Callable[[Exception], None]], F]) -> F:

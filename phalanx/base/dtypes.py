@@ -843,7 +843,7 @@ class ScalarType:
     def __repr__(self) -> str:
         return f"phalanx.numpy.{self.dtype.name}"
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return ScalarType, (self.dtype,)
 
 

@@ -95,7 +95,7 @@ class KeyType:
     def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return key_type, (self.impl,)
 
 

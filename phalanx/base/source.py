@@ -11,7 +11,7 @@ import functools
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import CO_VARARGS, CO_VARKEYWORDS
@@ -83,7 +83,7 @@ class Location:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __reduce__(self) -> tuple[Callable[..., Location], tuple]:
+    def __reduce__(self) -> tuple[Callable[..., Location], tuple[Any, ...]]:
         return Location.at, self._key()
 
     def _key(self) -> tuple[str, int, str, str]:
@@ -273,7 +273,7 @@ scope_name = _scopes.get
 
 
 @contextmanager
-def naming(name: str) -> Iterator[None]:
+def naming(name: str) -> Generator[None]:
     """Locations taken inside the block lie in the scope ``name``, inside the current one."""
     outer = scope_name()
     token = _scopes.set(f"{outer}/{name}" if outer else name)

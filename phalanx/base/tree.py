@@ -805,15 +805,15 @@ def register_dataclass(
     data, meta = _fields(nodetype, data_fields, meta_fields, drop_fields)
     keys = tuple(GetAttrKey(name) for name in data)
 
-    def flatten(node: Any) -> tuple[tuple, tuple]:
+    def flatten(node: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         children = tuple([getattr(node, name) for name in data])
         return children, tuple([getattr(node, name) for name in meta])
 
-    def flatten_with_keys(node: Any) -> tuple[Iterable[tuple[Any, Any]], tuple]:
+    def flatten_with_keys(node: Any) -> tuple[Iterable[tuple[Any, Any]], tuple[Any, ...]]:
         children, metadata = flatten(node)
         return zip(keys, children, strict=True), metadata
 
-    def unflatten(metadata: tuple, children: Iterable[Any]) -> Any:
+    def unflatten(metadata: tuple[Any, ...], children: Iterable[Any]) -> Any:
         return nodetype(
             **dict(zip(data, children, strict=True)), **dict(zip(meta, metadata, strict=True))
         )

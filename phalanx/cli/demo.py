@@ -29,9 +29,9 @@ class Run(Struct):
     devices: Sequence[Any]
     batch: int
     params: Any = None
-    losses: list[float] = field(default_factory=list)
-    accuracies: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list[float])
+    accuracies: list[float] = field(default_factory=list[float])
+    seconds: list[float] = field(default_factory=list[float])
 
     @property
     def name(self) -> str:

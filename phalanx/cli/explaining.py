@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def _reports(seen: Seen, chips: Machine | None) -> Iterator[Report]:
 
 
 @contextmanager
-def compiled_in() -> Iterator[Seen]:
+def compiled_in() -> Generator[Seen]:
     """The functions that are compiled inside a block, and the lines that called them."""
     seen: Seen = []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from phalanx.api.stages import Traced, on_compiled, on_lowered, watching
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _traced_in() -> Iterator[list[Traced]]:
+def _traced_in() -> Generator[list[Traced]]:
     """The functions that are compiled or lowered inside a block."""
     seen: list[Traced] = []
     with watching(seen.append, on_compiled, on_lowered):

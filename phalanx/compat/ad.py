@@ -59,7 +59,7 @@ def zeros_like_aval(aval: ArrayType) -> Any:
     return zeros(aval)
 
 
-def defjvp(prim: ForeignPrimitive, *rules: Callable | None) -> None:
+def defjvp(prim: ForeignPrimitive, *rules: Callable[..., Any] | None) -> None:
     """For each operand ``(tangent, *primals, **params)`` to a term of the tangent, or None."""
     terms = [
         None if rule is None else (lambda t, out, *xs, rule=rule, **params: rule(t, *xs, **params))
@@ -68,7 +68,7 @@ def defjvp(prim: ForeignPrimitive, *rules: Callable | None) -> None:
     JVPS[prim] = functools.partial(_sum_of_terms, prim, terms)
 
 
-def defjvp2(prim: ForeignPrimitive, *rules: Callable | None) -> None:
+def defjvp2(prim: ForeignPrimitive, *rules: Callable[..., Any] | None) -> None:
     """The same with the result after the tangent."""
     JVPS[prim] = functools.partial(_sum_of_terms, prim, rules)
 
@@ -85,12 +85,12 @@ def _sum_of_terms(
     return out, functools.reduce(add_tangents, terms, ZeroTangent.from_primal_value(out))
 
 
-def deflinear(prim: ForeignPrimitive, transpose: Callable) -> None:
+def deflinear(prim: ForeignPrimitive, transpose: Callable[..., Any]) -> None:
     """``prim`` is linear; ``(cotangent, **params)`` to the cotangents of its operands."""
     deflinear2(prim, lambda ct, *_, **params: transpose(ct, **params))
 
 
-def deflinear2(prim: ForeignPrimitive, transpose: Callable) -> None:
+def deflinear2(prim: ForeignPrimitive, transpose: Callable[..., Any]) -> None:
     """The same of ``(cotangent, *operands, **params)``."""
     JVPS[prim] = functools.partial(_linear, prim)
 
@@ -111,7 +111,9 @@ def _linear(prim: ForeignPrimitive, primals: Any, tangents: Any, **params: Any) 
     return out, prim.bind(*map(instantiate_zeros, tangents), **params)
 
 
-def defbilinear(prim: ForeignPrimitive, left: Callable, right: Callable) -> None:
+def defbilinear(
+    prim: ForeignPrimitive, left: Callable[..., Any], right: Callable[..., Any]
+) -> None:
     """``prim`` of two operands is linear in each.
 
     ``left`` and ``right`` are ``(cotangent, x, y, **params)`` to the cotangent of one.
@@ -130,7 +132,7 @@ def defbilinear(prim: ForeignPrimitive, left: Callable, right: Callable) -> None
     TRANSPOSES[prim] = rule
 
 
-def get_primitive_transpose(prim: ForeignPrimitive) -> Callable:
+def get_primitive_transpose(prim: ForeignPrimitive) -> Callable[..., Any]:
     """The transpose rule of ``prim``.
 
     Raises:

@@ -29,7 +29,7 @@ class DebugInfo(Struct, frozen=True):
 
 def debug_info(
     traced_for: str,
-    fun: Callable | None,
+    fun: Callable[..., Any] | None,
     args: Sequence[Any],
     kwargs: dict[str, Any],
     **_: Any,
@@ -92,7 +92,7 @@ def infer_argnums_and_argnames(
     return nums, names
 
 
-def safe_map(f: Callable, *sequences: Iterable[Any]) -> list[Any]:
+def safe_map(f: Callable[..., Any], *sequences: Iterable[Any]) -> list[Any]:
     """``list(map(f, ...))`` of sequences of one length.
 
     Raises:

@@ -94,7 +94,7 @@ Effect = object
 Effects = frozenset
 no_effects: frozenset[Any] = frozenset()
 array_types = {Array, np.ndarray, np.generic, *SCALARS}
-pytype_aval_mappings: dict[type, Callable] = {t: typeof for t in array_types}
+pytype_aval_mappings: dict[type, Callable[..., Any]] = {t: typeof for t in array_types}
 JaxprTypeError = TypeError
 
 
@@ -128,7 +128,7 @@ def valid_jaxtype(x: Any) -> bool:
     return True
 
 
-def concrete_or_error(force: Callable | None, x: Any, context: str = "") -> Any:
+def concrete_or_error(force: Callable[..., Any] | None, x: Any, context: str = "") -> Any:
     """``force(x)`` of a known value.
 
     Raises:

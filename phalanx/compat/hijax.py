@@ -139,14 +139,14 @@ def _needs(kind: Any, method: str) -> NoReturn:
 class aval_method:
     """A method of a type. Here values are instances of their own class, whose methods they have."""
 
-    def __init__(self, fun: Callable) -> None:
+    def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
 
 
 class aval_property:
     """An attribute of a type. Here values are instances of their own class."""
 
-    def __init__(self, fget: Callable) -> None:
+    def __init__(self, fget: Callable[..., Any]) -> None:
         self.fget = fget
 
 
@@ -213,7 +213,7 @@ class HiPrim:
             )
         return self.expand(*args)
 
-    def _differentiable(self) -> Callable | None:
+    def _differentiable(self) -> Callable[..., Any] | None:
         """What the operation does, with the rule for derivatives that its class has."""
         names = [name for name in ("jvp", "lin", "vjp_fwd") if hasattr(self, name)]
         if not names:

@@ -67,7 +67,7 @@ class Jaxpr(Struct, frozen=True, eq=False, dict=True, weakref=True):
     constvars: list[Var]
     invars: list[Var]
     outvars: list[Atom]
-    eqns: list[JaxprEqn] = field(default_factory=list)
+    eqns: list[JaxprEqn] = field(default_factory=list[JaxprEqn])
     effects: frozenset[Any] = frozenset()
     debug_info: DebugInfo = field(default_factory=lambda: DebugInfo("jit", "main"))
 
@@ -171,12 +171,12 @@ class ClosedJaxpr(Struct, frozen=True, eq=False, weakref=True):
 
 
 def make_jaxpr(
-    fun: Callable,
+    fun: Callable[..., Any],
     static_argnums: int | Sequence[int] = (),
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
     **_: Any,
-) -> Callable:
+) -> Callable[..., Any]:
     """x -> the ``ClosedJaxpr`` that ``fun`` is at the types of x."""
 
     def make(*args: Any, **kwargs: Any) -> Any:

@@ -56,7 +56,13 @@ class EqualStore(Store):
 class WrappedFun:
     """A function of positional arguments with its stages."""
 
-    def __init__(self, f: Callable, call: Callable, params: dict, debug_info: Any = None) -> None:
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        call: Callable[..., Any],
+        params: dict[str, Any],
+        debug_info: Any = None,
+    ) -> None:
         self.f = f
         self.call_wrapped = call
         self.params = params
@@ -66,7 +72,7 @@ class WrappedFun:
     def __name__(self) -> str:
         return name_of(self.f)
 
-    def staged(self, call: Callable) -> WrappedFun:
+    def staged(self, call: Callable[..., Any]) -> WrappedFun:
         """The same function with one more stage, whose ``call`` runs this one."""
         return WrappedFun(self.f, call, self.params, self.debug_info)
 
@@ -74,7 +80,9 @@ class WrappedFun:
         return f"WrappedFun({name_of(self.f)})"
 
 
-def wrap_init(f: Callable, params: dict | None = None, *, debug_info: Any = None) -> WrappedFun:
+def wrap_init(
+    f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None
+) -> WrappedFun:
     """``f`` without any stage yet."""
     given = dict(params or {})
     return WrappedFun(f, functools.partial(f, **given) if given else f, given, debug_info)
@@ -114,7 +122,7 @@ def _run(stage: Generator[Any, Any, None], inside: WrappedFun) -> Any:
     return stage.send(inside.call_wrapped(*args, **kwargs))
 
 
-def transformation2(stage: Callable) -> Callable[..., WrappedFun]:
+def transformation2(stage: Callable[..., Any]) -> Callable[..., WrappedFun]:
     """Make a function that is given what is inside first a stage: ``(fun, *given)``."""
 
     @functools.wraps(stage)
@@ -125,7 +133,7 @@ def transformation2(stage: Callable) -> Callable[..., WrappedFun]:
 
 
 def transformation_with_aux2(
-    stage: Callable, use_eq_store: bool = False
+    stage: Callable[..., Any], use_eq_store: bool = False
 ) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
     """The same of a stage that is given what is inside, and then a store."""
 
@@ -147,6 +155,6 @@ def merge_linear_aux(first: Callable[[], Any], second: Callable[[], Any]) -> tup
         return False, second()
 
 
-def cache(call: Callable, *, explain: Any = None) -> Callable:
+def cache(call: Callable[..., Any], *, explain: Any = None) -> Callable[..., Any]:
     """``call`` as it is: what it makes is kept with the programs themselves."""
     return call

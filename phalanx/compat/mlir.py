@@ -43,7 +43,7 @@ class LoweringRuleContext(Struct, frozen=True):
     module_context: ModuleContext = field(default_factory=ModuleContext)
 
 
-def lower_fun(fun: Callable, multiple_results: bool = True) -> Callable:
+def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callable[..., Any]:
     """The lowering of what computes what ``fun`` does."""
 
     def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> Sequence[Any]:
@@ -56,7 +56,7 @@ def lower_fun(fun: Callable, multiple_results: bool = True) -> Callable:
 
 def emit_python_callback(
     ctx: LoweringRuleContext,
-    callback: Callable,
+    callback: Callable[..., Any],
     token: Any,
     operands: Sequence[Any],
     operand_avals: Sequence[ArrayType],
@@ -71,8 +71,8 @@ def emit_python_callback(
 
 
 def register_lowering(
-    prim: ForeignPrimitive, rule: Callable, platform: str | None = None, **_: Any
-) -> Callable:
+    prim: ForeignPrimitive, rule: Callable[..., Any], platform: str | None = None, **_: Any
+) -> Callable[..., Any]:
     """Let ``rule`` be the lowering of ``prim``; one for a platform, if there is no other."""
     function = functools.partial(_on_arrays, prim, rule)
     if platform is None or getattr(rule, "traced", False):
@@ -82,7 +82,9 @@ def register_lowering(
     return rule
 
 
-def _on_arrays(prim: ForeignPrimitive, rule: Callable, /, *values: Any, **params: Any) -> Any:
+def _on_arrays(
+    prim: ForeignPrimitive, rule: Callable[..., Any], /, *values: Any, **params: Any
+) -> Any:
     types = [typeof(v) for v in values]
     ctx = LoweringRuleContext(prim, types, prim.result_types(*types, **params))
     if getattr(rule, "traced", False):

@@ -47,7 +47,9 @@ def name_in_the_field(prim: core.Primitive) -> str:
     return NAMES.get(prim.name, (prim.name, {}))[0]
 
 
-def theirs(prim: core.Primitive, params: Mapping[str, Any], shown: Callable) -> dict[str, Any]:
+def theirs(
+    prim: core.Primitive, params: Mapping[str, Any], shown: Callable[..., Any]
+) -> dict[str, Any]:
     """``params`` under the field's names; programs are ``shown``."""
     _, names = NAMES.get(prim.name, (prim.name, {}))
     out = {names.get(k, k): _each(v, Program, shown) for k, v in params.items() if k != TYPES}
@@ -58,7 +60,9 @@ def theirs(prim: core.Primitive, params: Mapping[str, Any], shown: Callable) -> 
     return out
 
 
-def ours(prim: core.Primitive, params: Mapping[str, Any], hidden: Callable) -> dict[str, Any]:
+def ours(
+    prim: core.Primitive, params: Mapping[str, Any], hidden: Callable[..., Any]
+) -> dict[str, Any]:
     """The way back; ``hidden`` takes what is shown to a program, and leaves all else."""
     _, names = NAMES.get(prim.name, (prim.name, {}))
     back = {their: our for our, their in names.items()}
@@ -70,7 +74,7 @@ def ours(prim: core.Primitive, params: Mapping[str, Any], hidden: Callable) -> d
     return out
 
 
-def _each(value: Any, kind: type, change: Callable) -> Any:
+def _each(value: Any, kind: type, change: Callable[..., Any]) -> Any:
     """``value`` with what is a ``kind`` in it, itself or in a tuple, changed."""
     if isinstance(value, tuple) and type(value) is tuple:
         return tuple([_each(v, kind, change) for v in value])

@@ -27,7 +27,7 @@ DynamicJaxprTracer = StagedTracer
 JaxprTracer = Tracer
 
 
-class PartialVal(tuple):
+class PartialVal(tuple[Any, ...]):
     """A value that is known, or a type: ``(None, value)`` or ``(type, None)``."""
 
     @classmethod

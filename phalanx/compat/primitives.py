@@ -26,12 +26,14 @@ from phalanx.transforms.linearize import Dual, RuleTrace
 from phalanx.transforms.stage import stage
 
 # what the field's modules call primitive_jvps, primitive_transposes, ...: rules by primitive
-JVPS: dict[ForeignPrimitive, Callable] = {}
-TRANSPOSES: dict[ForeignPrimitive, Callable] = {}
-BATCHERS: dict[ForeignPrimitive, Callable] = {}  # (values, dims, **params)
-AXIS_BATCHERS: dict[ForeignPrimitive, Callable] = {}  # (size, name, None, values, dims, **params)
-FANCY_BATCHERS: dict[ForeignPrimitive, Callable] = {}  # (axis, values, dims, **params)
-LOWERINGS: dict[ForeignPrimitive, Callable] = {}  # functions of arrays
+JVPS: dict[ForeignPrimitive, Callable[..., Any]] = {}
+TRANSPOSES: dict[ForeignPrimitive, Callable[..., Any]] = {}
+BATCHERS: dict[ForeignPrimitive, Callable[..., Any]] = {}  # (values, dims, **params)
+AXIS_BATCHERS: dict[
+    ForeignPrimitive, Callable[..., Any]
+] = {}  # (size, name, None, values, dims, **params)
+FANCY_BATCHERS: dict[ForeignPrimitive, Callable[..., Any]] = {}  # (axis, values, dims, **params)
+LOWERINGS: dict[ForeignPrimitive, Callable[..., Any]] = {}  # functions of arrays
 
 
 class ForeignPrimitive:
@@ -53,21 +55,21 @@ class ForeignPrimitive:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.impl: Callable | None = None
-        self.abstract_eval: Callable | None = None
+        self.impl: Callable[..., Any] | None = None
+        self.abstract_eval: Callable[..., Any] | None = None
         self._declaration: core.Primitive | None = None
 
-    def def_impl(self, impl: Callable) -> Callable:
+    def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
         """What it computes, of arrays."""
         self.impl = impl
         return impl
 
-    def def_abstract_eval(self, rule: Callable) -> Callable:
+    def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Of the types of operands the type of the result, or a list of them."""
         self.abstract_eval = rule
         return rule
 
-    def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
+    def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The same in a pair with effects, of which none is offered."""
         self.abstract_eval = lambda *types, **params: rule(*types, **params)[0]
         return rule
@@ -84,12 +86,16 @@ class ForeignPrimitive:
         out = self.declaration(*args, **self.own_params(params, map(typeof, args)))
         return list(out) if self.multiple_results else out
 
-    def bind_with_trace(self, trace: Trace, args: Iterable[Any], avals: Any, params: dict) -> Any:
+    def bind_with_trace(
+        self, trace: Trace, args: Iterable[Any], avals: Any, params: dict[str, Any]
+    ) -> Any:
         """The same as ``trace`` interprets it."""
         with entering(trace):
             return self.bind(*args, **params)
 
-    def own_params(self, params: Mapping[str, Any], operands: Iterable[ArrayType]) -> dict:
+    def own_params(
+        self, params: Mapping[str, Any], operands: Iterable[ArrayType]
+    ) -> dict[str, Any]:
         """The parameters of the declaration."""
         return {**params, TYPES: tuple([t.update(varying=NOWHERE) for t in operands])}
 
@@ -128,7 +134,9 @@ class Operation(ForeignPrimitive):
         self._declaration: core.Primitive = prim
         self.multiple_results = prim.multi
 
-    def own_params(self, params: Mapping[str, Any], operands: Iterable[ArrayType]) -> dict:
+    def own_params(
+        self, params: Mapping[str, Any], operands: Iterable[ArrayType]
+    ) -> dict[str, Any]:
         return ours(self._declaration, params, lambda x: getattr(x, "program", x))
 
 
@@ -159,7 +167,9 @@ class _Rules:
     def __init__(self, prim: ForeignPrimitive) -> None:
         self.prim = prim
 
-    def _table(self, table: Mapping[ForeignPrimitive, Callable], what: str) -> Callable:
+    def _table(
+        self, table: Mapping[ForeignPrimitive, Callable[..., Any]], what: str
+    ) -> Callable[..., Any]:
         rule = table.get(self.prim)
         if rule is None:
             raise MissingRule(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from phalanx.base.source import Location, is_ours, user_location
 
-F = TypeVar("F", bound=Callable)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 _exclude_paths: list[str] = []
@@ -72,7 +72,7 @@ def summarize(source_info: Any, *_: Any, **__: Any) -> str:
 
 
 @contextlib.contextmanager
-def user_context(*_: Any, **__: Any) -> Iterator[None]:
+def user_context(*_: Any, **__: Any) -> Generator[None]:
     """A block; programs say of its operations where they were called."""
     yield
 

@@ -66,7 +66,7 @@ class UserTrace(InnerTrace, metaclass=Traces):
             out = custom(self, view(prim), fun, list(args))
         return tuple(out) if prim.multi else out
 
-    def _function(self, program: Any) -> Callable:
+    def _function(self, program: Any) -> Callable[..., Any]:
         """What ``program`` computes; where its operands belong to this trace, as seen from here."""
 
         def function(*xs: Any) -> list[Any]:
@@ -76,7 +76,9 @@ class UserTrace(InnerTrace, metaclass=Traces):
 
         return function
 
-    def process_primitive(self, primitive: ForeignPrimitive, tracers: Any, params: dict) -> Any:
+    def process_primitive(
+        self, primitive: ForeignPrimitive, tracers: Any, params: dict[str, Any]
+    ) -> Any:
         """The result of an operation, or the list of its results."""
         self._refuse("process_primitive", primitive)
 
@@ -99,7 +101,7 @@ class UserTrace(InnerTrace, metaclass=Traces):
         fwd: WrappedFun,
         bwd: WrappedFun,
         tracers: Any,
-        out_trees: Callable,
+        out_trees: Callable[..., Any],
         symbolic_zeros: bool,
     ) -> Any:
         """The results of a function with rules for its cotangents."""
@@ -114,7 +116,7 @@ def _rule_in_another_trace(*_: Any) -> NoReturn:
 
 
 _RULE: Final = wrap_init(_rule_in_another_trace)
-_CUSTOM: Final[dict[core.Primitive, Callable]] = {
+_CUSTOM: Final[dict[core.Primitive, Callable[..., Any]]] = {
     custom_jvp: lambda trace, prim, fun, xs: trace.process_custom_jvp_call(
         prim, fun, _RULE, xs, symbolic_zeros=False
     ),

@@ -10,13 +10,13 @@ from phalanx.spmd.mesh import AbstractMesh
 
 
 def shard_map(
-    f: Callable,
+    f: Callable[..., Any],
     mesh: AbstractMesh,
     in_specs: Any,
     out_specs: Any,
     check_rep: bool = True,
     auto: Set[str] = frozenset(),
-) -> Callable:
+) -> Callable[..., Any]:
     """``phalanx.shard_map`` as it was called before.
 
     Args:

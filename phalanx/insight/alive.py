@@ -34,11 +34,11 @@ class Value(Struct, frozen=True):
 class Course(Struct):
     """The bytes alive at each equation, in order, and the values that are there at the peak."""
 
-    alive: list[float] = field(default_factory=list)
-    lines: list[Location | None] = field(default_factory=list)
+    alive: list[float] = field(default_factory=list[float])
+    lines: list[Location | None] = field(default_factory=list[Location | None])
     peak: float = 0.0
     at_peak: tuple[Value, ...] = ()
-    _now: dict[int, Value] = field(default_factory=dict)
+    _now: dict[int, Value] = field(default_factory=dict[int, Value])
     _total: float = 0.0
 
     def _add(self, atom: Atom, value: Value) -> None:

@@ -37,7 +37,7 @@ ANALYSES: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
 
 
 def check(
-    fun: Callable,
+    fun: Callable[..., Any],
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., list[Finding]]:

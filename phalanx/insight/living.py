@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from msgspec import Struct, field
@@ -40,10 +40,10 @@ class Census(Struct, frozen=True):
 class Living(Struct):
     """Samples, in order."""
 
-    samples: list[Census] = field(default_factory=list)
+    samples: list[Census] = field(default_factory=list[Census])
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def watching(self) -> Generator[None]:
         """Take samples while a block runs, and one at its end.
 
         A timer interrupts the main thread, since no other may look at all objects while that one

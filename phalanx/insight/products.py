@@ -53,10 +53,10 @@ class Products(Struct):
     gathered: float = 0.0
     gradients: float = 0.0
     reduced: float = 0.0
-    sides: dict[int, float] = field(default_factory=dict)
+    sides: dict[int, float] = field(default_factory=dict[int, float])
     largest: float = 0.0
     count: float = 0.0
-    _sizes: set[int] = field(default_factory=set)
+    _sizes: set[int] = field(default_factory=set[int])
 
     def can_be_parted(self, count: int) -> bool:
         """Whether all but few weights have a side that divides among ``count`` chips."""

@@ -10,7 +10,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -50,8 +50,8 @@ class Profile(Struct):
         living: the arrays that were there, if they were watched.
     """
 
-    spans: list[Span] = field(default_factory=list)
-    kernels: dict[tuple[str, str], Kernel] = field(default_factory=dict)
+    spans: list[Span] = field(default_factory=list[Span])
+    kernels: dict[tuple[str, str], Kernel] = field(default_factory=dict[tuple[str, str], Kernel])
     seconds: float = 0.0
     living: Living | None = None
 
@@ -209,7 +209,7 @@ def _joined(
 
 
 @contextmanager
-def profiling(arrays: bool = False) -> Iterator[Profile]:
+def profiling(arrays: bool = False) -> Generator[Profile]:
     """Record what a block runs; the profile that it is given is complete when it has ended.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from phalanx.api.stages import Traced, watching
@@ -16,7 +16,7 @@ Found = dict[tuple[str, str, int], Finding]  # by code, file and line
 
 
 @contextmanager
-def checking_compiled() -> Iterator[Found]:
+def checking_compiled() -> Generator[Found]:
     """Look at each function that is compiled inside a block; the block is given what is found.
 
     A mistake in a line is told once, however many functions it is compiled into.

@@ -141,6 +141,6 @@ def _inexact_mismatch(x: np.ndarray, y: np.ndarray, rtol: float, atol: float) ->
     return _at(where, x, y, f"within {allowed:.1e}")
 
 
-def _at(where: tuple, x: np.ndarray, y: np.ndarray, how: str) -> str:
+def _at(where: tuple[Any, ...], x: np.ndarray, y: np.ndarray, how: str) -> str:
     place = f"element {tuple(map(int, where))}" if where else "it"
     return f"{place} must be {how}: expected {y[where]}, found {x[where]}"

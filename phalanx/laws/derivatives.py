@@ -33,7 +33,7 @@ MODES = ("fwd", "rev")
 
 
 def check_grads(
-    f: Callable,
+    f: Callable[..., Any],
     args: Sequence[Any],
     order: int = 2,
     modes: Sequence[str] | str = MODES,
@@ -98,12 +98,14 @@ def coarsest(types: Sequence[ArrayType]) -> float:
 # ---- the function of its floating-point part ----------------------------------------------------
 
 
-def inexact_part(f: Callable, args: Sequence[Any]) -> tuple[Callable, list[Any]]:
+def inexact_part(
+    f: Callable[..., Any], args: Sequence[Any]
+) -> tuple[Callable[..., Any], list[Any]]:
     """``f`` from the list of its inexact argument leaves to that of its inexact results."""
     leaves, treedef = tree.flatten(tuple(args))
     chosen = [dtypes.is_inexact(typeof(x).dtype) for x in leaves]
 
-    def inner(xs: list) -> list:
+    def inner(xs: list[Any]) -> list[Any]:
         rest = iter(xs)
         whole = [next(rest) if c else x for x, c in zip(leaves, chosen, strict=True)]
         outs = tree.leaves(f(*treedef.unflatten(whole)))
@@ -117,7 +119,7 @@ def _double(x: Any) -> np.ndarray:
     return to_numpy(x).astype(wide)
 
 
-def _in_double(inner: Callable, xs: list) -> Program | None:
+def _in_double(inner: Callable[..., Any], xs: list[Any]) -> Program | None:
     """The program of ``inner`` in 64 bits; None where it cannot be staged, or leaves them."""
     with config.override(enable_x64=True):
         try:
@@ -156,16 +158,16 @@ class _Claim(Struct, frozen=True):
 class _Method(Struct, frozen=True):
     modes: tuple[str, ...]
     step: float
-    each: Callable  # how a function is called at several points
+    each: Callable[..., Any]  # how a function is called at several points
 
 
 def _claims(
-    inner: Callable, xs: list, method: _Method, order: int, who: str, staged: bool
+    inner: Callable[..., Any], xs: list[Any], method: _Method, order: int, who: str, staged: bool
 ) -> list[_Claim]:
     """All claims, computed by one compiled program where the function can be staged."""
     names: list[str] = []
 
-    def pairs(xs: list) -> list[tuple[Any, Any]]:
+    def pairs(xs: list[Any]) -> list[tuple[Any, Any]]:
         made = list(_derive(inner, xs, method, order, who))
         names[:] = [c.who for c in made]
         return [(c.actual, c.expected) for c in made]
@@ -174,7 +176,9 @@ def _claims(
     return [_Claim(n, *pair) for n, pair in zip(names, claims, strict=True)]
 
 
-def _derive(inner: Callable, xs: list, method: _Method, order: int, who: str) -> list[_Claim]:
+def _derive(
+    inner: Callable[..., Any], xs: list[Any], method: _Method, order: int, who: str
+) -> list[_Claim]:
     ts = [direction(x, 2 * order) for x in xs]
     made: list[_Claim] = []
     slope, at_twice_the_step = differences(inner, xs, ts, method.step, method.each)
@@ -203,14 +207,18 @@ def _pairs(who: str, actual: Sequence[Any], expected: Sequence[Any]) -> list[_Cl
     return [_Claim(f"{who}, output {i}", a, e) for i, (a, e) in pairs]
 
 
-def one_by_one(f: Callable, steps: np.ndarray) -> list:
+def one_by_one(f: Callable[..., Any], steps: np.ndarray) -> list[Any]:
     """What ``lax.map`` gives, by a loop in Python."""
     return [list(ys) for ys in zip(*map(f, steps), strict=True)]
 
 
 def differences(
-    inner: Callable, xs: list, ts: list, h: float, each: Callable = one_by_one
-) -> tuple[list, list]:
+    inner: Callable[..., Any],
+    xs: list[Any],
+    ts: list[Any],
+    h: float,
+    each: Callable[..., Any] = one_by_one,
+) -> tuple[list[Any], list[Any]]:
     """(f(x + h t) - f(x - h t)) / 2h, and the same for twice the step.
 
     Args:
@@ -221,7 +229,7 @@ def differences(
         each: calls a function with each row of an array: ``lax.map``, or a loop in Python.
     """
 
-    def at(step: Any) -> list:
+    def at(step: Any) -> list[Any]:
         steps = [convert(step, dtype=typeof(t).dtype, weak=False) for t in ts]
         moves = [mul(t, broadcast_to(s, typeof(t).shape)) for s, t in zip(steps, ts, strict=True)]
         return inner([add(x, move) for x, move in zip(xs, moves, strict=True)])

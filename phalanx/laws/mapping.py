@@ -29,7 +29,7 @@ from phalanx.run.eager import as_array
 
 
 def check_batch(
-    f: Callable,
+    f: Callable[..., Any],
     args: Sequence[Any],
     in_axes: Any = 0,
     out_axes: Any = 0,
@@ -85,7 +85,7 @@ def _lane(x: Any, dim: int | None, i: int) -> Any:
 
 
 def check_jit(
-    f: Callable,
+    f: Callable[..., Any],
     args: Sequence[Any],
     order: int = 0,
     atol: float | None = None,
@@ -112,7 +112,7 @@ def check_jit(
 
 
 def check_pmap(
-    f: Callable,
+    f: Callable[..., Any],
     args: Sequence[Any],
     axis_name: Any = None,
     in_axes: Any = 0,
@@ -149,12 +149,12 @@ def check_pmap(
 def _check_equal(
     error: type[LawBroken],
     who: str,
-    f: Callable,
-    g: Callable,
+    f: Callable[..., Any],
+    g: Callable[..., Any],
     given: Sequence[Any],
     order: int,
     tolerances: dict[str, float | None],
-    stage: Callable,
+    stage: Callable[..., Any],
 ) -> None:
     """Raise ``error`` unless f(x) = g(x), and their jvp and vjp, to ``order``.
 
@@ -173,24 +173,26 @@ def _check_equal(
 class _Derivatives:
     """x -> all derivatives of h at x to an order, along fixed directions, by name."""
 
-    def __init__(self, h: Callable, order: int) -> None:
+    def __init__(self, h: Callable[..., Any], order: int) -> None:
         self.h = h
         self.order = order
 
-    def __call__(self, xs: list) -> dict[str, list]:
+    def __call__(self, xs: list[Any]) -> dict[str, list[Any]]:
         return dict(self._of(self.h, xs, self.order, ""))
 
-    def _of(self, h: Callable, xs: list, order: int, name: str) -> list[tuple[str, list]]:
+    def _of(
+        self, h: Callable[..., Any], xs: list[Any], order: int, name: str
+    ) -> list[tuple[str, list[Any]]]:
         if order == 0:
             return []
         ts = [direction(x, order) for x in xs]
         outs, tangents = jvp(h, (xs,), (ts,))
         cts = [direction(y, order) for y in outs]
 
-        def forward(xs: list) -> list:
+        def forward(xs: list[Any]) -> list[Any]:
             return jvp(h, (xs,), (ts,))[1]
 
-        def reverse(xs: list) -> list:
+        def reverse(xs: list[Any]) -> list[Any]:
             return vjp(h, xs)[1](cts)[0]
 
         return [

@@ -63,7 +63,9 @@ class Case:
     def __call__(self, *xs: Any) -> Any:
         return self.over(vmap)(*xs)
 
-    def over(self, mapping: Callable, inner: Callable | None = None) -> Callable:
+    def over(
+        self, mapping: Callable[..., Any], inner: Callable[..., Any] | None = None
+    ) -> Callable[..., Any]:
         """``inner``, by default ``bind``, mapped over the axes of the example."""
         f = self.bind if inner is None else inner
         in_axes = tuple(0 if d else None for d in self.drawn)
@@ -86,7 +88,7 @@ class Case:
         promised = any(self.example.params.get(k) for k in ("indices_are_sorted", "sorted"))
         return given if promised or not given.ndim else np.roll(given, seed, axis=0)
 
-    def tree(self, out: Any) -> list:
+    def tree(self, out: Any) -> list[Any]:
         """The results as a list."""
         return list(out) if self.prim.multi else [out]
 
@@ -132,7 +134,7 @@ def law_type(prim: Primitive, example: Example) -> None:
     _check_types(case, operands, case(*operands))
 
 
-def _check_types(case: Case, operands: Sequence, out: Any) -> None:
+def _check_types(case: Case, operands: Sequence[Any], out: Any) -> None:
     lanes = [typeof(a) if isinstance(a, np.generic) else a for a in case.example.args]
     for i, x, drawn in zip(case.free, operands, case.drawn, strict=True):
         lanes[i] = ArrayType(x.shape[len(case.sizes) :] if drawn else x.shape, x.dtype)
@@ -148,7 +150,7 @@ def _check_types(case: Case, operands: Sequence, out: Any) -> None:
             )
 
 
-def _as_tuple(x: Any) -> tuple:
+def _as_tuple(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
@@ -197,7 +199,7 @@ def law_batch(prim: Primitive, example: Example, limit: int | None = None, seed:
     per_lane = [case.operands(seed) for seed in range(LANES)]
     stacks = [stacked(xs) for xs in zip(*per_lane, strict=True)]
 
-    def vectorized(*stacks: Any) -> list:
+    def vectorized(*stacks: Any) -> list[Any]:
         return [
             case.tree(f(*_placed(stacks, dims)))
             for dims in choices
@@ -205,7 +207,7 @@ def law_batch(prim: Primitive, example: Example, limit: int | None = None, seed:
         ]
 
     batched = iter(jit(vectorized)(*stacks))
-    loops: dict[tuple, list] = {}
+    loops: dict[tuple[Any, ...], list[Any]] = {}
     for dims in choices:
         mapped = tuple(d is not None for d in dims)
         if mapped not in loops:
@@ -215,7 +217,7 @@ def law_batch(prim: Primitive, example: Example, limit: int | None = None, seed:
             require_same(PrimitiveError, who, next(batched), loops[mapped])
 
 
-def _vectorizations(case: Case, dims: tuple) -> Iterator[Callable]:
+def _vectorizations(case: Case, dims: tuple[Any, ...]) -> Iterator[Callable[..., Any]]:
     """``vmap`` around the axes of the example, and inside them."""
     yield vmap(case, in_axes=dims)
     if case.example.axes:
@@ -235,7 +237,7 @@ def _leading(case: Case, out: Any, dim: int) -> Any:
     return tuple(moved) if case.prim.multi else moved[0]
 
 
-def _placed(stacks: Sequence[Any], dims: Sequence[int | None]) -> list:
+def _placed(stacks: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
     """Lane 0 where there are to be no lanes; otherwise the lanes at the wanted dimension."""
     return [_first(x) if d is None else move(x, 0, d) for x, d in zip(stacks, dims, strict=True)]
 
@@ -244,7 +246,7 @@ def _first(x: Any) -> Any:
     return squeeze(slice_dim(x, 0, 1, 0), (0,))
 
 
-def _loop(case: Case, per_lane: Sequence[Sequence], mapped: tuple[bool, ...]) -> list:
+def _loop(case: Case, per_lane: Sequence[Sequence[Any]], mapped: tuple[bool, ...]) -> list[Any]:
     lanes = [
         case.tree(case(*(lane[i] if m else per_lane[0][i] for i, m in enumerate(mapped))))
         for lane in per_lane
@@ -266,15 +268,15 @@ def law_linearize(prim: Primitive, example: Example) -> None:
         _check_each_alone(case, operands)
 
 
-def _check_each_alone(case: Case, operands: list) -> None:
+def _check_each_alone(case: Case, operands: list[Any]) -> None:
     """Tangents where one operand has one and the others are constants add up to that of all."""
     inner, xs = inexact_part(lambda *xs: case(*xs), operands)
     ts = [direction(x, 2) for x in xs]
 
-    def alone(xs: list, i: int) -> list:
+    def alone(xs: list[Any], i: int) -> list[Any]:
         return jvp(lambda x: inner([*xs[:i], x, *xs[i + 1 :]]), (xs[i],), (ts[i],))[1]
 
-    def derivatives(xs: list) -> tuple[list, list]:
+    def derivatives(xs: list[Any]) -> tuple[list[Any], list[Any]]:
         columns = zip(*[alone(xs, i) for i in range(len(xs))], strict=True)
         return jvp(inner, (xs,), (ts,))[1], [reduce(add, column) for column in columns]
 
@@ -283,7 +285,7 @@ def _check_each_alone(case: Case, operands: list) -> None:
         require_same(PrimitiveError, who, *jit(derivatives)(xs))
 
 
-def _check_zero(case: Case, operands: list) -> None:
+def _check_zero(case: Case, operands: list[Any]) -> None:
     ts = [
         direction(x, 0) if dtypes.is_inexact(x.dtype) else np.zeros(x.shape, dtypes.float0)
         for x in operands
@@ -316,7 +318,7 @@ def law_transpose(prim: Primitive, example: Example) -> int:
     return count
 
 
-def _partial(case: Case, operands: list, subset: Sequence[int]) -> Callable:
+def _partial(case: Case, operands: list[Any], subset: Sequence[int]) -> Callable[..., Any]:
     def f(*xs: Any) -> Any:
         whole = list(operands)
         for i, x in zip(subset, xs, strict=True):
@@ -326,7 +328,7 @@ def _partial(case: Case, operands: list, subset: Sequence[int]) -> Callable:
     return f
 
 
-def _is_linear(case: Case, f: Callable, xs: list) -> bool:
+def _is_linear(case: Case, f: Callable[..., Any], xs: list[Any]) -> bool:
     """Whether f(0) = 0 and f(x - 2y) = f(x) - 2 f(y), up to rounding."""
     ys = [direction(x, 7) for x in xs]
     zero, whole, left, right = (
@@ -349,7 +351,9 @@ def _rounding(x: Any) -> float:
     return rounding(typeof(x).dtype)
 
 
-def _check_transpose(case: Case, f: Callable, xs: list, subset: Sequence[int]) -> None:
+def _check_transpose(
+    case: Case, f: Callable[..., Any], xs: list[Any], subset: Sequence[int]
+) -> None:
     who = case.who(f"transpose in operands {tuple(subset)}")
     out = case.tree(f(*xs))
     cts = [direction(y, 3) for y in out]
@@ -375,7 +379,7 @@ def law_vary(prim: Primitive, example: Example) -> None:
     stacks = [stacked(xs) for xs in zip(*map(bare.operands, range(size)), strict=True)]
     choices = list(itertools.product((0, None), repeat=len(case.free)))
 
-    def mapped(*stacks: Any) -> list:
+    def mapped(*stacks: Any) -> list[Any]:
         return [
             case.tree(
                 vmap(bare.bind, in_axes=dims, axis_name=axis, axis_size=size)(
@@ -391,14 +395,16 @@ def law_vary(prim: Primitive, example: Example) -> None:
         _check_vary(case, dims, axis, rules, outs)
 
 
-def _varying_sets(case: Case, dims: Sequence[int | None], axis: Any) -> list[frozenset]:
+def _varying_sets(case: Case, dims: Sequence[int | None], axis: Any) -> list[frozenset[Any]]:
     sets = [frozenset()] * len(case.example.args)
     for i, d in zip(case.free, dims, strict=True):
         sets[i] = frozenset() if d is None else frozenset((axis,))
     return sets
 
 
-def _check_vary(case: Case, dims: tuple, axis: Any, rules: Sequence, outs: Sequence) -> None:
+def _check_vary(
+    case: Case, dims: tuple[Any, ...], axis: Any, rules: Sequence[Any], outs: Sequence[Any]
+) -> None:
     if len(rules) != len(outs):
         raise PrimitiveError(
             case.who("vary"), f"gives {len(rules)} sets for {len(outs)} results", rules, outs
@@ -459,7 +465,7 @@ def law_dtypes(prim: Primitive, example: Example) -> None:
                 _check_types(case, xs, out)
 
 
-def _apply(f: Callable, xs: Sequence) -> Any:
+def _apply(f: Callable[..., Any], xs: Sequence[Any]) -> Any:
     return f(*xs)
 
 

@@ -56,7 +56,7 @@ def associative_scan(
     if reverse:
         rows = [_flipped(x) for x in rows]
 
-    def combine(a: list, b: list) -> list:
+    def combine(a: list[Any], b: list[Any]) -> list[Any]:
         return _checked(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)), a, treedef)
 
     out = _scan_pairs(combine, rows, lengths.pop())
@@ -73,7 +73,7 @@ def _dim(kind: ArrayType, axis: int) -> int:
     return axis % kind.ndim
 
 
-def _checked(result: Any, given: list, treedef: tree.PyTreeDef) -> list:
+def _checked(result: Any, given: list[Any], treedef: tree.PyTreeDef) -> list[Any]:
     """The leaves of a combination, which must be of the types that were combined."""
     leaves_out, structure = leaves_of(result, _WHO, "the result")
     types, wanted = ([str(typeof(x)) for x in leaves] for leaves in (leaves_out, given))
@@ -90,7 +90,7 @@ def _flipped(x: Any) -> Any:
     return reverse(x, dims=(0,))
 
 
-def _scan_pairs(combine: Callable, rows: list, n: int) -> list:
+def _scan_pairs(combine: Callable[..., Any], rows: list[Any], n: int) -> list[Any]:
     if n < 2:
         return rows
     even = [slice_in_dim(x, 0, n - 1, 2) for x in rows]

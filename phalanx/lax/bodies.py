@@ -64,13 +64,13 @@ class TracedBody(Struct, frozen=True):
     program: Program
     captured: list[Any]
     out_tree: tree.PyTreeDef
-    written: dict[Ref, Any] = field(default_factory=dict)
+    written: dict[Ref, Any] = field(default_factory=dict[Ref, Any])
     stored: tuple[int, ...] = ()
 
 
 def trace_body(
-    fun: Callable, call: Callable, in_tree: tree.PyTreeDef, types: Sequence[ArrayType], who: str,
-    along: frozenset[Any] = NOWHERE, refs: Sequence[int] = (),
+    fun: Callable[..., Any], call: Callable[..., Any], in_tree: tree.PyTreeDef,
+    types: Sequence[ArrayType], who: str, along: frozenset[Any] = NOWHERE, refs: Sequence[int] = (),
 ) -> TracedBody:  # fmt: skip
     """Trace ``call(fun, *args)`` for args of the structure ``in_tree``, with leaves of ``types``.
 
@@ -100,7 +100,7 @@ class FlatFunction:
     __slots__ = ("_call", "_called", "in_tree", "out_tree", "refs", "stored", "who")
 
     def __init__(
-        self, call: Callable, in_tree: tree.PyTreeDef, who: str, refs: Sequence[int] = ()
+        self, call: Callable[..., Any], in_tree: tree.PyTreeDef, who: str, refs: Sequence[int] = ()
     ) -> None:
         self._call = call
         self.in_tree = in_tree
@@ -339,7 +339,7 @@ _entries: Recent[_Remembered] = Recent(1024)
 
 
 def remembered(
-    functions: Sequence[Callable], key: tuple[Hashable, ...], trace: Callable[[], T]
+    functions: Sequence[Callable[..., Any]], key: tuple[Hashable, ...], trace: Callable[[], T]
 ) -> T:
     """``trace()``, or what that gave before for the same functions and the same key.
 
@@ -362,12 +362,12 @@ def remembered(
     return traced
 
 
-def _owners(fun: Callable) -> tuple:
+def _owners(fun: Callable[..., Any]) -> tuple[Any, ...]:
     """What lives as long as ``fun`` means the same; a bound method is made anew at each use."""
     return (fun.__self__, fun.__func__) if isinstance(fun, MethodType) else (fun,)
 
 
-def _remember(place: tuple, roots: Sequence[Any], traced: Any) -> None:
+def _remember(place: tuple[Any, ...], roots: Sequence[Any], traced: Any) -> None:
     if not all(type(root).__weakrefoffset__ for root in roots):
         return
     try:

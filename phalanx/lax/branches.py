@@ -101,7 +101,7 @@ def _has_own_operands(first: Any, second: Any, rest: tuple[Any, ...]) -> bool:
 class _OfItsOwn(Struct, frozen=True):
     """``fun`` of one of the operands."""
 
-    fun: Callable
+    fun: Callable[..., Any]
     which: int
 
     def __call__(self, *operands: Any) -> Any:
@@ -188,7 +188,9 @@ class _Choice(Struct, frozen=True):
     written: dict[Ref, Any]
 
 
-def choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple) -> Any:
+def choose(
+    who: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
+) -> Any:
     """functions[index](*operands), where the index is in range."""
     # What a branch takes varies where the choice does: sums over the positions of what it does with
     # that, as of cotangents, are then made outside, where all positions are.
@@ -197,7 +199,7 @@ def choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple)
     refs = tuple([(i, x) for i, x in enumerate(given) if type(x) is Ref])
     leaves = [varying_along(x, along) for x in given if type(x) is not Ref]
     types = [plain(typeof(x)) for x in leaves]
-    call: Callable = _with_operands
+    call: Callable[..., Any] = _with_operands
     if refs:  # each branch uses those that are meant
         call, in_tree = _WithRefs(in_tree, refs), tree.structure(tuple(leaves))
 
@@ -228,7 +230,7 @@ class _WithRefs(Struct, frozen=True):
     tree: tree.PyTreeDef
     refs: tuple[tuple[int, Ref], ...]
 
-    def __call__(self, fun: Callable, *leaves: Any) -> Any:
+    def __call__(self, fun: Callable[..., Any], *leaves: Any) -> Any:
         every = [*leaves]
         for i, ref in self.refs:
             every.insert(i, ref)
@@ -261,7 +263,7 @@ def _passed_by_all(programs: Sequence[Program], captured: int) -> list[int | Non
     return [column[0] if len({*column}) == 1 else None for column in columns]
 
 
-def _with_operands(fun: Callable, *operands: Any) -> Any:
+def _with_operands(fun: Callable[..., Any], *operands: Any) -> Any:
     return fun(*operands)
 
 
@@ -269,7 +271,7 @@ _ROLES = {"cond": ["false_fun", "true_fun"]}
 
 
 def _common_types(
-    who: str, functions: Sequence[Callable], bodies: Sequence[TracedBody]
+    who: str, functions: Sequence[Callable[..., Any]], bodies: Sequence[TracedBody]
 ) -> list[ArrayType]:
     """The types of the results, on which all branches must agree but for weakness."""
     first = bodies[0].out_tree

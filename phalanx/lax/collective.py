@@ -51,7 +51,7 @@ Groups = Sequence[Sequence[int]] | None
 # ---- arguments --------------------------------------------------------------------------------
 
 
-def _axes(axis_name: AxisName, who: str) -> tuple[tuple, tuple[int, ...]]:
+def _axes(axis_name: AxisName, who: str) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     found = axes.find_all(axis_name, who)
     return tuple([axis for axis, _ in found]), tuple([size for _, size in found])
 
@@ -146,7 +146,7 @@ def _reduce(prim: Any, x: Any, axis_name: AxisName, groups: Groups, who: str) ->
     return treedef.unflatten(out)
 
 
-def _constant(v: Any, sizes: tuple, groups: Any, who: str) -> Any:
+def _constant(v: Any, sizes: tuple[Any, ...], groups: Any, who: str) -> Any:
     """The reduction of a Python number over an axis: a Python number where it is the same."""
     if who != "psum":
         return v
@@ -318,7 +318,7 @@ def all_gather(
     return tree.map(gather_one, x)
 
 
-def _alike(to: str, names: tuple, groups: Any) -> bool:
+def _alike(to: str, names: tuple[Any, ...], groups: Any) -> bool:
     """Whether types are to say that all positions have what ``all_gather`` gives."""
     if to not in ("varying", "invarying"):
         reduced = "no type says that cotangents are still to be added up; " * (to == "reduced")
@@ -547,7 +547,9 @@ def _pairs(perm: Iterable[Iterable[int]], n: int) -> tuple[tuple[int, int], ...]
     return tuple((p[0], p[1]) for p in pairs)
 
 
-def _permute_product(v: Any, names: tuple, sizes: tuple, pairs: tuple) -> Any:
+def _permute_product(
+    v: Any, names: tuple[Any, ...], sizes: tuple[Any, ...], pairs: tuple[Any, ...]
+) -> Any:
     """A permutation of the product of several axes: gather all lanes, pick the sender's."""
     total = math.prod(sizes)
     every = ops.all_gather(v, axes=names, sizes=sizes, groups=None)

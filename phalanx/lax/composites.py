@@ -16,7 +16,7 @@ from phalanx.core.types import Array, typeof
 from phalanx.lax.bodies import leaves_of, remembered, trace_body
 
 
-def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
     """``decomposition``, as one operation that a compiler may know by ``name``.
 
     A compiler that does not know it compiles the function. Derivatives and lanes are those of the
@@ -48,7 +48,7 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
         _, in_tree = tree.flatten_call(args)
         types = [plain(typeof(x)) for x in leaves]
 
-        def call(fun: Callable, *given: Any) -> Any:
+        def call(fun: Callable[..., Any], *given: Any) -> Any:
             return fun(*given, **kwargs)
 
         body = remembered(

@@ -22,7 +22,7 @@ from phalanx.ops.precision import (
     canonical_precision,
 )
 
-PrecisionLike = Precision | DotAlgorithm | DotAlgorithmPreset | str | tuple | None
+PrecisionLike = Precision | DotAlgorithm | DotAlgorithmPreset | str | tuple[Any, ...] | None
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]

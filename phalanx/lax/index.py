@@ -30,7 +30,7 @@ Mode = GatherScatterMode | str | None
 # ---- starts ---------------------------------------------------------------------------------
 
 
-def _starts(who: str, start_indices: Any, shape: tuple[int, ...], negative: bool) -> list:
+def _starts(who: str, start_indices: Any, shape: tuple[int, ...], negative: bool) -> list[Any]:
     """One scalar for each dimension, all of one dtype; negative ones count from the end."""
     if hasattr(start_indices, "shape"):
         start_indices = _elements(who, start_indices)
@@ -48,7 +48,7 @@ def _starts(who: str, start_indices: Any, shape: tuple[int, ...], negative: bool
     ]
 
 
-def _elements(who: str, starts: Any) -> list:
+def _elements(who: str, starts: Any) -> list[Any]:
     """The elements of an array of one dimension, as scalars."""
     type = typeof(accept(who, starts))
     if type.ndim != 1:
@@ -145,7 +145,7 @@ def dynamic_slice_in_dim(
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def _along(start: Any, dim: int, ndim: int) -> list:
+def _along(start: Any, dim: int, ndim: int) -> list[Any]:
     return [start if d == dim else np.int32(0) for d in range(ndim)]
 
 

@@ -47,6 +47,10 @@ __all__ = ["fori_loop", "map", "scan", "while_loop"]
 T = TypeVar("T")  # what a function gives
 Carry = TypeVar("Carry")  # and what it hands on to the next step
 
+_Called = tuple[
+    Callable[..., Any], Callable[..., Any]
+]  # a function, and the way in which to call it
+
 
 # ---- loops --------------------------------------------------------------------------------------
 
@@ -75,7 +79,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
     return _while((cond_fun, _with_carry), (body_fun, _with_carry), init_val, "while_loop")
 
 
-def _with_carry(fun: Callable, carry: Any) -> Any:
+def _with_carry(fun: Callable[..., Any], carry: Any) -> Any:
     return fun(carry)
 
 
@@ -101,10 +105,7 @@ def _not_a_number(x: Any) -> Any:
     return convert(x, dtype=typeof(x).dtype, weak=typeof(x).weak) if is_scalar(x) else x
 
 
-def _while(
-    test: tuple[Callable, Callable], step: tuple[Callable, Callable], init_val: Any, who: str,
-    own: int = 0,
-) -> Any:  # fmt: skip
+def _while(test: _Called, step: _Called, init_val: Any, who: str, own: int = 0) -> Any:
     """The loop whose condition and body are functions, each with the way in which to call it.
 
     The first ``own`` keys of a path into what is carried are none that the user knows.
@@ -258,16 +259,16 @@ def _indices(first: int, length: int) -> Any:
     return convert(add(counted, first) if first else counted, dtype=dtype, weak=True)
 
 
-def _with_index(fun: Callable, val: Any, i: Any) -> tuple:
+def _with_index(fun: Callable[..., Any], val: Any, i: Any) -> tuple[Any, ...]:
     return fun(i, val), None
 
 
-def _counting(fun: Callable, state: tuple) -> tuple:
+def _counting(fun: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...]:
     i, end, val = state
     return i + 1, end, fun(i, val)
 
 
-def _before_end(state: tuple) -> Any:
+def _before_end(state: tuple[Any, ...]) -> Any:
     return state[0] < state[1]
 
 
@@ -327,7 +328,7 @@ def scan(
     return _scan((f, _with_row), init, xs, length, reverse, unroll, "scan")
 
 
-def _with_row(f: Callable, carry: Any, row: Any) -> Any:
+def _with_row(f: Callable[..., Any], carry: Any, row: Any) -> Any:
     return f(carry, row)
 
 
@@ -352,9 +353,14 @@ class _Scan(Struct, frozen=True):
 
 
 def _scan(
-    step: tuple[Callable, Callable], init: Any, xs: Any, length: int | None, reverse: bool,
-    unroll: int | bool, who: str,
-) -> tuple[Any, Any]:  # fmt: skip
+    step: _Called,
+    init: Any,
+    xs: Any,
+    length: int | None,
+    reverse: bool,
+    unroll: int | bool,
+    who: str,
+) -> tuple[Any, Any]:
     """``scan`` with a function and the way in which to call it, as ``who``."""
     f, call = step
     init_leaves, _ = leaves_of(init, who, "init")
@@ -449,7 +455,7 @@ def _pair(out_tree: Any, who: str) -> tuple[Any, Any]:
 
 
 def _scan_in_python(
-    f: Callable, init: Any, given: list, rows_tree: Any, length: int, reverse: bool
+    f: Callable[..., Any], init: Any, given: list[Any], rows_tree: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
     carry, out, rows = held(init), [], loaded(given)
     order = range(length - 1, -1, -1) if reverse else range(length)
@@ -472,7 +478,7 @@ def _stacked(parts: Sequence[Any]) -> Any:
     return concatenate([broadcast(p, shape=(1, *shape), dims=_after(shape)) for p in parts], 0)
 
 
-def _after(shape: tuple) -> tuple[int, ...]:
+def _after(shape: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(range(1, len(shape) + 1))
 
 
@@ -517,9 +523,9 @@ def map(f: Callable[[Any], T], xs: Any, *, batch_size: int | None = None) -> T:
     return tree.unflatten(body.out_tree, out)
 
 
-def _without_carry(f: Callable, _: None, row: Any) -> tuple:
+def _without_carry(f: Callable[..., Any], _: None, row: Any) -> tuple[Any, ...]:
     return None, f(row)
 
 
-def _on_a_row(f: Callable, row: Any) -> Any:
+def _on_a_row(f: Callable[..., Any], row: Any) -> Any:
     return f(row)

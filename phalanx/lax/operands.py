@@ -34,7 +34,7 @@ def accept(who: str, x: Any) -> Any:
     )
 
 
-def elementwise(who: str, *xs: Any) -> tuple:
+def elementwise(who: str, *xs: Any) -> tuple[Any, ...]:
     """``xs`` made ready for an elementwise primitive: of one dtype, scalars of one shape.
 
     Raises:
@@ -51,7 +51,7 @@ def elementwise(who: str, *xs: Any) -> tuple:
     return same_shape(who, *xs)
 
 
-def alike(who: str, *xs: Any) -> tuple:
+def alike(who: str, *xs: Any) -> tuple[Any, ...]:
     """``elementwise``, with numbers repeated as well: what is computed of one operand alone has
     the shape of all.
 
@@ -73,7 +73,7 @@ def is_python(x: Any) -> bool:
     return isinstance(x, SCALARS) and not isinstance(x, np.generic)
 
 
-def _check_dtype(who: str, x: Any, dtype: np.dtype, xs: Sequence) -> None:
+def _check_dtype(who: str, x: Any, dtype: np.dtype, xs: Sequence[Any]) -> None:
     if not is_python(x):
         if typeof(x).dtype != dtype:
             raise TypeError(
@@ -87,11 +87,11 @@ def _check_dtype(who: str, x: Any, dtype: np.dtype, xs: Sequence) -> None:
         )
 
 
-def _listed(xs: Sequence) -> str:
+def _listed(xs: Sequence[Any]) -> str:
     return " and ".join(repr(x) if is_python(x) else str(typeof(x)) for x in xs)
 
 
-def same_shape(who: str, *xs: Any) -> tuple:
+def same_shape(who: str, *xs: Any) -> tuple[Any, ...]:
     """``xs`` with rank-0 arrays and dimensions of length 1 repeated to the shape of the others.
 
     Raises:
@@ -142,7 +142,7 @@ def dtype_of(like: Any) -> np.dtype | None:
     return None if like is None else dtypes.requested(like)
 
 
-def pairs(who: str, what: str, values: Iterable) -> tuple[tuple[int, int], ...]:
+def pairs(who: str, what: str, values: Iterable[Any]) -> tuple[tuple[int, int], ...]:
     """``values`` as a tuple of pairs of integers.
 
     Raises:

@@ -29,7 +29,7 @@ from phalanx.transforms.linearize import jvp
 from phalanx.transforms.stage import evaluate, stage
 from phalanx.transforms.transpose import backward
 
-Solve = Callable[[Callable, Any], Any]
+Solve = Callable[[Callable[..., Any], Any], Any]
 
 
 class _Unknown:
@@ -53,7 +53,7 @@ class _Unknown:
 
         return function
 
-    def checked(self, result: Any, function: Callable) -> list[Any]:
+    def checked(self, result: Any, function: Callable[..., Any]) -> list[Any]:
         """The leaves of ``result``, which must be like the unknown.
 
         Raises:

@@ -131,7 +131,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     return _first_nonzero(boolean("nonzero", x), size, fill_value)
 
 
-def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple:
+def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple[Any, ...]:
     index = dtypes.default_int()
     flat = ops.reshape(mask, shape=(mask.aval.size,))
     counted = ops.convert(flat, dtype=index, weak=False)
@@ -157,7 +157,7 @@ def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple:
     return tuple(reversed(out))
 
 
-def _fills(fill_value: Any, ndim: int) -> tuple:
+def _fills(fill_value: Any, ndim: int) -> tuple[Any, ...]:
     if isinstance(fill_value, (tuple, list)):
         if len(fill_value) != ndim:
             raise ValueError(

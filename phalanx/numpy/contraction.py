@@ -66,7 +66,9 @@ def finished(out: Any, was_bool: bool, options: Options) -> Any:
     return convert(out, options.dtype)
 
 
-def _dot(x: Any, y: Any, contract: tuple, batch: tuple, options: Options) -> Any:
+def _dot(
+    x: Any, y: Any, contract: tuple[Any, ...], batch: tuple[Any, ...], options: Options
+) -> Any:
     if options.own is not None:
         numbers = contract, batch
         dtype = options.dtype or x.aval.dtype
@@ -76,7 +78,7 @@ def _dot(x: Any, y: Any, contract: tuple, batch: tuple, options: Options) -> Any
     )
 
 
-def without(x: Any, labels: Labels, summed: set) -> tuple[Any, Labels]:
+def without(x: Any, labels: Labels, summed: set[Any]) -> tuple[Any, Labels]:
     """``x`` summed over the dimensions whose labels are in ``summed``."""
     over = tuple(i for i, name in enumerate(labels) if name in summed)
     if not over:

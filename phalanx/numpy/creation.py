@@ -241,7 +241,7 @@ def _on_host(value: np.ndarray, dtype: np.dtype | None) -> Any:
     return from_host(value if dtype is None else value.astype(dtype))
 
 
-def _from_lists(data: Sequence, dtype: np.dtype | None) -> Any:
+def _from_lists(data: Sequence[Any], dtype: np.dtype | None) -> Any:
     leaves = list(_leaves(data))
     for x in leaves:
         dtypes.refuse_masked(x)

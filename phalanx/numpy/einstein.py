@@ -111,7 +111,7 @@ def einsum(
     return finished(arranged(x, own, target), was_bool, options)
 
 
-def _combined(terms: list[tuple[Any, Labels]], needed: set, options: Options) -> Any:
+def _combined(terms: list[tuple[Any, Labels]], needed: set[Any], options: Options) -> Any:
     x, xl = terms[0]
     for y, yl in terms[1:]:
         both = tuple(n for n in dict.fromkeys((*xl, *yl)) if n in needed)
@@ -130,7 +130,7 @@ def _own_diagonal(x: Any, labels: Labels) -> tuple[Any, Labels]:
     return x, labels
 
 
-def _from_lists(given: tuple) -> tuple[str, tuple]:
+def _from_lists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """The formula and the operands of einsum(x, [0, 1], y, [1, 2], [0, 2])."""
     operands, lists = given[: len(given) // 2 * 2 : 2], given[1::2]
     target = given[-1] if len(given) % 2 else None
@@ -219,7 +219,9 @@ def _best_path(labels: Any, target: Labels, shapes: Any, optimize: str) -> Any:
     return opt_einsum.contract_path(formula, *shapes, shapes=True, optimize=choice)[0]
 
 
-def einsum_path(subscripts: str, /, *operands: Any, optimize: Any = "auto") -> tuple[list, str]:
+def einsum_path(
+    subscripts: str, /, *operands: Any, optimize: Any = "auto"
+) -> tuple[list[Any], str]:
     """The order in which ``einsum`` contracts its operands, and a table of its costs.
 
     Args:

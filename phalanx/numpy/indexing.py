@@ -55,10 +55,10 @@ class IndexPlan(Struct):
     """
 
     shape: tuple[int, ...]
-    slices: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    points: dict[int, Any] = field(default_factory=dict)
-    lookups: dict[int, Any] = field(default_factory=dict)
-    layout: list[Any] = field(default_factory=list)
+    slices: dict[int, tuple[int, int, int]] = field(default_factory=dict[int, tuple[int, int, int]])
+    points: dict[int, Any] = field(default_factory=dict[int, Any])
+    lookups: dict[int, Any] = field(default_factory=dict[int, Any])
+    layout: list[Any] = field(default_factory=list[Any])
 
     def sizes(self) -> tuple[int, ...]:
         """The lengths of the dimensions once slices are cut out and points taken."""
@@ -426,7 +426,7 @@ def _row(x: Any, index: Any) -> Any:
     return ops.reshape(ops.dynamic_slice(x, *starts, sizes=(1, *shape[1:])), shape=shape[1:])
 
 
-def mode_of(who: str, mode: Any, modes: dict) -> str:
+def mode_of(who: str, mode: Any, modes: dict[Any, Any]) -> str:
     """The gather or scatter mode that the user's ``mode`` means."""
     if mode not in modes:
         named = ", ".join(repr(m) for m in modes if m is not None)
@@ -479,7 +479,7 @@ WRITE_MODES = {
     "promise_in_bounds": "promise",
     "clip": "clip",
 }
-_COMBINE: dict[str, tuple[Callable | None, Any]] = {
+_COMBINE: dict[str, tuple[Callable[..., Any] | None, Any]] = {
     "set": (None, ops.scatter),
     "add": (ops.add, ops.scatter_add),
     "multiply": (ops.mul, ops.scatter_mul),

@@ -485,7 +485,7 @@ def _repeated_places(repeats: Any, length: int, total: int) -> Any:
 
 # ---- pad ------------------------------------------------------------------------------------
 
-_STATISTICS: dict[str, Callable] = {
+_STATISTICS: dict[str, Callable[..., Any]] = {
     "maximum": max_over,
     "minimum": min_over,
     "mean": mean_over,
@@ -699,7 +699,7 @@ def _pad_ramp(x: Any, d: int, width: tuple[int, int], ends: tuple[Any, Any]) -> 
 
 
 def _pad_statistic(
-    x: Any, d: int, width: tuple[int, int], reduce: Callable, near: tuple[int, int]
+    x: Any, d: int, width: tuple[int, int], reduce: Callable[..., Any], near: tuple[int, int]
 ) -> Any:
     n = x.shape[d]
     parts = []

@@ -52,7 +52,9 @@ def _refuse(symbol: str, other: Any) -> NoReturn:
     )
 
 
-def _operator(symbol: str, function: Callable[[Any, Any], Any]) -> tuple[Callable, Callable]:
+def _operator(
+    symbol: str, function: Callable[[Any, Any], Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The methods for ``array symbol other`` and ``other symbol array``."""
 
     def operator(self: Any, other: Any) -> Any:
@@ -76,7 +78,7 @@ def _operator(symbol: str, function: Callable[[Any, Any], Any]) -> tuple[Callabl
     return operator, reflected
 
 
-_BINARY: dict[str, tuple[str, Callable]] = {
+_BINARY: dict[str, tuple[str, Callable[..., Any]]] = {
     "add": ("+", arithmetic.add),
     "sub": ("-", arithmetic.subtract),
     "mul": ("*", arithmetic.multiply),
@@ -92,7 +94,7 @@ _BINARY: dict[str, tuple[str, Callable]] = {
     "lshift": ("<<", logic.left_shift),
     "rshift": (">>", logic.right_shift),
 }
-_COMPARISONS: dict[str, tuple[str, Callable]] = {
+_COMPARISONS: dict[str, tuple[str, Callable[..., Any]]] = {
     "eq": ("==", logic.equal),
     "ne": ("!=", logic.not_equal),
     "lt": ("<", logic.less),
@@ -100,7 +102,7 @@ _COMPARISONS: dict[str, tuple[str, Callable]] = {
     "gt": (">", logic.greater),
     "ge": (">=", logic.greater_equal),
 }
-_UNARY: dict[str, Callable] = {
+_UNARY: dict[str, Callable[..., Any]] = {
     "neg": arithmetic.negative,
     "pos": arithmetic.positive,
     "abs": arithmetic.absolute,
@@ -108,7 +110,7 @@ _UNARY: dict[str, Callable] = {
 }
 
 # Functions whose first argument becomes ``self``.
-_FUNCTIONS: tuple[Callable, ...] = (
+_FUNCTIONS: tuple[Callable[..., Any], ...] = (
     arithmetic.clip,
     rounding.round,
     contraction.dot,
@@ -179,14 +181,14 @@ def install(array: type, namespace: ModuleType) -> None:
     array.conj = array.conjugate  # type: ignore[attr-defined]
 
 
-def _method(function: Callable) -> Callable:
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         return function(self, *args, **kwargs)
 
     return method
 
 
-def _set(array: type, name: str, method: Callable, function: Callable) -> None:
+def _set(array: type, name: str, method: Callable[..., Any], function: Callable[..., Any]) -> None:
     method.__name__ = name
     method.__qualname__ = f"{array.__name__}.{name}"
     method.__doc__ = f"See ``phalanx.numpy.{function.__name__}``."
@@ -361,7 +363,7 @@ def view(self: Any, dtype: Any = None) -> Any:
     return ops.bitcast(split, dtype=wanted)
 
 
-_METHODS: tuple[Callable, ...] = (
+_METHODS: tuple[Callable[..., Any], ...] = (
     __getitem__,
     __setitem__,
     __len__,
@@ -419,7 +421,7 @@ def _nbytes(self: Any) -> int:
     return math.prod(self.aval.shape) * self.aval.dtype.itemsize
 
 
-_PROPERTIES: dict[str, Callable] = {
+_PROPERTIES: dict[str, Callable[..., Any]] = {
     "T": _transposed,
     "mT": _matrix_transposed,
     "real": _real,

@@ -149,7 +149,7 @@ def masked(x: Any, mask: Any, identity: Any) -> Any:
     return convert(choose(boolean("where", mask), x, literal(x, identity)), x.aval.dtype)
 
 
-def _reduced(prim: Callable, x: Any, axis: Any, keepdims: bool) -> Any:
+def _reduced(prim: Callable[..., Any], x: Any, axis: Any, keepdims: bool) -> Any:
     if type(axis) is int and -x.ndim <= axis < x.ndim:
         over: tuple[int, ...] = (axis % x.ndim,)
     else:
@@ -164,7 +164,7 @@ def _kept(total: Any, x: Any, over: tuple[int, ...]) -> Any:
     )
 
 
-def _joined(combine: Callable, total: Any, initial: Any) -> Any:
+def _joined(combine: Callable[..., Any], total: Any, initial: Any) -> Any:
     return combine(total, convert(as_array("initial", initial), total.aval.dtype))
 
 
@@ -280,7 +280,7 @@ _MIN = ("min", ops.reduce_min, ops.highest, minimum)
 
 
 def _extremum(
-    kind: tuple, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any
+    kind: tuple[Any, ...], a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any
 ) -> Any:
     who, prim, identity, combine = kind
     no_out(who, out)
@@ -367,7 +367,9 @@ def argmin(
     return _position("argmin", ops.argmin, a, axis, out, keepdims)
 
 
-def _position(who: str, prim: Callable, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+def _position(
+    who: str, prim: Callable[..., Any], a: Any, axis: Any, out: Any, keepdims: Any
+) -> Any:
     no_out(who, out)
     x = as_array(who, a)
     shape = x.aval.shape
@@ -503,7 +505,7 @@ def cumprod(
     return _running("cumprod", ops.cumprod, a, axis, dtype, out)
 
 
-def _running(who: str, prim: Callable, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+def _running(who: str, prim: Callable[..., Any], a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     no_out(who, out)
     x = as_array(who, a)
     kind = _running_dtype(x) if dtype is None else dtypes.requested(dtype)
@@ -573,7 +575,13 @@ def cumulative_prod(
 
 
 def _cumulative(
-    who: str, run: Callable, identity: int, x: Any, axis: Any, dtype: Any, include_initial: bool
+    who: str,
+    run: Callable[..., Any],
+    identity: int,
+    x: Any,
+    axis: Any,
+    dtype: Any,
+    include_initial: bool,
 ) -> Any:
     x = as_array(who, x)
     if not x.ndim:
@@ -762,8 +770,8 @@ def nanmin(
 
 def _nan_extremum(
     who: str,
-    reduce: Callable,
-    identity: Callable,
+    reduce: Callable[..., Any],
+    identity: Callable[..., Any],
     a: Any,
     axis: Any,
     out: Any,
@@ -824,7 +832,13 @@ def nanargmin(
 
 
 def _nan_position(
-    who: str, find: Callable, identity: Callable, a: Any, axis: Any, out: Any, keepdims: Any
+    who: str,
+    find: Callable[..., Any],
+    identity: Callable[..., Any],
+    a: Any,
+    axis: Any,
+    out: Any,
+    keepdims: Any,
 ) -> Any:
     x = as_array(who, a)
     if x.aval.dtype not in INEXACT:

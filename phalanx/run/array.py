@@ -79,7 +79,7 @@ class Shard:
 
     __slots__ = ("data", "device", "index", "replica_id")
 
-    def __init__(self, device: Any, index: tuple, data: Any, replica_id: int) -> None:
+    def __init__(self, device: Any, index: tuple[Any, ...], data: Any, replica_id: int) -> None:
         self.device = device
         self.index = index
         self.data = data
@@ -109,7 +109,7 @@ class DeviceArray(Array):
         """How the array is laid out over devices, whether or not the user chose that."""
         return self._sig.sharding.commit()
 
-    def devices(self) -> set:
+    def devices(self) -> set[Any]:
         """The devices that hold the array or a part of it."""
         return self._sig.sharding.device_set
 
@@ -421,7 +421,7 @@ class DeviceArray(Array):
     def __hash__(self) -> int:
         raise TypeError("unhashable type: an array; use x.item(), or a tuple x.tolist()")
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         if is_key(self.aval.dtype):
             return _unpickle_keys, (self._fetched(), self.aval)
         return _unpickle, (self._value, self.aval.weak)
@@ -429,7 +429,7 @@ class DeviceArray(Array):
     def __copy__(self) -> DeviceArray:
         return self
 
-    def __deepcopy__(self, memo: dict) -> DeviceArray:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> DeviceArray:
         return place(self._fetched(), self.aval, self._sig.sharding)
 
 

@@ -23,7 +23,7 @@ from phalanx.run.execute import compile_program
 _programs: Recent[Program] = Recent(1024)
 
 
-def evaluate_eagerly(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+def evaluate_eagerly(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Run ``prim`` now: one array, or a tuple of them where it has several results."""
     if prim.execution.run is not None:
         return prim.execution.run(*args, **params)

@@ -264,7 +264,7 @@ def _in_pieces(
     return Pieces(program, sigs, donate, places or RequestedShardings.anywhere(program), compile)
 
 
-def option_key(options: dict[str, Any], who: str) -> frozenset:
+def option_key(options: dict[str, Any], who: str) -> frozenset[Any]:
     """Options of the compiler as part of a key.
 
     Raises:

@@ -8,7 +8,7 @@ in it runs from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -175,7 +175,7 @@ def _no_module(name: str) -> DeviceError:
 
 
 @contextmanager
-def not_repeatable() -> Iterator[None]:
+def not_repeatable() -> Generator[None]:
     """Errors about NaNs are raised as they are: other processes have none, and do not run again."""
     try:
         yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,7 +40,7 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
         return len(self.manual.union(mesh.manual(region))) < len(mesh.axes)
 
     @contextmanager
-    def inside(self, axes: Mapping[Any, tuple[str, ...]]) -> Iterator[None]:
+    def inside(self, axes: Mapping[Any, tuple[str, ...]]) -> Generator[None]:
         """Lower what is inside a region, whose ``axes`` lie over these axes of the mesh."""
         outer = self.scope
         self.scope = {**outer, **axes}

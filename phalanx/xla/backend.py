@@ -25,22 +25,22 @@ from phalanx.xla.topology import described
 
 
 @memoized(8)
-def _all_devices(client: Any) -> tuple:
+def _all_devices(client: Any) -> tuple[Any, ...]:
     return tuple(client.devices())
 
 
 @memoized(8)
-def _own_devices(client: Any) -> tuple:
+def _own_devices(client: Any) -> tuple[Any, ...]:
     return tuple(client.local_devices())
 
 
 class XlaBackend:
     """XLA through jaxlib. Nothing starts before it is used."""
 
-    def devices(self, platform: str | None = None) -> tuple:
+    def devices(self, platform: str | None = None) -> tuple[Any, ...]:
         return _all_devices(client(platform))
 
-    def local_devices(self, platform: str | None = None) -> tuple:
+    def local_devices(self, platform: str | None = None) -> tuple[Any, ...]:
         return _own_devices(client(platform))
 
     absences = staticmethod(absences)

@@ -7,7 +7,7 @@ import random
 import re
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar
 
@@ -116,7 +116,7 @@ class Callbacks:
         ]
 
     @contextmanager
-    def launching(self) -> Iterator[Launch]:
+    def launching(self) -> Generator[Launch]:
         """A launch of the module, for the length of a block."""
         launch = Launch()
         with nullcontext() if self.stops else self._turn, launch.running:

@@ -103,7 +103,7 @@ def compile_for(lowered: XlaModule, devices: Sequence[Any]) -> XlaExecutable:
     return compile(replace(lowered, plan=plan))
 
 
-def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> Made:
+def _load(lowered: XlaModule, devices: tuple[Any, ...], options: dict[str, Any]) -> Made:
     """The executable for ``devices``, from the cache if it is there."""
     settings = _settings(devices, [s is None for s in lowered.plan.in_shardings])
     options = _default_options(lowered, devices[0].platform) | options
@@ -133,7 +133,7 @@ def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> Made:
         raise refused_option(e, options) or translated(e, "compile") from None
 
 
-def _compile_only(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> Any:
+def _compile_only(lowered: XlaModule, devices: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The executable for devices that are not here; that of one of them where each is by itself."""
     devices = devices[:1] if lowered.plan.independent else devices
     settings = _settings(devices, [s is None for s in lowered.plan.in_shardings])
@@ -166,7 +166,7 @@ def _may_sum_products(lowered: XlaModule, code: bytes) -> bool:
 
 
 def _load_on_each(
-    lowered: XlaModule, devices: tuple, options: dict[str, Any]
+    lowered: XlaModule, devices: tuple[Any, ...], options: dict[str, Any]
 ) -> tuple[Made, list[Any]]:
     """Compiled once, and loaded for every device by itself; compiled for it where that fails."""
     first = _load(lowered, devices[:1], options)
@@ -185,7 +185,7 @@ def _load_on_each(
 _TOOLS = {"cuda": cuda.data_directory, "rocm": rocm.data_directory}
 
 
-def _settings(devices: tuple, free: list[bool]) -> Any:
+def _settings(devices: tuple[Any, ...], free: list[bool]) -> Any:
     """Options of the compiler; it chooses how the parameters lie that are ``free``."""
     count = len(devices)
     settings = xc.CompileOptions()
@@ -567,7 +567,7 @@ def _unpacked(kept: Packed) -> XlaExecutable:
     """What was pickled, on the devices for which it was compiled."""
     check_made_here(kept)
 
-    def on(devices: tuple) -> Any:
+    def on(devices: tuple[Any, ...]) -> Any:
         return load(kept.contents, devices, _settings(devices, []))
 
     try:

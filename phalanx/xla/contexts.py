@@ -8,7 +8,7 @@ keeps every type and location that was ever written in it, and is left after a w
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext
@@ -26,7 +26,7 @@ _idle: list[tuple[ir.Context, int]] = []
 
 
 @contextlib.contextmanager
-def context_for_module() -> Iterator[None]:
+def context_for_module() -> Generator[None]:
     """Inside, one module may be written or read, in the dialects we know."""
     context, left = _take()
     try:

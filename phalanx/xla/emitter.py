@@ -75,11 +75,11 @@ class Emitter:
         self.moves_memory = False  # whether a value was brought to other memory than the devices'
         self.equation: Equation | None = None  # that is being lowered
         self.scope: dict[Any, Any] = {}
-        self._tensors: dict[tuple, ir.Type] = {}
+        self._tensors: dict[tuple[Any, ...], ir.Type] = {}
         self._types: dict[ir.Type, ArrayType] = {}
-        self._attributes: dict[tuple, ir.Attribute] = {}
-        self._places: dict[tuple, tuple[Location, ir.Location]] = {}
-        self._written: dict[tuple, ir.Value] = {}
+        self._attributes: dict[tuple[Any, ...], ir.Attribute] = {}
+        self._places: dict[tuple[Any, ...], tuple[Location, ir.Location]] = {}
+        self._written: dict[tuple[Any, ...], ir.Value] = {}
         self._i64 = ir.IntegerType.get_signless(64)
 
     @property
@@ -173,7 +173,7 @@ class Emitter:
             name, results=[result], operands=operands, attributes=attributes or None
         ).result
 
-    def once(self, key: tuple, write: Callable[[], ir.Value]) -> ir.Value:
+    def once(self, key: tuple[Any, ...], write: Callable[[], ir.Value]) -> ir.Value:
         """What ``write`` writes; in each region once for each ``key``."""
         known = self._written.get(key)
         if known is None:

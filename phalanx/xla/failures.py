@@ -87,7 +87,7 @@ def refused(error: Exception, who: str, place: object) -> RuntimeFailure:
     return RuntimeFailure(f"{who}: the compiler refuses the operation, at {place}: {cause}")
 
 
-def refused_option(error: Exception, options: dict) -> RefusedOption | None:
+def refused_option(error: Exception, options: dict[str, Any]) -> RefusedOption | None:
     """The error for compiler options, if that is what ``error`` is about."""
     text = str(error)
     named = [name for name in options if name in text]

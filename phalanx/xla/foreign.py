@@ -11,7 +11,9 @@ from jaxlib import xla_client
 from phalanx.xla.runtime import xc
 
 
-def register(name: str, function: Any, platform: str, version: int, options: dict) -> None:
+def register(
+    name: str, function: Any, platform: str, version: int, options: dict[str, Any]
+) -> None:
     """Let programs for ``platform`` call ``function`` by ``name``."""
     xla_client.register_custom_call_target(
         name, function, platform=platform, api_version=version, **options

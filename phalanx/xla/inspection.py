@@ -26,7 +26,7 @@ class Inspection:
     def __call__(self, chosen: Any) -> None:
         self._chosen = chosen
 
-    def sharding(self, devices: tuple) -> Sharding:
+    def sharding(self, devices: tuple[Any, ...]) -> Sharding:
         """How the value lies; where nobody said so there was nothing to cut."""
         return Sharding(devices) if self._chosen is None else sharding_of(self._chosen, devices)
 

@@ -113,7 +113,7 @@ def build(
     return XlaModule(module, plan, tuple(out_types), donate, b.callbacks, asked, name)
 
 
-def _laid_out(types: Sequence[ArrayType], layouts: Sequence) -> Iterator[tuple]:
+def _laid_out(types: Sequence[ArrayType], layouts: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     return zip(types, layouts or ((),) * len(types), strict=True)
 
 

@@ -44,7 +44,7 @@ class Plugin(Struct, frozen=True):
     platform: str
     path: str
     version: int = 0
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def has_hardware(platform: str) -> bool:

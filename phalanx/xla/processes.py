@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +101,7 @@ def distributed_client() -> Any:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _quiet() -> Generator[None]:
     """Without the runtime's warnings of what is meant to be so."""
     if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
         yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
@@ -212,7 +212,7 @@ class RegionEmitter(StructuralEmitter):
     # ---- functions ----
 
     @contextmanager
-    def planned(self, plan: Plan) -> Iterator[None]:
+    def planned(self, plan: Plan) -> Generator[None]:
         """What is written inside is for the devices of ``plan``, and so are its functions."""
         outer = self.plan, self._functions
         self.plan, self._functions = plan, {}

@@ -128,7 +128,7 @@ def without_jax(function: Callable[[], Any]) -> Any:
 
 
 @memoized(1024)
-def device_list(devices: tuple) -> Any:
+def device_list(devices: tuple[Any, ...]) -> Any:
     """The runtime's form of a tuple of devices."""
     return xc.DeviceList(devices)
 
@@ -159,7 +159,7 @@ def _hlo_sharding(sharding: Sharding, ndim: int) -> Any:
     return _hlo.HloSharding.from_proto(proto)
 
 
-def sharding_of(chosen: Any, devices: tuple) -> Sharding:
+def sharding_of(chosen: Any, devices: tuple[Any, ...]) -> Sharding:
     """The sharding that the compiler chose, from its own form of it."""
     if chosen.is_replicated():
         return Sharding(devices)

@@ -30,7 +30,7 @@ _VARIABLES = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "NVIDIA_TF32_OVERRIDE", "PJRT_NPR
 
 def load_or_compile(
     lowered: XlaModule,
-    devices: tuple,
+    devices: tuple[Any, ...],
     settings: Any,
     overrides: dict[str, Any],
     compile: Callable[[], Any],
@@ -75,14 +75,16 @@ class Made(NamedTuple):
     read: Callable[[], bytes | None] | None = None
 
 
-def load(content: bytes, devices: tuple, settings: Any, callbacks: Sequence[Any] = ()) -> Any:
+def load(
+    content: bytes, devices: tuple[Any, ...], settings: Any, callbacks: Sequence[Any] = ()
+) -> Any:
     """The executable that ``content`` holds, for ``devices``."""
     client = devices[0].client
     return client.deserialize_executable(content, device_list(devices), settings, list(callbacks))
 
 
 def name_of_executable(
-    lowered: XlaModule, devices: tuple, settings: bytes, overrides: dict[str, Any]
+    lowered: XlaModule, devices: tuple[Any, ...], settings: bytes, overrides: dict[str, Any]
 ) -> str:
     """The name of the executable of ``lowered``: 64 hexadecimal digits."""
     parts = (
@@ -100,7 +102,7 @@ def name_of_executable(
 
 
 @memoized(64)
-def surroundings(devices: tuple) -> bytes:
+def surroundings(devices: tuple[Any, ...]) -> bytes:
     """The compiler and the machine, and the place of ``devices`` among those of all processes."""
     client = devices[0].client
     kinds = [(d.id, d.device_kind, d.process_index) for d in devices]
@@ -117,7 +119,7 @@ def surroundings(devices: tuple) -> bytes:
     return repr(words).encode()
 
 
-def _topology(devices: tuple) -> bytes:
+def _topology(devices: tuple[Any, ...]) -> bytes:
     """What the runtime says of the devices; for a CPU the instructions that it has."""
     try:
         return xc.get_topology_for_devices(list(devices)).serialize()

@@ -18,7 +18,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ def _locked(folder: Path, how: int) -> int | None:
 
 
 @contextlib.contextmanager
-def reading(folder: Path) -> Iterator[bytes]:
+def reading(folder: Path) -> Generator[bytes]:
     """A block in which nobody removes ``folder``; gives its index.
 
     Raises:

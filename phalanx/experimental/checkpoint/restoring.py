@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def restore(
 
 
 @contextlib.contextmanager
-def _held(place: Path, step: int | None) -> Iterator[Stored]:
+def _held(place: Path, step: int | None) -> Generator[Stored]:
     """A checkpoint, which nobody removes meanwhile."""
     with contextlib.ExitStack() as stack:
         while True:

@@ -58,7 +58,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
         out_dtype: the dtype of the result, to which the operands are converted first.
 
     Returns:
-        An array of the shape and dtype of the operands.
+        An array of the shape and dtype of the operands, or of ``out_dtype``.
 
     >>> lax.mul(np.float32([1.0, 2.0]), 3)
     Array([3., 6.], dtype=float32)
@@ -161,7 +161,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
-    """The angle of the point with ordinate x and abscissa y, in (-π, π].
+    """The angle of the point with ordinate x and abscissa y, in [-π, π].
 
     Args:
         x: an array, or a number.

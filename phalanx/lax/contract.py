@@ -54,7 +54,8 @@ def dot_general(
             mesh that is set; None: the compiler decides.
 
     Returns:
-        An array with the batch dimensions, then what is left of lhs, then of rhs.
+        An array with the batch dimensions, then what is left of lhs, then of rhs; of the dtype of
+        the operands, or of ``preferred_element_type``.
 
     Raises:
         TypeError: the dimensions of a pair have different lengths.
@@ -195,8 +196,8 @@ def scaled_dot(
         preferred_element_type: the dtype in which all is computed, bfloat16 if not given.
 
     Returns:
-        An array of the dimensions that are not contracted, of the dtype of the operands, or of
-        ``preferred_element_type``.
+        An array of the dimensions that are not contracted, of ``preferred_element_type``, else of
+        bfloat16.
 
     Raises:
         ShapeError: a scale does not divide its operand.

@@ -74,7 +74,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
             that is set.
 
     Returns:
-        A tree like ``x``, of arrays.
+        A tree like ``xs``, of arrays.
 
     Raises:
         ValueError: a spec does not fit an array.

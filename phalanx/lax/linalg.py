@@ -320,7 +320,8 @@ def svd(
         algorithm: ``DEFAULT`` or ``QR``, which is slower, and right where the former fails.
 
     Returns:
-        u [..., m, k], s [..., k] and vᴴ [..., k, n], with k = min(m, n).
+        u [..., m, m], s [..., k] and vᴴ [..., n, n], with k = min(m, n); without ``full_matrices``
+        u [..., m, k] and vᴴ [..., k, n]; without ``compute_uv`` s alone.
 
     Raises:
         ValueError: ``subset_by_index`` is given together with ``full_matrices``.

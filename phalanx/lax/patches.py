@@ -124,8 +124,7 @@ def conv_general_dilated_local(
         precision: see ``dot_general``.
 
     Returns:
-        An array with the dimensions that ``dimension_numbers`` name, of the dtype of the operands,
-        or of ``preferred_element_type``.
+        An array with the dimensions that ``dimension_numbers`` name, of the dtype of the operands.
 
     Raises:
         TypeError: the kernels do not fit the windows.

@@ -300,7 +300,7 @@ def reduce(
             mesh that is set; None: the compiler decides.
 
     Returns:
-        A tree like ``operands``.
+        A tree like ``operands``, whose arrays lack those dimensions.
 
     >>> lax.reduce(np.int32([[1, 2], [3, 4]]), 0, lax.add, (0,))
     Array([4, 6], dtype=int32)

@@ -31,7 +31,7 @@ def abs(x: ArrayLike) -> Array:
     """|x|; of a complex number, its real magnitude.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         Real numbers of the shape of ``x``: float32 of complex64.
@@ -46,7 +46,7 @@ def neg(x: ArrayLike) -> Array:
     """-x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -61,7 +61,7 @@ def sign(x: ArrayLike) -> Array:
     """x / |x|, and 0 at 0.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -76,7 +76,7 @@ def square(x: ArrayLike) -> Array:
     """x².
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -91,7 +91,7 @@ def reciprocal(x: ArrayLike) -> Array:
     """1 / x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -106,7 +106,7 @@ def floor(x: ArrayLike) -> Array:
     """⌊x⌋, the greatest integer not above x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -121,7 +121,7 @@ def ceil(x: ArrayLike) -> Array:
     """⌈x⌉, the least integer not below x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -138,7 +138,7 @@ def round(
     """The integer nearest to x; ``rounding_method`` says which of two equally near ones.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         rounding_method: a ``lax.RoundingMethod``: halves away from zero, or to the even integer.
 
     Returns:
@@ -157,7 +157,7 @@ def is_finite(x: ArrayLike) -> Array:
     """Whether x is neither infinite nor NaN.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         Booleans of the shape of ``x``.
@@ -204,7 +204,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     """xʸ for a Python integer y, by repeated multiplication.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         y: the exponent, a Python integer.
 
     Returns:
@@ -220,7 +220,7 @@ def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """√x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -237,7 +237,7 @@ def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 / √x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -254,7 +254,7 @@ def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """∛x, also of negative numbers.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -271,7 +271,7 @@ def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """eˣ.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -288,7 +288,7 @@ def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """2ˣ.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -305,7 +305,7 @@ def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """eˣ - 1, accurate near 0.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -322,7 +322,7 @@ def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """ln x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -339,7 +339,7 @@ def log2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The logarithm of x to the base 2.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -356,7 +356,7 @@ def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """ln(1 + x), accurate near 0.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -373,7 +373,7 @@ def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 / (1 + e⁻ˣ).
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -390,7 +390,7 @@ def one_minus_square(x: ArrayLike) -> Array:
     """1 - x², exact near ±1; its derivative is -2 x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -408,7 +408,7 @@ def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """sin x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -425,7 +425,7 @@ def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """cos x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -442,7 +442,7 @@ def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """tan x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -459,7 +459,7 @@ def asin(x: ArrayLike) -> Array:
     """arcsin x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -474,7 +474,7 @@ def acos(x: ArrayLike) -> Array:
     """arccos x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -489,7 +489,7 @@ def atan(x: ArrayLike) -> Array:
     """arctan x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -504,7 +504,7 @@ def sinh(x: ArrayLike) -> Array:
     """sinh x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -519,7 +519,7 @@ def cosh(x: ArrayLike) -> Array:
     """cosh x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -534,7 +534,7 @@ def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """tanh x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -551,7 +551,7 @@ def asinh(x: ArrayLike) -> Array:
     """arsinh x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -566,7 +566,7 @@ def acosh(x: ArrayLike) -> Array:
     """arcosh x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -581,7 +581,7 @@ def atanh(x: ArrayLike) -> Array:
     """artanh x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -599,7 +599,7 @@ def erf(x: ArrayLike) -> Array:
     """The error function, 2/√π times the integral of exp(-t²) from 0 to x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -614,7 +614,7 @@ def erfc(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 - erf x, accurate for large x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -631,7 +631,7 @@ def erf_inv(x: ArrayLike) -> Array:
     """The y with erf y = x.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -646,7 +646,7 @@ def lgamma(x: ArrayLike) -> Array:
     """ln |Γ(x)|.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -661,7 +661,7 @@ def digamma(x: ArrayLike) -> Array:
     """The derivative of ln Γ(x).
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -679,7 +679,7 @@ def real(x: ArrayLike) -> Array:
     """The real part of a complex number.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         Real numbers of the shape of ``x``: float32 of complex64.
@@ -694,7 +694,7 @@ def imag(x: ArrayLike) -> Array:
     """The imaginary part of a complex number.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         Real numbers of the shape of ``x``: float32 of complex64.
@@ -709,7 +709,7 @@ def conj(x: ArrayLike) -> Array:
     """The complex conjugate; of a real number, that number as a complex one.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         Complex numbers of the shape of ``x``.
@@ -730,7 +730,7 @@ def bitwise_not(x: ArrayLike) -> Array:
     """¬x, bit by bit, of integers and booleans.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -745,7 +745,7 @@ def population_count(x: ArrayLike) -> Array:
     """How many bits of an integer are 1.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -760,7 +760,7 @@ def clz(x: ArrayLike) -> Array:
     """How many bits of an integer are 0 before the first 1.
 
     Args:
-        x: an array, or a number; the result has its shape and dtype.
+        x: an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.

@@ -78,7 +78,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
         like_arr: another one, whose shape the result gets.
 
     Returns:
-        An array of the shape of ``y``, of the dtype of ``x``.
+        An array of the shape of ``like_arr``, of the dtype of ``arr``.
 
     Raises:
         ShapeError: the shape is another in the end.

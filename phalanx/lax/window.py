@@ -46,7 +46,7 @@ def reduce_window(
         window_dilation: the distance of the elements of the window.
 
     Returns:
-        A tree like ``operand``.
+        A tree like ``operand``, whose arrays have an element for each position of the window.
 
     Raises:
         TypeError: operands differ in shape, or the computation changes the dtype.

@@ -559,7 +559,8 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
         y: an array, or a number; the two broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of the dtype of the operands.
+        An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
+        give int32.
 
     Raises:
         TypeError: integers with an exponent that is a negative Python integer.

@@ -217,7 +217,7 @@ def trapezoid(
         axis: the axis along which it works, counted from the end if negative.
 
     Returns:
-        Floating-point numbers, without ``axis``.
+        Floating-point or complex numbers, without ``axis``.
 
     >>> print(jnp.trapezoid(jnp.array([0.0, 1.0, 2.0])))
     2.0

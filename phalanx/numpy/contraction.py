@@ -369,7 +369,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 
     Args:
         a: an array.
-        b: an array whose dimensions fit.
+        b: another one.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:
@@ -447,7 +447,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 
     Args:
         a: an array.
-        b: an array whose dimensions fit.
+        b: another one.
 
     Returns:
         An array of the dtype to which both are promoted.

@@ -298,12 +298,12 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 
     Args:
         buffer: bytes, or an object with the buffer protocol.
-        dtype: the dtype in which the numbers are read.
+        dtype: the dtype in which the numbers are read; that of a Python float is float64.
         count: how many numbers to read; -1 for all.
         offset: at which byte to begin.
 
     Returns:
-        A vector of ``dtype``.
+        A vector of ``dtype``, with 64 bits reduced to 32.
 
     >>> print(jnp.frombuffer(b"abc", dtype="uint8"))
     [97 98 99]
@@ -320,7 +320,7 @@ def fromiter(iter: Any, dtype: DTypeLike, count: int = -1) -> Array:
         count: how many numbers to read; -1 for all.
 
     Returns:
-        A vector of ``dtype``.
+        A vector of ``dtype``, with 64 bits reduced to 32.
 
     >>> print(jnp.fromiter((i * i for i in range(4)), dtype=int))
     [0 1 4 9]
@@ -335,13 +335,13 @@ def fromfile(
 
     Args:
         file: the path of a file, or a file that is open.
-        dtype: the dtype in which the numbers are read.
+        dtype: the dtype in which the numbers are read; that of a Python float is float64.
         count: how many numbers to read; -1 for all.
         sep: what stands between numbers in a file of text; empty for a file of bytes.
         offset: at which byte to begin.
 
     Returns:
-        A vector of ``dtype``.
+        A vector of ``dtype``, with 64 bits reduced to 32.
 
     Raises:
         TypeError: ``file`` is an array.
@@ -362,12 +362,12 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 
     Args:
         string: the text.
-        dtype: the dtype in which the numbers are read.
+        dtype: the dtype in which the numbers are read; that of a Python float is float64.
         count: how many numbers to read; -1 for all.
         sep: what stands between numbers.
 
     Returns:
-        A vector of ``dtype``.
+        A vector of ``dtype``, with 64 bits reduced to 32.
 
     >>> print(jnp.fromstring("1 2 3", dtype=int, sep=" "))
     [1 2 3]
@@ -609,12 +609,12 @@ def empty_like(
 
     Args:
         prototype: an array, or anything with a shape and a dtype.
-        dtype: the dtype of the result; None for that of ``a``.
-        shape: the shape of the result; None for that of ``a``.
+        dtype: the dtype of the result; None for that of ``prototype``.
+        shape: the shape of the result; None for that of ``prototype``.
         device: a device or a sharding: where the result lies; None for the default device.
 
     Returns:
-        An array of the shape and dtype of ``a``, unless others are given.
+        An array of the shape and dtype of ``prototype``, unless others are given.
 
     >>> jnp.empty_like(jnp.arange(3)).shape
     (3,)
@@ -857,14 +857,14 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """``num`` real numbers from start to stop, not zero, each a constant multiple of the last.
+    """``num`` numbers from start to stop, not zero, each a constant multiple of the last.
 
     Args:
-        start: the first number.
-        stop: the last one.
+        start: the first number, real or complex.
+        stop: the last one, of the same sign.
         num: how many numbers.
         endpoint: whether stop is the last number, and not the one that would follow.
-        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+        dtype: the dtype of the result; None for that of the ends, and float32 of integers.
         axis: where the new dimension stands, if start and stop are arrays.
 
     Returns:
@@ -875,7 +875,7 @@ def geomspace(
     """
     first, last = arrays("geomspace", start, stop, to=dtypes.to_inexact)
     sign = ops.sign(first)
-    low, high = (ops.log(ops.mul(sign, x)) for x in (first, last))
+    low, high = (ops.log(ops.div(x, sign)) for x in (first, last))
     out = ops.exp(linspace(low, high, num, endpoint))
     out = ops.move(ops.mul(out, ops.broadcast_to(sign, out.shape)), 0, axis % out.ndim)
     return out if dtype is None else convert(out, dtypes.requested(dtype))

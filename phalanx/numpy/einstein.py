@@ -246,8 +246,8 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Matrices [..., n, k] times vectors [..., k], which gives [..., n].
 
     Args:
-        x1: matrices [..., m, n].
-        x2: vectors [..., n].
+        x1: matrices [..., n, k].
+        x2: vectors [..., k].
 
     Returns:
         An array of the dtype to which both are promoted, with the dimensions that are not summed
@@ -264,8 +264,8 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Conjugated vectors [..., k] times matrices [..., k, n], which gives [..., n].
 
     Args:
-        x1: vectors [..., n].
-        x2: matrices [..., n, m].
+        x1: vectors [..., k].
+        x2: matrices [..., k, n].
 
     Returns:
         An array of the dtype to which both are promoted, with the dimensions that are not summed

@@ -156,8 +156,9 @@ def svd(
         subset_by_index: the first and the end of the singular values that are wanted.
 
     Returns:
-        A named tuple: ``U`` [..., m, k], ``S`` [..., min(m, n)] and ``Vh`` [..., k, n]; without
-        ``compute_uv`` ``S`` alone.
+        A named tuple: ``U`` [..., m, m], ``S`` [..., k] and ``Vh`` [..., n, n], with k = min(m, n);
+        without ``full_matrices`` ``U`` [..., m, k] and ``Vh`` [..., k, n]; without ``compute_uv``
+        ``S`` alone.
 
     Raises:
         ValueError: there are fewer singular values, or a part of full matrices is wanted.
@@ -195,7 +196,7 @@ def svdvals(x: ArrayLike, /) -> Array:
     """The singular values [..., min(m, n)] of matrices [..., m, n], descending.
 
     Args:
-        x: matrices [..., n, m].
+        x: matrices [..., m, n].
 
     Returns:
         Real numbers.

@@ -215,7 +215,7 @@ def median(
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
 
     Returns:
-        Floating-point or complex numbers, without the axes that are reduced; with ``keepdims``
+        Floating-point numbers, without the axes that are reduced; with ``keepdims``
         these stay, with length 1. Integers give float32.
 
     >>> print(jnp.median(jnp.array([3, 1, 2])))
@@ -242,7 +242,7 @@ def nanmedian(
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
 
     Returns:
-        Floating-point or complex numbers, without the axes that are reduced; with ``keepdims``
+        Floating-point numbers, without the axes that are reduced; with ``keepdims``
         these stay, with length 1. Integers give float32.
 
     >>> print(jnp.nanmedian(jnp.array([3.0, 1.0, jnp.nan])))

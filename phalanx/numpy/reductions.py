@@ -472,11 +472,12 @@ def cumsum(
     Args:
         a: an array, or a number.
         axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements.
+        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
+            and int32 of booleans.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape of ``a``; of all elements, a vector, if ``axis`` is None.
+        Along an axis an array of the shape of ``a``; if ``axis`` is None, a vector.
 
     >>> print(jnp.cumsum(jnp.arange(5)))
     [ 0  1  3  6 10]
@@ -493,11 +494,12 @@ def cumprod(
     Args:
         a: an array, or a number.
         axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements.
+        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
+            and int32 of booleans.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape of ``a``; of all elements, a vector, if ``axis`` is None.
+        Along an axis an array of the shape of ``a``; if ``axis`` is None, a vector.
 
     >>> print(jnp.cumprod(jnp.array([1, 2, 3])))
     [1 2 6]
@@ -675,11 +677,12 @@ def nancumsum(
     Args:
         a: an array, or a number.
         axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements.
+        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
+            and int32 of booleans.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape of ``a``; of all elements, a vector, if ``axis`` is None.
+        Along an axis an array of the shape of ``a``; if ``axis`` is None, a vector.
 
     >>> print(jnp.nancumsum(jnp.array([1.0, jnp.nan, 2.0])))
     [1. 1. 3.]
@@ -696,11 +699,12 @@ def nancumprod(
     Args:
         a: an array, or a number.
         axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements.
+        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
+            and int32 of booleans.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape of ``a``; of all elements, a vector, if ``axis`` is None.
+        Along an axis an array of the shape of ``a``; if ``axis`` is None, a vector.
 
     >>> print(jnp.nancumprod(jnp.array([2.0, jnp.nan, 2.0])))
     [2. 2. 4.]

@@ -35,7 +35,7 @@ def new_ref(
         pin: has no meaning here.
 
     Returns:
-        A reference to an array of any shape ``s``: ``ref[...]`` reads it, ``ref[...] = x`` writes
+        A reference to an array: ``ref[...]`` reads it, ``ref[...] = x`` writes
         it, ``ref[index]`` is about a part.
 
     Raises:

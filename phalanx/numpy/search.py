@@ -44,13 +44,11 @@ def sort(
 ) -> Array:
     """The elements in increasing order along ``axis``, nan last; None flattens the array.
 
-    ``kind`` and ``order`` have no meaning.
-
     Args:
         a: an array, or a number.
         axis: the axis along which to sort; None flattens the array first.
-        kind: must be None: there is one algorithm, which is stable.
-        order: must be None: arrays have no fields.
+        kind: has no meaning: there is one algorithm, which is stable.
+        order: has no meaning: arrays have no fields.
         stable: whether equal elements keep their order.
         descending: whether the largest come first.
 
@@ -136,8 +134,8 @@ def argsort(
     Args:
         a: an array, or a number.
         axis: the axis along which to sort; None flattens the array first.
-        kind: must be None: there is one algorithm, which is stable.
-        order: must be None: arrays have no fields.
+        kind: has no meaning: there is one algorithm, which is stable.
+        order: has no meaning: arrays have no fields.
         stable: whether equal elements keep their order.
         descending: whether the largest come first.
         dtype: the integer dtype of the positions.
@@ -389,7 +387,7 @@ def ravel_multi_index(
         dtype: the integer dtype of the result.
 
     Returns:
-        int32, of the shape to which the indices broadcast, unless another dtype is given.
+        Integers of the shape to which the indices broadcast.
 
     Raises:
         ValueError: an index is outside under "raise", or the dtype does not hold all positions.

@@ -132,7 +132,7 @@ def take_along_axis(
         wrap_negative_indices: whether negative indices count from the end, and are not outside.
 
     Returns:
-        An array of the dtype of ``arr`` and the shape of ``indices``.
+        An array of the dtype of ``arr``, as long along ``axis`` as ``indices``.
 
     >>> x = jnp.array([[30, 10, 20]])
     >>> print(jnp.take_along_axis(x, jnp.argsort(x), axis=1))
@@ -304,7 +304,7 @@ def fill_diagonal(
     Args:
         a: an array of at least two dimensions.
         val: what is written: a number, or a vector, which is repeated.
-        wrap: whether the diagonal begins anew below the square part of a tall matrix.
+        wrap: must be False: the diagonal ends with the square part of a tall matrix.
         inplace: must be False: arrays are immutable, and the changed array is returned.
 
     Returns:
@@ -391,9 +391,9 @@ def extract(
     """The elements of ``arr`` at which ``condition`` holds, as a vector; see ``compress``.
 
     Args:
-        condition: for each slice, whether it is wanted. It must be known unless ``size`` is given.
+        condition: which elements are wanted. It must be known unless ``size`` is given.
         arr: an array.
-        size: how many slices the result has: missing ones are filled, others left out.
+        size: how many elements the result has: missing ones are filled, others left out.
         fill_value: what they are filled with.
 
     Returns:

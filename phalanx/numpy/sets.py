@@ -112,7 +112,7 @@ def unique_all(
         x: an array, or a number.
         size: how many elements the result has. Without it ``x`` must be known: it may not be
             traced. Missing ones are filled, those beyond are left out.
-        fill_value: for missing ones; default the least element. It must be given if ``ar`` may have
+        fill_value: for missing ones; default the least element. It must be given if ``x`` may have
             none.
 
     Returns:
@@ -134,7 +134,7 @@ def unique_counts(
         x: an array, or a number.
         size: how many elements the result has. Without it ``x`` must be known: it may not be
             traced. Missing ones are filled, those beyond are left out.
-        fill_value: for missing ones; default the least element. It must be given if ``ar`` may have
+        fill_value: for missing ones; default the least element. It must be given if ``x`` may have
             none.
 
     Returns:
@@ -156,7 +156,7 @@ def unique_inverse(
         x: an array, or a number.
         size: how many elements the result has. Without it ``x`` must be known: it may not be
             traced. Missing ones are filled, those beyond are left out.
-        fill_value: for missing ones; default the least element. It must be given if ``ar`` may have
+        fill_value: for missing ones; default the least element. It must be given if ``x`` may have
             none.
 
     Returns:
@@ -178,7 +178,7 @@ def unique_values(
         x: an array, or a number.
         size: how many elements the result has. Without it ``x`` must be known: it may not be
             traced. Missing ones are filled, those beyond are left out.
-        fill_value: for missing ones; default the least element. It must be given if ``ar`` may have
+        fill_value: for missing ones; default the least element. It must be given if ``x`` may have
             none.
 
     Returns:

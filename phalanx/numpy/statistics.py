@@ -597,7 +597,7 @@ def histogram_bin_edges(
         weights: has no meaning: the edges are the same.
 
     Returns:
-        Floating-point numbers [bins + 1].
+        Numbers [bins + 1] of the dtype of ``a``; integers give float32.
 
     Raises:
         ValueError: ``bins`` is the name of a rule.
@@ -652,7 +652,8 @@ def histogram(
         out_sharding: how the counts are to lie over devices.
 
     Returns:
-        Counts, or densities, as floating-point numbers [bins], and the edges [bins + 1].
+        Counts [bins] in the dtype of the edges, or sums in that of the weights, or densities; and
+        the edges [bins + 1].
 
     >>> print(jnp.histogram(jnp.array([0.0, 1.0, 1.5, 4.0]), 2)[0])
     [3. 1.]

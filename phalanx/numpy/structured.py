@@ -121,7 +121,7 @@ def tril(m: ArrayLike, k: ArrayLike = 0) -> Array:
     """Matrices [..., n, m] with the elements above diagonal ``k`` set to 0.
 
     Args:
-        m: the number of columns; None for as many as rows.
+        m: matrices [..., n, m].
         k: which diagonal: 0 for the main one, positive above it, negative below.
 
     Returns:
@@ -140,7 +140,7 @@ def triu(m: ArrayLike, k: ArrayLike = 0) -> Array:
     """Matrices [..., n, m] with the elements below diagonal ``k`` set to 0.
 
     Args:
-        m: the number of columns; None for as many as rows.
+        m: matrices [..., n, m].
         k: which diagonal: 0 for the main one, positive above it, negative below.
 
     Returns:
@@ -161,6 +161,13 @@ def _matrices(who: str, x: Any) -> Any:
     return x
 
 
+def _matrix(who: str, x: Any) -> Any:
+    x = as_array(who, x)
+    if x.ndim != 2:
+        raise ValueError(f"{who}: a matrix is needed, got {x.aval}")
+    return x
+
+
 def _spread(x: Any, like: Any) -> Any:
     return ops.broadcast_to(x, like.shape)
 
@@ -170,8 +177,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with the vector ``v`` on diagonal ``k``; or diagonal ``k`` of the matrix ``v``.
 
     Args:
-        v: a vector that becomes the diagonal; for ``diag`` also a matrix, whose diagonal is the
-            result.
+        v: a vector that becomes the diagonal; or a matrix, whose diagonal is the result.
         k: which diagonal: 0 for the main one, positive above it, negative below.
 
     Returns:
@@ -208,8 +214,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with the elements of ``v`` on diagonal ``k``, else 0.
 
     Args:
-        v: a vector that becomes the diagonal; for ``diag`` also a matrix, whose diagonal is the
-            result.
+        v: the elements of the diagonal, taken as a vector.
         k: which diagonal: 0 for the main one, positive above it, negative below.
 
     Returns:
@@ -342,16 +347,19 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """``tril_indices`` for the shape of a matrix.
 
     Args:
-        arr: an array whose last two dimensions are the matrix.
+        arr: a matrix.
         k: which diagonal: 0 for the main one, positive above it, negative below.
 
     Returns:
         Two vectors of int32.
 
+    Raises:
+        ValueError: ``arr`` has other than 2 dimensions.
+
     >>> [i.tolist() for i in jnp.tril_indices_from(jnp.zeros((2, 2)))]
     [[0, 1, 1], [0, 0, 1]]
     """
-    n, m = _matrices("tril_indices_from", arr).shape
+    n, m = _matrix("tril_indices_from", arr).shape
     return tril_indices(n, k, m)
 
 
@@ -359,16 +367,19 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """``triu_indices`` for the shape of a matrix.
 
     Args:
-        arr: an array whose last two dimensions are the matrix.
+        arr: a matrix.
         k: which diagonal: 0 for the main one, positive above it, negative below.
 
     Returns:
         Two vectors of int32.
 
+    Raises:
+        ValueError: ``arr`` has other than 2 dimensions.
+
     >>> [i.tolist() for i in jnp.triu_indices_from(jnp.zeros((2, 2)))]
     [[0, 0, 1], [0, 1, 1]]
     """
-    n, m = _matrices("triu_indices_from", arr).shape
+    n, m = _matrix("triu_indices_from", arr).shape
     return triu_indices(n, k, m)
 
 
@@ -392,7 +403,7 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """``diag_indices`` for the shape of an array whose dimensions have one length.
 
     Args:
-        arr: an array whose last two dimensions are the matrix.
+        arr: an array whose dimensions have one length.
 
     Returns:
         A tuple of vectors of int32, one per dimension.
@@ -563,7 +574,7 @@ def meshgrid(
 
     Args:
         xi: a vector for each axis.
-        copy: must be true.
+        copy: has no meaning: arrays are immutable.
         sparse: whether to leave the dimensions in which a result is constant at length 1.
         indexing: "xy" lets the second dimension follow the first vector; "ij" does not.
 

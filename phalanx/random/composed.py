@@ -594,7 +594,7 @@ def weibull_min(
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        Floating-point numbers of the shape to which ``shape`` and those of the parameters
         broadcast.
 
     Raises:

@@ -185,7 +185,7 @@ def lognormal(
             mesh that is set; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``.
+        Floating-point or complex numbers of ``shape``; if that is None, of the shape of ``sigma``.
 
     >>> from phalanx import random
     >>> random.lognormal(random.key(0), 0.5, (2,)).shape

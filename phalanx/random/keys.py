@@ -82,7 +82,7 @@ def PRNGKey(seed: ArrayLike, *, impl: KeySpec = None) -> Array:
             default that of the option ``default_prng_impl``.
 
     Returns:
-        uint32 [2].
+        uint32 [2]; [4] of "rbg".
 
     >>> from phalanx import random
     >>> random.PRNGKey(7).tolist()

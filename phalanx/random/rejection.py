@@ -481,7 +481,7 @@ def multinomial(
         unroll: how many ways to write out per iteration of the compiled loop.
 
     Returns:
-        Counts, of the shape of ``p``, or of ``shape``.
+        Counts, of the shape of ``p``; or ``[*shape, k]``, of k ways.
 
     Raises:
         ValueError: the parameters do not broadcast to ``shape``.

@@ -203,6 +203,8 @@ CREATED = [
     ("logspace", 0, 2, 5),
     ("geomspace", 1, 100, 5),
     ("geomspace", -1, -100, 3),
+    ("geomspace", 1j, 16j, 5),
+    ("geomspace", 1 - 1j, 8 - 8j, 4),
     ("indices", (2, 3)),
     ("tril_indices", 3),
     ("triu_indices", 3, 1, 4),

@@ -168,7 +168,7 @@ def lu_factor(
     """l below the diagonal and u, and the pivots: row i was exchanged with row pivots[i].
 
     Args:
-        a: square matrices [..., n, n].
+        a: matrices [..., m, n].
         overwrite_a: has no meaning: arrays are immutable.
         check_finite: has no meaning: nan and infinities are not looked for.
 
@@ -234,7 +234,7 @@ def lu(
         check_finite: changes nothing.
 
     Returns:
-        p, l and u; with ``permute_l`` p l and u.
+        p, l and u; with ``permute_l`` the product p l, and u.
 
     >>> p, l, u = scipy.linalg.lu(jnp.array([[1.0, 3.0], [2.0, 4.0]]))
     >>> print(u)

@@ -108,7 +108,8 @@ def gmres(
 ) -> tuple[Any, Array]:
     """x with A x = b for any regular A, by generalized minimal residuals.
 
-    Saad and Schultz, SIAM J. Sci. Stat. Comput. 7 (1986). The parameters are those of ``cg``, and
+    Saad and Schultz, SIAM J. Sci. Stat. Comput. 7 (1986). The parameters are those of ``cg``,
+    but for ``restart``, ``maxiter`` and ``solve_method``.
 
     Args:
         A: see ``cg``, like the following ones.

@@ -117,7 +117,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 
     Args:
         n: real numbers.
-        exact: False: a float holds no more than 170!, and whole only 18!.
+        exact: must be False: results are floating-point numbers. Of float32 the largest is 34!.
 
     Returns:
         Floating-point numbers of the shape of ``n``.
@@ -392,7 +392,7 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     """The logarithm of the gamma function of d × d matrices (DLMF 35.3.4).
 
     Args:
-        a: an array, or a number; the two broadcast.
+        a: an array, or a number.
         d: the dimension, an integer.
 
     Returns:

@@ -213,7 +213,7 @@ def ndtri(p: ArrayLike) -> Array:
         p: probabilities, from 0 to 1.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        An array of the shape and dtype of ``p``; integers give float32.
 
     >>> float(ndtri(0.5)) == 0
     True

@@ -200,7 +200,7 @@ def sem(
         keepdims: whether the axis stays, with length 1.
 
     Returns:
-        Real numbers, without ``axis``.
+        Real numbers, without ``axis``; with ``keepdims`` it stays, with length 1.
 
     Raises:
         ValueError: there is no such policy or axis.

@@ -125,6 +125,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "Logarithms of sums, odds, entropies": ["phalanx.scipy.special.logarithms"],
         "The normal distribution, error functions": ["phalanx.scipy.special.normal"],
         "Bessel functions": ["phalanx.scipy.special.bessels"],
+        "Legendre functions": ["phalanx.scipy.special.legendre"],
         "Integrals": ["phalanx.scipy.special.integrals"],
     },
 }

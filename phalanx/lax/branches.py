@@ -297,5 +297,5 @@ def _common_types(
                     f"{given} from {names[0]} and {kind} from {name}, at {user_location()}{advice}"
                 )
         varying = NOWHERE.union(*[t.varying for t in column])
-        common.append(column[0].update(weak=all(t.weak for t in column), varying=varying))
+        common.append(column[0].update(varying=varying))
     return common

@@ -338,6 +338,8 @@ ARGUMENTS = {
         "comb": (X, X),
         "expn": (index("mn"), X),
         "kl_div rel_entr": (X, X),
+        "lpmn": (2, 3, V),
+        "lpmn_values": (2, 3, V, True),
         "multigammaln": (X, 1),
         "owens_t": (X, X),
         "sph_harm_y": (index("mn"), index("mn"), X, X),

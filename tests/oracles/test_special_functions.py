@@ -1,5 +1,8 @@
 """More special functions against SciPy in float64, over their whole domains, and derivatives."""
 
+import warnings
+
+import jax
 import numpy as np
 import pytest
 import scipy.special as sp
@@ -93,6 +96,52 @@ def test_spherical_harmonics():
     np.testing.assert_allclose(found, sp.sph_harm_y(n, m, theta, 2 * theta), atol=1e-13)
 
 
+POINTS = np.array([-1, -0.9, -0.3, 0, 1e-9, 0.1, 0.5, 0.99, 1])
+
+
+@pytest.mark.parametrize("m, n", [(4, 6), (6, 4), (0, 3), (3, 0), (0, 0)])
+def test_legendre_functions_and_their_derivatives(m, n):
+    values, slopes = sp.assoc_legendre_p_all(n, m, POINTS, diff_n=1)[:, :, : m + 1].swapaxes(1, 2)
+    with phalanx.enable_x64(True):
+        found, derived = special.lpmn(m, n, POINTS)
+        alone = special.lpmn_values(m, n, POINTS, False)
+        forward = phalanx.jacfwd(lambda z: special.lpmn_values(m, n, z, False))(POINTS)
+    for actual, wanted in ((found, values), (alone, values), (derived, slopes)):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-13, atol=2e-14)
+    np.testing.assert_allclose(np.einsum("mnkk->mnk", forward), slopes, rtol=1e-12, atol=1e-12)
+
+
+def test_derivatives_of_legendre_functions_backward_and_of_second_order():
+    inside = POINTS[1:-1]
+    wanted = sp.assoc_legendre_p_all(6, 6, inside, diff_n=2)[1:, :, :7].swapaxes(1, 2)
+
+    def at_each(which):
+        by_point = phalanx.jacrev(lambda z: special.lpmn(6, 6, z[None])[which][..., 0])
+        return phalanx.vmap(by_point, out_axes=-1)(inside)
+
+    with phalanx.enable_x64(True):
+        np.testing.assert_allclose([at_each(0), at_each(1)], wanted, rtol=1e-11, atol=1e-11)
+
+
+def test_normalized_legendre_functions_are_spherical_harmonics():
+    for n in (0, 5, 120):
+        wanted = sp.sph_legendre_p_all(n, n, np.arccos(POINTS))[0, :, : n + 1].swapaxes(0, 1)
+        with phalanx.enable_x64(True):
+            found = special.lpmn_values(n, n, POINTS, is_normalized=True)
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-11)
+
+
+def test_legendre_functions_agree_with_jax():
+    z = POINTS[1:-1].astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        theirs = jax.scipy.special
+        for normalized in (False, True):
+            wanted = theirs.lpmn_values(5, 5, jax.numpy.asarray(z), normalized)
+            found = special.lpmn_values(5, 5, z, normalized)
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
 def test_bernoulli_numbers():
     with phalanx.enable_x64(True):
         found = np.asarray(special.bernoulli(60))
@@ -121,6 +170,7 @@ def test_what_is_refused():
     for call in (
         lambda: special.factorial(3.0, exact=True), lambda: special.bernoulli(-1),
         lambda: special.bessel_jn(1.0, v=-1), lambda: special.sph_harm_y(1, 0, 0.1, 0.2, 1),
+        lambda: special.lpmn(-1, 2, REAL), lambda: special.lpmn_values(2, 2, 0.5, True),
     ):  # fmt: skip
         with pytest.raises(ValueError, match="must"):
             call()

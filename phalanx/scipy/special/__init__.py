@@ -42,6 +42,7 @@ from phalanx.scipy.special.integrals import (
     sici,
     spence,
 )
+from phalanx.scipy.special.legendre import lpmn, lpmn_values
 from phalanx.scipy.special.logarithms import (
     boxcox,
     boxcox1p,
@@ -110,6 +111,8 @@ __all__ = [
     "loggamma",
     "logit",
     "logsumexp",
+    "lpmn",
+    "lpmn_values",
     "multigammaln",
     "ndtr",
     "ndtri",

@@ -1,5 +1,6 @@
 """The forms in which loops and branches are called, and the types that they carry and give."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -116,6 +117,43 @@ def test_python_numbers_from_branches_are_weak():
     assert kind(lax.cond(True, lambda: 1, lambda: 2)) == "int32~"
     assert kind(lax.cond(True, lambda: 1.0, lambda: F32)) == "float32"
     assert kind(lax.cond(True, lambda: True, lambda: False)) == "bool"
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, phalanx.jit, phalanx.grad], ids=str)
+def test_the_first_branch_says_how_weak_a_result_is(transform):
+    """As in jax, where the first branch of ``cond`` is the one for False."""
+
+    def chosen(lax, weak, strong):
+        forms = [
+            lax.cond(strong > 0, lambda: weak, lambda: strong),
+            lax.cond(strong > 0, lambda: strong, lambda: weak),
+            lax.cond(True, lambda x: x, lambda x: 0.0, strong),
+            *lax.cond(strong > 0, lambda: (strong, weak), lambda: (weak, strong)),
+            lax.switch(1, [lambda: strong, lambda: weak, lambda: strong]),
+            lax.switch(1, [lambda: weak, lambda: strong, lambda: strong]),
+        ]
+        kinds.append([kind(x) for x in forms])
+        return weak
+
+    kinds = []
+    transform(lambda weak, strong: chosen(lax, weak, strong))(1.0, F32)
+    jax.jit(lambda weak, strong: chosen(jax.lax, weak, strong))(1.0, F32)
+    ours, theirs = kinds
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("start", [1.0, F32])
+def test_a_state_that_starts_as_a_number_of_python_is_traced_once(start):
+    @phalanx.jit
+    def step(state):
+        traced.append(state)
+        return lax.cond(state < 3, lambda: state + F32, lambda: state)
+
+    traced = []
+    state = start
+    for _ in range(4):
+        state = step(state)
+    assert len(traced) == 1 and float(state) >= 3
 
 
 @pytest.mark.spmd

@@ -1,0 +1,139 @@
+"""Associated Legendre functions, of all orders and degrees up to some.
+
+Pₗᵐ(x) = (1 - x²)^(m/2) A(x), where A is a polynomial: (-1)ᵐ times the m-th derivative of Pₗ
+(DLMF 14.7.10). So the derivative of A is that of the next order, without its sign, and what is
+singular at ±1 stands in the power.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+
+from phalanx import lax
+from phalanx.base.errors import ShapeError
+from phalanx.base.source import user_location
+from phalanx.control.one_program import one_program
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import power
+from phalanx.numpy.promotion import ArrayLike, real
+
+
+@one_program
+def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
+    """Pₗᵐ(z), the associated Legendre functions of the first kind, at points in [-1, 1].
+
+    They have the phase of Condon and Shortley, (-1)ᵐ (DLMF 14.7.10). Normalized, they are the
+    spherical harmonics Yₗᵐ(arccos z, 0), which keep to numbers near 1 at high orders.
+
+    Args:
+        m: the highest order.
+        n: the highest degree.
+        z: a vector of length k.
+        is_normalized: whether they are normalized as spherical harmonics (DLMF 14.30.1).
+
+    Returns:
+        An array [m + 1, n + 1, k] of the dtype of ``z``: by order, by degree, by point; zero where
+        the order is larger than the degree. Integers give float32.
+
+    Raises:
+        ValueError: ``z`` is no vector, or ``m`` or ``n`` is negative.
+
+    >>> import numpy as np
+    >>> lpmn_values(1, 2, np.array([0.5], np.float32), False)[0, :, 0]
+    Array([ 1.   ,  0.5  , -0.125], dtype=float32)
+    """
+    m, n, x = _given("lpmn_values", m, n, z)
+    return _powers(x, m, n, 0) * _polynomials(x, m, n, is_normalized)
+
+
+@one_program
+def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
+    """The associated Legendre functions of the first kind and their derivatives.
+
+    Args:
+        m: the highest order.
+        n: the highest degree.
+        z: a vector of length k.
+
+    Returns:
+        Pₗᵐ(z) as ``lpmn_values`` has them, and their derivatives at z, of the same shape. Those of
+        order 1 are infinite at -1 and 1.
+
+    Raises:
+        ValueError: ``z`` is no vector, or ``m`` or ``n`` is negative.
+
+    >>> import numpy as np
+    >>> values, slopes = lpmn(1, 2, np.array([0.5], np.float32))
+    >>> slopes[0, 1:, 0]
+    Array([1. , 1.5], dtype=float32)
+    """
+    m, n, x = _given("lpmn", m, n, z)
+    polynomials = _polynomials(x, m + 1, n, is_normalized=False)
+    here, next_order = polynomials[:-1], polynomials[1:]
+    orders = np.arange(m + 1).astype(x.dtype)[:, None, None]
+    of_power = x * -orders * _powers(x, m, n, 1)
+    return _powers(x, m, n, 0) * here, of_power * here - _powers(x, m, n, 0) * next_order
+
+
+def _given(who: str, m: int, n: int, z: ArrayLike) -> tuple[int, int, Array]:
+    m, n = operator.index(m), operator.index(n)
+    (x,) = real(who, z)
+    if m < 0 or n < 0:
+        raise ValueError(
+            f"{who}: the highest order and degree must not be negative, got m={m} and n={n}, at "
+            f"{user_location()}"
+        )
+    if x.ndim != 1:
+        raise ShapeError(
+            f"{who}: the points must be a vector, got {x.ndim} dimensions, of shape {x.shape}, at "
+            f"{user_location()}; use vmap, or z.ravel()"
+        )
+    return m, n, x
+
+
+def _powers(x: Array, m: int, n: int, less: int) -> Array:
+    """(1 - x²)^(order/2 - less), [order, degree, point]; 1 where what it multiplies is zero.
+
+    So nothing is infinite there, at -1 and 1, nor is a derivative.
+    """
+    order, degree = np.arange(m + 1.0)[:, None], np.arange(n + 1.0)
+    exponents = np.where((order > 0) & (order <= degree), order / 2 - less, 0)
+    return power((1 - x) * (1 + x), exponents[..., None].astype(x.dtype))
+
+
+def _polynomials(x: Array, m: int, n: int, is_normalized: bool) -> Array:
+    """A(x), [order, degree, point], from one degree to the next (DLMF 14.10.3)."""
+
+    def step(before: tuple[Array, Array], factors: Array) -> tuple[tuple[Array, Array], Array]:
+        lower, last = before
+        of_last, of_lower, first = factors
+        new = of_last * (x * last) + of_lower * lower + first
+        return (last, new), new
+
+    none = lax.full_like(x, 0, shape=(m + 1, *x.shape))
+    factors = _recurrence(m, n, is_normalized, x.dtype)
+    return lax.scan(step, (none, none), factors)[1].swapaxes(0, 1)
+
+
+def _recurrence(m: int, n: int, is_normalized: bool, dtype: np.dtype) -> np.ndarray:
+    """[degree, 3, order, 1]: the factors of the last two degrees, and what the order starts with.
+
+    Normalized functions have those of the others, times ratios of the factors of DLMF 14.30.1.
+    """
+    degree, order = np.arange(n + 1.0)[:, None], np.arange(m + 1.0)
+    k, before = np.arange(1.0, m + 1), degree - 1
+    with np.errstate(all="ignore"):  # what is not a number, or too large, is not for this order
+        if is_normalized:
+            of_last = np.sqrt((4 * degree**2 - 1) / (degree**2 - order**2))
+            of_lower = -of_last * np.sqrt((before**2 - order**2) / (4 * before**2 - 1))
+            ratios = [1 / math.sqrt(4 * math.pi), *-np.sqrt((2 * k + 1) / (2 * k))]
+        else:
+            of_last = (2 * degree - 1) / (degree - order)
+            of_lower = -(degree + order - 1) / (degree - order)
+            ratios = [1.0, *(1 - 2 * k)]
+        first = np.where(degree == order, np.cumprod(ratios), 0)
+        rest = [np.where(order < degree, factor, 0) for factor in (of_last, of_lower)]
+        return np.stack([*rest, first], axis=1)[..., None].astype(dtype)

@@ -13,6 +13,7 @@ from phalanx.base.config import settings
 from phalanx.base.source import user_location
 from phalanx.core.axes import Typed
 from phalanx.core.program import plain
+from phalanx.core.refs import Ref, load
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.ops.basis import check_lengths
 from phalanx.run.array import DeviceArray
@@ -157,7 +158,9 @@ def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayTyp
 
 
 def sharding_of(x: Any) -> Sharding | None:
-    """Where ``x`` says that it lies, if it does; an array also says whether that was chosen."""
+    """Where ``x`` says that it lies, if it does; an array also says whether that was chosen. A
+    reference lies as what it holds."""
+    x = load(x) if type(x) is Ref else x
     sharding = x._sig.sharding if isinstance(x, DeviceArray) else getattr(x, "sharding", None)
     return sharding if isinstance(sharding, Sharding) else None
 

@@ -61,6 +61,12 @@ class TracedFunction(Struct):
         return all(type(x) is Ref and is_lasting(x) for x in self.captured)
 
     @property
+    def rewritten(self) -> tuple[int | None, ...]:
+        """Of the references that it writes, which of what is captured they are, if any."""
+        places = {id(x): i for i, x in enumerate(self.captured)}
+        return tuple([places.get(id(ref)) for ref in self.written])
+
+    @property
     def flat_tree(self) -> Any:
         """The structure of all that the program gives."""
         return tree.structure([0] * len(self.program.outputs))

@@ -227,7 +227,7 @@ class Jitted(Dispatched):
             tree.structure((rest, named)), traced.out_tree, arrays,
             homes, self._donated(static, rest, named),
             places, self.keep_unused, self.compiler_options, self.home is None,
-            traced.store, len(traced.written), len(traced.stored),
+            traced.store, traced.rewritten, traced.stored,
         )  # fmt: skip
         return stages.Traced(call_traced)
 

@@ -13,7 +13,7 @@ from phalanx.base.source import warn_user
 from phalanx.core.program import Program
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.run.array import DeviceArray, Signature
-from phalanx.run.calls import Call, Prepared, operand_signatures, signature
+from phalanx.run.calls import Call, Prepared, operand_signatures, signature, told_of
 from phalanx.run.eager import as_array
 from phalanx.transforms.simplify import used
 
@@ -82,7 +82,8 @@ class Passed(Struct, frozen=True):
 
     def call(self, prepared: Prepared, leaves: Sequence[Any], out_tree: Any) -> Call:
         """The call of the program, ``prepared``, with such leaves."""
-        return Call(prepared, leaves, out_tree, self.kept, self.donate)
+        made = Call(prepared, leaves, out_tree, self.kept, self.donate)
+        return told_of(made, self.program, True)
 
     def warn_of_spared(self, inputs: Sequence[int], names: LeafNames, who: str) -> None:
         """Warn that the memory of those ``inputs`` of the program is not used, if there are any."""

@@ -365,7 +365,7 @@ class Pmapped(Dispatched):
             self.who, names, static, body.whole(arrays), body.captured,
             tree.structure((rest, named)), body.out_tree, arrays,
             aot.homes(leaves, names, self.who), self._donated(static, rest, named),
-            store=body.store, written=len(body.written), stored=len(body.stored),
+            store=body.store, written=body.rewritten, stored=body.stored,
         )  # fmt: skip
         return stages.Traced(call_traced)
 

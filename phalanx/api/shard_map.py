@@ -268,7 +268,7 @@ class ShardMapped(Dispatched):
             self.who, names, static, body.program, body.captured,
             tree.structure((rest, named)), body.out_tree, array_types(types),
             aot.homes(leaves, names, self.who), [False] * len(leaves),
-            store=body.store, written=len(body.written), stored=len(body.stored),
+            store=body.store, written=body.rewritten, stored=body.stored,
         )  # fmt: skip
         return stages.Traced(call_traced)
 

@@ -92,8 +92,10 @@ class TracedCall(Struct, frozen=True):
     compiler_options: dict[str, Any] = field(default_factory=dict[str, Any])
     strict: bool = False  # whether arguments that lie elsewhere are refused, not moved
     store: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]] = lambda _, outputs: outputs
-    written: int = 0  # of how many captured references the program gives what they hold
-    stored: int = 0  # and of how many that are arguments
+    # of which references the program gives what they hold: before its results of captured ones, if
+    # these are read, too, by number; and behind them of arguments
+    written: tuple[int | None, ...] = ()
+    stored: tuple[int, ...] = ()
 
     def with_captured(self) -> TracedCall:
         """The same with what captured references hold as first arguments.
@@ -118,7 +120,7 @@ class TracedCall(Struct, frozen=True):
 
     def results(self, outputs: Sequence[Any]) -> Sequence[Any]:
         """Of what belongs to the outputs of the program, what belongs to the results."""
-        return outputs[self.written : len(outputs) - self.stored]
+        return outputs[len(self.written) : len(outputs) - len(self.stored)]
 
     @property
     def places(self) -> RequestedShardings:
@@ -218,14 +220,13 @@ class Traced(AheadOfTime):
         return Lowered(self._traced, checked_platforms(lowering_platforms, "lower"))
 
 
-on_compiled: list[Callable[[Traced], None]] = []  # told of each function that is compiled
-on_lowered: list[Callable[[Traced], None]] = []  # of each that the user lowers ahead of time
+Watches = list[Callable[..., None]]
+on_compiled: Watches = []  # told of each function that is compiled
+on_lowered: Watches = []  # of each that the user lowers ahead of time
 
 
 @contextmanager
-def watching(
-    watch: Callable[[Traced], None], *told: list[Callable[[Traced], None]]
-) -> Generator[None]:
+def watching(watch: Callable[..., None], *told: Watches) -> Generator[None]:
     """Tell ``watch``, inside a block, of each function that is compiled, or as ``told`` says."""
     told = told or (on_compiled,)
     for watches in told:

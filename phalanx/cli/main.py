@@ -153,6 +153,20 @@ def _add_reports(commands: Any) -> None:
     scripts.add_script(planning, "those of the script")
     planning.set_defaults(run=_run_of("planning"))
 
+    measuring = commands.add_parser(
+        "measure",
+        help="measure what processes on this computer compute and exchange, for plan",
+        description="Measure what the CPU of this computer computes and reads, and what processes "
+        "on it exchange, and write it as a system that phalanx plan takes.",
+        epilog="example: phalanx measure --out cpu.toml; phalanx plan train.py --on cpu.toml:8",
+    )
+    measuring.add_argument("--out", type=Path, metavar="FILE", help="where (default: the terminal)")
+    measuring.add_argument(
+        "--processes", type=positive, nargs="+", default=[2, 4, 8], metavar="N",
+        help="how many exchange, in turn (default: 2 4 8)",
+    )  # fmt: skip
+    measuring.set_defaults(run=_run_of("measuring"))
+
 
 def _run_of(module: str) -> Callable[[argparse.Namespace], int]:
     """What a module of this package runs; what it imports others have no need to wait for."""

@@ -23,7 +23,7 @@ from phalanx.core.program import Program, plain
 from phalanx.core.trace import ROOT, entered_trace
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, Signature
-from phalanx.run.calls import Call, calls, operand_signatures, signature
+from phalanx.run.calls import Call, calls, operand_signatures, signature, told_of
 from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
 from phalanx.transforms.stage import stage_tree
@@ -168,9 +168,7 @@ class _Arguments:
 
     __slots__ = ("can_be_held", "kept", "leaves", "names", "sequences")
 
-    def __init__(
-        self, given: Sequence[Any], marks: Sequence[Kind], names: tuple[str, ...]
-    ) -> None:
+    def __init__(self, given: Sequence[Any], marks: Sequence[Kind], names: tuple[str, ...]) -> None:
         self.names = names
         self.leaves = _leaves(given, marks)
         self.sequences: list[tuple[type[Any], int] | None] = []  # of each argument, if it is one
@@ -249,7 +247,7 @@ def _compiled(
         traced = _programs[of_types] = _traced(function, given)
     program, out_tree = traced
     prepared = compile_program(program, operand_signatures(operands))
-    return Call(prepared, given.leaves, out_tree, given.kept)
+    return told_of(Call(prepared, given.leaves, out_tree, given.kept), program)
 
 
 def _of_type(part: Any) -> Hashable:
@@ -314,7 +312,7 @@ def staged(function: Function) -> Function:
             program, out_tree = program_of(arrays, static)
             kept = [i for i, a in enumerate(given) if a is not None]
             prepared = compile_program(program, [given[i]._sig for i in kept])
-            found = calls[key] = Call(prepared, given, out_tree, kept)
+            found = calls[key] = told_of(Call(prepared, given, out_tree, kept), program)
         return found.run(given)
 
     def program_of(arrays: Sequence[Any], static: dict[str, Any]) -> tuple[Program, Any]:

@@ -141,6 +141,6 @@ def by_line(all_steps: Iterable[Step], machine: Machine, devices: int) -> list[L
         cost.operations += step.operations
         cost.moved += step.often * step.moved
         cost.seconds += seconds
-        if step.operations / machine.system.peak(step.dtype) >= seconds * devices * 0.999:
+        if step.operations / machine.chip.peak(step.dtype) >= seconds * devices * 0.999:
             cost.computing += seconds
     return sorted(found.values(), key=lambda c: -c.seconds)

@@ -24,8 +24,9 @@ from phalanx.ops.basis import broadcast, random_unwrap, random_wrap, reshape
 from phalanx.ops.generators import rng_bit_generator
 from phalanx.ops.random_bits import threefry2x32
 from phalanx.ops.shape import iota
+from phalanx.transforms.derive import keep
 
-__all__ = ["reused_keys"]
+__all__ = ["P106", "keys_drawn", "reused_keys"]
 
 P106 = Code(
     "P106",
@@ -68,6 +69,21 @@ def reused_keys(subject: Subject) -> Iterator[Finding]:
     for key, uses in flow.uses.items():
         yield from _again(uses)
         yield from _in_every_iteration(flow, key, uses)
+
+
+def keys_drawn(program: Program) -> list[frozenset[int]]:
+    """Of each key with which a program draws numbers, the inputs of which it is made, by number."""
+
+    def found() -> list[frozenset[int]]:
+        if not _GENERATORS & program.primitives:
+            return []
+        flow = _KeyFlow()
+        marks = [flow.number(("input", v)) for v in program.inputs]
+        flow.run(program, marks)
+        made_of = [flow.ancestors(key) for key in flow.uses]
+        return [frozenset(i for i, m in enumerate(marks) if m <= every) for every in made_of]
+
+    return keep(program, "keys drawn", found)
 
 
 def _again(uses: Sequence[_Use]) -> Iterator[Finding]:
@@ -120,17 +136,17 @@ class _KeyFlow(Flow):
 
     def sources(self, key: Any) -> set[Equation]:
         """The operations in each run of which the values are others."""
-        found: set[Equation] = set()
+        return {s for n in self.ancestors(key) if (s := self.made[n][1]) is not None}
+
+    def ancestors(self, key: Any) -> set[int]:
+        """The numbers of all values of which a key is made."""
         waiting, seen = [*frozenset[int]().union(*key)], set[int]()
         while waiting:
             n = waiting.pop()
             if n not in seen:
                 seen.add(n)
-                operands, source, _ = self.made[n]
-                waiting += operands
-                if source is not None:
-                    found.add(source)
-        return found
+                waiting += self.made[n][0]
+        return seen
 
     def step(self, e: Equation, operands: Sequence[Marks]) -> Any:
         if not any(_may_be_words(v.type.dtype) for v in e.outputs):

@@ -13,7 +13,7 @@ from phalanx.core.runs import Loop
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.subject import Subject
 
-__all__ = ["host_calls_in_loops", "loops_written_out"]
+__all__ = ["P114", "host_calls_in_loops", "loops_written_out"]
 
 P113 = Code(
     "P113",

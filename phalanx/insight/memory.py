@@ -87,9 +87,9 @@ def _useless_donations(subject: Subject) -> Iterator[Finding]:
 def _state_to_donate(subject: Subject) -> Iterator[Finding]:
     call, first = subject.call, subject.first_input
     inputs, outputs = call.program.input_types, call.program.output_types
-    alike = [
-        (i, o) for i, o in subject.state if inputs[i] is outputs[o] and not call.donated[i - first]
-    ]
+    results = call.results(range(len(outputs)))  # references, besides, have memory of their own
+    returned = [(i, o) for i, o in subject.state if o in results]
+    alike = [(i, o) for i, o in returned if inputs[i] is outputs[o] and not call.donated[i - first]]
     if sum(_bytes(inputs[i]) for i, _ in alike) < LARGE_STATE:
         return
     body = subject.lanes.body if subject.lanes else subject.program

@@ -21,19 +21,21 @@ import math
 import numpy as np
 from msgspec import Struct
 
+from phalanx.api.stages import Traced
 from phalanx.base.errors import ArgumentError
 from phalanx.core.program import Program
 from phalanx.core.runs import Lanes
 from phalanx.insight.alive import course
 from phalanx.insight.costs import steps
-from phalanx.insight.products import Products, is_state, products_in
-from phalanx.insight.systems import Machine
+from phalanx.insight.products import Products, products_in
+from phalanx.insight.state import state_of
+from phalanx.insight.systems import Machine, System
 from phalanx.ops.attention import attention, attention_backward, attention_tangent
 from phalanx.ops.contract import dot_general
 from phalanx.ops.conv import conv_general_dilated
 from phalanx.transforms.storage import size_in_bytes
 
-__all__ = ["FITTED", "Fitted", "Load", "Parting", "Timing", "load_of", "timing"]
+__all__ = ["FITTED", "Fitted", "Load", "Parting", "Timing", "fitted_to", "load_of", "timing"]
 
 _PRODUCTS = frozenset(
     (dot_general, conv_general_dilated, attention, attention_backward, attention_tangent)
@@ -47,19 +49,27 @@ class Fitted(Struct, frozen=True):
         efficiency: the share of the peak that large products reach.
         exchanging: how long the sums of parts of products hold a chip up, for each second that
             their bytes take at the figures of its links.
+        hidden: of exchanges that have products to hide behind, the share that does.
         straggling: by what a step gets longer with each doubling of the slices, as all wait for
             the slowest.
     """
 
     efficiency: float
     exchanging: float
+    hidden: float
     straggling: float
 
 
 # Fitted to every other of 40 published rows of training on TPUs; the test that does so shows the
 # errors of all.
-FITTED = Fitted(efficiency=0.909, exchanging=1.5, straggling=0.025)
-HIDDEN = 0.9  # of what has products to hide behind
+FITTED = Fitted(efficiency=0.909, exchanging=1.5, hidden=0.9, straggling=0.025)
+# Of figures that were measured where nothing runs beside an exchange.
+MEASURED = Fitted(efficiency=1.0, exchanging=1.0, hidden=0.0, straggling=0.0)
+
+
+def fitted_to(system: System) -> Fitted:
+    """What is known of machines of a system besides its figures."""
+    return MEASURED if system.shared else FITTED
 
 
 class Parting(Struct, frozen=True):
@@ -97,6 +107,11 @@ class Load(Struct, frozen=True):
     state: float
     alive: float
 
+    def at_peak(self, chips: Machine) -> float:
+        """The seconds of its products on so many ``chips``, at their peak."""
+        seconds = [n / chips.chip.peak(dtype) for dtype, n in self.operations.items()]
+        return sum(seconds) / chips.chips
+
 
 class Timing(Struct, frozen=True):
     """A step on a machine: seconds of each part, and bytes on a chip."""
@@ -122,8 +137,8 @@ class Timing(Struct, frozen=True):
         return self.arithmetic + self.memory + self.exchanging + self.waiting
 
 
-def load_of(program: Program) -> Load:
-    """What a step, which is ``program``, asks of a machine.
+def load_of(traced: Traced) -> Load:
+    """What a step asks of a machine.
 
     Of a ``pmap`` it is what all its lanes ask. They are parts of a batch: what they add up over
     their axis are gradients, as copies of the model do.
@@ -131,9 +146,10 @@ def load_of(program: Program) -> Load:
     Raises:
         ValueError: it gives nothing that it takes, and so it is no training step.
     """
-    program, lanes = _lane(program)
-    state = is_state(program)
-    if not any(state):
+    program, lanes = _lane(traced.program)
+    taken = {i for i, _ in state_of(traced._traced, program)}
+    state = [i in taken for i in range(len(program.inputs))]
+    if not taken:
         raise ArgumentError(
             f"plan: {program.name} returns no array of the type of one that it takes; a training "
             "step takes its state, parameters and what the optimizer keeps, and returns it anew"
@@ -171,11 +187,11 @@ def _lane(program: Program) -> tuple[Program, int]:
     return inner, frame.runs.size
 
 
-def timing(load: Load, chips: Machine, parting: Parting, fitted: Fitted = FITTED) -> Timing:
+def timing(load: Load, chips: Machine, parting: Parting, fitted: Fitted | None = None) -> Timing:
     """How long a step takes on ``chips``, parted in this way, and what it needs of each."""
-    count, products, system = parting.chips, load.products, chips.system
-    arithmetic = sum([n / system.peak(d) for d, n in load.operations.items()]) / count
-    arithmetic /= fitted.efficiency
+    fitted = fitted or fitted_to(chips.system)
+    count, products, system = parting.chips, load.products, chips.chip
+    arithmetic = load.at_peak(chips) / fitted.efficiency
     memory = load.moved / count / system.bandwidth
     groups = parting.data * parting.fsdp
 
@@ -190,7 +206,8 @@ def timing(load: Load, chips: Machine, parting: Parting, fitted: Fitted = FITTED
     fsdp += seconds("reduce-scatter", part, parting.fsdp, t, times / 3)
     data = seconds("all-reduce", part, parting.data, t * parting.fsdp, 1)
     tensor *= fitted.exchanging
-    fsdp, data = _exposed(fsdp, 2 / 3 * arithmetic), _exposed(data, 1 / 3 * arithmetic)
+    fsdp -= fitted.hidden * min(fsdp, 2 / 3 * arithmetic)
+    data -= fitted.hidden * min(data, 1 / 3 * arithmetic)
     busy = arithmetic + memory + tensor + fsdp + data
     waiting = busy * fitted.straggling * math.log2(chips.slices) if system.torus else 0.0
     size = (load.state + products.gradients) / parting.tensor / parting.fsdp
@@ -198,8 +215,3 @@ def timing(load: Load, chips: Machine, parting: Parting, fitted: Fitted = FITTED
     return Timing(
         parting, arithmetic, memory, tensor, fsdp, data, waiting, size, size <= system.memory
     )
-
-
-def _exposed(time: float, behind: float) -> float:
-    """What of an exchange does not hide ``behind`` so many seconds of products."""
-    return time - HIDDEN * min(time, behind)

@@ -1,14 +1,13 @@
 """The products of a training step: which multiply by weights, and what parting weights exchanges.
 
-State is what a step takes and gives again: parameters, and what an optimizer keeps. What is made
-of state alone by moving or converting is a weight where it is multiplied with what depends on the
-batch. A product of two such values that is as large as a weight is the gradient of one.
+What is made of state alone by moving or converting is a weight where it is multiplied with what
+depends on the batch. A product of two such values that is as large as a weight is the gradient of
+one.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ from phalanx.ops.contract import dot_general
 from phalanx.transforms.products import PRODUCTS
 from phalanx.transforms.storage import size_in_bytes
 
-__all__ = ["Products", "is_state", "products_in"]
+__all__ = ["Products", "products_in"]
 
 
 class Mark(NamedTuple):
@@ -62,20 +61,6 @@ class Products(Struct):
         """Whether all but few weights have a side that divides among ``count`` chips."""
         whole = sum([n for side, n in self.sides.items() if side % count])
         return whole <= 0.1 * sum(self.sides.values())
-
-
-def is_state(program: Program) -> list[bool]:
-    """Of each input whether it is state: an output has its type, which no input before it took."""
-    left = Counter([_kind(t) for t in program.output_types])
-    marks: list[bool] = []
-    for t in program.input_types:
-        marks.append(left[_kind(t)] > 0 and t.ndim > 0)
-        left[_kind(t)] -= 1
-    return marks
-
-
-def _kind(t: ArrayType) -> tuple[object, ...]:
-    return t.shape, t.dtype
 
 
 def products_in(program: Program, state: Sequence[bool]) -> Products:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
 
 from phalanx.api.stages import TracedCall
-from phalanx.base import tree
 from phalanx.base.source import Location
 from phalanx.core.program import Equation, Frame, Program
 from phalanx.core.runs import Lanes
 from phalanx.core.types import ArrayType
+from phalanx.insight.state import Pairs, state_of
 
 __all__ = ["MappedLanes", "Subject"]
 
@@ -59,30 +59,15 @@ class Subject:
     # ---- state: arguments that come back as results ----
 
     @cached_property
-    def state(self) -> list[tuple[int, int]]:
-        """Pairs of an input and an output of the program, by number: leaves of an argument that has
-        the structure, shapes and dtypes of a result, or would have but for dtypes."""
-        first, last = self.first_input, self.call.written
-        results = _parts(self.call.out_tree)
-        pairs: list[tuple[int, int]] = []
-        for argument, structure in _arguments(self.call.in_tree):
-            for result in results:
-                if result[1] == structure and self._alike(argument, result[0]):
-                    results.remove(result)
-                    both = zip(argument, result[0], strict=True)
-                    pairs += [(first + i, last + o) for i, o in both]
-                    break
-        return pairs
+    def state(self) -> Pairs:
+        """Pairs of an input and an output of the program, by number, of which the one is state and
+        the other what it is now."""
+        return state_of(self.call, self.lanes.body if self.lanes else self.program)
 
     @property
     def first_input(self) -> int:
         """The number of the first input that is an argument, behind what was captured."""
         return len(self.call.program.inputs) - len(self.call.types)
-
-    def _alike(self, argument: Sequence[int], result: Sequence[int]) -> bool:
-        inputs, outputs = self.types_of_inputs[self.first_input :], self.types_of_outputs
-        pairs = [(inputs[i], outputs[o]) for i, o in zip(argument, result, strict=True)]
-        return bool(pairs) and all(a.shape == b.shape for a, b in pairs)
 
     @property
     def lanes(self) -> MappedLanes | None:
@@ -101,7 +86,7 @@ class Subject:
 
     def input_name(self, i: int) -> str:
         """What the user calls input number ``i``."""
-        return self.call.names[i - self.first_input]
+        return self.call.names.after(map(str, self.call.captured))[i]
 
 
 def _mapped(program: Program) -> Iterator[MappedLanes]:
@@ -112,27 +97,3 @@ def _mapped(program: Program) -> Iterator[MappedLanes]:
 
 def _is_mapped(e: Equation) -> bool:
     return e.prim.subprograms is not None and isinstance(e.prim.frame(e.params).runs, Lanes)
-
-
-Part = tuple[range, Any]  # the numbers of its leaves, and its structure
-
-
-def _arguments(in_tree: Any) -> Iterator[Part]:
-    """The leaves of each argument by position or name, by number, and its structure."""
-    args, kwargs = in_tree.children()
-    start = 0
-    for structure in [*args.children(), *kwargs.children()]:
-        yield range(start, start + structure.num_leaves), structure
-        start += structure.num_leaves
-
-
-def _parts(out_tree: Any) -> list[Part]:
-    """The whole result, or its elements where it is a tuple or list."""
-    whole = tree.unflatten(out_tree, range(out_tree.num_leaves))
-    if type(whole) not in (tuple, list):
-        return [(range(out_tree.num_leaves), out_tree)]
-    parts, start = [], 0
-    for structure in out_tree.children():
-        parts.append((range(start, start + structure.num_leaves), structure))
-        start += structure.num_leaves
-    return parts

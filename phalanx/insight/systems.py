@@ -13,10 +13,12 @@ import re
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError, suggest
@@ -45,6 +47,7 @@ class System(Struct, frozen=True):
         link: between two of these.
         between: between slices or machines, of each chip.
         sources: where the figures are from.
+        shared: whether they are those of all chips together, as of processes on one computer.
     """
 
     name: str
@@ -57,11 +60,23 @@ class System(Struct, frozen=True):
     link: Link
     between: Link
     sources: tuple[str, ...]
+    shared: bool = False
+
+    def part(self, count: int) -> System:
+        """What each of ``count`` chips has of it: all, unless they share."""
+        if not self.shared:
+            return self
+        each = {dtype: rate / count for dtype, rate in self.operations.items()}
+        link = replace(self.link, bandwidth=self.link.bandwidth / count)
+        return replace(
+            self, operations=each, memory=self.memory / count, link=link,
+            bandwidth=self.bandwidth / count,
+        )  # fmt: skip
 
     def peak(self, dtype: np.dtype) -> float:
         """Operations a second of products of ``dtype``."""
         if dtypes.is_integer(dtype) and dtype.itemsize == 1:
-            return self.operations["int8"]
+            return self.operations.get("int8", self.operations["bf16"])
         if dtype.itemsize <= 2:
             return self.operations["bf16"]
         wide = dtype.itemsize // (2 if dtypes.is_complex(dtype) else 1) > 4
@@ -91,6 +106,11 @@ class Machine(Struct, frozen=True):
         """All chips."""
         return self.inside * self.slices
 
+    @property
+    def chip(self) -> System:
+        """The figures of one of them."""
+        return self.system.part(self.chips)
+
     def __str__(self) -> str:
         return f"{self.chips:,} x {self.system.title}"
 
@@ -98,7 +118,8 @@ class Machine(Struct, frozen=True):
 
     def roofline(self, operations: float, moved: float, dtype: np.dtype) -> float:
         """Seconds of one chip for ``operations``, while it reads and writes ``moved`` bytes."""
-        return max(operations / self.system.peak(dtype), moved / self.system.bandwidth)
+        chip = self.chip
+        return max(operations / chip.peak(dtype), moved / chip.bandwidth)
 
     def exchange(
         self, operation: str, size: float, group: int, apart: int = 1
@@ -120,7 +141,7 @@ class Machine(Struct, frozen=True):
     def _within(self, operation: str, size: float, group: int) -> tuple[float, float]:
         if group <= 1:
             return 0.0, 0.0
-        link, moved = self.system.link, _moved(operation, size, group)
+        link, moved = self.chip.link, _moved(operation, size, group)
         if not self.system.torus:
             return math.log2(group) * link.latency, moved / link.bandwidth
         share = math.log(group) / math.log(max(self.inside, 2)) * self.system.torus
@@ -160,6 +181,22 @@ def systems() -> dict[str, System]:
     return {name: _system(name, **row) for name, row in tomllib.loads(text).items()}
 
 
+def _read(path: str) -> System:
+    """The system of a file of the user's, a table as in ``systems.toml``."""
+    if not Path(path).is_file():
+        raise ArgumentError(
+            f"there is no file {path}; phalanx measure --out {path} writes what this computer does"
+        )
+    try:
+        (row,) = tomllib.loads(Path(path).read_text(encoding="utf-8")).values()
+        return _system(path, **row)
+    except (ValueError, TypeError, KeyError, AttributeError) as e:
+        raise ArgumentError(
+            f"{path}: it is to have one table, with the figures of a system as phalanx measure "
+            f"writes them: {e}"
+        ) from None
+
+
 def _system(
     name: str,
     link: float,
@@ -173,7 +210,8 @@ def _system(
 
 
 def machine(name: str) -> Machine:
-    """The machine called ``name``: ``v5p:8x8x8``, ``v5e:16x16:4`` for four slices, ``h100:64``.
+    """The machine called ``name``: ``v5p:8x8x8``, ``v5e:16x16:4`` for four slices, ``h100:64``;
+    ``cpu.toml:8`` for one of a system that is in a file.
 
     Raises:
         TypeError: it is no name.
@@ -191,7 +229,7 @@ def machine(name: str) -> Machine:
             f"{type(name).__name__}"
         )
     kind, _, rest = name.partition(":")
-    system = systems().get(kind.lower())
+    system = _read(kind) if kind.endswith(".toml") else systems().get(kind.lower())
     if system is None:
         raise ArgumentError(
             f"there is no system {kind!r}. {suggest(kind, [*systems()])} "

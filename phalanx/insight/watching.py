@@ -1,14 +1,15 @@
-"""Findings in whatever a program compiles while it runs."""
+"""Findings in whatever a program compiles while it runs, and in what it does between."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from phalanx.api.stages import Traced, watching
 from phalanx.base.source import user_location
+from phalanx.insight.between import watching_between
 from phalanx.insight.checking import findings_in
-from phalanx.insight.findings import Finding
+from phalanx.insight.findings import Finding, is_silenced
 
 __all__ = ["Found", "checking_compiled"]
 
@@ -17,15 +18,20 @@ Found = dict[tuple[str, str, int], Finding]  # by code, file and line
 
 @contextmanager
 def checking_compiled() -> Generator[Found]:
-    """Look at each function that is compiled inside a block; the block is given what is found.
+    """Look at each function that is compiled inside a block, and at what happens between them; the
+    block is given what is found.
 
     A mistake in a line is told once, however many functions it is compiled into.
     """
     found: Found = {}
 
-    def look(traced: Traced) -> None:
-        for finding in findings_in(traced, user_location()):
+    def note(findings: Iterable[Finding]) -> None:
+        for finding in findings:
             found.setdefault((finding.code, finding.file, finding.line), finding)
 
-    with watching(look):
+    def look(traced: Traced) -> None:
+        note(findings_in(traced, user_location()))
+
+    with watching_between() as between, watching(look):
         yield found
+    note([f for f in (*between.findings, *between.loops()) if not is_silenced(f)])

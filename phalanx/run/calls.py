@@ -15,7 +15,7 @@ import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.base.recent import Recent
-from phalanx.core.program import plain
+from phalanx.core.program import Program, plain
 from phalanx.core.refs import Ref
 from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray, Signature, default_sharding, from_scalar, placing
@@ -170,6 +170,26 @@ def operand_signatures(leaves: Sequence[Any]) -> list[Signature]:
         x._sig if type(x) is DeviceArray else Signature.of(plain(typeof(x)), default_sharding())
         for x in leaves
     ]
+
+
+# Told of each call that was made while somebody is: of its program, of what that is given, and
+# whether it is a function of the user's, not one of the library or an operation.
+on_called: list[Callable[[Program, Sequence[Any], bool], None]] = []
+
+
+def told_of(call: Call, program: Program, is_of_user: bool = False) -> Call:
+    """``call``, which runs ``program``, so that those who watch are told whenever it does."""
+    if not on_called:
+        return call
+    run, taken = call.run, [i for i, _ in call.operands]
+
+    def telling(leaves: Sequence[Any]) -> Any:
+        for watch in on_called:
+            watch(program, [leaves[i] for i in taken], is_of_user)
+        return run(leaves)
+
+    call.run = telling
+    return call
 
 
 # Of primitives and of functions of the library, which never go away. Those of a user's function or

@@ -17,7 +17,7 @@ from phalanx.core.program import Program, programs_in
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
-from phalanx.run.calls import Call, calls
+from phalanx.run.calls import Call, calls, told_of
 from phalanx.run.execute import compile_program
 
 _programs: Recent[Program] = Recent(1024)
@@ -63,9 +63,7 @@ def _refuse_unhashable(prim: Primitive, params: dict[str, Any]) -> None:
             ) from None
 
 
-def _on_host(
-    prim: Primitive, run: Rule, arrays: list[DeviceArray], params: dict[str, Any]
-) -> Any:
+def _on_host(prim: Primitive, run: Rule, arrays: list[DeviceArray], params: dict[str, Any]) -> Any:
     """The results of what the host does itself, where the first operand on one device lies."""
     places = [a.sharding for a in arrays if len(a.sharding.device_list) == 1 and a.committed]
     sharding = places[0] if places else default_sharding()
@@ -97,7 +95,7 @@ def _compiled(
     program = program_of(prim, types, params) if owner is None else _of_one(prim, types, params)
     results = (0,) * len(program.outputs) if prim.multi else 0
     prepared = compile_program(program, [a._sig for a in arrays])
-    return Call(prepared, arrays, tree.structure(results))
+    return told_of(Call(prepared, arrays, tree.structure(results)), program)
 
 
 def program_of(prim: Primitive, types: tuple[ArrayType, ...], params: dict[str, Any]) -> Program:

@@ -3,6 +3,7 @@
 import copy
 import functools
 import pickle
+from contextlib import nullcontext
 
 import jax
 import jax.numpy as peer
@@ -12,6 +13,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax
+from phalanx.api.stages import watching
 from phalanx.errors import NonFiniteError, RefError
 
 
@@ -315,7 +317,8 @@ def test_programs_take_and_give_what_references_hold():
     assert held(ref) == [0, 0]
 
 
-def test_shardings_are_about_arguments_and_results():
+@pytest.mark.parametrize("watched", [False, True], ids=["alone", "watched"])
+def test_shardings_are_about_arguments_and_results(watched):
     mesh = phalanx.make_mesh((8,), ("i",))
     rows = phalanx.NamedSharding(mesh, P("i"))
     ref, total = phalanx.new_ref(jnp.zeros(8)), phalanx.new_ref(0.0)
@@ -325,8 +328,22 @@ def test_shardings_are_about_arguments_and_results():
         total[...] += jnp.sum(x)
         return x * 2
 
-    out = phalanx.jit(f, in_shardings=rows, out_shardings=rows)(ref, jnp.arange(8.0))
+    compiled = phalanx.jit(f, in_shardings=rows, out_shardings=rows)
+    seen = []
+    with watching(seen.append) if watched else nullcontext():
+        out = compiled(ref, jnp.arange(8.0))
     assert out.sharding == rows and held(ref) == list(range(8)) and held(total) == 28
+    assert len(seen) == watched
+
+
+def test_what_was_placed_elsewhere_is_refused_of_references_too():
+    mesh = phalanx.make_mesh((8,), ("i",))
+    rows, whole = (phalanx.NamedSharding(mesh, P(*axes)) for axes in ("i", ()))
+    ref = phalanx.new_ref(phalanx.device_put(jnp.zeros(8), whole))
+    f = phalanx.jit(lambda r: r[...] + 1, in_shardings=rows)
+    for called in (f, f.trace):
+        with pytest.raises(ValueError, match="in_shardings asks for"):
+            called(ref)
 
 
 @pytest.mark.parametrize("mapped", [phalanx.pmap, phalanx.vmap], ids=["pmap", "vmap"])

@@ -162,7 +162,7 @@ def load(model: Model, sequences: int) -> Load:
     }  # fmt: skip
     tokens = phalanx.ShapeDtypeStruct((sequences, LENGTH), jnp.int32)
     traced = phalanx.jit(step, static_argnums=4).trace(params, params, params, tokens, model.full)
-    return load_of(traced.program)
+    return load_of(traced)
 
 
 # ---- the errors of the plan ----------------------------------------------------------------------

@@ -4,17 +4,19 @@ import pytest
 
 import phalanx
 from phalanx.insight import CODES
+from phalanx.insight.watching import checking_compiled
 from tests.units.insight import corpus
 from tests.units.insight.corpus import (
     right_lanes,
     right_programs,
+    scripts,
     wrong_lanes,
     wrong_others,
     wrong_programs,
 )
 
 # they enter their programs
-assert {right_lanes, right_programs, wrong_lanes, wrong_others, wrong_programs}
+assert {right_lanes, right_programs, scripts, wrong_lanes, wrong_others, wrong_programs}
 
 eight = pytest.mark.skipif(phalanx.device_count() != 8, reason="they are for eight devices")
 
@@ -45,3 +47,27 @@ def test_nearly_all_mistakes_are_found():
 def test_there_are_several_programs_for_each_code():
     codes = [code for code, _ in corpus.FAULTY.values()]
     assert not {code for code in CODES if codes.count(code) < 3}
+
+
+# ---- scripts ------------------------------------------------------------------------------------
+
+
+def codes_in_script(script):
+    phalanx.clear_caches()  # as in a process of its own
+    with checking_compiled() as found:
+        script()
+    return {code for code, _, _ in found}
+
+
+@eight
+def test_correct_scripts_have_no_findings():
+    told = {name: codes_in_script(script) for name, script in corpus.CORRECT_SCRIPTS.items()}
+    assert len(told) >= 10
+    assert not {name: codes for name, codes in told.items() if codes}
+
+
+@eight
+def test_mistakes_in_scripts_are_found():
+    told = {n: (code, codes_in_script(s)) for n, (code, s) in corpus.FAULTY_SCRIPTS.items()}
+    assert len(told) >= 10
+    assert not {name: (code, found) for name, (code, found) in told.items() if found != {code}}

@@ -11,7 +11,7 @@ import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.insight.planned import FITTED, Parting, load_of, timing
 from phalanx.insight.planning import partings
-from phalanx.insight.products import is_state, products_in
+from phalanx.insight.products import products_in
 from phalanx.insight.systems import machine
 from tests.units.insight import published
 
@@ -35,16 +35,19 @@ X = of(ROWS, NARROW)
 
 
 @pytest.fixture(scope="module")
-def program():
-    return ph.jit(step).trace(W, X).program
+def traced():
+    return ph.jit(step).trace(W, X)
 
 
-def test_state_is_what_a_step_gives_again(program):
-    assert is_state(program) == [True, True, False]
+def products_of(f, *args):
+    """Of a step that takes its state, which is its first argument, and a batch."""
+    program = ph.jit(f).trace(*args).program
+    count = len(program.inputs)
+    return products_in(program, [i < count - 1 for i in range(count)])
 
 
-def test_products_by_weights(program):
-    found = products_in(program, is_state(program))
+def test_products_by_weights():
+    found = products_of(step, W, X)
     weights = 2 * WIDE * NARROW  # bytes of each
     assert found.gradients == 2 * weights
     assert found.gathered == 3 * weights  # up, down; down again for the gradient
@@ -61,8 +64,7 @@ def test_products_in_loops_count_for_each_run():
         return ph.tree.map(lambda p, g: p - g, w, ph.grad(loss)(w))
 
     w = {"a": of(5, NARROW, WIDE), "b": of(5, WIDE, NARROW)}
-    program = ph.jit(layers).trace(w, X).program
-    found = products_in(program, is_state(program))
+    found = products_of(layers, w, X)
     assert found.gathered == 5 * 4 * 2 * WIDE * NARROW
     assert found.gradients == 5 * 2 * 2 * WIDE * NARROW
 
@@ -76,8 +78,7 @@ def test_convolutions_have_weights_that_are_not_parted():
         return ph.tree.map(lambda p, g: p - g, w, ph.grad(loss)(w))
 
     w = {"a": of(16, 3, 3, 3), "b": of(8, 16, 3, 3)}
-    program = ph.jit(convolved).trace(w, of(32, 3, 10, 10)).program
-    found = products_in(program, is_state(program))
+    found = products_of(convolved, w, of(32, 3, 10, 10))
     sizes = 2 * 16 * 3 * 9, 2 * 8 * 16 * 9
     assert found.gradients == sum(sizes) and found.gathered == sum(sizes) + sizes[1]
     assert found.reduced == 0 and not found.can_be_parted(2)
@@ -88,12 +89,11 @@ def test_sums_of_parts_that_are_added_are_one():
         return x @ w["a"] + x @ w["b"], w
 
     w = {"a": of(WIDE, NARROW), "b": of(WIDE, NARROW)}
-    program = ph.jit(both).trace(w, of(ROWS, WIDE)).program
-    assert products_in(program, is_state(program)).reduced == 2 * ROWS * NARROW
+    assert products_of(both, w, of(ROWS, WIDE)).reduced == 2 * ROWS * NARROW
 
 
-def test_times_are_those_of_the_formulas(program):
-    load, chips = load_of(program), machine("v5p:2x2x2")
+def test_times_are_those_of_the_formulas(traced):
+    load, chips = load_of(traced), machine("v5p:2x2x2")
     operations = sum(load.operations.values())
     assert operations == 5 * 2 * ROWS * WIDE * NARROW  # two, their gradients, that of hidden
     found = timing(load, chips, Parting(2, 2, 2))
@@ -107,7 +107,7 @@ def test_times_are_those_of_the_formulas(program):
 
 
 @pytest.mark.parametrize("out_axes", [None, 0])
-def test_a_pmap_is_what_its_lanes_do(program, out_axes):
+def test_a_pmap_is_what_its_lanes_do(traced, out_axes):
     def lane(w, x):
         def loss(w):
             return jnp.mean(jnp.tanh(x @ w["up"]) @ w["down"])
@@ -118,16 +118,16 @@ def test_a_pmap_is_what_its_lanes_do(program, out_axes):
     ins = (None if out_axes is None else 0, 0)
     w = W if out_axes is None else ph.tree.map(lambda t: of(4, *t.shape), W)
     mapped = ph.pmap(lane, "batch", in_axes=ins, out_axes=out_axes)
-    found = load_of(mapped.trace(w, of(4, ROWS // 4, NARROW)).program)
-    whole = load_of(program)
+    found = load_of(mapped.trace(w, of(4, ROWS // 4, NARROW)))
+    whole = load_of(traced)
     assert found.operations == whole.operations
     assert (found.state, found.batch) == (whole.state, whole.batch)
     assert found.products.reduced == whole.products.reduced
     assert found.products.gradients == whole.products.gradients
 
 
-def test_meshes(program):
-    load = load_of(program)
+def test_meshes(traced):
+    load = load_of(traced)
     every = list(partings(load, machine("v5p:2x2x2"), Parting(0, 0, 0)))
     assert len(every) == len(set(every)) == 10 and all(p.chips == 8 for p in every)
     assert [p.tensor for p in partings(load, machine("v5p:2x2x2"), Parting(4, 0, 2))] == [2]

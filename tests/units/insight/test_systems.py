@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from phalanx.cli.measuring import table
 from phalanx.insight.systems import machine, systems
 
 
@@ -36,6 +37,39 @@ def test_machines_that_do_not_exist(name, said):
         return
     with pytest.raises(ValueError, match=said):
         machine(name)
+
+
+TABLE = table(
+    {"products": {"bfloat16": 2e11, "float32": 1e11, "float64": 5e10}, "bandwidth": 8e9},
+    {2: {"4": 1e-3, "1000000": 3e-3}, 4: {"4": 2e-3, "1000000": 8e-3}},
+)
+
+
+def test_processes_share_a_computer(tmp_path):
+    path = tmp_path / "cpu.toml"
+    path.write_text(TABLE)
+    one, four = machine(f"{path}"), machine(f"{path}:4")
+    f32, size = np.dtype("float32"), 1e6
+    assert (one.chips, four.chips, four.slices) == (1, 4, 1)
+    assert one.chip.peak(f32) == 4 * four.chip.peak(f32) == 1e11
+    assert four.chip.peak(np.dtype("float64")) == 5e10 / 4
+    assert four.roofline(1e9, 0, f32) == pytest.approx(0.04)
+    assert four.roofline(0, 1e9, f32) == pytest.approx(0.5)
+    # what was measured comes out: 2 (n - 1) times the bytes over all links together
+    assert machine(f"{path}:2").exchange("all-reduce", size, 2) == pytest.approx((1e-3, 2e-3))
+    assert four.exchange("all-reduce", size, 4) == pytest.approx((2e-3, 6e-3))
+
+
+def test_files_that_have_no_system(tmp_path):
+    path = tmp_path / "cpu.toml"
+    for text, said in (
+        (None, "phalanx measure --out"), ("= 3", "one table"), (TABLE * 2, "one table"),
+        ("[cpu]\ntitle = 'x'\n", "one table"), (TABLE.replace("[cpu]", ""), "one table"),
+    ):  # fmt: skip
+        if text is not None:
+            path.write_text(text)
+        with pytest.raises(ValueError, match=said):
+            machine(f"{path}:4")
 
 
 def test_every_figure_has_a_source():

@@ -24,3 +24,23 @@ def faulty(code: str) -> Callable[[Callable], Callable]:
         return program
 
     return enter
+
+
+CORRECT_SCRIPTS: dict[str, Callable] = {}
+FAULTY_SCRIPTS: dict[str, tuple[str, Callable]] = {}
+
+
+def correct_script(script: Callable) -> Callable:
+    """Enter what runs, in which nothing is wrong."""
+    CORRECT_SCRIPTS[script.__name__] = script
+    return script
+
+
+def faulty_script(code: str) -> Callable[[Callable], Callable]:
+    """Enter what runs with a mistake, of which findings of ``code`` are to tell."""
+
+    def enter(script: Callable) -> Callable:
+        FAULTY_SCRIPTS[script.__name__] = code, script
+        return script
+
+    return enter

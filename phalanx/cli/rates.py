@@ -1,0 +1,75 @@
+"""What processes on this computer compute, read, write and exchange in a second.
+
+``phalanx measure`` starts so many of them, and reads what the first one prints.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import phalanx
+import phalanx.numpy as jnp
+
+SIDE = 1024  # of the matrices that are multiplied
+ELEMENTS = 1 << 22  # that an operation of elements reads, and writes
+SIZES = (4, 1 << 24)  # bytes that are exchanged: few, for the latency, and many
+ROUNDS, SECONDS = 20, 0.05  # the best round counts, as others run on this computer, too
+
+
+def measured() -> dict[str, Any]:
+    """What one process takes alone, or several of them for what they exchange."""
+    phalanx.distributed.initialize()
+    if phalanx.process_count() > 1:
+        return {"exchanges": {str(size): _exchange(size) for size in SIZES}}
+    products = {name: _products(name) for name in ("bfloat16", "float32", "float64")}
+    return {"products": products, "bandwidth": _bandwidth()}
+
+
+def _exchange(size: int) -> float:
+    """Seconds for the sum over all processes of ``size`` bytes of each."""
+    total = phalanx.pmap(lambda x: phalanx.lax.psum(x, "all"), "all", out_axes=None)
+    x = np.ones((phalanx.local_device_count(), size // 4), np.float32)
+    x = phalanx.pmap(lambda x: x)(x)
+    return _seconds(lambda: total(x))
+
+
+def _products(dtype: str) -> float:
+    """Operations a second of products."""
+    with phalanx.enable_x64(dtype == "float64"):
+        x = jnp.ones((SIDE, SIDE), dtype)
+        multiply = phalanx.jit(lambda x: x @ x)
+        return 2 * SIDE**3 / _seconds(lambda: multiply(x))
+
+
+def _bandwidth() -> float:
+    """Bytes a second that operations of elements read and write."""
+    x = jnp.ones(ELEMENTS, jnp.float32)
+    scaled = phalanx.jit(lambda x: 2 * x + 1)
+    return 2 * x.nbytes / _seconds(lambda: scaled(x))
+
+
+def _seconds(call: Callable[[], Any]) -> float:
+    """Of a call, in the best of some rounds; all processes make as many calls."""
+    phalanx.block_until_ready(call())
+    calls = 1
+    if phalanx.process_count() == 1:
+        calls = max(1, round(SECONDS / _round(call, 1)))
+    return min(_round(call, calls) for _ in range(ROUNDS))
+
+
+def _round(call: Callable[[], Any], calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        phalanx.block_until_ready(call())
+    return (time.perf_counter() - start) / calls
+
+
+if __name__ == "__main__":
+    found = measured()
+    if phalanx.process_index() == 0:
+        print(json.dumps(found))

@@ -1,0 +1,102 @@
+"""State: what a function takes and gives anew, such as parameters and what an optimizer keeps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct, field
+
+from phalanx.api.stages import TracedCall
+from phalanx.core.program import Program
+from phalanx.core.types import ArrayType
+from phalanx.transforms.simplify import depending
+
+__all__ = ["Pairs", "state_of"]
+
+Pairs = list[tuple[int, int]]
+Part = tuple[range, Any]  # of arguments or results: the numbers of its leaves, and its structure
+
+
+def state_of(call: TracedCall, program: Program) -> Pairs:
+    """Pairs of an input and an output of ``program``, which is what ``call`` runs or what each of
+    its lanes does, by number: the one is what the other is now.
+
+    What a reference holds is state if it is written. An argument is, if some part of the results
+    has its structure and its shapes; if none has, those of its parts are that a result is like, in
+    dtypes too. A number alone, of which results have many, is made of what it was, besides.
+    """
+    first, results = len(program.inputs) - len(call.types), len(call.written)
+    behind = len(program.outputs) - len(call.stored)
+    pairs = [(i, o) for o, i in enumerate(call.written) if i is not None]
+    pairs += [(first + i, behind + n) for n, i in enumerate(call.stored)]
+    pairing = _Pairing(program, pairs)
+    pairing.offer(_parts(call.out_tree, results))
+    for argument in _arguments(call.in_tree, first):
+        pairing.match(argument, True)
+    return pairing.pairs
+
+
+class _Pairing(Struct):
+    """Parts of results, of which each is what one part of the arguments is now, at most."""
+
+    program: Program
+    pairs: Pairs
+    _offered: dict[Any, list[range]] = field(default_factory=lambda: defaultdict(list))
+
+    def offer(self, parts: Iterator[Part]) -> None:
+        """Take ``parts`` of the results to be new values."""
+        for leaves, structure in parts:
+            self._offered[_kind(leaves, structure, self.program.output_types)].append(leaves)
+
+    def match(self, part: Part, is_argument: bool) -> None:
+        """Find what a ``part`` of the arguments is now, or else what its parts are."""
+        leaves, structure = part
+        kind = _kind(leaves, structure, self.program.input_types)
+        for results in self._offered.get(kind, ()):
+            pairs = [*zip(leaves, results, strict=True)]
+            if self._are_free(pairs) and self._are_new(pairs, is_argument):
+                self.pairs += pairs
+                return
+        for inner in _children(part):
+            self.match(inner, False)
+
+    def _are_free(self, pairs: Pairs) -> bool:
+        inputs, outputs = {i for i, _ in self.pairs}, {o for _, o in self.pairs}
+        return bool(pairs) and not any(i in inputs or o in outputs for i, o in pairs)
+
+    def _are_new(self, pairs: Pairs, is_argument: bool) -> bool:
+        old, new = self.program.inputs, self.program.outputs
+        if not is_argument and any(old[i].type.dtype != new[o].type.dtype for i, o in pairs):
+            return False
+        (i, o), *others = pairs
+        is_a_number = not others and old[i].type.shape == ()
+        return not is_a_number or new[o] in depending(self.program, [old[i]])
+
+
+def _kind(leaves: range, structure: Any, types: Sequence[ArrayType]) -> Any:
+    return structure, *[types[i].shape for i in leaves]
+
+
+def _arguments(in_tree: Any, start: int) -> Iterator[Part]:
+    """Each argument, by position or name, of which the first leaf is input number ``start``."""
+    args, kwargs = _children((range(start, start + in_tree.num_leaves), in_tree))
+    yield from _children(args)
+    yield from _children(kwargs)
+
+
+def _parts(structure: Any, start: int) -> Iterator[Part]:
+    """A tree of results, whose first leaf is output number ``start``, and its parts: the whole
+    before its parts."""
+    waiting: list[Part] = [(range(start, start + structure.num_leaves), structure)]
+    for part in waiting:
+        yield part
+        waiting += _children(part)
+
+
+def _children(part: Part) -> Iterator[Part]:
+    start, structure = part[0].start, part[1]
+    for child in structure.children():
+        yield range(start, start + child.num_leaves), child
+        start += child.num_leaves

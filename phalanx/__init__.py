@@ -180,6 +180,8 @@ if _TYPE_CHECKING:
     from phalanx.insight.explained import explain
     from phalanx.insight.planning import plan
 
+_BELOW = "it lies below the public face; run the program as it is, python -m phalanx.as_jax"
+
 _later(
     __name__,
     "custom_batching",
@@ -201,6 +203,12 @@ _later(
     "test_util",
     "typing",
     "version",
+    refused={
+        **dict.fromkeys(["api_util", "extend", "interpreters", "lib", "linear_util"], _BELOW),
+        "Inline": "the compiler says where a function becomes part of the one that calls it",
+        "pallas": "write the kernel with numpy and lax, which the compiler fuses",
+        "unstack": "use numpy.unstack, or lax.unstack",
+    },
     **{
         "environment": ("print_environment_info",),
         "insight.checking": ("check",),

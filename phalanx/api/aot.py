@@ -12,6 +12,7 @@ from phalanx.base import dtypes
 from phalanx.base.config import settings
 from phalanx.base.source import user_location
 from phalanx.core.axes import Typed
+from phalanx.core.manual import ManualAxisType
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref, load
 from phalanx.core.types import Array, ArrayType, typeof
@@ -33,6 +34,7 @@ class ShapeDtypeStruct:
         sharding: where it lies; a spec is about the mesh that is set.
         weak_type: whether its dtype gives way to others.
         vma: inside ``shard_map``, the names of the axes along which it varies.
+        manual_axis_type: the same as a record; None for what ``vma`` says.
 
     Raises:
         ValueError: a length is negative.
@@ -53,13 +55,14 @@ class ShapeDtypeStruct:
         sharding: Sharding | PartitionSpec | None = None,
         weak_type: bool = False,
         vma: Iterable[str] = (),
+        manual_axis_type: ManualAxisType | None = None,
     ) -> None:
         self.shape = tuple(shape)
         check_lengths("ShapeDtypeStruct", self.shape)
         self.dtype = dtypes.canonical(dtypes.as_dtype(dtype))
         self.sharding = _sharding(sharding)
         self.weak_type = weak_type
-        self.vma = frozenset(vma)
+        self.vma = frozenset(vma if manual_axis_type is None else manual_axis_type.varying)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """The same but for ``changes``, by the names of arguments.
@@ -83,6 +86,11 @@ class ShapeDtypeStruct:
         ShapeDtypeStruct(shape=(2, 3), dtype=float32)
         """
         return struct(abstract(x, ["x"], 0, "ShapeDtypeStruct.like"), getattr(x, "sharding", None))
+
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """``vma`` as a record."""
+        return ManualAxisType(varying=self.vma)
 
     @property
     def ndim(self) -> int:

@@ -28,11 +28,11 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
     return config.override(disable_jit=disable)
 
 
-def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
+def debug_nans(new_val: bool = True) -> AbstractContextManager[None]:
     """Raise ``NonFiniteError`` as soon as an operation produces a NaN.
 
     Args:
-        enable: whether the option is on inside the block.
+        new_val: whether the option is on inside the block.
 
     Returns:
         A context manager, and a decorator: inside its block, or function, the option has this
@@ -44,14 +44,14 @@ def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
     Traceback (most recent call last):
     phalanx.errors.NonFiniteError: log: NaN in a result ...
     """
-    return config.override(debug_nans=enable)
+    return config.override(debug_nans=new_val)
 
 
-def debug_infs(enable: bool = True) -> AbstractContextManager[None]:
+def debug_infs(new_val: bool = True) -> AbstractContextManager[None]:
     """Raise ``NonFiniteError`` as soon as an operation produces an infinity.
 
     Args:
-        enable: whether the option is on inside the block.
+        new_val: whether the option is on inside the block.
 
     Returns:
         A context manager, and a decorator: inside its block, or function, the option has this
@@ -63,16 +63,16 @@ def debug_infs(enable: bool = True) -> AbstractContextManager[None]:
     Traceback (most recent call last):
     phalanx.errors.NonFiniteError: exp: an infinity in a result ...
     """
-    return config.override(debug_infs=enable)
+    return config.override(debug_infs=new_val)
 
 
-def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
+def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
     """Log a warning for each program that is compiled: its name, and the types that it takes.
 
     The logger is Python's ``logging.getLogger("phalanx")``.
 
     Args:
-        enable: whether the option is on inside the block.
+        new_val: whether the option is on inside the block.
 
     Returns:
         A context manager, and a decorator: inside its block, or function, the option has this
@@ -83,14 +83,14 @@ def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
     ...     phalanx.jit(lambda x: x * 3)(2)
     Array(6, dtype=int32, weak_type=True)
     """
-    return config.override(log_compiles=enable)
+    return config.override(log_compiles=new_val)
 
 
-def enable_x64(enable: bool = True) -> AbstractContextManager[None]:
+def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:
     """Keep 64-bit dtypes, which otherwise become the 32-bit ones.
 
     Args:
-        enable: whether the option is on inside the block.
+        new_val: whether the option is on inside the block.
 
     Returns:
         A context manager, and a decorator: inside its block, or function, the option has this
@@ -101,14 +101,14 @@ def enable_x64(enable: bool = True) -> AbstractContextManager[None]:
     ...     jnp.ones(2).dtype
     dtype('float64')
     """
-    return config.override(enable_x64=enable)
+    return config.override(enable_x64=new_val)
 
 
-def default_matmul_precision(precision: str | None) -> AbstractContextManager[None]:
+def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None]:
     """Compute products of float32 that do not ask for a precision with this one.
 
     Args:
-        precision: "default", "high", "highest", or None for what the platform does.
+        new_val: "default", "high", "highest", or None for what the platform does.
 
     Returns:
         A context manager, and a decorator: inside its block, or function, the option has this
@@ -119,14 +119,14 @@ def default_matmul_precision(precision: str | None) -> AbstractContextManager[No
     ...     jnp.ones((2, 2)) @ jnp.ones(2)
     Array([2., 2.], dtype=float32)
     """
-    return config.override(default_matmul_precision=precision)
+    return config.override(default_matmul_precision=new_val)
 
 
-def default_device(device: Any) -> AbstractContextManager[None]:
-    """Make arrays on ``device`` where nobody says otherwise, and run there what has none.
+def default_device(new_val: Any) -> AbstractContextManager[None]:
+    """Make arrays on a device where nobody says otherwise, and run there what has none.
 
     Args:
-        device: one of ``phalanx.devices()``, the name of a platform, or None for the first device.
+        new_val: one of ``phalanx.devices()``, the name of a platform, or None for the first device.
 
     Returns:
         A context manager, and a decorator: inside its block, or function, the option has this
@@ -139,7 +139,7 @@ def default_device(device: Any) -> AbstractContextManager[None]:
     >>> x.devices() == {last}
     True
     """
-    return config.override(default_device=device)
+    return config.override(default_device=new_val)
 
 
 def disable_x64() -> AbstractContextManager[None]:

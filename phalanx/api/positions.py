@@ -143,6 +143,48 @@ def get_abstract_mesh() -> AbstractMesh:
     return mesh.abstract_mesh.update_axis_types(taken)
 
 
+@contextmanager
+def use_abstract_mesh(mesh: AbstractMesh) -> Generator[None]:
+    """Let ``mesh`` be the one that is meant in a block, over devices that there are.
+
+    These are those of the mesh that is set, if that has the same axes, else the first ones. So a
+    block can give the axes of a mesh other types.
+
+    Args:
+        mesh: a mesh; an empty one for none.
+
+    Returns:
+        A context manager, to be used in a ``with`` statement.
+
+    Raises:
+        TypeError: ``mesh`` is none.
+        DeviceError: there are too few devices.
+
+    >>> import phalanx
+    >>> mesh = AbstractMesh((1,), ("data",), AxisType.Explicit)
+    >>> with phalanx.sharding.use_abstract_mesh(mesh):
+    ...     phalanx.get_mesh().explicit_axes
+    ('data',)
+    """
+    if not isinstance(mesh, AbstractMesh):
+        raise TypeError(
+            f"use_abstract_mesh: a mesh is needed, got {mesh!r}, at {user_location()}; "
+            "AbstractMesh(sizes, names) makes one"
+        )
+    with config.override(mesh=_over_devices(mesh)):
+        yield
+
+
+def _over_devices(mesh: AbstractMesh) -> Mesh | None:
+    """``mesh`` over the devices of the one that is set, if it has the same axes."""
+    if mesh.empty or isinstance(mesh, Mesh):
+        return mesh if isinstance(mesh, Mesh) else None
+    here = get_mesh()
+    if here.axes == mesh.axes:
+        return here.update(axis_types=mesh.axis_types)
+    return make_mesh(mesh.axis_sizes, mesh.axis_names, mesh.axis_types)
+
+
 def told(type: ArrayType) -> NamedSharding:
     """What ``type`` says, over its mesh or the one that is meant."""
     mesh: Any = get_abstract_mesh()

@@ -13,12 +13,12 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from inspect import unwrap
+from inspect import signature, unwrap
 from types import FunctionType, ModuleType, TracebackType
 from typing import Any, TypeVar
 
 from phalanx.base.config import config
-from phalanx.base.errors import PhalanxError
+from phalanx.base.errors import PhalanxError, suggest
 from phalanx.base.former_names import FORMER_KEYWORDS
 from phalanx.base.lazily import later
 from phalanx.base.source import is_internal, is_ours
@@ -66,7 +66,7 @@ def boundary(function: F) -> F:
             try:
                 return function(*args, **kwargs)
             except Exception as error:
-                _explain(error, function.__name__, args, kwargs)
+                _explain(error, function, args, kwargs)
                 raise
         except Exception as error:
             hide_frames(error)
@@ -153,22 +153,31 @@ def _is_hidden(entry: TracebackType, within: bool) -> bool:
     return within and (is_internal(file) or any(name in file for name in _LIBRARIES))
 
 
-def _explain(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Say of an accident in function ``name`` what that was called with."""
+def _explain(
+    error: Exception, function: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Say of an accident in ``function`` what that was called with."""
     if not _is_accident(error):
         return
     words = str(error) or type(error).__name__
     if words.startswith("zip() argument"):
         words = "sequences that go together differ in length"
-    former = _UNEXPECTED.search(words)
-    if former and former[1] in FORMER_KEYWORDS:
-        words += f". Use {FORMER_KEYWORDS[former[1]]!r}"
-    words = f"{name}: called with {_shown(args, kwargs)}: {words}"
+    unknown = _UNEXPECTED.search(words)
+    if unknown:
+        words = f"{words}. {_instead(unknown[1], function)}".rstrip(". ")
+    words = f"{function.__name__}: called with {_shown(args, kwargs)}: {words}"
     if isinstance(error, _KEPT):
         error.args = (words,)
         setattr(error, _ACCIDENT, False)
     else:
         raise TypeError(words) from None
+
+
+def _instead(keyword: str, function: Callable) -> str:
+    """What took the place of a keyword that ``function`` lacks, or which of its own is near."""
+    if keyword in FORMER_KEYWORDS:
+        return f"Use {FORMER_KEYWORDS[keyword]}"
+    return suggest(keyword, signature(function).parameters)
 
 
 def _is_accident(error: Exception) -> bool:

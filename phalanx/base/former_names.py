@@ -16,8 +16,16 @@ FORMER_NAMES = {
     "PRNGKeyArray": "Array, with dtypes.prng_key", "KeyArray": "Array, with dtypes.prng_key",
     "threefry_2x32": "random.bits", "to_dlpack": "x.__dlpack__(), or numpy.from_dlpack(x) there",
     "xla_computation": "jit(f).lower(*args).as_text()", "xmap": "pmap, or vmap with axis_name",
-    "ShapedArray": "ShapeDtypeStruct",
+    "ShapedArray": "ShapeDtypeStruct", "ArrayRef": "Ref", "MutableArray": "Ref",
+    "custom_transforms": "custom_jvp, or custom_vjp", "defvjp_all": "custom_vjp",
+    "AttributeKeyPathEntry": "tree_util.GetAttrKey",
+    "register_keypaths": "tree_util.register_pytree_with_keys",
+    "JAXRuntimeError": "errors.JaxRuntimeError",
+    "DeviceLocalLayout": "experimental.layout.Layout",
     "soft_pmap": "pmap, whose axis may have any size",
 }  # fmt: skip
 
-FORMER_KEYWORDS = {"a_min": "min", "a_max": "max", "newshape": "shape"}
+FORMER_KEYWORDS = {
+    "a_min": "'min'", "a_max": "'max'", "newshape": "'shape'", "check_rep": "'check_vma'",
+    "reduce_axes": "lax.psum of the gradient",
+}  # fmt: skip

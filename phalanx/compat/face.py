@@ -8,7 +8,7 @@ from phalanx import print_environment_info as _ours
 from phalanx.compat.hijax import typeof
 from phalanx.compat.jaxprs import make_jaxpr
 from phalanx.compat.modules import VERSION
-from phalanx.compat.sharding import use_abstract_mesh
+from phalanx.sharding import use_abstract_mesh
 
 __all__ = [
     "Inline",

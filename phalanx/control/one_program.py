@@ -63,7 +63,7 @@ def one_program(function: Function) -> Function:
                     found = calls[tuple(key)]
                     return with_static(args, kwargs) if found is None else found.run(args)
                 except Exception as error:
-                    explain(error, function.__name__, args, kwargs)
+                    explain(error, function, args, kwargs)
                     raise
             except Exception as error:
                 hide(error)

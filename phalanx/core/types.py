@@ -12,6 +12,7 @@ from phalanx.base import dtypes
 from phalanx.base.extended import WORD, is_key
 from phalanx.base.recent import Unique
 from phalanx.core.layouts import Layout
+from phalanx.core.manual import ManualAxisType
 from phalanx.core.over_mesh import OverMesh
 
 Shape = tuple[int, ...]
@@ -117,6 +118,16 @@ class ArrayType:
         frozenset()
         """
         return frozenset([axis.name for axis in self.varying])
+
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """``vma`` as a record, which a ``ShapeDtypeStruct`` takes.
+
+        >>> import phalanx
+        >>> phalanx.typeof(phalanx.numpy.ones(3)).manual_axis_type
+        ManualAxisType()
+        """
+        return ManualAxisType(varying=self.vma)
 
     @property
     def sharding(self) -> Any:

@@ -33,6 +33,7 @@ _later(
     "serialize_executable",
     "sparse",
     "topologies",
+    refused={"pallas": "write the kernel with numpy and lax, which the compiler fuses"},
 )
 
 __all__ = [

@@ -5,4 +5,7 @@ from phalanx.spmd.formats import Format, Layout
 
 __all__ = ["Format", "Layout"]
 
-_later(__name__)
+_later(
+    __name__,
+    refused={"*_layout*": "the order of dimensions in a program is the compiler's"},
+)

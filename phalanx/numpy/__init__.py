@@ -471,6 +471,7 @@ _later(
     __name__,
     "fft",
     "linalg",
+    refused={"random": "use phalanx.random, whose functions take a key"},
     einstein=("einsum", "einsum_path", "matvec", "vecmat"),
     gluing=("c_", "r_"),
     histograms=("histogram2d", "histogramdd"),

@@ -185,6 +185,7 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         return function(self, *args, **kwargs)
 
+    method.__name__, method.__wrapped__ = function.__name__, function  # type: ignore[attr-defined]
     return method
 
 

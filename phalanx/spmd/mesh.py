@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base.config import config
 from phalanx.base.recent import Unique
@@ -36,6 +37,23 @@ class AxisType(Enum):
         return self.name
 
 
+class AbstractDevice(Struct, frozen=True):
+    """What kind of device a grid without devices is for.
+
+    Args:
+        device_kind: as ``Device.device_kind`` has it.
+        num_cores: how many cores a device has; None where nothing is said of them.
+        platform: "cpu", "gpu" or "tpu".
+
+    >>> AbstractDevice("TPU v5 lite", 1, "tpu").platform
+    'tpu'
+    """
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+
 class AbstractMesh:
     """A grid with names of axes, without devices.
 
@@ -43,23 +61,27 @@ class AbstractMesh:
         axis_sizes: the lengths of the grid.
         axis_names: the names of its axes.
         axis_types: the kind of each axis; None: all ``Auto``.
+        abstract_device: what kind of device it is for; None where nothing is said.
 
     >>> mesh = AbstractMesh((2, 4), ("data", "model"))
     >>> mesh.shape, mesh.size
     ({'data': 2, 'model': 4}, 8)
     """
 
-    __slots__ = ("axis_names", "axis_sizes", "axis_types")
+    __slots__ = ("abstract_device", "axis_names", "axis_sizes", "axis_types")
 
     axis_names: tuple[str, ...]
     axis_sizes: tuple[int, ...]
     axis_types: tuple[AxisType, ...]
+    abstract_device: AbstractDevice | None
 
     def __init__(
         self,
         axis_sizes: Sequence[int],
         axis_names: str | Sequence[str],
         axis_types: AxisType | Sequence[AxisType] | None = None,
+        *,
+        abstract_device: AbstractDevice | None = None,
     ) -> None:
         who = type(self).__name__
         self.axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
@@ -72,6 +94,7 @@ class AbstractMesh:
         if len(set(self.axis_names)) != len(self.axis_names):
             raise ValueError(f"{who}: axis names must be distinct, got {self.axis_names}")
         self.axis_types = _axis_types(axis_types, len(self.axis_names), who)
+        self.abstract_device = abstract_device
 
     @property
     def shape(self) -> dict[str, int]:
@@ -148,7 +171,9 @@ class AbstractMesh:
         Args:
             changes: the new types, by the names of axes.
         """
-        return AbstractMesh(self.axis_sizes, self.axis_names, self._types_with(changes))
+        types = self._types_with(changes)
+        device = self.abstract_device
+        return AbstractMesh(self.axis_sizes, self.axis_names, types, abstract_device=device)
 
     def _types_with(self, changes: Mapping[str, AxisType]) -> tuple[AxisType, ...]:
         for name in changes:
@@ -158,7 +183,7 @@ class AbstractMesh:
         return tuple(changes.get(name, kind) for name, kind in typed)
 
     def _key(self) -> tuple[Any, ...]:
-        return self.axes, self.axis_types
+        return self.axes, self.axis_types, self.abstract_device
 
     def __eq__(self, other: object) -> bool:
         return self is other or (type(other) is type(self) and self._key() == other._key())
@@ -170,7 +195,8 @@ class AbstractMesh:
         axes = [f"{name!r}: {size}" for name, size in self.axes]
         others = {t for t in self.axis_types if t is not AxisType.Auto}
         types = [f"axis_types={self.axis_types}"] if others else []
-        return f"{type(self).__name__}({', '.join([*axes, *types])})"
+        device = [] if self.abstract_device is None else [f"{self.abstract_device}"]
+        return f"{type(self).__name__}({', '.join([*axes, *types, *device])})"
 
 
 class Mesh(AbstractMesh):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from phalanx.base.recent import Unique, memoized
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.layouts import Layout, OpenLayout
+from phalanx.core.manual import refuse_sums
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.mesh import AbstractMesh, Mesh, row
 from phalanx.spmd.sharding import Sharding
@@ -39,6 +40,11 @@ class PartitionSpec(tuple[Entry, ...]):
 
     Args:
         entries: for each dimension None, the name of an axis of the mesh, or a tuple of names.
+        unreduced: must be empty: no array holds sums that are still to be made.
+        reduced: must be empty.
+
+    Raises:
+        NotImplementedError: ``unreduced`` or ``reduced`` names axes.
 
     >>> PartitionSpec("data", None, ("x", "y"))
     P('data', None, ('x', 'y'))
@@ -49,7 +55,14 @@ class PartitionSpec(tuple[Entry, ...]):
     __slots__ = ()
     UNCONSTRAINED: ClassVar[_Unconstrained] = _UNCONSTRAINED
 
-    def __new__(cls, *entries: str | Sequence[str] | _Unconstrained | None) -> PartitionSpec:
+    def __new__(
+        cls,
+        *entries: str | Sequence[str] | _Unconstrained | None,
+        unreduced: Iterable[str] = (),
+        reduced: Iterable[str] = (),
+    ) -> PartitionSpec:
+        if unreduced or reduced:
+            refuse_sums("PartitionSpec", unreduced=unreduced, reduced=reduced)
         return super().__new__(cls, (_entry(e) for e in entries))
 
     def __add__(self, other: object) -> PartitionSpec:  # type: ignore[override]

@@ -5,6 +5,7 @@ import functools
 import inspect
 import re
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,15 @@ def made():
 
 def test_pages_differ_in_more_than_capitals():
     assert len({name.casefold() for name in made()}) == len(made()) > 1300
+
+
+@pytest.mark.parametrize("module", public.modules())
+def test_completion_shows_what_is_public(module):
+    found = public.modules()[module]
+    shown = {name: getattr(found, name) for name in dir(found)}
+    packages = {value.__name__ for value in shown.values() if isinstance(value, types.ModuleType)}
+    assert {*shown} == {*found.__all__}
+    assert all(name.startswith("phalanx") for name in packages)
 
 
 def test_every_public_name_is_listed():

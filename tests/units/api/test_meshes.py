@@ -9,7 +9,9 @@ import pytest
 import phalanx
 from phalanx.errors import DeviceError
 from phalanx.experimental import maps, mesh_utils
-from phalanx.sharding import AxisType, Mesh
+from phalanx.sharding import AbstractDevice, AbstractMesh, AxisType, Mesh, use_abstract_mesh
+
+EXPLICIT = AxisType.Explicit
 
 pytestmark = pytest.mark.spmd
 COUNT = phalanx.device_count()
@@ -60,6 +62,28 @@ def test_the_mesh_of_a_block(mesh):
     assert phalanx.get_mesh().empty
     with pytest.raises(TypeError, match="a Mesh or None is needed"):
         phalanx.set_mesh("data")
+
+
+def test_a_mesh_of_a_block_with_other_types(mesh):
+    explicit = mesh.abstract_mesh.update_axis_types(dict.fromkeys(mesh.axis_names, EXPLICIT))
+    with phalanx.set_mesh(mesh):
+        with use_abstract_mesh(explicit):
+            assert phalanx.get_mesh().flat == mesh.flat
+            assert phalanx.get_abstract_mesh() == explicit
+        with use_abstract_mesh(AbstractMesh((), ())):
+            assert phalanx.get_mesh().empty
+        assert phalanx.get_mesh() is mesh
+    with use_abstract_mesh(AbstractMesh((1, 1), ("i", "j"))):
+        assert phalanx.get_mesh().flat == (phalanx.devices()[0],)
+    with pytest.raises(TypeError, match="use_abstract_mesh: a mesh is needed, got 'data'"):
+        use_abstract_mesh("data").__enter__()
+
+
+def test_a_mesh_without_devices_for_a_kind_of_them():
+    of = AbstractDevice("TPU v5 lite", 1, "tpu")
+    mesh = AbstractMesh((2,), ("x",), abstract_device=of)
+    assert mesh.abstract_device is of and mesh != AbstractMesh((2,), ("x",)) and "v5" in repr(mesh)
+    assert mesh.update_axis_types({"x": EXPLICIT}).abstract_device is of
 
 
 def test_a_mesh_that_is_set_holds_in_its_thread_from_then_on(mesh):

@@ -7,6 +7,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax, typeof
 from phalanx.experimental.shard_map import shard_map as older
+from phalanx.sharding import ManualAxisType
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() < 4, reason="needs a mesh of 2 x 2")
 X = np.arange(8, dtype=np.float32).reshape(4, 2)
@@ -301,11 +302,15 @@ def test_sums_of_parts_are_made_of_as_few_elements_as_there_are(mesh):
 
 def test_shapes_with_axes_along_which_they_vary(mesh):
     kind = phalanx.ShapeDtypeStruct((2,), "float32", vma={"x"})
+    along = ManualAxisType(varying={"x"})
+    assert kind == phalanx.ShapeDtypeStruct((2,), "float32", manual_axis_type=along)
+    assert kind.update(manual_axis_type=ManualAxisType()).vma == set()
     assert kind != phalanx.ShapeDtypeStruct((2,), "float32") and "x" in repr(kind)
 
     def f(x):
         assert phalanx.eval_shape(lambda v: v + 1, kind).vma == {"x"}
         assert phalanx.eval_shape(jnp.sum, x).vma == {"x"}
+        assert typeof(x).manual_axis_type == ManualAxisType(varying=["x"]) == kind.manual_axis_type
         return x
 
     over(mesh, f)(X)
@@ -319,3 +324,11 @@ def test_results_lie_as_the_specs_say_in_their_words():
         assert [y.sharding.spec for y in f(x)] == [spec, spec]
     f = phalanx.shard_map(lambda x: (x, x), mesh=mesh, in_specs=P(), out_specs=(P(None), None))
     assert [y.sharding.spec for y in f(x)] == [P(None), P()]
+
+
+@pytest.mark.parametrize("make", [ManualAxisType, P])
+def test_no_array_holds_sums_that_are_still_to_be_made(make):
+    assert not getattr(make(unreduced=(), reduced=()), "unreduced", ())
+    for name in ("unreduced", "reduced"):
+        with pytest.raises(NotImplementedError, match=rf"{name}=.'x'. is not .*lax\.psum makes"):
+            make(**{name: {"x"}})

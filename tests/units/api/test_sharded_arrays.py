@@ -380,7 +380,7 @@ def test_parts_that_do_not_fit_are_refused():
 
 
 def test_what_is_not_there_says_why():
-    for name in ("GSPMDSharding", "PositionalSharding", "AbstractDevice", "no_collectives"):
+    for name in ("GSPMDSharding", "PositionalSharding", "UnreducedKind", "no_collectives"):
         with pytest.raises(AttributeError, match=f"{name} is not there: "):
             getattr(phalanx.sharding, name)
     with pytest.raises(AttributeError, match="Did you mean 'NamedSharding'"):

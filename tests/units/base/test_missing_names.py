@@ -48,3 +48,27 @@ def test_what_took_the_place_of_a_keyword_is_told():
         phalanx.numpy.clip(x, a_min=0)
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'newshape'. Use 'shape'$"):
         phalanx.numpy.reshape(x, newshape=(3, 1))
+    with pytest.raises(TypeError, match=r"argument 'reduce_axes'. Use lax.psum of the gradient$"):
+        phalanx.grad(len, reduce_axes=())
+
+
+def test_a_keyword_that_is_nearly_there():
+    with pytest.raises(TypeError, match=r"^sum: called with .*'axes'. Did you mean 'axis'\?$"):
+        phalanx.numpy.ones(3).sum(axes=0)
+    with pytest.raises(TypeError, match=r"^jit: .*'static_argnum'. Did you mean 'static_argnums"):
+        phalanx.jit(len, static_argnum=0)
+
+
+@pytest.mark.parametrize(
+    "module, name, instead",
+    [
+        ("numpy", "random", "use phalanx.random"),
+        ("experimental", "pallas", "write the kernel with numpy and lax"),
+        ("", "extend", "python -m phalanx.as_jax"),
+        ("experimental.layout", "with_layout_constraint", "the compiler's"),
+    ],
+)
+def test_names_of_others_that_are_asked_for(module, name, instead):
+    found = importlib.import_module(f"phalanx.{module}".rstrip("."))
+    with pytest.raises(AttributeError, match=f"{name} is not there: .*{instead}"):
+        getattr(found, name)

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import warnings
 
 import jax
 
@@ -52,10 +53,12 @@ PLAIN = (bool, int, float, str, tuple, type(None))  # defaults that can be compa
 def peers(name):
     """The function of the peer of that name, if there is one."""
     module, _, last = name.replace("phalanx", "jax", 1).rpartition(".")
-    try:
-        return getattr(importlib.import_module(module), last)
-    except (ImportError, AttributeError):
-        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it will be gone
+        try:
+            return getattr(importlib.import_module(module), last)
+        except (ImportError, AttributeError):
+            return None
 
 
 def parameters(function):

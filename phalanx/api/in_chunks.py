@@ -12,12 +12,13 @@ from phalanx.control.chunks import AtOnce
 from phalanx.control.vectorized import vectorized
 from phalanx.core.layouts import along
 from phalanx.core.program import plain
+from phalanx.core.refs import Ref, refuse_aliases, refuse_differing, store_all
 from phalanx.core.roles import FIXED, Roles, slices
 from phalanx.core.types import typeof
 from phalanx.lax.bodies import TracedBody, remembered
 from phalanx.spmd.replication import varying_outputs
 from phalanx.transforms.batch import Dims, lane_type
-from phalanx.transforms.stage import is_value, stage
+from phalanx.transforms.stage import is_value, loaded, stage_with_refs
 
 
 def checked_at_once(at_once: Any, who: str) -> AtOnce:
@@ -34,11 +35,18 @@ def checked_at_once(at_once: Any, who: str) -> AtOnce:
 
 
 def in_chunks(
-    flat: Flat, axis: tuple[Any, int], leaves: Sequence[Any], dims: Dims, at_once: AtOnce
+    flat: Flat,
+    axis: tuple[Any, int],
+    leaves: Sequence[Any],
+    dims: Dims,
+    at_once: AtOnce,
+    passed: Sequence[Ref],
 ) -> tuple[list[Any], list[int | None]]:
     """What ``flat`` gives in the lanes of ``axis``, which lie in ``dims`` of ``leaves``.
 
-    Results that differ between lanes have them first.
+    Results that differ between lanes have them first. References are not among the leaves, but what
+    those hold that are ``passed`` as arguments; others from outside hold in the end what the lanes
+    agree on.
     """
     given = [i for i, x in enumerate(leaves) if is_value(x)]
     values, places = [leaves[i] for i in given], [dims[i] for i in given]
@@ -54,19 +62,23 @@ def in_chunks(
         return flat(*every)
 
     def trace() -> TracedBody:
-        program, captured = stage(lane, types, name_of(flat.fun))
-        return TracedBody(program, captured, flat.out_tree)
+        program, captured, written = stage_with_refs(lane, types, name_of(flat.fun))
+        return TracedBody(program, captured, flat.out_tree, written, flat.stored)
 
-    key = (flat.who, flat.in_tree, axis, *types, *places)
+    key = (flat.who, flat.in_tree, axis, *types, *places, *flat.refs)
     known = len(given) == len(leaves)  # whatever else there is may change
     traced = remembered((flat.fun,), key, trace) if known else trace()
-    flat.out_tree = traced.out_tree
+    refuse_aliases(passed, traced.captured, flat.who)
+    flat.out_tree, flat.stored = traced.out_tree, traced.stored
     name, _ = axis
     ins: Roles = (*[FIXED] * len(traced.captured), *[slices(along(d, name)) for d in places])
     varying = varying_outputs(traced.program, [r.axes for r in ins])
     lanes = [0 if name in over else None for over in varying]
+    for (ref, where), dim in zip(traced.written.items(), lanes, strict=False):
+        if dim is not None:
+            refuse_differing(ref, where, flat.who)
     out = vectorized(
-        *traced.captured, *values, program=traced.program, axes=(axis,), ins=ins,
+        *loaded(traced.captured), *values, program=traced.program, axes=(axis,), ins=ins,
         outs=tuple([slices(along(d, name)) for d in lanes]), at_once=at_once,
     )  # fmt: skip
-    return list(out), lanes
+    return [*store_all(traced.written, (), out)], lanes[len(traced.written) :]

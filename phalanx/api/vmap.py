@@ -22,7 +22,7 @@ from phalanx.api.refs import apart, store_apart
 from phalanx.api.transformed import InAxes, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
-from phalanx.base.errors import AxisSizeError, RefError, ShardingTypeError, TreeError
+from phalanx.base.errors import AxisSizeError, ShardingTypeError, TreeError
 from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.core import axes
@@ -236,19 +236,20 @@ def vmap(
         given, treedef = tree.flatten_call((args, kwargs))
         names = LeafNames(fun, args, kwargs, range(len(args)))
         dims = input_dims(in_axes, args, kwargs, names, who)
-        refs = _refs(given, dims, together, who)
+        refs = _refs(given, who)
         leaves = apart(given, refs)
         size = mapped_size(leaves, dims, names, axis_size, who, len(kwargs))
         flat = Flat(fun, treedef, NO_STATIC, who, refs)
         named = nullcontext() if axis_name is None else axes.binding((axis_name, size))
         with named:
+            passed = [given[i] for i in refs]
             if together:
                 lies = _lanes_lying(leaves, dims, names, who)
                 axis = Axis(axis_name, size, over=over, lies=lies)
-                values, lanes = batch(flat, axis, leaves, dims, [given[i] for i in refs])
+                values, lanes = batch(flat, axis, leaves, dims, passed)
             else:
                 name = UNNAMED if axis_name is None else axis_name
-                values, lanes = in_chunks(flat, (name, size), leaves, tuple(dims), at_once)
+                values, lanes = in_chunks(flat, (name, size), leaves, tuple(dims), at_once, passed)
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
         wanted = output_dims(out_axes, flat.out_tree, ranks[: flat.out_tree.num_leaves], who)
         wanted += [dims[i] for i in flat.stored]
@@ -293,25 +294,12 @@ def _lanes_lying(
     return None if first is None else first[1]
 
 
-def _refs(
-    leaves: Sequence[Any], dims: Sequence[int | None], together: bool, who: str
-) -> Sequence[int]:
-    """Which of ``leaves`` are references that lanes have as their own, whole or a part of each.
-
-    Lanes that do not run ``together`` can only read them, whole.
-    """
+def _refs(leaves: Sequence[Any], who: str) -> Sequence[int]:
+    """Which of ``leaves`` are references; lanes have them as their own, whole or a part of each."""
     if Ref not in map(type, leaves):
         return ()
     refuse_aliases(leaves, (), who)
-    refs = [i for i, x in enumerate(leaves) if type(x) is Ref]
-    if together:
-        return refs
-    for ref in [leaves[i] for i in refs if dims[i] is not None]:
-        raise RefError(
-            f"{who}: {ref._describe()} is mapped, at {user_location()}, with lanes_at_once, where "
-            "arrays alone can be mapped; map what it holds, ref[...], and write what is returned"
-        )
-    return ()
+    return [i for i, x in enumerate(leaves) if type(x) is Ref]
 
 
 def _check_shared(

@@ -124,8 +124,13 @@ def written_by_lanes_in_jit():
 
 
 @mistake
-def mapped_a_few_at_a_time():
-    phalanx.vmap(lambda ref: ref[...], lanes_at_once=2)(phalanx.new_ref(X))
+def written_by_a_few_lanes_at_a_time():
+    ref = phalanx.new_ref(0.0)
+
+    def f(x):
+        ref[...] = x
+
+    phalanx.vmap(f, lanes_at_once=2)(X)
 
 
 @mistake

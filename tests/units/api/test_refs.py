@@ -346,7 +346,10 @@ def test_what_was_placed_elsewhere_is_refused_of_references_too():
             called(ref)
 
 
-@pytest.mark.parametrize("mapped", [phalanx.pmap, phalanx.vmap], ids=["pmap", "vmap"])
+FEW = functools.partial(phalanx.vmap, lanes_at_once=2)
+
+
+@pytest.mark.parametrize("mapped", [phalanx.pmap, phalanx.vmap, FEW], ids=["pmap", "vmap", "few"])
 def test_lanes_read_references_from_outside_as_they_are_now(mapped):
     ref = phalanx.new_ref(2.0)
     f = mapped(lambda x: x * ref[...])
@@ -370,13 +373,16 @@ def test_lanes_of_pmap_write_their_parts_as_those_of_vmap(devices, length):
     options = {"in_axes": (1, None, 0), "axis_name": "i"}
     lanes = phalanx.pmap(mixing, **options, devices=phalanx.devices()[:devices])
     few = phalanx.pmap(mixing, **options, devices=phalanx.devices()[:devices], lanes_at_once=2)
+    chunks = [phalanx.vmap(mixing, **options, lanes_at_once=n) for n in (1, 2, "all")]
+    runs = [phalanx.vmap(mixing, **options), lanes, phalanx.jit(lanes), few]
+    runs += [*chunks, phalanx.jit(chunks[1])]
     xs, found = jnp.arange(length, dtype="float32"), []
-    for f in (phalanx.vmap(mixing, **options), lanes, phalanx.jit(lanes), few):
+    for f in runs:
         ref, mean = phalanx.new_ref(jnp.ones((2, length))), phalanx.new_ref(0.5)
         for _ in range(2):
             results = f(ref, mean, xs)
         found.append((held(ref), results.tolist()))
-    assert found == found[:1] * 4
+    assert found == found[:1] * len(runs)
 
 
 def agreeing(ref, x):
@@ -405,6 +411,9 @@ def test_what_lanes_agree_on_goes_to_a_reference_that_is_not_mapped(passed, devi
         lambda ref: by(phalanx.vmap, ref, xs),
         lambda ref: by(pmap, ref, xs),
         lambda ref: by(pmap, ref, xs, lanes_at_once=2),
+        lambda ref: by(phalanx.vmap, ref, xs, lanes_at_once=2),
+        lambda ref: by(phalanx.vmap, ref, xs, lanes_at_once=1),
+        lambda ref: phalanx.jit(lambda xs: by(phalanx.vmap, ref, xs, lanes_at_once=2))(xs),
         lambda ref: phalanx.jit(lambda xs: by(pmap, ref, xs))(xs),
         lambda ref: phalanx.jit(lambda xs: by(phalanx.vmap, ref, xs))(xs),
         lambda ref: phalanx.vmap(lambda _: by(phalanx.vmap, ref, xs))(xs)[0],
@@ -417,7 +426,7 @@ def test_what_lanes_agree_on_goes_to_a_reference_that_is_not_mapped(passed, devi
     assert held(ref) == 1 + 4 * (length - 1) / 2
 
 
-@pytest.mark.parametrize("mapped", [phalanx.pmap, phalanx.vmap], ids=["pmap", "vmap"])
+@pytest.mark.parametrize("mapped", [phalanx.pmap, phalanx.vmap, FEW], ids=["pmap", "vmap", "few"])
 def test_references_stay_as_they_were_where_lanes_do_not_agree(mapped):
     ref = phalanx.new_ref(1.0)
 
@@ -433,7 +442,7 @@ def test_references_stay_as_they_were_where_lanes_do_not_agree(mapped):
 
 
 @pytest.mark.parametrize("axis", [0, None])
-@pytest.mark.parametrize("mapped", [phalanx.pmap, phalanx.vmap], ids=["pmap", "vmap"])
+@pytest.mark.parametrize("mapped", [phalanx.pmap, phalanx.vmap, FEW], ids=["pmap", "vmap", "few"])
 @pytest.mark.parametrize("use", [lambda ref: ref[...], lambda ref: ref.set(0.0)])
 def test_lanes_know_a_reference_that_is_passed_by_one_name(use, mapped, axis):
     ref = phalanx.new_ref(jnp.ones(3))

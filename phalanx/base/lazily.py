@@ -37,7 +37,11 @@ def later(
             value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
             there[name] = value
             return value
-        raise no_name(package, name, listed(), refused or {})
+        try:
+            raise no_name(package, name, listed(), refused or {})
+        except AttributeError as error:
+            error.__traceback__ = None  # so that the last line is the one that asks
+            raise
 
     def listed() -> list[str]:
         own = there.get("__all__") or [

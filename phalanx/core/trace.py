@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from phalanx.base import errors
 from phalanx.base.source import Location, is_ours, user_location
+from phalanx.core.absent import ABSENT
 from phalanx.core.types import Array, ArrayType
 
 Bound = Any  # a Primitive (`primitive.py`), into which nothing here looks
@@ -192,10 +193,9 @@ class Tracer(Array):
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):  # a protocol, of which somebody asks whether it is there
             raise AttributeError(name)
-        raise AttributeError(
-            f"{self._describe()} has no attribute {name!r}: what arrays on devices have to tell of "
-            "their memory is not known while tracing"
-        )
+        why = ABSENT.get(name) or "what lies on devices is not known while tracing"
+        words = f"{self._describe()} has no attribute {name!r}"
+        raise AttributeError(f"{words}: {why}" if hasattr(type(self), name) else words)
 
     def __copy__(self) -> Tracer:
         return self

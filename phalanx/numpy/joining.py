@@ -51,6 +51,11 @@ def _several(who: str, arrays: Any) -> list[Any]:
         x = as_array(who, arrays)
         if not x.ndim:
             raise ValueError(f"{who}: a sequence of arrays is needed, got one array {x.aval}")
+        if x.ndim == 1 and who == "concatenate":
+            raise ValueError(
+                f"{who}: a sequence of arrays is needed, got one array {x.aval}; write "
+                f"{who}([x, y])"
+            )
         return [ops.squeeze(v, (0,)) for v in ops.split(x, (1,) * x.shape[0], 0)]
     if not isinstance(arrays, Iterable):
         raise TypeError(f"{who}: a sequence of arrays is needed, got {arrays!r}")

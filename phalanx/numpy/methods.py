@@ -16,6 +16,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import boundary, hide_frames, hiding
+from phalanx.core.absent import install_absent
 from phalanx.core.types import SCALARS, Array
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy import (
@@ -176,8 +177,7 @@ def install(array: type, namespace: ModuleType) -> None:
         setattr(array, method.__name__, method if special else boundary(method))
     for name, getter in _PROPERTIES.items():
         setattr(array, name, property(getter, doc=getter.__doc__))
-    for name, advice in _ABSENT.items():
-        setattr(array, name, property(_absent(name, advice), doc=f"There is none: {advice}."))
+    install_absent(array)
     array.conj = array.conjugate  # type: ignore[attr-defined]
 
 
@@ -431,34 +431,3 @@ _PROPERTIES: dict[str, Callable[..., Any]] = {
     "itemsize": _itemsize,
     "nbytes": _nbytes,
 }
-
-
-# ---- what there is not ----------------------------------------------------------------------
-
-_ASSIGN = "arrays are immutable; x.at[index].set(value) gives a new one"
-_PARTS = "see x.addressable_shards, whose items have .data and .device"
-_MEMORY = "how elements lie in memory is left to the compiler"
-_ABSENT: dict[str, str] = {
-    "fill": _ASSIGN,
-    "itemset": _ASSIGN,
-    "put": _ASSIGN,
-    "resize": "arrays are immutable; jnp.resize(x, shape) gives a new one",
-    "setflags": "arrays are immutable",
-    "device_buffer": _PARTS,
-    "device_buffers": _PARTS,
-    "flat": "x.ravel() has the elements in a row",
-    "base": _MEMORY,
-    "data": _MEMORY,
-    "flags": _MEMORY,
-    "format": _MEMORY,
-    "strides": _MEMORY,
-    "byteswap": "x.view(dtype) reads the bits otherwise",
-    "traceback": "errors name the line that made a traced value",
-}
-
-
-def _absent(name: str, advice: str) -> Callable[[Any], NoReturn]:
-    def refuse(self: Any) -> NoReturn:
-        raise AttributeError(f"an array {self.aval} has no attribute {name!r}: {advice}")
-
-    return refuse

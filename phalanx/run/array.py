@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.base.boundary import hiding
+from phalanx.base.boundary import boundary, hiding
 from phalanx.base.config import settings
 from phalanx.base.errors import DeletedArray
 from phalanx.base.extended import ADVICE, KeyType, is_key
@@ -339,8 +339,14 @@ class DeviceArray(Array):
             )
         return here
 
+    @boundary
     def item(self, *args: int) -> Any:
         """The element as a Python number; needs a size of one, or an index."""
+        if not args and self.size != 1:
+            raise ValueError(
+                f"item: an array of one element is needed, got {self.aval}; x[index] gives one of "
+                "them, x.tolist() gives all"
+            )
         return self._value.item(*args)
 
     def tolist(self) -> Any:

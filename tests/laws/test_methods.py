@@ -4,6 +4,8 @@ What there is, is found in the class. Names that tell of devices and memory, and
 elements to Python, are refused in words where there are none yet.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,10 @@ ARGUMENTS |= {f"__{name}__": (2,) for name in COMPARED}
 INTEGRAL = {f"__{r}{n}__" for n in ("and", "or", "xor", "lshift", "rshift") for r in ("", "r")}
 INTEGRAL |= {"__invert__", "choose", "__index__"}
 VECTORS = {"searchsorted", "__contains__"}
+TORCHS = {  # of which arrays tell what is used instead
+    "append", "backward", "cpu", "cuda", "detach", "expand", "grad", "matmul", "numpy", "permute",
+    "requires_grad", "to", "unsqueeze",
+}  # fmt: skip
 
 OWN = set(dir(ARRAY)) - set(dir(object)) | {"__eq__", "__ne__", "__lt__", "__le__", "__gt__"}
 PRIVATE = {n for n in OWN if n.startswith("_") and not n.endswith("__")}
@@ -97,7 +103,7 @@ def test_there_is_much_to_try():
 
 def test_names_that_are_ours_alone_are_private():
     numpy_s = set(dir(np.ndarray)) | {"ptp", "itemset"}  # which NumPy 1 had
-    ours = {n for n in OWN - PRIVATE if not n.startswith("__")} - numpy_s
+    ours = {n for n in OWN - PRIVATE if not n.startswith("__")} - numpy_s - TORCHS
     assert ours == {
         "addressable_data", "addressable_shards", "at", "aval", "block_until_ready", "clone",
         "committed", "copy_to_host_async", "delete", "devices", "device_buffer", "device_buffers",
@@ -204,5 +210,8 @@ def test_with_data_everything_works():
 
 @pytest.mark.parametrize("name", sorted(ABSENT))
 def test_what_there_is_not_is_refused_with_advice(name):
-    with pytest.raises(AttributeError, match=rf"f32\[2,3\] has no attribute '{name}': \w+"):
+    advice = rf"f32\[2,3\] has no attribute '{name}': .+"
+    with pytest.raises(AttributeError, match=advice) as caught:
         getattr(X, name)
+    assert caught.traceback[-1].path == Path(__file__)  # and no line of ours
+    assert name not in dir(X)

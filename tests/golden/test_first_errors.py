@@ -1,0 +1,149 @@
+"""What the mistakes of the first hour get, word for word, and that the last line is the user's.
+
+Each case is a mistake of one who comes from NumPy, PyTorch or Python alone; ``first/<case>.txt``
+holds the type and the message, in which the numbers of lines are written HERE.
+"""
+
+import traceback
+
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax, random
+from tests.golden.mistakes import Mistakes
+
+X = jnp.arange(3.0)
+mistake = Mistakes(__file__, "first")
+
+
+@mistake
+def a_shape_in_several_arguments():
+    jnp.zeros(2, 3)
+
+
+@mistake
+def a_misspelt_dtype():
+    jnp.zeros(3, dtype="flot32")
+
+
+@mistake
+def an_assignment_to_an_element():
+    X[0] = 1.0
+
+
+@mistake
+def arrays_to_be_joined_that_are_no_list():
+    jnp.concatenate(X, X)
+
+
+@mistake
+def a_list_in_place_of_an_array():
+    jnp.sum([1, 2, 3])
+
+
+@mistake
+def random_numbers_of_numpy():
+    jnp.random.normal(size=3)
+
+
+@mistake
+def a_seed_in_place_of_a_key():
+    random.normal(0, (3,))
+
+
+@mistake
+def a_function_of_numpy_inside_jit():
+    import numpy as np
+
+    phalanx.jit(lambda x: np.sin(x))(X)
+
+
+@mistake
+def an_if_inside_jit():
+    phalanx.jit(lambda x: 1 if x > 0 else 2)(1.0)
+
+
+@mistake
+def a_length_that_is_traced():
+    phalanx.jit(lambda n: jnp.zeros(n))(3)
+
+
+@mistake
+def a_mask_inside_jit():
+    phalanx.jit(lambda x: x[x > 0])(X)
+
+
+@mistake
+def text_among_the_arguments():
+    phalanx.jit(lambda x, mode: x)(X, "train")
+
+
+@mistake
+def the_gradient_of_a_vector():
+    phalanx.grad(lambda x: 2 * x)(X)
+
+
+@mistake
+def the_gradient_by_an_integer():
+    phalanx.grad(lambda x: 2.0 * x)(3)
+
+
+@mistake
+def a_misspelt_axis():
+    phalanx.pmap(lambda x: lax.psum(x, "bacth"), axis_name="batch")(X)
+
+
+@mistake
+def rows_that_are_not_as_many():
+    phalanx.pmap(lambda x, y: x + y)(jnp.ones((8, 2)), jnp.ones((4, 2)))
+
+
+@mistake
+def a_number_beside_rows():
+    phalanx.pmap(lambda x, y: x + y)(X, 1.0)
+
+
+@mistake
+def moving_as_torch_does():
+    X.cuda()
+
+
+@mistake
+def detaching_as_torch_does():
+    phalanx.jit(lambda x: x.detach())(X)
+
+
+@mistake
+def the_element_of_many():
+    X.item()
+
+
+@mistake
+def a_misspelt_keyword():
+    X.sum(axes=0)
+
+
+@pytest.mark.parametrize("name", mistake.cases)
+def test_message(name, golden):
+    mistake.compare(name, golden)
+
+
+@pytest.fixture
+def as_users_have_it():
+    before = phalanx.config.traceback_filtering
+    phalanx.config.update("traceback_filtering", "auto")
+    yield
+    phalanx.config.update("traceback_filtering", before)
+
+
+@pytest.mark.parametrize("name", mistake.cases)
+def test_the_last_line_is_the_users(name, as_users_have_it):
+    with pytest.raises(Exception) as caught:
+        mistake.cases[name]()
+    lines = traceback.extract_tb(caught.value.__traceback__)
+    assert lines[-1].filename == __file__
+
+
+def test_all_files_are_of_a_mistake():
+    mistake.check_none_is_left_over()

@@ -25,7 +25,7 @@ from phalanx import lax
 
 ROOT = Path(__file__).parents[1]
 COUNTS = (1, 2, 4, 8)
-STEPS = 12
+STEPS = 20
 Model = tuple[dict[str, tuple[int, ...]], tuple[int, ...], Callable[[Any, Any], Any]]
 
 
@@ -57,9 +57,9 @@ def square(width: int, layers: int) -> dict[str, tuple[int, ...]]:
 MODELS: dict[str, Model] = {  # the shapes of weights, that of a batch, and the loss
     "perceptron, 2,048 rows": (square(1024, 3), (2048, 1024), perceptron),
     "perceptron, 256 rows": (square(1024, 3), (256, 1024), perceptron),
-    "decoder, 16 sequences": (
-        {"qkv": (4, 512, 1536), "out": (4, 512, 512), "up": (4, 512, 2048), "down": (4, 2048, 512)},
-        (16, 128, 512), decoder,
+    "decoder, 8 sequences": (
+        {"qkv": (2, 512, 1536), "out": (2, 512, 512), "up": (2, 512, 2048), "down": (2, 2048, 512)},
+        (8, 128, 512), decoder,
     ),
 }  # fmt: skip
 

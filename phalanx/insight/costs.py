@@ -21,7 +21,7 @@ from phalanx.transforms.derive import keep
 from phalanx.transforms.storage import size_in_bytes, stored
 from phalanx.transforms.work import operations
 
-__all__ = ["LineCost", "Step", "by_line", "dearest", "has_unknown_loops", "runs", "steps"]
+__all__ = ["LineCost", "Step", "by_line", "dearest", "loops_in", "runs", "steps"]
 
 _F32 = np.dtype(np.float32)
 
@@ -81,10 +81,10 @@ def runs(frame: Frame) -> int:
     return 1 if is_unknown else frame.runs.size
 
 
-def has_unknown_loops(program: Program) -> bool:
-    """Whether it has a loop of which nobody knows before how often it runs."""
+def loops_in(program: Program) -> list[Loop]:
+    """Its loops; of some nobody knows before how often they run."""
     frames = [e.frame for e in program.walk() if e.prim.subprograms is not None]
-    return any([f is not None and f.condition is not None for f in frames])
+    return [f.runs for f in frames if f is not None and isinstance(f.runs, Loop)]
 
 
 def _moved(program: Program) -> list[float]:

@@ -18,7 +18,7 @@ from phalanx.core.program import Program
 from phalanx.core.runs import Lanes
 from phalanx.core.types import ArrayType
 from phalanx.insight.alive import Course, course
-from phalanx.insight.costs import LineCost, by_line, has_unknown_loops, steps
+from phalanx.insight.costs import LineCost, by_line, loops_in, steps
 from phalanx.insight.report import Chart, Column, Facts, Part, Report, Table
 from phalanx.insight.systems import Machine, enough, machine
 from phalanx.transforms.storage import size_in_bytes
@@ -134,8 +134,11 @@ def _in_all(
         - sizes.alias_size_in_bytes
     )  # fmt: skip
     note = "Times are those of the figures of the system, at full efficiency, without overlap."
-    if has_unknown_loops(traced.program):
-        note += " What is in a loop of unknown length is counted once."
+    loops = loops_in(traced.program)
+    if loops:
+        note += " XLA counts what is in a loop once."
+    if any(loop.length is None for loop in loops):
+        note += " So do we where its length is unknown."
     return Facts(
         "in all",
         (

@@ -17,6 +17,8 @@ are fitted to published training runs (``FITTED``); the documentation shows the 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Set
 
 import numpy as np
 from msgspec import Struct
@@ -27,6 +29,7 @@ from phalanx.core.program import Program
 from phalanx.core.runs import Lanes
 from phalanx.insight.alive import course
 from phalanx.insight.costs import steps
+from phalanx.insight.keys import keys_drawn
 from phalanx.insight.products import Products, products_in
 from phalanx.insight.state import state_of
 from phalanx.insight.systems import Machine, System
@@ -164,16 +167,23 @@ def load_of(traced: Traced) -> Load:
             moved += lanes * step.often * step.moved
     sizes = [float(size_in_bytes(t)) for t in program.input_types]
     held = sum([n for n, s in zip(sizes, state, strict=True) if s])
-    others = [t for t, s in zip(program.input_types, state, strict=True) if not s]
-    batch = [t.shape[0] for t in others if t.ndim]
     names = [""] * len(sizes)
     peak = course(program, names, sizes, state, 1).peak
     products = products_in(program, state)
     products.reduced *= lanes
     return Load(
-        products, operations, moved, lanes * min(batch, default=1), held,
+        products, operations, moved, lanes * _batch(program, taken), held,
         lanes * max(0.0, peak - held),
     )  # fmt: skip
+
+
+def _batch(program: Program, state: Set[int]) -> int:
+    """How many rows a batch has: as many as most arrays that are neither state nor keys."""
+    others = set(range(len(program.inputs))).difference(state, *keys_drawn(program))
+    arrays = [t for i in others if (t := program.input_types[i]).ndim]
+    times = Counter([t.shape[0] for t in arrays])
+    order = [(times[t.shape[0]], size_in_bytes(t), t.shape[0]) for t in arrays]
+    return max(order, default=(0, 0, 1))[-1]
 
 
 def _lane(program: Program) -> tuple[Program, int]:

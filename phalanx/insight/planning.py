@@ -117,9 +117,10 @@ def _no_mesh(load: Load, chips: Machine, asked: Parting) -> ArgumentError:
     asks = f" with {said}" if said else ""
     slices = f" in {chips.slices} slices, of which each has copies" if chips.slices > 1 else ""
     return ArgumentError(
-        f"plan: no mesh of {chips.chips:,} chips{slices}{asks} fits: a batch of {load.batch:,} "
-        f"must divide among data x fsdp chips, and the longer sides of weights among tensor ones, "
-        f"at most {_TENSOR}; take another number of chips, or a batch that is a multiple"
+        f"plan: no mesh of {chips.chips:,} chips{slices}{asks} fits: a batch of {load.batch:,}, "
+        "the first dimension of most arrays that are neither state nor keys, must divide among "
+        "data x fsdp chips, and the longer sides of weights among tensor ones, at most "
+        f"{_TENSOR}; take another number of chips, or a batch that is a multiple"
     )
 
 
@@ -224,7 +225,7 @@ def _model(chips: Machine) -> Facts:
             ("system", system.title, "text"),
             ("figures from", ", ".join(system.sources), "text"),
             ("share of the peak that products reach", fitted.efficiency, "share"),
-            ("sums of parts of products, in terms of their bytes", fitted.exchanging, "text"),
+            ("sums of parts of products take", f"{fitted.exchanging} times their bytes", "text"),
             ("of exchanges hides behind products", fitted.hidden, "share"),
             ("longer with each doubling of the slices", fitted.straggling, "share"),
         ),

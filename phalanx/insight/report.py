@@ -113,9 +113,8 @@ class Report:
     >>> print(report)  # doctest: +NORMALIZE_WHITESPACE
     f
     cost
-      line       time
-     ─────────────────
-      f.py:3   2.0 ms
+      line      time
+      f.py:3  2.0 ms
     """
 
     title: str
@@ -154,7 +153,8 @@ class Report:
         Path(path).write_text(self.html(), encoding="utf-8")
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        yield from importlib.import_module("phalanx.insight.terminal").rendered(self)
+        terminal = importlib.import_module("phalanx.insight.terminal")
+        yield from terminal.rendered(self, options.max_width)
 
     def __str__(self) -> str:
         console = importlib.import_module("rich.console").Console(

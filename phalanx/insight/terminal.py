@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
-from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len, set_cell_size
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -15,17 +17,18 @@ __all__ = ["rendered"]
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _WIDTH, _HEIGHT = 64, 6
 _MOST = 20  # rows of a table; a page and JSON have all
+_GAP, _HEAD, _CODE = "  ", 12, 70  # before a column; the longest line of its name, and of code
 
 
-def rendered(report: Report) -> Iterator[Grid | Text]:
-    """What rich prints of ``report``."""
+def rendered(report: Report, width: int) -> Iterator[Grid | Text]:
+    """What rich prints of ``report``, ``width`` letters wide."""
     yield Text(report.title, style="bold")
     for part in report.parts:
         yield Text(part.title, style="bold cyan")
         if isinstance(part, Table) and not part.rows:
             yield Text("  none")
         elif isinstance(part, Table):
-            yield _table(part)
+            yield from _table(part, width)
             left = len(part.rows) - _MOST
             if left > 0:
                 yield Text(f"  and {left} more rows, which HTML and JSON have", style="dim")
@@ -35,8 +38,8 @@ def rendered(report: Report) -> Iterator[Grid | Text]:
             yield from map(Text, _chart(part))
         else:
             yield from map(Text, _timeline(part))
-        if part.note:
-            yield Text(f"  {part.note}", style="dim")
+        for line in textwrap.wrap(part.note, width - len(_GAP)):
+            yield Text(_GAP + line, style="dim")
 
 
 def _facts(facts: Facts) -> Grid:
@@ -48,23 +51,64 @@ def _facts(facts: Facts) -> Grid:
     return grid
 
 
-def _table(table: Table) -> Grid:
-    grid = Grid(box=SIMPLE_HEAD, pad_edge=True)
-    for column in table.columns:
-        side = "right" if column.is_number else "left"
-        whole = column.is_number or column.kind == "line"
-        grid.add_column(
-            column.name, justify=side, overflow="fold", no_wrap=whole,
-            min_width=min(len(column.name), 8),
-        )  # fmt: skip
-    for row in table.rows[:_MOST]:
-        pairs = zip(row, table.columns, strict=True)
-        grid.add_row(*[Text(_short(shown(value, column.kind), column)) for value, column in pairs])
-    return grid
+# ---- tables -------------------------------------------------------------------------------------
+
+
+class _Layout:
+    """How wide the columns of a table are, and how many of them stand beside each other: the last
+    ones, where all are too wide, stand on a line below each row."""
+
+    def __init__(self, table: Table, rows: list[list[str]], width: int) -> None:
+        self.columns = table.columns
+        self.heads = [textwrap.wrap(c.name, _HEAD) for c in table.columns]
+        cells = [[row[i] for row in rows] for i in range(len(table.columns))]
+        self.wide = [max(map(cell_len, [*h, *x])) for h, x in zip(self.heads, cells, strict=True)]
+        ends = accumulate(len(_GAP) + w for w in self.wide)
+        self.count = max(1, sum(end <= width for end in ends))
+        self.width = width
+
+    def line(self, cells: Sequence[str]) -> str:
+        """The columns that stand beside each other."""
+        shown = zip(cells[: self.count], self.wide, self.columns, strict=False)
+        return "".join([_GAP + _aligned(x, w, c.is_number) for x, w, c in shown]).rstrip()
+
+    def head(self) -> Iterator[str]:
+        """The names of these columns, of which the longest take several lines."""
+        heads = self.heads[: self.count]
+        height = max(map(len, heads))
+        for i in range(height):
+            yield self.line([h[i - height] if height - i <= len(h) else "" for h in heads])
+
+    def below(self, row: Sequence[str]) -> str:
+        """The other columns, if any, with their names where these are needed."""
+        pairs = zip(row[self.count :], self.columns[self.count :], strict=True)
+        said = [x if c.name in ("source", "line") else f"{c.name} {x}" for x, c in pairs if x]
+        text = f"{_GAP}    {', '.join(said)}" if said else ""
+        return text if cell_len(text) <= self.width else set_cell_size(text, self.width - 1) + "…"
+
+
+def _table(table: Table, width: int) -> Iterator[Text]:
+    columns = table.columns
+    rows = [
+        [_short(shown(v, c.kind), c) for v, c in zip(row, columns, strict=True)]
+        for row in table.rows[:_MOST]
+    ]
+    layout = _Layout(table, rows, width)
+    yield from [Text(line, style="bold") for line in layout.head()]
+    for row in rows:
+        yield Text(layout.line(row))
+        below = layout.below(row)
+        if below:
+            yield Text(below, style="dim")
+
+
+def _aligned(text: str, width: int, to_the_right: bool) -> str:
+    space = " " * (width - cell_len(text))
+    return space + text if to_the_right else text + space
 
 
 def _short(text: str, column: Column) -> str:
-    return text[:31] + "…" if column.kind == "code" and len(text) > 32 else text
+    return text[: _CODE - 1] + "…" if column.kind == "code" and len(text) > _CODE else text
 
 
 # ---- charts -------------------------------------------------------------------------------------
@@ -78,7 +122,8 @@ def _chart(chart: Chart) -> Iterator[str]:
         yield from _columns(_heights(points), highest, shown(highest, chart.y.kind))
         if points:
             first, last = (shown(points[i][0], chart.x.kind) for i in (0, -1))
-            yield f"  {'':>9} {first}{last:>{max(_WIDTH - len(first), 1)}}  {chart.x.name}"
+            between = max(_WIDTH - len(first) - len(last), len(chart.x.name) + 2)
+            yield f"  {'':>9} {first}{chart.x.name:^{between}}{last}"
 
 
 def _heights(points: tuple[tuple[float, float], ...]) -> list[float]:

@@ -1,11 +1,14 @@
 """Reports on programs: what is in them, and their three forms."""
 
+import io
 import json
 import shutil
 import subprocess
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
 import phalanx as ph
 import phalanx.numpy as jnp
@@ -124,6 +127,34 @@ EXAMPLE = Report(
         Timeline("when", (("cpu 0", ((0.0, 1.0, "dot"), (2.0, 3.0, "copy"))),)),
     ),
 )  # fmt: skip
+
+
+WIDE = Table(
+    "rows",
+    (
+        Column("operation"), Column("axes"), Column("a long name of bytes", "bytes"),
+        Column("made at", "line"), Column("line", "line"), Column("source", "code"),
+    ),
+    (
+        ("all-reduce", "batch", 2048, "training.py:123 (loss)", "train.py:45 (step)", "x = f(x)"),
+        ("all-gather", "数", None, "b.py:1", "", "y" * 200),
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_tables_are_as_wide_as_the_terminal(width):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(Report("r", (WIDE,)))
+    _, title, *lines = console.file.getvalue().rstrip("\n").splitlines()
+    assert title == "rows" and all(cell_len(line) <= width for line in lines)
+    text = "\n".join(lines)
+    for said in ("operation", "all-reduce", "batch", "2.0 KiB", "数"):
+        assert said in text, said
+    if width >= 80:
+        assert all(x in text for x in ("train.py:45 (step)", "x = f(x)", "training.py:123 (loss)"))
+    places = {line.index("KiB") for line in lines if "KiB" in line}
+    assert len(places) == 1
 
 
 def test_forms():

@@ -126,6 +126,19 @@ def test_a_pmap_is_what_its_lanes_do(traced, out_axes):
     assert found.products.gradients == whole.products.gradients
 
 
+def test_a_batch_has_the_rows_of_most_arrays():
+    def noisy(w, key, x, y, weights):
+        def loss(w):
+            kept = ph.random.bernoulli(key, 0.9, x.shape)
+            return jnp.mean((jnp.where(kept, x, 0) @ w - y) ** 2 @ weights)
+
+        return w - ph.grad(loss)(w)
+
+    w, x, y, weights = of(24, 8), of(96, 24), of(96, 8), of(8)
+    for key in (ph.random.key(0), ph.random.PRNGKey(0)):  # of which the second is two words
+        assert load_of(ph.jit(noisy).trace(w, key, x, y, weights)).batch == 96
+
+
 def test_meshes(traced):
     load = load_of(traced)
     every = list(partings(load, machine("v5p:2x2x2"), Parting(0, 0, 0)))

@@ -28,16 +28,19 @@ __all__ = ["Between", "watching_between"]
 
 MANY_TIMES, MANY_OPERATIONS, MANY_PER_CALL = 500, 3000, 3
 LARGEST = 4096  # elements of what keys are made of, that is looked at
-KEPT = 10_000  # keys of a line
+KEPT = 10_000  # keys of a function
+_AGAIN = "a loop of Python comes here with the same key again"
+_SECOND = "the key is used here for the second time, after"
 
 Spot = tuple[CodeType, int]
 
 
 class Drawing(Struct):
-    """A line of the user's while its function runs: what it has drawn numbers with so far."""
+    """With what a function of the user's has drawn numbers so far, while it runs: where, and what
+    was given there."""
 
     frame: FrameType
-    drawn: dict[Any, Sequence[int]] = field(default_factory=dict)
+    drawn: dict[Any, tuple[int, Sequence[int]]] = field(default_factory=dict)
 
 
 class Between:
@@ -49,44 +52,50 @@ class Between:
 
     def __init__(self) -> None:
         self.findings: dict[Finding, None] = {}
-        self._lines: dict[Spot, Drawing] = {}  # as their functions ran last
+        self._drawings: dict[CodeType, Drawing] = {}
         self._operations: Counter[Spot] = Counter()
         self._calls: Counter[CodeType] = Counter()
 
     def called(self, program: Program, values: Sequence[Any], is_of_user: bool) -> None:
-        """A call of a compiled function, or an operation that is run on its own.
-
-        A function with the same keys, and nothing else than before, is called again on purpose, as
-        to measure its time.
-        """
+        """A call of a compiled function, or an operation that is run on its own."""
         frame = user_frame()
-        given = [*map(id, values)] if is_of_user else []
         if is_of_user:
             self._calls[frame.f_code] += 1
         else:
             self._operations[frame.f_code, frame.f_lasti] += 1
         for key in _keys(program, values):
-            before = self._before(frame, (id(program), key) if is_of_user else key, given)
-            if before is not None and (before != given or not is_of_user):
-                self._report(frame)
+            if is_of_user:
+                self._called_with(frame, (frame.f_lasti, id(program), key), [*map(id, values)])
+            else:
+                self._drawn_with(frame, key)
 
-    def _before(self, frame: FrameType, key: Any, given: Sequence[int]) -> Sequence[int] | None:
-        """What was ``given`` when the line that runs in ``frame`` first came with ``key``."""
-        spot = frame.f_code, frame.f_lasti
-        line = self._lines.get(spot)
-        if line is None or line.frame is not frame or len(line.drawn) >= KEPT:
-            line = self._lines[spot] = Drawing(frame)
-        before = line.drawn.get(key)
+    def _called_with(self, frame: FrameType, key: Any, given: Sequence[int]) -> None:
+        """A function with the same keys, and nothing else than before, is called again on purpose,
+        as to measure its time."""
+        before = self._before(frame, key, given)
+        if before is not None and before[1] != given:
+            self._report(frame, _AGAIN)
+
+    def _drawn_with(self, frame: FrameType, key: Any) -> None:
+        before = self._before(frame, key, ())
+        if before is not None:
+            first, here = (Location(frame.f_code, i) for i in (before[0], frame.f_lasti))
+            place = "the same line" if first.line == here.line else first
+            self._report(frame, _AGAIN if before[0] == frame.f_lasti else f"{_SECOND} {place}")
+
+    def _before(self, frame: FrameType, key: Any, given: Sequence[int]) -> Any:
+        """Where the function that runs in ``frame`` came with ``key`` first, and with what else."""
+        drawing = self._drawings.get(frame.f_code)
+        if drawing is None or drawing.frame is not frame or len(drawing.drawn) >= KEPT:
+            drawing = self._drawings[frame.f_code] = Drawing(frame)
+        before = drawing.drawn.get(key)
         if before is None:
-            line.drawn[key] = given
+            drawing.drawn[key] = frame.f_lasti, given
         return before
 
-    def _report(self, frame: FrameType) -> None:
-        place = Location(frame.f_code, frame.f_lasti)
-        said = (
-            "a loop of Python comes here with the same key again: its random numbers are the same"
-        )
-        self.findings[P106.at(place, f"{said} each time")] = None
+    def _report(self, frame: FrameType, said: str) -> None:
+        place, why = Location(frame.f_code, frame.f_lasti), "the same, or depend on each other"
+        self.findings[P106.at(place, f"{said}: the numbers are {why}")] = None
 
     # ---- operations one by one ----
 

@@ -128,6 +128,25 @@ def batches_by_number():
 
 
 @correct_script
+def one_key_for_two_ways_of_computing():
+    key, x = random.key(0), jnp.asarray(X)
+    alone = dropout_loss(jnp.asarray(W), key, x)
+    compiled = jit(dropout_loss)(jnp.asarray(W), key, x)
+    np.testing.assert_allclose(alone, compiled, rtol=1e-5)
+
+
+@correct_script
+def data_of_one_seed_in_two_functions():
+    def train():
+        return random.normal(random.key(0), (8, 4))
+
+    def test():
+        return random.normal(random.key(0), (8, 4))
+
+    np.testing.assert_array_equal(train(), test())
+
+
+@correct_script
 def keys_for_lanes():
     step = pmap(lambda w, key, x: w + random.normal(key, w.shape) * x.mean(), in_axes=(None, 0, 0))
     count = phalanx.device_count()
@@ -199,6 +218,22 @@ def the_same_keys_in_lanes_at_every_step():
     keys, w = random.split(random.key(0), count), np.ones((count, 3), np.float32)
     for _ in range(5):
         w = step(w, keys, 0.1)
+
+
+@faulty_script("P106")
+def drawn_with_and_split():
+    key = random.key(0)
+    x = random.normal(key, (8, 4))
+    key, sub = random.split(key)
+    return x @ random.normal(sub, (4, 2))
+
+
+@faulty_script("P106")
+def weights_and_biases_of_one_key():
+    w_key, b_key = random.split(random.key(0))
+    layer = {"w": random.normal(w_key, (4, 4)), "b": random.normal(b_key, (4,))}
+    layer["scale"] = random.uniform(b_key, (4,))
+    return layer
 
 
 @faulty_script("P114")

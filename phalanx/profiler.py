@@ -111,6 +111,13 @@ def stop_trace() -> Any:
 
     Raises:
         RuntimeFailure: nothing is being recorded.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     start_trace(folder)
+    ...     recorded = stop_trace()
+    >>> type(recorded).__name__
+    'ProfileData'
     """
     with _running.lock:
         session = _running.session

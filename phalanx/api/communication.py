@@ -27,6 +27,9 @@ class Collective(Struct, frozen=True):
         count: how often it runs in a call. In a loop whose length is not known, once.
         line: the user's line that it comes from.
         devices: how many exchange with each other.
+
+    >>> Collective("all-reduce", ("batch",), 4096, 1, "train.py:7 (step)", 8).axes
+    ('batch',)
     """
 
     operation: str
@@ -42,6 +45,10 @@ class Collectives(tuple[Collective, ...]):
 
     Args:
         iterable: the collectives.
+
+    >>> print(Collectives([Collective("all-reduce", ("batch",), 4096, 1, "train.py:7 (step)", 8)]))
+    operation   axes   bytes  count  line
+    all-reduce  batch  4,096      1  train.py:7 (step)
     """
 
     __slots__ = ()

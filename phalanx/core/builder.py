@@ -548,7 +548,11 @@ class Builder(
     RegionAxes,
     Protocol,
 ):
-    """Everything a lowering rule may use."""
+    """Everything a lowering rule may use.
+
+    >>> def lower(b: Builder, x):  # of an operation that gives x² + x
+    ...     return b.add(b.multiply(x, x), x)
+    """
 
     @property
     def ins(self) -> tuple[ArrayType, ...]:

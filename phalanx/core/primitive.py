@@ -104,6 +104,9 @@ class Linear(Struct, eq=False):
 
     Args:
         type: the type of the operand.
+
+    >>> Linear(ArrayType((2,), np.dtype("float32"))).type
+    f32[2]
     """
 
     type: ArrayType
@@ -179,6 +182,10 @@ class Elements(Struct, frozen=True):
             results, or, as a pair, each real and each complex one; or ``(results, *types,
             **params)``, of types, to how many there are in all. None: none where ``copied``,
             else one.
+
+    >>> from phalanx.ops.elementwise import sin
+    >>> sin.elements.fused, sin.elements.copied
+    (True, False)
     """
 
     copied: bool = False
@@ -195,6 +202,10 @@ class NamedAxes(Struct, frozen=True):
             otherwise.
         communicates: whether it communicates over them.
         fold: how it takes in the lanes of an array, if that can be done a few at a time.
+
+    >>> from phalanx.ops.collective import psum
+    >>> psum.named_axes.of(axes=("batch",))
+    frozenset({'batch'})
     """
 
     of: Callable[..., frozenset[Any]]
@@ -236,6 +247,10 @@ class Effects(Struct, frozen=True):
             as its first output.
         called: ``(**params)`` to the name of the function that it calls, where its first operand
             says whether it does. Then it needs no rule for a state that is a condition.
+
+    >>> from phalanx.ops.elementwise import sin
+    >>> sin.effects.of()
+    frozenset()
     """
 
     of: Callable[..., frozenset[Any]] = _nothing
@@ -283,6 +298,10 @@ class Execution(Struct, frozen=True):
         run: ``(*operands, **params)`` to the results, where no trace is left to see it.
         on_host: the same as NumPy arrays, for what the host does at once.
         launch: ``(program, signatures, donate)`` to what runs a program of this operation alone.
+
+    >>> from phalanx.ops.elementwise import sin
+    >>> sin.execution  # as any other: compiled, and run
+    Execution(run=None, on_host=None, launch=None)
     """
 
     run: Rule | None = None
@@ -330,6 +349,10 @@ class Primitive(Struct, frozen=True, eq=False):
         execution: how it runs where it is not compiled.
         doc: the mathematics and the source, in a line.
         examples: what the tests of the laws run it on.
+
+    >>> from phalanx.ops.elementwise import sin
+    >>> sin.name, sin.doc
+    ('sin', 'sin x; stablehlo.sine')
     """
 
     name: str

@@ -17,7 +17,13 @@ from phalanx.ops.basis import check_lengths
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """A generator: the platform's own, Threefry-2x32 or Philox-4x32 in 10 rounds."""
+    """A generator: the platform's own, Threefry-2x32 or Philox-4x32 in 10 rounds.
+
+    >>> philox = lax.RandomAlgorithm.RNG_PHILOX
+    >>> key, bits = lax.rng_bit_generator(jnp.zeros(4, "uint32"), (3,), algorithm=philox)
+    >>> bits.shape, bits.dtype
+    ((3,), dtype('uint32'))
+    """
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1

@@ -30,7 +30,12 @@ from phalanx.run.array import DeviceArray, keys_of, words_of
 from phalanx.run.eager import as_array
 
 Key = NewType("Key", Array)
-Key.__doc__ = "An array of random keys, in annotations: what ``key`` and ``split`` give."
+Key.__doc__ = """An array of random keys, in annotations: what ``key`` and ``split`` give.
+
+>>> import phalanx
+>>> def noise(key: Key) -> phalanx.Array:
+...     return phalanx.random.normal(key, (3,))
+"""
 KeySpec = str | KeyType | PRNGImpl | None
 
 

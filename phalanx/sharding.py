@@ -23,7 +23,7 @@ use_mesh = set_mesh
 _REFUSED = {
     "GSPMDSharding": "name the axes of a mesh instead, NamedSharding(mesh, spec)",
     "PositionalSharding": "name the axes of a mesh instead, NamedSharding(mesh, spec)",
-    "UnreducedKind": "no array holds sums that are still to be made; psum makes them",
+    "UnreducedKind": "what is unreduced is a sum, P(unreduced={'x'})",
     "no_collectives": "jit(f).lower(x).compile().collectives() tells what devices exchange",
 }
 

@@ -23,7 +23,8 @@ from phalanx.api.shardings import Asked, check_followed
 from phalanx.api.transformed import Compilable, Compiling, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
-from phalanx.base.source import name_of
+from phalanx.base.errors import ShardingTypeError
+from phalanx.base.source import name_of, user_location
 from phalanx.control.call import call
 from phalanx.core import axes
 from phalanx.core.program import Program, plain
@@ -35,6 +36,7 @@ from phalanx.run.constrain import constrain
 from phalanx.run.execute import compile_program, option_key
 from phalanx.run.planning import RequestedShardings
 from phalanx.run.runtime import backend as runtime
+from phalanx.spmd.named import unreduced_along
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import lies_of
 from phalanx.transforms.stage import is_value, loaded, stage_with_refs
@@ -206,7 +208,15 @@ class Jitted(Dispatched):
         self.ins.check(ins, types, self._names(static, args, kwargs))
         first, last = len(traced.written), len(traced.stored)
         kinds = program.output_types[first : results - last]
-        self.outs.check(outs, kinds, [f"the {name}" for name in result_names(out_tree)])
+        whose = [f"the {name}" for name in result_names(out_tree)]
+        self.outs.check(outs, kinds, whose)
+        for asked, kind, name in zip(outs, kinds, whose, strict=True):
+            if asked is not None and unreduced_along(asked) != kind.unreduced:
+                raise ShardingTypeError(
+                    f"{self.who}: {name} is {kind}, and out_shardings asks for {asked}, at "
+                    f"{user_location()}: sums are taken, or left to be taken, inside the function; "
+                    f"there it is phalanx.reshard(x, {getattr(asked, 'spec', 'P()')})"
+                )
         return RequestedShardings(tuple(ins), (*(None,) * first, *outs, *(None,) * last))
 
     # ---- ahead of time ----

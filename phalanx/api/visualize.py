@@ -73,7 +73,10 @@ def _by_axis(sharding: NamedSharding) -> str:
         return ""
     used = {name for names in layout for name in names or ()}
     told = [(_name(dim), names) for dim, names in enumerate(layout) if names]
-    told += [("copies", free)] if (free := [name for name in axes if name not in used]) else []
+    left = [name for name in axes if name in sharding.spec.unreduced]
+    told += [("parts of a sum", left)] if left else []
+    free = [name for name in axes if name not in used and name not in left]
+    told += [("copies", free)] if free else []
     return ", ".join(f"{what} over {' and '.join(map(repr, names))}" for what, names in told)
 
 

@@ -54,9 +54,9 @@ def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
         given = tuple([ct is not ZERO or r is CARRY for ct, r in zip(cts, frame.outs, strict=True)])
         back = transposed(frame, linear, given)
         known = [x for x, n in zip(operands, linear, strict=True) if not n]
-        sums = [zeros(operands[i].type) for i in _summed(frame, linear)]
+        sums = [zeros(operands[i].type.cotangent) for i in _summed(frame, linear)]
         starts = [
-            instantiate(ct, t)
+            instantiate(ct, t.cotangent)
             for ct, t, g in zip(cts, frame.result_types, given, strict=True)
             if g
         ]
@@ -100,7 +100,8 @@ def _transposed(frame: Frame, linear: Marks, given: Marks) -> _Transposed:
     nonzero = tuple(
         [c or any(column) for c, *column in zip(carried, *(m.about for m in made), strict=True)]
     )
-    types = dict(zip(_positions(frame), frame.programs[0].input_types, strict=True))
+    inputs = frame.programs[0].input_types
+    types = {i: t.cotangent for i, t in zip(_positions(frame), inputs, strict=True)}
     wanted = [types[i] for i, n in zip(order, nonzero, strict=True) if n]
     programs = tuple(
         [filled(m.program, wanted, _among(m.about, nonzero)) for m in made]
@@ -164,9 +165,9 @@ def _backwards(
 
     types = dict(zip(positions, program.input_types, strict=True))
     known = [types[i] for i in positions if not linear[i]]
-    ends = _among(program.output_types, given)
+    ends = [t.cotangent for t in _among(program.output_types, given)]
     key = ("backwards", frame.ins, frame.outs, frame.runs, linear, given)
-    return derive(program, key, back, [*known, *(types[i] for i in sums), *ends])
+    return derive(program, key, back, [*known, *(types[i].cotangent for i in sums), *ends])
 
 
 def _received(frame: Frame, role: Role, ct: Any) -> Any:

@@ -40,8 +40,11 @@ def _lower(
         given = frame.with_carry(xs, frame.carried_out(state))
         rows = zip(given, ins, program.inputs, strict=True)
         inputs = [_row(b, x, at, v.type) if r.layout else x for x, r, v in rows]
-        results = zip(state, b.inline(program, *inputs), outs, strict=True)
-        return [new if r is CARRY else _write(b, old, new, at) for old, new, r in results]
+        results = zip(state, b.inline(program, *inputs), outs, b.outs, strict=True)
+        return [
+            new if r is CARRY else _write(b, old, new, at, t)
+            for old, new, r, t in results
+        ]
 
     def body(b: Builder, i: Value, *state: Value) -> list[Value]:
         now = list(state)
@@ -52,7 +55,7 @@ def _lower(
 
     carry = iter(frame.carried_in(xs))
     start = [
-        next(carry) if r is CARRY else b.broadcast_in_dim(b.constant(0, t.dtype), t.shape, ())
+        next(carry) if r is CARRY else b.summed_as(t, _empty(b, t))
         for r, t in zip(outs, b.outs, strict=True)
     ]
     if not length:
@@ -68,15 +71,21 @@ def _lower(
     return state
 
 
+def _empty(b: Builder, type: ArrayType) -> Value:
+    return b.broadcast_in_dim(b.constant(0, type.dtype), type.shape, ())
+
+
 def _row(b: Builder, x: Value, at: Value, row: ArrayType) -> Value:
     starts = [at] + [b.constant(0, I32)] * row.ndim
     return b.reshape(b.dynamic_slice(x, starts, (1, *row.shape)), row.shape)
 
 
-def _write(b: Builder, whole: Value, row: Value, at: Value) -> Value:
+def _write(b: Builder, whole: Value, row: Value, at: Value, type: ArrayType) -> Value:
+    """``whole``, of ``type``, in which ``row`` lies ``at``."""
     shape = b.type(row).shape
     starts = [at] + [b.constant(0, I32)] * len(shape)
-    return b.dynamic_update_slice(whole, b.reshape(row, (1, *shape)), starts)
+    written = b.summed_as(type, b.reshape(row, (1, *shape)))
+    return b.summed_as(type, b.dynamic_update_slice(b.summed_as(type, whole), written, starts))
 
 
 scan: Primitive = with_subprograms(

@@ -16,6 +16,7 @@ import numpy as np
 from phalanx.base.source import Location
 from phalanx.core.foreign import ForeignFunction
 from phalanx.core.layouts import Cut, Layout, Target
+from phalanx.core.over_mesh import OverMesh
 from phalanx.core.types import ArrayType, Ints, Shape
 
 Value = Any
@@ -443,6 +444,21 @@ class CollectiveBuilder(Protocol):
 
     def constrained(self, x: Value, sharding: Any) -> Value:
         """``x``, which lies over the devices of the program as ``sharding`` says."""
+        ...
+
+    def summed_as(self, type: ArrayType, x: Value) -> Value:
+        """``x``, of which it is said, where ``type`` does, that sums are still to be taken.
+
+        What is not said of the operands and results of an operation, the compiler may get wrong.
+        """
+        ...
+
+    def summed(self, x: Value, lies: OverMesh) -> Value:
+        """``x``, which ``lies`` so, where the sums are taken that were still to be taken."""
+        ...
+
+    def left_as_sum(self, x: Value, lies: OverMesh) -> Value:
+        """``x``, which has a value, as a sum of which each position of axes has a part."""
         ...
 
     def in_memory(self, x: Value, kind: str | None) -> Value:

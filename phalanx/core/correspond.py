@@ -3,22 +3,32 @@
 A primitive says in ``dims`` which dimensions of its operands and results are the same one: they
 have equal labels. The axes that cut a dimension of an operand cut what has its label in the
 results. A label that no result has is summed up, or looked at as a whole. The rest follows.
+
+Where a value is a sum that is still to be taken, what is linear in it can be done to the parts:
+it says in ``linear`` which operands it is linear in.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, Literal, NoReturn
 
 from msgspec import Struct
 
+from phalanx.base.dtypes import is_inexact
 from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import user_location
-from phalanx.core.over_mesh import Axed, OverMesh
+from phalanx.core.over_mesh import Axed, OverMesh, spec_text
 from phalanx.core.types import ArrayType
 
 Labels = tuple[Hashable, ...]  # of each dimension of an operand or a result
+Groups = tuple[tuple[int, ...], ...]  # operands by number: one group or another
+LinearIn = Groups | Literal["all"]
+ALL: Final = "all"  # linear in all operands together
+_NONE: Final = frozenset[str]()
 
 
 class Whole(Struct, frozen=True):
@@ -41,10 +51,17 @@ class Dims(Struct, frozen=True):
     """The labels of the dimensions of each operand and of each result.
 
     One entry stands for all results. What is not labelled, at the end, corresponds to nothing.
+
+    Attributes:
+        operands: the labels of each operand.
+        results: the labels of each result.
+        product: whether operands are multiplied and summed up: then they may differ in the axes
+            along which they are reduced, and no result is. What corresponds is summed up.
     """
 
     operands: tuple[Labels, ...]
     results: tuple[Labels, ...]
+    product: bool = False
 
 
 def alike(*types: ArrayType, **_: Any) -> Dims:
@@ -71,6 +88,27 @@ def each_alike(*types: ArrayType, **_: Any) -> Dims:
     return Dims(labels, labels)
 
 
+_leaving: ContextVar[frozenset[str]] = ContextVar("leaving", default=_NONE)
+
+
+def left_to_take() -> frozenset[str]:
+    """The axes over which sums are left to be taken here."""
+    return _leaving.get()
+
+
+@contextmanager
+def leaving(axes: frozenset[str]) -> Generator[None]:
+    """Leave sums over ``axes`` to be taken, where operations inside a block sum up what they cut.
+
+    Sums over what other axes cut are taken there.
+    """
+    token = _leaving.set(axes)
+    try:
+        yield
+    finally:
+        _leaving.reset(token)
+
+
 def _rank(types: Sequence[ArrayType]) -> int:
     return max([t.ndim for t in types], default=0)
 
@@ -79,22 +117,40 @@ def _rank(types: Sequence[ArrayType]) -> int:
 
 
 def lying(
-    name: str, dims: Dims, types: Sequence[ArrayType], results: Sequence[ArrayType]
+    name: str,
+    dims: Dims,
+    types: Sequence[ArrayType],
+    results: Sequence[ArrayType],
+    linear: LinearIn = (),
 ) -> list[ArrayType]:
     """``results`` as types that say how they lie, where operands lie as ``types`` say.
+
+    Args:
+        name: the name of the operation, for messages.
+        dims: the dimensions that correspond.
+        types: those of the operands.
+        results: those of the results, which do not say how they lie.
+        linear: the operands in which it is linear.
 
     Raises:
         ShardingTypeError: that is not clear, or cannot be.
     """
-    told = _Told(name, types)
-    axes = told.axes_of(dims.operands, {x for labels in dims.results for x in _parts(labels)})
+    told = _Told(name, types, left_to_take() if dims.product or linear == ALL else _NONE)
+    kept = {x for labels in dims.results for x in _parts(labels)}
+    axes = told.axes_of(dims.operands, kept)
+    unreduced, reduced = told.sums(linear, dims.product, results)
+    if told.leaves and linear == ALL:
+        unreduced |= told.leaves.intersection(
+            [name for label, names in axes.items() if label not in kept for name in names]
+        )
+    unreduced |= told.left
     out: list[ArrayType] = []
     given = dims.results * (len(results) if len(dims.results) == 1 else 1)
     for labels, result in zip(given, results, strict=True):
         layout = [_cutting(label, axes) for label in labels[: result.ndim]]
         layout += [()] * (result.ndim - len(layout))
-        told.check(layout, result)
-        out.append(result.update(lies=OverMesh.of(told.mesh, layout)))
+        told.check(layout, result, unreduced | reduced)
+        out.append(result.update(lies=OverMesh.of(told.mesh, layout, unreduced, reduced)))
     return out
 
 
@@ -112,13 +168,15 @@ def _cutting(label: Hashable, axes: dict[Hashable, tuple[str, ...]]) -> tuple[st
 class _Told:
     """What the operands of an operation say, and what is wrong with it."""
 
-    __slots__ = ("mesh", "name", "types")
+    __slots__ = ("leaves", "left", "mesh", "name", "types")
 
     mesh: Axed
 
-    def __init__(self, name: str, types: Sequence[ArrayType]) -> None:
+    def __init__(self, name: str, types: Sequence[ArrayType], leaves: frozenset[str]) -> None:
         self.name = name
         self.types = types
+        self.leaves = leaves  # the axes over which sums need not be taken
+        self.left = _NONE  # those of them over which the result is such a sum
         meshes = dict.fromkeys([t.lies.mesh for t in types if t.lies is not None])
         self.mesh = next(iter(meshes))
         if len(meshes) > 1:
@@ -146,13 +204,74 @@ class _Told:
         before = axes.get(label)
         if before is not None and before != names:
             self.refuse(f"{which} meets one that is cut by {_named(before)}")
-        if before is not None and not kept:
+        if before is not None and not kept and self.leaves:
+            self.left |= self.leaves.intersection(names)
+        elif before is not None and not kept:
             self.refuse(f"the sum is over dimensions that are cut by {_named(names)}")
         axes[label] = names
 
-    def check(self, layout: Sequence[tuple[str, ...]], result: ArrayType) -> None:
-        """Raise ShardingTypeError unless an array of the type ``result`` can lie so."""
-        used = [name for names in layout for name in names]
+    def sums(
+        self, linear: LinearIn, product: bool, results: Sequence[ArrayType]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """The axes along which ``results`` are unreduced, and along which they are reduced."""
+        if not any([t.lies is not None and t.lies.has_sums for t in self.types]):
+            return _NONE, _NONE
+        left = [i for i, t in enumerate(self.types) if t.unreduced]
+        if left:
+            exact = all([is_inexact(t.dtype) for t in results])
+            exact = exact or not any([is_inexact(self.types[i].dtype) for i in left])
+            return self._left(left, linear if exact else ()), _NONE
+        if product:
+            return _NONE, _NONE
+        along = _NONE.union(*map(_reduced, self.types))
+        self._check_factors(along, self.types)
+        return _NONE, along
+
+    def _left(self, left: Sequence[int], linear: LinearIn) -> frozenset[str]:
+        """The axes over which the sum of a result is still to be taken, as those of operands.
+
+        Raises:
+            ShardingTypeError: the operation on parts of sums does not give parts of its result.
+        """
+        axes = self.types[left[0]].unreduced
+        every = tuple(range(len(self.types)))
+        groups = [every] if linear == ALL else linear
+        fitting = [g for g in groups if set(left) <= set(g)]
+        if not fitting:
+            self._refuse_sum(left, "and the operation is not linear in it")
+        for i in fitting[0]:
+            if self.types[i].unreduced != axes:
+                self._refuse_sum(left, f"and {self.types[i]} is not")
+        self._check_factors(axes, [self.types[i] for i in set(every).difference(fitting[0])])
+        return axes
+
+    def _check_factors(self, along: frozenset[str], types: Sequence[ArrayType]) -> None:
+        """Raise ShardingTypeError if any of ``types`` is cut along axes of sums."""
+        for t in types:
+            cut = along.intersection([name for names in t.layout for name in names])
+            if cut:
+                self.refuse(
+                    f"{t} is cut by {_named(sorted(cut))}, along which another is a sum or has "
+                    f"one as its cotangent; lay it out whole there, {_spec(t, _NONE, along)}"
+                )
+
+    def _refuse_sum(self, left: Sequence[int], problem: str) -> NoReturn:
+        type = self.types[left[0]]
+        raise ShardingTypeError(
+            f"{self.name}: {type}, at {user_location()}, is unreduced: the sum over "
+            f"{_named(sorted(type.unreduced))} is still to be taken, {problem}; operands are "
+            f"{' and '.join(map(str, self.types))}. Take the sum first: "
+            f"phalanx.reshard(x, {_spec(type, _NONE, _NONE)})"
+        )
+
+    def check(
+        self, layout: Sequence[tuple[str, ...]], result: ArrayType, sums: frozenset[str]
+    ) -> None:
+        """Raise ShardingTypeError unless an array of the type ``result`` can lie so.
+
+        ``sums`` are axes that can cut nothing: sums over them are still to be taken.
+        """
+        used = [name for names in layout for name in names] + list(sums)
         spec = OverMesh.of(self.mesh, layout)
         twice = next((name for name in used if used.count(name) > 1), None)
         if twice is not None:
@@ -174,6 +293,17 @@ class _Told:
             "phalanx.sharding.auto_axes(f, out_sharding=P(..)); or lay an operand out first, "
             "phalanx.reshard(x, P(..))"
         )
+
+
+def _reduced(type: ArrayType) -> frozenset[str]:
+    return _NONE if type.lies is None else type.lies.reduced
+
+
+def _spec(type: ArrayType, unreduced: frozenset[str], reduced: frozenset[str]) -> str:
+    """What lays out an array of ``type`` as it is, but with other sums."""
+    cut = [[a for a in names if a not in unreduced | reduced] for names in type.layout]
+    entries = [repr(names[0] if len(names) == 1 else tuple(names) or None) for names in cut]
+    return spec_text(entries, unreduced, reduced)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ class ManualAxisType:
 
     Args:
         varying: the names of these axes.
-        unreduced: must be empty: no array holds sums that are still to be made.
+        unreduced: must be empty: inside ``shard_map`` no value is a sum that is still to be made.
         reduced: must be empty.
 
     Raises:
@@ -60,6 +60,6 @@ def refuse_sums(who: str, **axes: Iterable[Any]) -> None:
     for name, given in axes.items():
         if frozenset(given):
             raise NotImplementedError(
-                f"{who}: {name}={given!r} is not supported, at {user_location()}: no array holds "
-                "sums that are still to be made; lax.psum makes them"
+                f"{who}: {name}={given!r} is not supported, at {user_location()}: inside shard_map "
+                "no value is a sum that is still to be made; lax.psum makes it"
             )

@@ -6,10 +6,12 @@ A type without it says nothing: the value is whole on every device, or the compi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from phalanx.base.recent import Unique
 from phalanx.core.layouts import Layout
+
+_NONE: Final = frozenset[str]()
 
 
 class Axed(Protocol):
@@ -26,34 +28,50 @@ class Axed(Protocol):
 class OverMesh:
     """A layout over ``mesh``; equal ones are one object.
 
+    A value that is *unreduced* along axes is a sum over their positions that is still to be taken:
+    each has a part of it, of the shape of the whole. One that is *reduced* along axes is the same
+    at all their positions, and its cotangent unreduced.
+
     Args:
         mesh: the grid, without devices.
         layout: for every dimension, the axes that cut it.
+        unreduced: the axes over which a sum is still to be taken.
+        reduced: the axes over which that of the cotangent is.
     """
 
-    __slots__ = ("__weakref__", "layout", "mesh")
+    __slots__ = ("__weakref__", "has_sums", "layout", "mesh", "reduced", "unreduced")
     _one: ClassVar[Unique[OverMesh]] = Unique(1024)
 
     mesh: Axed
     layout: Layout
+    unreduced: frozenset[str]
+    reduced: frozenset[str]
+    has_sums: bool  # whether a sum is still to be taken: its own, or that of its cotangent
 
     @classmethod
-    def of(cls, mesh: Axed, layout: Iterable[Iterable[str]]) -> OverMesh | None:
+    def of(
+        cls,
+        mesh: Axed,
+        layout: Iterable[Iterable[str]],
+        unreduced: frozenset[str] = _NONE,
+        reduced: frozenset[str] = _NONE,
+    ) -> OverMesh | None:
         """What lies so; None where that says nothing."""
         dims = tuple(map(tuple, layout))
-        if not any(dims):
+        if not (any(dims) or unreduced or reduced):
             return None
-        key = (mesh, dims)
+        key = (mesh, dims, unreduced, reduced)
         made = cls._one[key]
         if made is None:
             made = object.__new__(cls)
-            made.mesh, made.layout = key
+            made.mesh, made.layout, made.unreduced, made.reduced = key
+            made.has_sums = bool(unreduced or reduced)
             made = cls._one.add(key, made)
         return made
 
     def with_layout(self, layout: Iterable[Iterable[str]]) -> OverMesh | None:
         """The same with another layout."""
-        return OverMesh.of(self.mesh, layout)
+        return OverMesh.of(self.mesh, layout, self.unreduced, self.reduced)
 
     def without_dims(self, dims: Iterable[int]) -> OverMesh | None:
         """How it lies without the dimensions ``dims``, which are gone."""
@@ -67,13 +85,39 @@ class OverMesh:
     def without_axes(self, axes: Iterable[Any]) -> OverMesh | None:
         """How a block lies that ``axes`` have cut out already, along the others."""
         taken = frozenset(axes)
-        return self.with_layout([[a for a in names if a not in taken] for names in self.layout])
+        left = [[a for a in names if a not in taken] for names in self.layout]
+        return OverMesh.of(self.mesh, left, self.unreduced - taken, self.reduced - taken)
+
+    @property
+    def cotangent(self) -> OverMesh | None:
+        """How the cotangent of what lies so lies: what is reduced is unreduced, and reversed."""
+        return OverMesh.of(self.mesh, self.layout, self.reduced, self.unreduced)
+
+    @property
+    def summed(self) -> OverMesh | None:
+        """How it lies once all sums are taken."""
+        return OverMesh.of(self.mesh, self.layout)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OverMesh.of, (self.mesh, self.layout)
+        return OverMesh.of, (self.mesh, self.layout, self.unreduced, self.reduced)
 
     def __repr__(self) -> str:
-        return f"P({', '.join(map(_entry, self.layout))})"
+        return spec_text(map(_entry, self.layout), self.unreduced, self.reduced)
+
+
+def spec_text(entries: Iterable[str], unreduced: frozenset[str], reduced: frozenset[str]) -> str:
+    """What a user writes for it.
+
+    >>> spec_text(["'x'", "None"], frozenset({"z", "y"}), frozenset())
+    "P('x', None, unreduced={'y', 'z'})"
+    """
+    sums = {"unreduced": unreduced, "reduced": reduced}
+    said = [f"{name}={{{_listed(axes)}}}" for name, axes in sums.items() if axes]
+    return f"P({', '.join([*entries, *said])})"
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(map(repr, sorted(names)))
 
 
 def _entry(names: tuple[str, ...]) -> str:

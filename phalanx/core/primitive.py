@@ -17,7 +17,7 @@ from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis, typed
 from phalanx.core.builder import Builder
-from phalanx.core.correspond import Dims, lying
+from phalanx.core.correspond import Dims, LinearIn, left_to_take, lying
 from phalanx.core.platforms import names_of
 from phalanx.core.trace import current, entered_trace
 from phalanx.core.types import ArrayType
@@ -336,6 +336,9 @@ class Primitive(Struct, frozen=True, eq=False):
         dims: ``(*types, **params)`` to the dimensions of operands and results that correspond
             (``correspond.Dims``), from which it follows how results lie along axes of type
             Explicit. None: as ``type`` says.
+        linear: the operands in which it is linear where the others are fixed, by number: one group
+            or another, or ``ALL`` of them together. It can be done to the parts of a sum over
+            devices that is still to be taken.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
         multi: whether there are several results, or none, as a tuple; so where there are
             sub-programs or effects.
@@ -364,6 +367,7 @@ class Primitive(Struct, frozen=True, eq=False):
     batch: BatchRule | NoRule | None = None
     vary: Rule | None = None
     dims: DimsRule | None = None
+    linear: LinearIn = ()
     prepare: Callable[[Operands], Operands] | None = None
     multi: bool = False
     params: type[Any] | None = None
@@ -459,7 +463,7 @@ class Primitive(Struct, frozen=True, eq=False):
             return result
         if self.dims is None:  # parameters may be functions of the user's, which nobody keeps
             return self._telling(result, types, params)
-        key = (self, result, *types, *params.values())
+        key = (self, result, left_to_take(), *types, *params.values())
         told = _told[key]
         if told is None:
             told = _told[key] = self._telling(result, types, params)
@@ -473,7 +477,7 @@ class Primitive(Struct, frozen=True, eq=False):
         each = (varies,) * len(results) if isinstance(varies, frozenset) else varies
         told = [t.update(varying=typed(v)) for t, v in zip(results, each, strict=True)]
         if self.dims is not None and any([t.lies is not None for t in types]):
-            told = lying(self.name, self.dims(*types, **params), types, told)
+            told = lying(self.name, self.dims(*types, **params), types, told, self.linear)
         return tuple(told) if self.multi else told[0]
 
     def result_varies(self, operands: Sequence[frozenset[Any]], params: dict[str, Any]) -> Any:

@@ -8,11 +8,14 @@ a *block*, in which they are shorter. Everything that transformations do follows
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from phalanx.base.errors import ShardingTypeError
+from phalanx.base.source import user_location
 from phalanx.core.axes import as_said, typed
 from phalanx.core.layouts import Axes, Layout, along
 from phalanx.core.over_mesh import OverMesh
@@ -60,6 +63,7 @@ class Role(Struct, frozen=True):
         """The type of what one of the runs over ``axes`` sees of an array of ``type``."""
         lies = type.lies
         if lies is not None:
+            _refuse_sums(type, [as_said(axis) for axis, _ in axes])
             lies = lies.without_dims(self._gone)
             lies = lies and lies.without_axes([as_said(axis) for axis, _ in axes])
         if not self.layout:
@@ -178,6 +182,17 @@ def blocks(layout: Layout) -> Role:
 def each(dim: int) -> Role:
     """One slice along ``dim`` for every run of a loop."""
     return slices(along(dim, ROWS))
+
+
+def _refuse_sums(type: ArrayType, axes: Sequence[Any]) -> None:
+    """Raise ShardingTypeError if the sum over any of ``axes`` is still to be taken."""
+    left = sorted(type.unreduced.intersection(axes))
+    if left:
+        raise ShardingTypeError(
+            f"{type}, at {user_location()}, is unreduced: the sum over "
+            f"{' and '.join(map(repr, left))} is still to be taken, and the function runs at each "
+            f"position of it. Take the sum first: phalanx.reshard(x, P(..))"
+        )
 
 
 def _cut(name: str, layout: Layout) -> Role:

@@ -161,6 +161,19 @@ class ArrayType:
     at_least_vspace = to_tangent_aval
 
     @property
+    def unreduced(self) -> frozenset[str]:
+        """The axes of type Explicit over which the sum is still to be taken."""
+        return NOWHERE if self.lies is None else self.lies.unreduced
+
+    @property
+    def cotangent(self) -> ArrayType:
+        """The type of its cotangent: along axes along which it is reduced that is unreduced."""
+        lies = self.lies
+        if lies is None or not lies.has_sums:
+            return self
+        return self.update(lies=lies.cotangent)
+
+    @property
     def physical(self) -> ArrayType:
         """The type of what devices hold: the same, but words in a last dimension for keys, and
         bools for what holds no information."""
@@ -179,6 +192,8 @@ class ArrayType:
             cut = zip(dims, self.lies.layout, strict=True)
             dims = [f"{n}@{_joined(names)}" if names else n for n, names in cut]
         along = f"{{{','.join(sorted(map(str, self.varying)))}}}" if self.varying else ""
+        if self.lies is not None and self.lies.has_sums:
+            along += _sums(self.lies)
         return f"{dtypes.short_name(self.dtype)}[{','.join(dims)}]{along}"
 
     def __repr__(self) -> str:
@@ -189,6 +204,12 @@ class LiteralType(ArrayType):
     """The type of a scalar constant. An elementwise primitive fits it to any shape."""
 
     __slots__ = ()
+
+
+def _sums(lies: OverMesh) -> str:
+    """Along which axes sums are still to be taken: ``U`` for unreduced, ``R`` for reduced."""
+    said = [("U", lies.unreduced), ("R", lies.reduced)]
+    return f"{{{', '.join([f'{word}:{_joined(tuple(sorted(a)))}' for word, a in said if a])}}}"
 
 
 def _joined(names: tuple[str, ...]) -> str:

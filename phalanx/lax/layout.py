@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from phalanx.base import tree
 from phalanx.base.config import config
-from phalanx.base.errors import ConcretizationTypeError
+from phalanx.base.errors import ConcretizationTypeError, ShardingTypeError
 from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.control.call import call
+from phalanx.core.correspond import leaving
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import SCALARS, Array, typeof
@@ -23,7 +24,7 @@ from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import check_fits, constrain
 from phalanx.spmd.constraint import closed, sharding_for
 from phalanx.spmd.formats import Format, sharding_of
-from phalanx.spmd.named import NamedSharding, PartitionSpec
+from phalanx.spmd.named import NamedSharding, PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import stage
 
@@ -122,9 +123,13 @@ def in_place(
 
     def laid_out(*values: Any) -> tuple[Any, ...]:
         given = iter(values)
-        inputs = [in_the_open(next(given) if type(x) is DeviceArray else x) for x in leaves]
-        args, kwargs = treedef.unflatten(inputs)
-        return (_constrained(function(*args, **kwargs), sharding, who),)
+        inputs = [next(given) if type(x) is DeviceArray else x for x in leaves]
+        args, kwargs = cast("tuple[Any, Any]", treedef.unflatten(inputs))
+        made = _in_parts(sharding, function, args, kwargs)
+        if made is None:
+            args, kwargs = treedef.unflatten(list(map(in_the_open, inputs)))
+            made = function(*args, **kwargs)
+        return (_constrained(made, sharding, who),)
 
     others = [x for x in leaves if type(x) is not DeviceArray]
     static = all(isinstance(x, _STATIC) for x in others)
@@ -142,6 +147,22 @@ def in_place(
         check_fits(program.output_types[0], closed(sharding))
         _programs[key] = program
     return call(*operands, program=program)[0]
+
+
+def _in_parts(
+    sharding: Sharding, function: Callable[..., Any], args: Iterable[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """The result, if it is asked for as a sum that is still to be taken, and types tell its parts.
+
+    None else."""
+    axes = unreduced_along(sharding)
+    if not axes:
+        return None
+    try:
+        with leaving(axes):
+            return function(*args, **kwargs)
+    except ShardingTypeError:
+        return None
 
 
 _STATIC = (*SCALARS, str, type, np.dtype, np.generic)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx.core.axes import Axis
-from phalanx.core.correspond import each_alike
+from phalanx.core.correspond import ALL, each_alike
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -52,6 +52,7 @@ optimization_barrier = Primitive(
     transpose=_transpose,
     batch=_batch,
     dims=each_alike,
+    linear=ALL,
     vary=lambda *xs: xs,
     multi=True,
     elements=Elements(copied=True),

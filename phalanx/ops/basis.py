@@ -19,7 +19,7 @@ from phalanx.base.extended import ADVICE, WORD, KeyType, is_key, key_type
 from phalanx.base.recent import memoized
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
-from phalanx.core.correspond import Dims, Joined, Whole, alike, alike_but
+from phalanx.core.correspond import ALL, Dims, Joined, LinearIn, Whole, alike, alike_but
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -41,7 +41,7 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import SCALARS, Array, ArrayType, Ints, LiteralType, Shape, typeof
-from phalanx.ops.lay import laid
+from phalanx.ops.lay import laid, unstretched
 
 F32 = np.dtype("float32")
 I32 = np.dtype("int32")
@@ -272,6 +272,7 @@ def pointwise(
     partials: Partials = (),
     linearize: Of[Derivative] | None = None,
     transpose: Of[Cotangents] | NoRule | None = None,
+    linear: LinearIn | None = None,
     copied: bool = False,
     operations: Operations = 1,
     params: type[Any] | None = None,
@@ -290,6 +291,8 @@ def pointwise(
         linearize: ``(active, *primals, **params)`` to the result and a linear function, in
             place of ``partials``.
         transpose: for the linear ones.
+        linear: the operands in which it is linear; by default all together, if it can be
+            transposed.
         copied: whether each number of the result is one of the operands'.
         operations: how many of arithmetic an element takes.
         params: a TypedDict of the parameters, if there are any.
@@ -317,6 +320,7 @@ def pointwise(
         transpose=transpose if transpose is not None else NoRule("it is not linear"),
         batch=batch_pointwise(lambda: prim),
         dims=alike,
+        linear=(ALL if callable(transpose) else ()) if linear is None else linear,
         prepare=fit_scalars,
         params=params,
         elements=Elements(copied=copied, fused=True, operations=operations),
@@ -425,6 +429,7 @@ def structural(
         transpose=_transpose_one(transpose),
         batch=batch_rule,
         dims=dims,
+        linear=ALL,
         elements=Elements(copied=fused, fused=fused, operations=operations),
         doc=doc,
         examples=examples,
@@ -478,6 +483,7 @@ mul = pointwise(
     lambda b, x, y: b.multiply(x, y),
     linearize=_mul_linearize,
     transpose=_mul_transpose,
+    linear=((0,), (1,)),
     doc="x y; stablehlo.multiply",
     examples=[Example((f32(2, 3), f32(2, 3))), Example((i32(3), i32(3)))],
 )
@@ -538,7 +544,7 @@ def _broadcast_dims(x: ArrayType, shape: Shape, dims: Ints) -> Dims:
 broadcast = structural(
     "broadcast",
     _broadcast_type,
-    lambda b, x, shape, dims: b.broadcast_in_dim(x, shape, dims),
+    lambda b, x, shape, dims: b.broadcast_in_dim(*unstretched(b, x, shape, dims)),
     transpose=_broadcast_transpose,
     batch=_broadcast_batch,
     dims=_broadcast_dims,
@@ -775,6 +781,7 @@ convert = Primitive(
     transpose=_convert_transpose,
     batch=batch_pointwise(lambda: convert),
     dims=alike,
+    linear=ALL,
     elements=Elements(copied=True, fused=True, operations=1),
     doc="x in another dtype; stablehlo.convert",
     examples=[

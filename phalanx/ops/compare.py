@@ -40,6 +40,7 @@ from phalanx.ops.basis import (
     pointwise_lowering,
 )
 from phalanx.ops.complex import c64
+from phalanx.ops.sums import zero_beside
 
 _ORDERED = dtypes.ALL - dtypes.COMPLEXES
 
@@ -159,7 +160,8 @@ def _select_prepare(args: Operands) -> Operands:
     pred, x, y = args
     if isinstance(pred, SCALARS):
         pred = np.bool_(pred)
-    return (pred, *fit_scalars((x, y)))
+    x, y = fit_scalars((x, y))
+    return pred, zero_beside(x, y), zero_beside(y, x)
 
 
 def _select_linearize(active: Active, pred: Any, x: Any, y: Any) -> Derivative:
@@ -185,6 +187,7 @@ select = Primitive(
     transpose=_select_transpose,
     batch=batch_pointwise(lambda: select),
     dims=alike,
+    linear=((1, 2),),
     prepare=_select_prepare,
     elements=Elements(copied=True, fused=True, operations=1),
     doc="x where pred holds, y elsewhere; stablehlo.select",

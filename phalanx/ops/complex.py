@@ -79,6 +79,7 @@ conj = pointwise(
     on=dtypes.is_complex,
     linearize=lambda active, z: (conj(z), conj),
     transpose=lambda ct, z: [conj(ct)],
+    linear=(),  # XLA takes it apart, and says nothing of how the parts lie
     copied=True,
     operations=4,
     doc="Re z - i Im z; chlo.conj",

@@ -263,7 +263,7 @@ def _dot_dims(x: ArrayType, y: ArrayType, *, contract: Pair, batch: Pair, **_: A
             for labels, d in zip(own, pair, strict=True):
                 labels[d] = (kind, i)
     result = [*[("batch", i) for i in range(len(batch[0]))], *free]
-    return Dims((tuple(own[0]), tuple(own[1])), (tuple(result),))
+    return Dims((tuple(own[0]), tuple(own[1])), (tuple(result),), product=True)
 
 
 dot_general = Primitive(

@@ -413,7 +413,7 @@ def _conv_dims(x: ArrayType, kernel: ArrayType, **params: Any) -> Dims:
         (numbers.out_spec, ["batch", "out", *space]),
     )
     labels = [_in_order(spec, of) for spec, of in named]
-    return Dims((labels[0], labels[1]), (labels[2],))
+    return Dims((labels[0], labels[1]), (labels[2],), product=True)
 
 
 def _in_order(spec: Ints, labels: Sequence[Any]) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
-from phalanx.core.correspond import alike_but
+from phalanx.core.correspond import ALL, alike_but
 from phalanx.core.primitive import (
     Active,
     Batched,
@@ -92,6 +92,7 @@ def _cumulative(
         transpose=transpose,
         batch=batch,
         dims=alike_but("elements are taken in one after the other"),
+        linear=ALL if callable(transpose) else (),
         elements=Elements(operations=operations),
         doc=doc,
         examples=examples,

@@ -212,6 +212,7 @@ reduce_precision = pointwise(
     on=dtypes.is_floating,
     linearize=_rounded_alike,
     transpose=_rounded_back,
+    linear=(),
     params=_Format,
     doc="x rounded to a format with so many bits, its tangents alike; stablehlo.reduce_precision",
     examples=[Example((f32(2, 3),), {"exponent_bits": 11, "mantissa_bits": 52})],
@@ -236,6 +237,7 @@ div = pointwise(
     on=number,
     linearize=_div_linearize,
     transpose=lambda ct, x, y: [div(ct, y) if isinstance(x, Linear) else None, None],
+    linear=((0,),),
     doc="x / y, towards 0 for integers; stablehlo.divide",
     examples=[
         Example((f32(2, 3), f32(2, 3)), low=0.5, high=2.0),

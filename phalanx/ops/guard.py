@@ -91,6 +91,7 @@ guarded = Primitive(
     transpose=_transpose,
     batch=_batch,
     dims=alike,
+    linear=((1, 2),),
     elements=Elements(copied=True, fused=True),
     doc="x where pred holds, and other, as a constant to derivatives, elsewhere",
     examples=[

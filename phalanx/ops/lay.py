@@ -22,7 +22,7 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.trace import ROOT
-from phalanx.core.types import Array, ArrayType, typeof
+from phalanx.core.types import Array, ArrayType, Ints, Shape, typeof
 
 Lies = OverMesh | None  # None: nothing is said
 
@@ -32,6 +32,11 @@ def _type(x: ArrayType, *, lies: Lies) -> ArrayType:
 
 
 def _lower(b: Builder, x: Value, lies: Lies) -> Value:
+    before, unreduced = b.ins[0].lies, b.ins[0].unreduced
+    if lies is None and before is not None and unreduced:
+        return b.summed(x, before)
+    if lies is not None and lies.unreduced - unreduced:
+        return b.left_as_sum(x, lies)
     return x  # what types say is written of every result
 
 
@@ -83,3 +88,19 @@ def in_the_open(x: Any) -> Any:
         x: an operand of a rule, which may be none.
     """
     return lay(x, lies=None) if isinstance(x, Array) and x.aval.lies is not None else x
+
+
+def unstretched(b: Builder, x: Value, shape: Shape, dims: Ints) -> tuple[Value, Shape, Ints]:
+    """What is broadcast to ``shape`` along ``dims``: a sum that is still to be taken without
+    dimensions of length 1 that are stretched.
+
+    XLA would remove them, and say nothing of how what it makes so lies.
+    """
+    (type,) = b.ins
+    stretched = [i for i, (n, d) in enumerate(zip(type.shape, dims, strict=True)) if n != shape[d]]
+    if not stretched or not type.unreduced or type.lies is None:
+        return x, shape, dims
+    left = [i for i in range(type.ndim) if i not in stretched]
+    kept = tuple([type.shape[i] for i in left])
+    made = type.update(shape=kept, lies=type.lies.without_dims(stretched))
+    return b.summed_as(made, b.reshape(x, kept)), shape, tuple([dims[i] for i in left])

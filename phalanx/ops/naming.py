@@ -6,7 +6,7 @@ from typing import Any
 
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.correspond import alike
+from phalanx.core.correspond import ALL, alike
 from phalanx.core.primitive import (
     Active,
     Batched,
@@ -50,6 +50,7 @@ named = Primitive(
     transpose=_transpose,
     batch=_batch,
     dims=alike,
+    linear=ALL,
     elements=Elements(copied=True),
     doc="x, under a name; no operation",
     examples=[Example((f32(2, 3),), {"name": "a"}), Example((i32(3),), {"name": "a"})],

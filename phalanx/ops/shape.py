@@ -16,7 +16,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.correspond import alike
+from phalanx.core.correspond import ALL, alike
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -55,6 +55,7 @@ from phalanx.ops.basis import (
     zeros,
 )
 from phalanx.ops.compare import select
+from phalanx.ops.sums import zero_beside
 
 # ---- positions of dimensions ----------------------------------------------------------------
 
@@ -193,6 +194,7 @@ concatenate = Primitive(
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
     dims=alike,
+    linear=ALL,
     elements=Elements(copied=True),
     doc="the operands one after the other along dim; stablehlo.concatenate",
     examples=[
@@ -289,6 +291,8 @@ pad = Primitive(
     transpose=_pad_transpose,
     batch=_pad_batch,
     dims=alike,
+    linear=((0, 1),),
+    prepare=lambda args: (args[0], zero_beside(args[1], args[0], ())),
     elements=Elements(operations=0),
     doc="x with value around (negative: cut off) and between its elements; stablehlo.pad",
     examples=[

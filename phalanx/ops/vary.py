@@ -7,7 +7,7 @@ from typing import Any
 
 from phalanx.core.axes import Axis, Names
 from phalanx.core.builder import Builder, Value
-from phalanx.core.correspond import alike
+from phalanx.core.correspond import ALL, alike
 from phalanx.core.primitive import (
     Batched,
     Cotangents,
@@ -56,6 +56,7 @@ pvary = Primitive(
     transpose=_transpose,
     batch=_batch,
     dims=alike,
+    linear=ALL,
     vary=_varies,
     named_axes=NamedAxes(named_by_axes, communicates=False),
     elements=Elements(copied=True, fused=True),

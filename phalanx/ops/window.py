@@ -16,7 +16,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
-from phalanx.core.correspond import Dims, Whole, alike
+from phalanx.core.correspond import ALL, Dims, Whole, alike
 from phalanx.core.primitive import (
     Active,
     Batched,
@@ -164,6 +164,7 @@ def _window_reduction(
         transpose=transpose,
         batch=batch,
         dims=alike,
+        linear=ALL if callable(transpose) else (),
         elements=Elements(operations=_operations(1)),
         doc=doc,
         examples=examples,

@@ -10,7 +10,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.boundary import boundary, hiding
 from phalanx.base.config import settings
-from phalanx.base.errors import DeletedArray
+from phalanx.base.errors import DeletedArray, ShardingTypeError
 from phalanx.base.extended import ADVICE, KeyType, is_key
 from phalanx.base.recent import Recent, Unique, memoized
 from phalanx.base.source import user_location
@@ -19,8 +19,9 @@ from phalanx.ops.basis import convert
 from phalanx.ops.shape import slice_dim
 from phalanx.run.guards import watch
 from phalanx.run.runtime import backend
+from phalanx.spmd.named import unreduced_along
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.told import type_of
+from phalanx.spmd.told import spec_of, type_of
 
 _DLPACK_CPU = 1
 
@@ -199,7 +200,7 @@ class DeviceArray(Array):
         try:
             return self._blocks[local]
         except AttributeError:
-            type = self.aval.update(shape=sharding.shard_shape(self.shape))
+            type = self.aval.update(shape=sharding.shard_shape(self.shape), lies=None)
             raws = backend().shards(self._raw, self.aval, sharding.plain)
             self._blocks = [
                 DeviceArray(raw, Signature.of(type, sharding.on(device)))
@@ -221,6 +222,17 @@ class DeviceArray(Array):
         if backend().is_deleted(self._raw):
             self._forget("was deleted, or donated under another name")
             self._check_alive()
+
+    def _check_summed(self) -> None:
+        """Raise ShardingTypeError if each device has a part of a sum that is still to be taken."""
+        over = sorted(unreduced_along(self._sig.sharding))
+        if over:
+            raise ShardingTypeError(
+                f"an array {self.aval} has no value yet, at {user_location()}: the sum over "
+                f"{' and '.join(map(repr, over))} is still to be taken. Take it, "
+                f"phalanx.reshard(x, {spec_of(self.aval).update(unreduced=set())}); what each "
+                "device has is in x.addressable_shards"
+            )
 
     def _forget(self, why: str) -> None:
         """Let go of the buffers; any further use raises ``DeletedArray`` that says ``why``."""
@@ -270,6 +282,7 @@ class DeviceArray(Array):
     def _fetched(self) -> np.ndarray:
         """What devices hold: the elements, or the words of keys."""
         self._check_alive()
+        self._check_summed()
         if settings().transfer_guard_device_to_host is not None and self.platform() != "cpu":
             watch("device_to_host", self.aval)  # what a CPU device holds is on the host already
         return backend().fetch(self._raw, self.aval, self.sharding.plain)
@@ -401,15 +414,17 @@ class DeviceArray(Array):
         return (self[i] for i in range(self.aval.shape[0]))
 
     def __format__(self, spec: str) -> str:
-        if is_key(self.aval.dtype) or not self.sharding.is_whole_here:
+        summed = not unreduced_along(self.sharding)
+        if is_key(self.aval.dtype) or not self.sharding.is_whole_here or not summed:
             return format(repr(self), spec)
         return format(self._value[()] if not self.aval.ndim else self._value, spec)
 
     def __repr__(self) -> str:
         if isinstance(self._sig, DeletedSignature):
             return f"<array {self.aval}: {self._sig.why}>"
-        if not self.sharding.is_whole_here:
-            return f"Array(shape={self.shape}, dtype={self.dtype.name})"
+        if not self.sharding.is_whole_here or unreduced_along(self.sharding):
+            summed = f", {self.aval}" if unreduced_along(self.sharding) else ""
+            return f"Array(shape={self.shape}, dtype={self.dtype.name}{summed})"
         if is_key(self.aval.dtype):
             return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self._fetched()}"
         head = "Array("
@@ -421,6 +436,7 @@ class DeviceArray(Array):
 
     def __str__(self) -> str:
         shown = not isinstance(self._sig, DeletedSignature) and self.sharding.is_whole_here
+        shown = shown and not unreduced_along(self.sharding)
         return str(self._value) if shown and not is_key(self.aval.dtype) else repr(self)
 
     @hiding
@@ -500,14 +516,25 @@ def with_value(host: np.ndarray) -> DeviceArray:
 
 def place(value: np.ndarray, type: ArrayType, sharding: Sharding) -> DeviceArray:
     """The NumPy array ``value``, or the words of keys, on devices as an array of ``type``."""
+    _check_whole(type, sharding)
     if settings().transfer_guard_host_to_device is not None:
         watch("host_to_device", type)
     raw = backend().put(value, type, sharding.plain)
     return DeviceArray(raw, Signature.of(type, sharding))
 
 
+def _check_whole(type: ArrayType, sharding: Sharding) -> None:
+    """Raise ShardingTypeError if of what is put so each device would have a part of a sum."""
+    if unreduced_along(sharding):
+        raise ShardingTypeError(
+            f"an array {type} is whole, at {user_location()}, and cannot be put as {sharding}: "
+            "which device has what of the sum, phalanx.reshard says"
+        )
+
+
 def placing(type: ArrayType, sharding: Sharding) -> Callable[[np.ndarray], DeviceArray]:
     """``place`` for many arrays of one type and sharding."""
+    _check_whole(type, sharding)
     put, sig = backend().putting(type, sharding.plain), Signature.of(type, sharding)
 
     def placed(value: np.ndarray) -> DeviceArray:
@@ -538,6 +565,9 @@ def moved(x: DeviceArray, sharding: Sharding) -> DeviceArray:
     if x._sig.sharding is sharding:
         return x
     x._check_alive()
+    if unreduced_along(x._sig.sharding) != unreduced_along(sharding):
+        x._check_summed()
+        _check_whole(x.aval, sharding)
     if type(x._sig.type) is LiteralType:
         return from_scalar(x._value[()], sharding, x.aval)
     elsewhere = x.sharding.plain is not sharding.plain

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from phalanx.base import dtypes
+from phalanx.base.errors import ShardingTypeError
+from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
@@ -22,14 +25,26 @@ from phalanx.core.primitive import (
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, moved
-from phalanx.run.eager import as_array
+from phalanx.run.eager import as_array, run_compiled
 from phalanx.spmd.constraint import settled, sharding_of_lanes, surely_over
+from phalanx.spmd.named import NamedSharding, unreduced_along
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import lies_of
 
 
 def _type(x: ArrayType, *, sharding: Sharding) -> ArrayType:
-    return plain(x).update(lies=lies_of(sharding, x.ndim, x.lies))
+    made = plain(x).update(lies=lies_of(sharding, x.ndim, x.lies))
+    if made.unreduced and not is_number(made.dtype):
+        raise ShardingTypeError(
+            f"{x} cannot be left as a sum, {made.lies}, at {user_location()}: only numbers are "
+            "summed up"
+        )
+    return made
+
+
+def is_number(dtype: Any) -> bool:
+    """Whether what is of ``dtype`` can be added."""
+    return not is_key(dtype) and not dtypes.is_bool(dtype)
 
 
 def _linearize(active: Active, x: Any, *, sharding: Sharding) -> Derivative:
@@ -37,6 +52,8 @@ def _linearize(active: Active, x: Any, *, sharding: Sharding) -> Derivative:
 
 
 def _transpose(ct: Any, x: Any, sharding: Sharding) -> Cotangents:
+    if isinstance(sharding, NamedSharding) and sharding.spec.has_sums:
+        return [ct]  # what is taken up of a cotangent lies as its primal
     return [constrain(ct, sharding=sharding.in_memory(None))]  # where x is
 
 
@@ -46,11 +63,16 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, sharding: Sharding) 
 
 
 def _lower(b: Builder, x: Value, sharding: Sharding) -> Value:
+    lies = b.outs[0].lies
+    if lies is not None and lies.unreduced - b.ins[0].unreduced:
+        x = b.left_as_sum(x, lies)
     return b.in_memory(b.constrained(x, sharding), sharding.memory)
 
 
 def _run(x: Any, *, sharding: Sharding) -> DeviceArray:
     array = as_array(x)
+    if unreduced_along(array.sharding) != unreduced_along(sharding):
+        return run_compiled(constrain, (array,), {"sharding": sharding})
     who = f"with_sharding_constraint at {user_location()}"
     sharding = surely_over(sharding, array.sharding.device_list, who)
     target = settled(sharding, array.sharding, array.ndim)

@@ -27,6 +27,11 @@ def evaluate_eagerly(prim: Primitive, args: tuple[Any, ...], params: dict[str, A
     """Run ``prim`` now: one array, or a tuple of them where it has several results."""
     if prim.execution.run is not None:
         return prim.execution.run(*args, **params)
+    return run_compiled(prim, args, params)
+
+
+def run_compiled(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    """Run ``prim`` as a program of one equation, compiled if it has not been before."""
     arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
     owner = _owner(prim, params) if prim.multi else None
     static = static_key(params) if owner is None else _key_without(owner, params)

@@ -7,7 +7,7 @@ from typing import Any
 from phalanx.base.config import settings
 from phalanx.core.over_mesh import OverMesh
 from phalanx.run.array import DeviceArray, moved
-from phalanx.run.constrain import check_fits
+from phalanx.run.constrain import check_fits, constrain
 from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import settled
 from phalanx.spmd.mesh import AxisType
@@ -24,16 +24,27 @@ def lay_array(x: Any, lies: OverMesh | None) -> DeviceArray:
     array = as_array(x)
     here = array.sharding
     if lies is None:
-        return moved(array, _of_auto_axes(here))
+        array = _summed(array)
+        return moved(array, _of_auto_axes(array.sharding))
     asked = sharding_of(lies)
     known = [settings().mesh, here.mesh if isinstance(here, NamedSharding) else None]
     mesh = next((m for m in known if m is not None and m.axes == asked.mesh.axes), None)
     if mesh is None:
         return array
     asked = asked.update(mesh=mesh.update(axis_types=asked.mesh.axis_types))
+    if lies.unreduced != array.aval.unreduced:
+        return constrain(array, sharding=asked)
     target = settled(asked, here, array.ndim)
     check_fits(array.aval, target)
     return moved(array, target)
+
+
+def _summed(array: DeviceArray) -> DeviceArray:
+    """``array``, where its sum is taken if that was still to be done."""
+    here = array.sharding
+    if not isinstance(here, NamedSharding) or not here.spec.unreduced:
+        return array
+    return constrain(array, sharding=here.update(spec=here.spec.update(unreduced=set())))
 
 
 def _of_auto_axes(sharding: Sharding) -> Sharding:

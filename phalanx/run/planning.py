@@ -21,11 +21,11 @@ from phalanx.core.types import ArrayType
 from phalanx.run.array import Signature, default_sharding
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
-from phalanx.spmd.constraint import closed, cutting, is_abstract, over, surely_over
+from phalanx.spmd.constraint import closed, cutting, is_abstract, over, stacked, surely_over
 from phalanx.spmd.layout import fewest_axes, prime_axes, with_devices_counted_as
 from phalanx.spmd.mesh import AbstractMesh
 from phalanx.spmd.named import NamedSharding, P
-from phalanx.spmd.plan import Plan, in_terms_of_mesh
+from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Devices, Sharding
 from phalanx.spmd.told import sharding_of
 
@@ -127,7 +127,8 @@ def make_plan(
 def _over_one(devices: Devices, lying: Sequence[Sharding]) -> placement.ProgramMesh:
     """The mesh of a program without regions, in axes in which all that is ``lying`` can be told."""
     grids = [s.mesh.axis_sizes for s in lying if isinstance(s, NamedSharding)]
-    ordered = [with_devices_counted_as(s, devices) for s in lying]
+    ordered = [with_devices_counted_as(stacked(s).plain, devices) for s in lying]
+    ordered += [with_devices_counted_as(s, devices) for s in lying]
     axes = fewest_axes(grids, ordered) or prime_axes(len(devices), *ordered)
     return placement.ProgramMesh(devices, axes, ())
 
@@ -173,7 +174,9 @@ def _plan_over(
         in_terms_of_mesh(s, t.ndim, devices, axes) if given or wish is None else wish
         for given, s, t, wish in zip(places.ins, placed, program.input_types, taken, strict=True)
     ]
-    told = as_types_say(program)
+    told, of_types = as_types_say(program), mesh_of_types(program)
+    if of_types is not None and not of_types.auto_axes:  # what is not said to be cut is whole
+        ins = [() if layout is None else layout for layout in ins]
     made = [
         wish if s is None else in_terms_of_mesh(s, t.ndim, devices, axes)
         for wish, s, t in zip(made, told, program.output_types, strict=True)
@@ -182,9 +185,13 @@ def _plan_over(
         wish if given is None else in_terms_of_mesh(given, t.ndim, devices, axes)
         for given, t, wish in zip(places.outs, program.output_types, made, strict=True)
     ]
+    in_sums = [sums_in_terms_of_mesh(s, devices, axes) for s in placed]
+    said = [of_type if s is None else s for s, of_type in zip(places.outs, told, strict=True)]
+    out_sums = [() if s is None else sums_in_terms_of_mesh(s, devices, axes) for s in said]
     alone = placement.is_independent(program, mesh) and Sharding(devices).is_fully_addressable
     return Plan(
         devices, axes, tuple(ins), tuple(outs), mesh.levels,
+        tuple(in_sums) if any(in_sums) else (), tuple(out_sums) if any(out_sums) else (),
         alone and ins == taken and outs == made,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from phalanx.base.errors import NoMesh
 from phalanx.base.source import user_location
 from phalanx.spmd.layout import axes_of, with_devices_counted_as
 from phalanx.spmd.mesh import NO_MESH, Mesh, row
-from phalanx.spmd.named import NamedSharding, PartitionSpec
+from phalanx.spmd.named import NamedSharding, PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
 
 P = PartitionSpec
@@ -105,7 +105,7 @@ def closed(sharding: Sharding) -> Sharding:
     if not isinstance(sharding, NamedSharding) or not open_dims(sharding):
         return sharding
     layout = [names or () for names in sharding.spec.open_layout]
-    return NamedSharding(sharding.mesh, P.of(tuple(layout)))
+    return sharding.update(spec=sharding.spec.with_layout(layout)).in_memory(None)
 
 
 def settled(sharding: Sharding, now: Sharding, ndim: int) -> Sharding:
@@ -128,7 +128,7 @@ def settled(sharding: Sharding, now: Sharding, ndim: int) -> Sharding:
         return () if there is None or used.intersection(there[dim]) else there[dim]
 
     full = [kept(d) if names is None else names for d, names in enumerate(layout)]
-    return sharding.update(spec=P.of(tuple(full)))
+    return sharding.update(spec=sharding.spec.with_layout(full))
 
 
 def sharding_of_lanes(
@@ -142,7 +142,20 @@ def sharding_of_lanes(
     named = as_named(sharding)
     entries = [*named.spec, *[None] * (dim - len(named.spec))]
     entries.insert(dim, P.UNCONSTRAINED if axes is None else tuple(axes))
-    return NamedSharding(named.mesh, P(*entries))
+    return NamedSharding(named.mesh, named.spec.update(partitions=entries))
+
+
+def stacked(sharding: Sharding) -> Sharding:
+    """How the parts of sums lie that are still to be taken, one after the other in a dimension.
+
+    >>> stacked(NamedSharding(Mesh([0, 1], "x"), P(unreduced={"x"}))).spec
+    P('x')
+    """
+    along = unreduced_along(sharding)
+    if not along or not isinstance(sharding, NamedSharding):
+        return sharding
+    names = tuple([name for name in sharding.mesh.axis_names if name in along])
+    return NamedSharding(sharding.mesh, P(names))
 
 
 def as_named(sharding: Sharding) -> NamedSharding:

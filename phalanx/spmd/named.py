@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
+from phalanx.base.errors import suggest_axis
 from phalanx.base.recent import Unique, memoized
+from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.layouts import Layout, OpenLayout
-from phalanx.core.manual import refuse_sums
+from phalanx.core.over_mesh import spec_text
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.mesh import AbstractMesh, Mesh, row
 from phalanx.spmd.sharding import Sharding
@@ -29,6 +31,7 @@ class _Unconstrained:
 
 
 _UNCONSTRAINED: Final = _Unconstrained()
+_NO_AXES: Final = frozenset[str]()
 
 Entry = str | tuple[str, ...] | _Unconstrained | None
 
@@ -38,32 +41,43 @@ class PartitionSpec(tuple[Entry, ...]):
 
     ``P.UNCONSTRAINED`` leaves a dimension to the compiler, where there is one to decide.
 
+    Along axes of type Explicit a value may be a sum that is still to be taken: it is *unreduced*
+    along them, and each device has a part of the sum, of the shape of the whole. A value that is
+    *reduced* along axes is whole at all their positions, and its cotangent unreduced.
+
     Args:
         entries: for each dimension None, the name of an axis of the mesh, or a tuple of names.
-        unreduced: must be empty: no array holds sums that are still to be made.
-        reduced: must be empty.
+        unreduced: a set of axes over which the sum is still to be taken.
+        reduced: a set of axes over which that of the cotangent is.
 
     Raises:
-        NotImplementedError: ``unreduced`` or ``reduced`` names axes.
+        TypeError: an entry is none of these, or what is no set is given for one.
+        ValueError: an axis is in two places.
 
     >>> PartitionSpec("data", None, ("x", "y"))
     P('data', None, ('x', 'y'))
     >>> P("data") + P("model")
     P('data', 'model')
+    >>> P("data", unreduced={"model"}).unreduced
+    frozenset({'model'})
     """
 
     __slots__ = ()
     UNCONSTRAINED: ClassVar[_Unconstrained] = _UNCONSTRAINED
+    unreduced: frozenset[str] = _NO_AXES  # type: ignore[misc]
+    reduced: frozenset[str] = _NO_AXES  # type: ignore[misc]
 
     def __new__(
         cls,
         *entries: str | Sequence[str] | _Unconstrained | None,
-        unreduced: Iterable[str] = (),
-        reduced: Iterable[str] = (),
+        unreduced: Set[str] = _NO_AXES,
+        reduced: Set[str] = _NO_AXES,
     ) -> PartitionSpec:
-        if unreduced or reduced:
-            refuse_sums("PartitionSpec", unreduced=unreduced, reduced=reduced)
-        return super().__new__(cls, (_entry(e) for e in entries))
+        made = map(_entry, entries)
+        if unreduced is _NO_AXES is reduced:
+            return super().__new__(cls, made)
+        sums = _axes("unreduced", unreduced), _axes("reduced", reduced)
+        return _with_sums(tuple(made), *sums)
 
     def __add__(self, other: object) -> PartitionSpec:  # type: ignore[override]
         if not isinstance(other, tuple):
@@ -74,10 +88,43 @@ class PartitionSpec(tuple[Entry, ...]):
         return PartitionSpec(*other, *self)
 
     def __repr__(self) -> str:
-        return f"P({', '.join(map(repr, self))})"
+        return spec_text(map(repr, self), self.unreduced, self.reduced)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PartitionSpec, tuple(self)
+        return _with_sums, (tuple(self), self.unreduced, self.reduced)
+
+    @property
+    def partitions(self) -> tuple[Entry, ...]:
+        """The entries alone."""
+        return tuple(self)
+
+    @property
+    def has_sums(self) -> bool:
+        """Whether a sum is still to be taken: its own, or that of its cotangent."""
+        return bool(self.unreduced or self.reduced)
+
+    def update(
+        self,
+        *,
+        partitions: Iterable[Any] | None = None,
+        unreduced: Set[str] | None = None,
+        reduced: Set[str] | None = None,
+    ) -> PartitionSpec:
+        """The same with other entries, or other axes over which sums are to be taken.
+
+        Args:
+            partitions: the entries; None for the same.
+            unreduced: the axes over which the sum is still to be taken; None for the same.
+            reduced: those over which that of the cotangent is; None for the same.
+
+        >>> P("x", unreduced={"y"}).update(unreduced=set())
+        P('x')
+        """
+        return PartitionSpec(
+            *(self if partitions is None else partitions),
+            unreduced=self.unreduced if unreduced is None else unreduced,
+            reduced=self.reduced if reduced is None else reduced,
+        )
 
     @property
     def open_layout(self) -> OpenLayout:
@@ -94,6 +141,17 @@ class PartitionSpec(tuple[Entry, ...]):
         _refuse_open(self)
         return cast("Layout", self.open_layout)
 
+    def with_layout(self, layout: Sequence[tuple[str, ...] | None]) -> PartitionSpec:
+        """The spec of a layout, with the sums of this one.
+
+        Args:
+            layout: per dimension the axes that cut it; None where that is left open.
+        """
+        made = PartitionSpec.of(tuple(layout))
+        if not self.has_sums:
+            return made
+        return made.update(unreduced=self.unreduced, reduced=self.reduced)
+
     @classmethod
     def of(cls, layout: OpenLayout) -> PartitionSpec:
         """The spec of a layout, without entries for what is whole at the end.
@@ -107,7 +165,53 @@ class PartitionSpec(tuple[Entry, ...]):
         return cls(*entries)
 
 
+class _WithSums(PartitionSpec):
+    """A spec that also says over which axes sums are still to be taken."""
+
+    unreduced: frozenset[str]
+    reduced: frozenset[str]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _WithSums) and self._key == other._key
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return tuple(self), self.unreduced, self.reduced
+
+
 P = PartitionSpec
+
+
+def _with_sums(
+    entries: tuple[Entry, ...], unreduced: frozenset[str], reduced: frozenset[str]
+) -> PartitionSpec:
+    if not (unreduced or reduced):
+        return P(*entries)
+    made = super(PartitionSpec, _WithSums).__new__(_WithSums, entries)
+    made.unreduced, made.reduced = unreduced, reduced
+    cut = {name for names in made.open_layout for name in names or ()}
+    twice = sorted((unreduced & reduced) | (unreduced & cut) | (reduced & cut))
+    if twice:
+        raise ValueError(
+            f"PartitionSpec: {made} names the axis {twice[0]!r} twice; an axis cuts a dimension, "
+            "or a sum over it is still to be taken, or that of the cotangent"
+        )
+    return made
+
+
+def _axes(name: str, axes: object) -> frozenset[str]:
+    if not isinstance(axes, (set, frozenset)):
+        raise TypeError(
+            f"PartitionSpec: {name} must be a set of names of axes, such as {name}={{'x'}}, got "
+            f"{axes!r}"
+        )
+    return frozenset(cast("Set[str]", axes))
 
 
 def _refuse_open(spec: PartitionSpec) -> None:
@@ -220,6 +324,14 @@ class NamedSharding(Sharding):
             )
         return super().plain
 
+    @property
+    def is_fully_replicated(self) -> bool:
+        return not self.tiles and not self.spec.unreduced
+
+    def is_equivalent_to(self, other: object, ndim: int) -> bool:
+        summed = self.spec.unreduced == unreduced_along(other)
+        return summed and super().is_equivalent_to(other, ndim)
+
     def update(self, mesh: Mesh | None = None, spec: PartitionSpec | None = None) -> Self:
         """The same with another mesh or another spec.
 
@@ -246,6 +358,11 @@ class NamedSharding(Sharding):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(mesh={self.mesh}, spec={self.spec}{self._memory_told})"
+
+
+def unreduced_along(sharding: object) -> frozenset[str]:
+    """The axes over which what lies so is a sum that is still to be taken."""
+    return sharding.spec.unreduced if isinstance(sharding, NamedSharding) else _NO_AXES
 
 
 _FIELDS = [name for name in Sharding.__slots__ if not name.startswith("__")]
@@ -324,3 +441,9 @@ def _check(mesh: object, spec: object, who: str) -> None:
             f"{who}: needs a Mesh and a PartitionSpec, "
             f"got {type(mesh).__name__} and {type(spec).__name__}"
         )
+    for name in sorted(spec.unreduced | spec.reduced):
+        if name not in mesh.axis_names:
+            raise ValueError(
+                f"{who}: {spec} is about sums over {name!r}, which is no axis of {mesh}, at "
+                f"{user_location()}. {suggest_axis(name, mesh.axis_names)}"
+            )

@@ -57,7 +57,8 @@ def named_results(
 def named(plain: Sharding, type: ArrayType, known: Sequence[NamedSharding]) -> Sharding:
     """``plain``, as one of ``known``, in whichever memory, or over the mesh of one, if that can
     tell it."""
-    alike = [s for s in known if s.plain.in_memory(None) is plain.plain.in_memory(None)]
+    whole = [s for s in known if not s.spec.has_sums]
+    alike = [s for s in whole if s.plain.in_memory(None) is plain.plain.in_memory(None)]
     same = (s.in_memory(plain.memory) for s in alike)
     told = (s for s in (*same, *_over_meshes(plain, type, known)) if not s.refusal(type.shape))
     name = next(told, plain)

@@ -10,9 +10,10 @@ from phalanx.base.errors import ProgramError
 from phalanx.core.blocks import blocks_of
 from phalanx.core.layouts import MeshAxes, OpenLayout, Target
 from phalanx.core.types import ArrayType
-from phalanx.spmd.constraint import closed, open_dims, over
+from phalanx.spmd.constraint import closed, open_dims, over, stacked
 from phalanx.spmd.layout import from_axes, nearest
 from phalanx.spmd.memory import target_of
+from phalanx.spmd.named import unreduced_along
 from phalanx.spmd.placement import ProgramMesh
 from phalanx.spmd.sharding import Devices, Sharding
 
@@ -29,17 +30,28 @@ def in_terms_of_mesh(
     return tuple(None if d in opened else names for d, names in enumerate(layout))
 
 
+def sums_in_terms_of_mesh(sharding: Sharding, devices: Devices, axes: MeshAxes) -> tuple[str, ...]:
+    """The axes of the mesh of ``devices`` over which what lies as ``sharding`` is still to be
+    summed up."""
+    if not unreduced_along(sharding):
+        return ()
+    (names,) = in_terms_of_mesh(stacked(sharding), 1, devices, axes) or ((),)
+    return names or ()
+
+
 class Plan(Struct, frozen=True):
     """The devices that run a program, the mesh they form, and how its inputs and outputs lie.
 
     Device ``i`` is partition ``i``: the place ``i``, counted row by row, of the mesh with axes
     ``axes``. A single device has no mesh. ``in_layouts`` says for each input, and ``out_layouts``
     for each output, which axes split which dimension: ``()`` is replicated. What is None, the
-    layout or a dimension of it, is left for XLA's partitioner to choose. ``levels`` says over
-    which axes of the mesh regions lie, by their depth of nesting. Where devices are
-    ``independent`` they do not communicate: each runs a program of its own on its parts of the
-    inputs. What is written for them is for fewer lanes at once after ``halvings``, where it did not
-    fit their memory before, and for devices of another ``platform``, where one is given.
+    layout or a dimension of it, is left for XLA's partitioner to choose. ``in_sums`` and
+    ``out_sums`` say over which axes the sums of inputs and outputs are still to be taken, where
+    there are any. ``levels`` says over which axes of the mesh regions lie, by their depth of
+    nesting. Where devices are ``independent`` they do not communicate: each runs a program of its
+    own on its parts of the inputs. What is written for them is for fewer lanes at once after
+    ``halvings``, where it did not fit their memory before, and for devices of another ``platform``,
+    where one is given.
     """
 
     devices: Devices
@@ -47,6 +59,8 @@ class Plan(Struct, frozen=True):
     in_layouts: tuple[OpenLayout | None, ...] = ()
     out_layouts: tuple[OpenLayout | None, ...] = ()
     levels: tuple[MeshAxes, ...] = ()
+    in_sums: tuple[tuple[str, ...], ...] = ()
+    out_sums: tuple[tuple[str, ...], ...] = ()
     independent: bool = False
     halvings: int = 0
     platform: str | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from phalanx.base.errors import ShardingTypeError
 from phalanx.base.recent import memoized
+from phalanx.base.source import user_location
 from phalanx.core.layouts import OpenLayout
 from phalanx.core.over_mesh import OverMesh
 from phalanx.core.types import ArrayType
@@ -13,9 +15,7 @@ from phalanx.spmd.sharding import Sharding
 P = PartitionSpec
 
 
-def lies_of(
-    sharding: Sharding, ndim: int, now: OverMesh | None = None
-) -> OverMesh | None:
+def lies_of(sharding: Sharding, ndim: int, now: OverMesh | None = None) -> OverMesh | None:
     """What types say of an array of ``ndim`` dimensions that lies as ``sharding`` says.
 
     Args:
@@ -23,16 +23,33 @@ def lies_of(
         ndim: how many dimensions there are.
         now: how the array lies in dimensions that are left open, and along other meshes.
     """
-    if not isinstance(sharding, NamedSharding) or not sharding.mesh.explicit_axes:
+    if not isinstance(sharding, NamedSharding):
         return now
     mesh = sharding.mesh
-    given: OpenLayout = (*sharding.spec.open_layout, *((),) * (ndim - len(sharding.spec)))
+    _refuse_sums(sharding)
+    if not mesh.explicit_axes:
+        return now
+    spec = sharding.spec
+    given: OpenLayout = (*spec.open_layout, *((),) * (ndim - len(spec)))
     kept = now.layout if now is not None else ((),) * ndim
     layout = [
         kept[d] if names is None else [a for a in names if a in mesh.explicit_axes]
         for d, names in enumerate(given)
     ]
-    return OverMesh.of(_without_devices(mesh), layout)
+    return OverMesh.of(_without_devices(mesh), layout, spec.unreduced, spec.reduced)
+
+
+def _refuse_sums(sharding: NamedSharding) -> None:
+    """Raise ShardingTypeError if a sum is to be left along an axis along which no type tells it."""
+    spec, mesh = sharding.spec, sharding.mesh
+    silent = sorted((spec.unreduced | spec.reduced).difference(mesh.explicit_axes))
+    if silent:
+        raise ShardingTypeError(
+            f"{spec} is about a sum over {silent[0]!r}, at {user_location()}, which types tell "
+            f"along axes of type Explicit alone, and in {mesh} it is of type "
+            f"{mesh.axis_types[mesh.axis_names.index(silent[0])].name}; make the mesh with "
+            "axis_types=AxisType.Explicit for it"
+        )
 
 
 def type_of(type: ArrayType, sharding: Sharding) -> ArrayType:
@@ -59,9 +76,13 @@ def sharding_of(lies: OverMesh) -> NamedSharding:
     mesh: AbstractMesh = lies.mesh  # type: ignore[assignment]
     free = AxisType.Auto in mesh.axis_types
     layout = [names or (None if free else ()) for names in lies.layout]
-    return NamedSharding(mesh, P.of(tuple(layout)))  # type: ignore[arg-type]
+    spec = P(unreduced=lies.unreduced, reduced=lies.reduced).with_layout(layout)
+    return NamedSharding(mesh, spec)  # type: ignore[arg-type]
 
 
 def spec_of(type: ArrayType) -> PartitionSpec:
     """The spec of ``type``, with an entry for every dimension."""
-    return P(*[names or None for names in type.layout])
+    entries = [names or None for names in type.layout]
+    if type.lies is None:
+        return P(*entries)
+    return P(*entries, unreduced=type.lies.unreduced, reduced=type.lies.reduced)

@@ -157,7 +157,7 @@ class Stage(Trace):
         inputs = [
             a._var if type(a) is StagedTracer and a._trace is self else self.atom(a) for a in args
         ]
-        if self.of_mesh or prim.named_axes is not None or prim.subprograms is not None:
+        if self.of_mesh or prim.dims is None or prim.named_axes is not None:
             types = self._over_mesh(prim, inputs, params)
         else:
             types = prim.type(*[a.type for a in inputs], **params)

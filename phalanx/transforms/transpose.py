@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import replaying
+from phalanx.core.correspond import leaving
 from phalanx.core.interpret import interpret
 from phalanx.core.primitive import ZERO, Linear, Primitive
 from phalanx.core.program import Atom, Equation, Program, Var
@@ -22,8 +24,9 @@ _NO_PARTS: dict[frozenset[Any], Any] = {}
 class _Cotangents:
     """What has come together of the cotangents of variables.
 
-    A cotangent is of the type of its variable. How it lies until it is taken, the compiler
-    decides: a sum over what axes of type Explicit cut need not be taken before. One that varies
+    A cotangent is of the type of its variable, but that along axes along which this is reduced it
+    is unreduced. How it lies until it is taken, the compiler decides: a sum over what axes of type
+    Explicit cut need not be taken before. One that varies
     along axes along which the variable does not is a *part*: every position has one, and the
     cotangent is their sum.
     """
@@ -39,6 +42,8 @@ class _Cotangents:
         if ct is ZERO:
             return
         sums, key = self.wholes, var
+        if (lies := var.type.lies) is not None and lies.has_sums:
+            ct = laid(ct, lies.cotangent)  # each by itself: what is added is parts of sums
         along = typeof(ct).varying
         if along and (extra := along - var.type.varying):
             sums, key = self.parts.setdefault(var, {}), extra
@@ -52,7 +57,7 @@ class _Cotangents:
             whole = total if whole is ZERO else add(whole, total)
         if whole is ZERO or not var.type.of_mesh:
             return whole
-        return varying_along(laid(whole, var.type.lies), var.type.varying)
+        return varying_along(laid(whole, var.type.cotangent.lies), var.type.varying)
 
     def take_part(self, var: Var) -> Any:
         """The same, or a part of it if that is all there is.
@@ -109,12 +114,17 @@ def _transpose_equation(
     if any([ct is ZERO for ct in cts]) and _answers_zeros(e):
         if any(e.programs):  # which see no use of a result but by its cotangent
             pairs = zip(cts, e.outputs, strict=True)
-            cts = tuple([instantiate(ct, v.type) if v in used else ct for ct, v in pairs])
+            cts = tuple(
+                [instantiate(ct, v.type.cotangent) if v in used else ct for ct, v in pairs]
+            )
     elif all([ct is ZERO for ct in cts]):
         return
-    if not _follows_types(e.prim):
-        cts, operands = tuple(map(in_the_open, cts)), tuple(map(in_the_open, operands))
-    results = e.prim.rule("transpose")(cts if e.prim.multi else cts[0], *operands, **e.params)
+    if _follows_types(e.prim, cts):
+        results = _by_rule(e, cts, operands)
+    else:
+        results = _in_parts(e, cts, operands) or _by_rule(
+            e, tuple(map(in_the_open, cts)), tuple(map(_open, operands))
+        )
     for atom, x, ct in zip(e.inputs, operands, results, strict=True):
         if type(x) is Linear:
             if ct is None:
@@ -122,11 +132,43 @@ def _transpose_equation(
             cotangents.add(atom, ct)
 
 
-def _follows_types(prim: Primitive) -> bool:
+def _by_rule(e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]) -> Sequence[Any]:
+    return e.prim.rule("transpose")(cts if e.prim.multi else cts[0], *operands, **e.params)
+
+
+def _in_parts(
+    e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]
+) -> Sequence[Any] | None:
+    """Cotangents of operands that are reduced along axes, over which sums are left to be taken.
+
+    None where there is no such operand, or types do not tell how the cotangents lie.
+    """
+    lying = [x.type.lies for x in operands if type(x) is Linear]
+    axes = frozenset[str]().union(*[lies.reduced for lies in lying if lies is not None])
+    if not axes:
+        return None
+    try:
+        with leaving(axes):
+            return _by_rule(e, cts, operands)
+    except ShardingTypeError:
+        return None
+
+
+def _open(operand: Any) -> Any:
+    """``operand`` as one of which types say nothing."""
+    if type(operand) is not Linear:
+        return in_the_open(operand)
+    return Linear(operand.type.update(lies=None)) if operand.type.lies is not None else operand
+
+
+def _follows_types(prim: Primitive, cts: Sequence[Any]) -> bool:
     """Whether cotangents lie as types say by themselves: those of elementwise operations, of what
-    moves elements, and of programs. What is joined may not be taken apart again."""
+    moves elements, and of programs. What is joined may not be taken apart again, and of a sum that
+    is still to be taken something linear is needed."""
     if prim.subprograms is not None or prim.user_rules is not None:
         return True
+    if not prim.linear and any([ct is not ZERO and typeof(ct).unreduced for ct in cts]):
+        return False
     return prim.elements.fused and prim is not reshape
 
 

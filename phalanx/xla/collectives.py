@@ -11,12 +11,16 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
+from phalanx.base import dtypes
 from phalanx.core.blocks import blocks_of
 from phalanx.core.builder import Body, Groups
 from phalanx.core.layouts import Layout, OpenLayout
+from phalanx.core.over_mesh import OverMesh
 from phalanx.core.types import ArrayType
-from phalanx.spmd.plan import Plan, in_terms_of_mesh
+from phalanx.spmd.named import P, unreduced_along
+from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Sharding
+from phalanx.spmd.told import sharding_of
 from phalanx.xla.regions import RegionEmitter
 
 Value = ir.Value
@@ -31,7 +35,9 @@ I32 = np.dtype(np.int32)
 PACKED = 65536
 
 
-def _sharding(layout: Layout | OpenLayout, ndim: int, shared: bool = False) -> ir.Attribute:
+def _sharding(
+    layout: Layout | OpenLayout, ndim: int, shared: bool = False, sums: tuple[str, ...] = ()
+) -> ir.Attribute:
     axes = [*layout, *[()] * (ndim - len(layout))]
     split = [
         sdy.DimensionShardingAttr.get(
@@ -39,7 +45,15 @@ def _sharding(layout: Layout | OpenLayout, ndim: int, shared: bool = False) -> i
         )
         for names in axes
     ]
-    return sdy.TensorShardingAttr.get(MESH, split)
+    unreduced = [sdy.AxisRefAttr.get(name) for name in sums]
+    return sdy.TensorShardingAttr.get(MESH, split, unreduced_axes=unreduced)
+
+
+def _says(x: Value, split: ir.Attribute) -> bool:
+    """Whether the last that was done to ``x`` says of it that it lies as ``split``."""
+    made: Any = x.owner
+    constrained = getattr(made, "name", None) == "sdy.sharding_constraint"
+    return constrained and made.attributes["sharding"] == split
 
 
 class CollectiveEmitter(RegionEmitter):
@@ -55,12 +69,15 @@ class CollectiveEmitter(RegionEmitter):
         axes = [sdy.MeshAxisAttr.get(name, size) for name, size in self.plan.axes]
         sdy.mesh(MESH, sdy.MeshAttr.get(axes))
 
-    def sharding(self, layout: Layout | OpenLayout, ndim: int) -> ir.Attribute:
+    def sharding(
+        self, layout: Layout | OpenLayout, ndim: int, sums: tuple[str, ...] = ()
+    ) -> ir.Attribute:
         """``#sdy.sharding`` that splits dimensions over mesh axes; the rest is replicated.
 
-        Where the layout says None of a dimension, the partitioner chooses.
+        Where the layout says None of a dimension, the partitioner chooses. Sums over the axes
+        ``sums`` are still to be taken.
         """
-        return self.attribute(_sharding, layout, ndim)
+        return self.attribute(_sharding, layout, ndim, False, sums)
 
     def _shardings(
         self, layouts: Sequence[Layout], types: Sequence[ArrayType], shared: bool
@@ -183,9 +200,29 @@ class CollectiveEmitter(RegionEmitter):
         if key not in self._splits:
             self._splits[key] = self._split(*key)
         split = self._splits[key]
-        if split is None:
+        if split is None or (unreduced_along(sharding) and _says(x, split)):
             return x
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
+
+    def summed_as(self, type: ArrayType, x: Value) -> Value:
+        lies = type.lies
+        return x if lies is None or not lies.has_sums else self.constrained(x, sharding_of(lies))
+
+    def summed(self, x: Value, lies: OverMesh) -> Value:
+        said = sharding_of(lies)
+        return self.constrained(x, said.update(spec=said.spec.update(unreduced=set())))
+
+    def left_as_sum(self, x: Value, lies: OverMesh) -> Value:
+        x = self.summed(x, lies)  # what is not said of it, XLA may get wrong
+        if not dtypes.is_complex(self.type(x).dtype):
+            return x
+        # of complex numbers XLA makes no sums, and crashes; but it multiplies by one that is a sum
+        b, kind, said = self.builder, self.type(x), sharding_of(lies)
+        scalar = said.update(spec=P(unreduced=lies.unreduced))
+        parts = [self.constant(n, dtypes.to_real(kind.dtype)) for n in (1, 0)]
+        one = b.complex(*[self.constrained(n, scalar) for n in parts])
+        whole = b.broadcast_in_dim(self.constrained(one, scalar), kind.shape, ())
+        return b.multiply(x, self.constrained(whole, said))
 
     def _split(
         self, sharding: Sharding, ndim: int, manual: frozenset[str]
@@ -196,7 +233,8 @@ class CollectiveEmitter(RegionEmitter):
         if layout is None or manual.issuperset(name for name, _ in plan.axes):
             return None
         free = [names and tuple(n for n in names if n not in manual) for names in layout]
-        return self.sharding(tuple(free), ndim)
+        sums = sums_in_terms_of_mesh(sharding, plan.devices, plan.axes)
+        return self.sharding(tuple(free), ndim, sums)
 
     def in_memory(self, x: Value, kind: str | None) -> Value:
         self.moves_memory |= kind is not None

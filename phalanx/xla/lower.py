@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from phalanx.base.source import user_location
 from phalanx.core.builder import Builder
+from phalanx.core.layouts import OpenLayout
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 from phalanx.spmd.memory import memories_of_results
@@ -125,6 +126,20 @@ def _count_partitions(b: MlirBuilder, module: ir.Module) -> None:
         b.declare_mesh()
 
 
+def _say(
+    b: MlirBuilder,
+    attributes: Sequence[dict[str, ir.Attribute]],
+    layouts: Sequence[OpenLayout | None],
+    sums: Sequence[tuple[str, ...]],
+    types: Sequence[ArrayType],
+) -> None:
+    """Say of arguments or results how they lie."""
+    sums = sums or ((),) * len(types)
+    for said, layout, over, t in zip(attributes, layouts, sums, types, strict=True):
+        if layout is not None:
+            said["sdy.sharding"] = b.sharding(layout, t.ndim, over)
+
+
 def _main(
     b: MlirBuilder,
     in_types: Sequence[ArrayType],
@@ -138,12 +153,8 @@ def _main(
     for i in donate:
         arguments[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
     if b.plan.axes:
-        for attributes, layout, t in zip(arguments, b.plan.in_layouts, in_types, strict=True):
-            if layout is not None:
-                attributes["sdy.sharding"] = b.sharding(layout, t.ndim)
-        for attributes, layout, t in zip(results, b.plan.out_layouts, out_types, strict=True):
-            if layout is not None:
-                attributes["sdy.sharding"] = b.sharding(layout, t.ndim)
+        _say(b, arguments, b.plan.in_layouts, b.plan.in_sums, in_types)
+        _say(b, results, b.plan.out_layouts, b.plan.out_sums, out_types)
     main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arguments])
     main.result_attrs = ir.ArrayAttr.get([ir.DictAttr.get(r) for r in results])
     return main

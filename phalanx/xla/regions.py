@@ -271,7 +271,8 @@ class RegionEmitter(StructuralEmitter):
         return name
 
     def inline(self, program: Program, *values: Value) -> list[Value]:
-        env: dict[Any, Value] = dict(zip(program.inputs, values, strict=True))
+        pairs = zip(program.inputs, values, strict=True)
+        env: dict[Any, Value] = {v: self.builder.summed_as(v.type, x) for v, x in pairs}
         outer, around = self.equation, ir.Location.current
         places = groupby(program.equations, lambda e: self.place(e.location, around))
         for place, equations in places:

@@ -117,3 +117,28 @@ def test_wrong_specs_are_refused(spec, message):
         NamedSharding(MESH, spec)
     with pytest.raises(TypeError, match="needs a Mesh"):
         NamedSharding(MESH, ("data",))  # type: ignore[arg-type]
+
+
+def test_sums_that_are_still_to_be_taken_are_a_part_of_specs():
+    left = P("a", unreduced={"b"})
+    assert left != P("a") and P("a") != left and left == P("a", unreduced=frozenset("b"))
+    assert left != P("a", reduced={"b"}) and len({left, P("a"), P("a", unreduced={"b"})}) == 2
+    assert (left.partitions, left.unreduced, left.reduced) == (("a",), {"b"}, set())
+    assert pickle.loads(pickle.dumps(left)) == left == eval(repr(left), {"P": P})
+    assert P("a", unreduced=set()) == P("a") == left.update(unreduced=set())
+    assert left.update(partitions=(None, "a")) == P(None, "a", unreduced={"b"})
+    assert left.with_layout(((), ("a",), ())) == P(None, "a", unreduced={"b"})
+
+
+@pytest.mark.parametrize(
+    "given, error, words",
+    [
+        ({"unreduced": "b"}, TypeError, "must be a set"),
+        ({"reduced": ["b"]}, TypeError, "must be a set"),
+        ({"unreduced": {"a"}}, ValueError, "'a' twice"),
+        ({"unreduced": {"b"}, "reduced": {"b"}}, ValueError, "'b' twice"),
+    ],
+)
+def test_sums_that_specs_refuse(given, error, words):
+    with pytest.raises(error, match=words):
+        P("a", **given)

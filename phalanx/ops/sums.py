@@ -1,0 +1,24 @@
+"""Numbers beside sums over devices that are still to be taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx.core.over_mesh import OverMesh
+from phalanx.core.types import Array, ArrayType, Shape, is_scalar
+from phalanx.ops.basis import zeros
+
+
+def zero_beside(x: Any, other: Any, shape: Shape | None = None) -> Any:
+    """``x``; the number 0 beside a sum that is still to be taken as such a sum, of zeros.
+
+    Args:
+        x: an operand.
+        other: the operand beside it.
+        shape: the shape that zeros have; None: that of ``other``.
+    """
+    lies = other.aval.lies if isinstance(other, Array) else None
+    if lies is None or not lies.unreduced or not is_scalar(x) or x:
+        return x
+    type = other.aval if shape is None else ArrayType(shape, other.dtype)
+    return zeros(type.update(lies=OverMesh.of(lies.mesh, [()] * type.ndim, lies.unreduced)))

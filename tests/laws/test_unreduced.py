@@ -1,0 +1,74 @@
+"""Every linear primitive on operands whose sum over devices is still to be taken."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import P, lax
+from phalanx.core.correspond import ALL
+from phalanx.core.primitive import REGISTRY
+from phalanx.errors import ShardingTypeError
+from phalanx.laws.primitives import Case
+from phalanx.sharding import AxisType
+
+pytestmark = pytest.mark.skipif(phalanx.device_count() < 6, reason="needs a mesh of 2 x 3")
+RNG = np.random.default_rng(0)
+CASES = [
+    Case(prim, example) for prim in REGISTRY.values() for example in prim.examples
+    if not example.axes and Case(prim, example).free and prim.dims is not None
+    and not prim.effects.of(**example.params)
+]  # fmt: skip
+LEFT = P(unreduced={"y"})
+
+
+def mesh():
+    return phalanx.make_mesh((2, 3), ("x", "y"), (AxisType.Explicit,) * 2)
+
+
+def is_number(x):
+    return jnp.issubdtype(x.dtype, jnp.inexact)
+
+
+def left_as_sum(x):
+    """``x`` as the sum, still to be taken, of a part on each position of ``y``."""
+    x = np.asarray(x)
+    parts = RNG.normal(size=(2, *x.shape)).astype(x.dtype)
+    parts = np.concatenate([parts, x[None] - parts.sum(0, keepdims=True, dtype=x.dtype)])
+    return lax.reduce_sum(phalanx.device_put(parts, P("y")), (0,), out_sharding=LEFT)
+
+
+def groups(case):
+    """The operands, by number, in which the primitive says that it is linear together."""
+    linear = case.prim.linear
+    every = [tuple(range(len(case.example.args)))] if linear == ALL else linear
+    free = list(case.free)
+    return [tuple(map(free.index, group)) for group in every if set(group) <= set(free)]
+
+
+def summed(x):
+    return phalanx.reshard(x, P(*[None] * x.ndim))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.prim.name)
+def test_sums_that_are_still_to_be_taken(case):
+    with phalanx.set_mesh(mesh()):
+        operands = list(case.operands())
+        for group in groups(case):
+            if not all(is_number(operands[i]) for i in group):
+                continue
+            given = [left_as_sum(x) if i in group else x for i, x in enumerate(operands)]
+            try:
+                results = case.tree(phalanx.jit(case.bind)(*given))
+            except ShardingTypeError:
+                assert not all(is_number(x) for x in case.tree(case.bind(*operands)))
+                continue
+            for x, y in zip(results, case.tree(case.bind(*operands)), strict=True):
+                assert phalanx.typeof(x).sharding.spec.unreduced == {"y"}, case.who("sums")
+                np.testing.assert_allclose(
+                    summed(x), y, rtol=1e-3, atol=1e-3, err_msg=case.who("sums")
+                )
+        if not case.prim.linear and any(map(is_number, operands)):
+            given = [left_as_sum(x) if is_number(x) else x for x in operands]
+            with pytest.raises(ShardingTypeError, match=r"reshard\(x, P\("):
+                case.bind(*given)

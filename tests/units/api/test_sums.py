@@ -1,0 +1,152 @@
+"""Arrays whose sum over devices is still to be taken."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import P, lax, reshard, typeof
+from phalanx.errors import ShardingTypeError
+from phalanx.sharding import AxisType, NamedSharding
+
+pytestmark = pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 4")
+X = np.arange(64.0, dtype="f").reshape(8, 8) / 64
+LEFT = P(unreduced={"y"})
+
+
+@pytest.fixture(autouse=True)
+def over_a_mesh():
+    with phalanx.set_mesh(mesh()):
+        yield
+
+
+def mesh(kind=AxisType.Explicit):
+    return phalanx.make_mesh((2, 4), ("x", "y"), (kind, kind))
+
+
+def product():
+    """X times X, of which each position of `y` has a part."""
+    columns, rows = phalanx.device_put(X, P(None, "y")), phalanx.device_put(X, P("y"))
+    return jnp.matmul(columns, rows, out_sharding=LEFT)
+
+
+def test_each_device_has_a_part():
+    u = product()
+    assert str(typeof(u)) == "f32[8,8]{U:y}" and not u.is_fully_replicated
+    assert typeof(u).sharding.spec == P(None, None, unreduced={"y"})
+    assert u.sharding.spec.unreduced == {"y"}
+    parts = {s.device: np.asarray(s.data) for s in u.addressable_shards}
+    row = [parts[d] for d in mesh().devices[0]]
+    np.testing.assert_allclose(sum(row), X @ X, rtol=1e-5)
+    assert not np.allclose(row[0], row[1])
+
+
+def test_operations_outside_of_jit():
+    u = product()
+    np.testing.assert_allclose(reshard(u, P()), X @ X, rtol=1e-5)
+    np.testing.assert_allclose(reshard(2 * u - u.T, P("y")), 2 * X @ X - (X @ X).T, rtol=1e-5)
+    np.testing.assert_allclose(reshard(reshard(X, LEFT), P(None, "y")), X)
+    chosen = jnp.where(X > 0.5, u, jnp.zeros_like(u))
+    np.testing.assert_allclose(reshard(chosen, P()), (X > 0.5) * (X @ X), rtol=1e-5)
+    np.testing.assert_allclose(reshard(phalanx.vmap(lambda r: -r)(u), P()), -X @ X, rtol=1e-5)
+
+
+def test_complex_numbers():
+    z = (X + 1j * X.T).astype("complex64")
+    np.testing.assert_allclose(phalanx.jit(lambda z: reshard(reshard(z, LEFT), P()))(z), z)
+
+
+def test_nothing_reads_what_has_no_value_yet():
+    u = product()
+    assert repr(u) == str(u) == f"{u}" == "Array(shape=(8, 8), dtype=float32, f32[8,8]{U:y})"
+    for read in (np.asarray, lambda u: float(u.sum()), lambda u: u.tolist(), phalanx.device_get):
+        with pytest.raises(ShardingTypeError, match=r"no value yet, at test_sums.*reshard\(x, P"):
+            read(u)
+
+
+def refused_put():
+    return phalanx.device_put(X, LEFT)
+
+
+def refused_move():
+    return phalanx.device_put(product(), P())
+
+
+def refused_out():
+    return phalanx.jit(lambda x: x, out_shardings=P())(product())
+
+
+def refused_blocks():
+    return phalanx.shard_map(lambda x: x, in_specs=P("x"), out_specs=P("x"))(product())
+
+
+def refused_lanes():
+    return phalanx.pmap(lambda x: x)(product())
+
+
+def refused_mask():
+    return reshard(X > 0, LEFT)
+
+
+def refused_factor():
+    return product() * phalanx.device_put(X, P("y"))
+
+
+def refused_filling():
+    return lax.pad(product(), 1.0, ((1, 0, 0), (0, 0, 0)))
+
+
+def refused_integers():
+    return product().astype(int)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        refused_put, refused_move, refused_out, refused_blocks, refused_lanes, refused_mask,
+        refused_factor, refused_filling, refused_integers,
+    ],
+)  # fmt: skip
+def test_what_sums_are_not_for_is_refused_with_what_to_write(f):
+    with pytest.raises(ShardingTypeError, match=r"f32\[8,8\]|b1\[8,8\]") as raised:
+        f()
+    assert "test_sums.py" in str(raised.value)
+
+
+def test_along_auto_axes_no_type_tells_them():
+    refused = pytest.raises(ShardingTypeError, match="of type Auto; make the mesh with")
+    with phalanx.set_mesh(mesh(AxisType.Auto)), refused:
+        reshard(X, LEFT)
+    with pytest.raises(ValueError, match=r"no axis of.*The axes are 'x', 'y'"):
+        NamedSharding(mesh(), P(reduced={"z"}))
+
+
+def test_shapes_without_data_tell_them():
+    x = phalanx.ShapeDtypeStruct((8, 8), "float32", sharding=P("x", unreduced={"y"}))
+    twice = phalanx.eval_shape(lambda x: x + x, x)
+    assert str(twice.sharding.spec) == "P('x', None, unreduced={'y'})"
+    info = phalanx.jit(lambda x: reshard(x, P("x"))).lower(x).compile().out_info
+    assert info.sharding.spec == P("x", None)
+
+
+def test_what_is_laid_out_first_is_known_to_what_follows():
+    types = []
+
+    @phalanx.jit
+    def f(x):
+        types.append(typeof(jnp.sin(reshard(x, P("y", reduced={"x"})))))
+        return x
+
+    f(X)
+    assert list(map(str, types)) == ["f32[8@y,8]{R:x}"]
+
+
+def test_a_gradient_of_a_gradient():
+    def loss(w):
+        return jnp.sum(reshard(jnp.sin(w) ** 3, P()))
+
+    w = reshard(X, P(reduced={"y"}))
+    second = phalanx.grad(lambda w: jnp.sum(reshard(phalanx.grad(loss)(w), P())))
+    s, c = np.sin(X), np.cos(X)
+    wanted = 6 * s * c**2 - 3 * s**3
+    np.testing.assert_allclose(reshard(second(w), P()), wanted, rtol=1e-4, atol=1e-5)

@@ -12,7 +12,8 @@ from phalanx.lax.operands import accept
 from phalanx.ops.basis import I32
 from phalanx.ops.linalg.algebra import adjoint, conjugate, matmul, real_part, symmetrized
 from phalanx.ops.linalg.family import check_matrices
-from phalanx.ops.linalg.polar import newton, rounding_error, scaled, step, weights
+from phalanx.ops.linalg.polar import newton, step, weights
+from phalanx.ops.linalg.signs import rounding_error, scaled
 
 
 def qdwh(

@@ -11,6 +11,7 @@ from phalanx.core.primitive import Active, Derivative, Example
 from phalanx.core.types import ArrayType, Shape
 from phalanx.ops.basis import f32, mul
 from phalanx.ops.complex import c64
+from phalanx.ops.linalg import division
 from phalanx.ops.linalg.algebra import (
     adjoint,
     complex_as,
@@ -55,7 +56,12 @@ def _on_gpu(b: Builder, a: Value, *, vectors: bool) -> list[Value]:
 
 
 def _on_tpu(b: Builder, a: Value, *, vectors: bool) -> list[Value]:
-    """By Jacobi's rotations; of 64 bits the vectors have about half of the digits."""
+    """By Jacobi's rotations; of 64 bits the vectors have about half of the digits.
+
+    Those turn all of a matrix once for every row, which is slow where it does not stay on the chip.
+    """
+    if b.type(a).shape[-1] > division.SMALL:
+        return division.eigh_by_division(b, a, eigh, vectors=vectors)
     small = {4: "1e-6", 8: "1e-14"}[real_of(b.type(a).dtype).itemsize]
     options = f"1,1,100,{small}"  # the lower triangle, ascending, at most 100 sweeps
     v, w = expanded(b, "Eigh", [a], _results(b, a), options)

@@ -19,13 +19,12 @@ from phalanx.ops.basis import I32, add, broadcast, move, mul, neg, reshape, sub
 from phalanx.ops.compare import eq, lt, max, select
 from phalanx.ops.elementwise import abs, div
 from phalanx.ops.linalg.algebra import complex_as, real_part
+from phalanx.ops.linalg.turns import repeated, row_of, with_row
 from phalanx.ops.reduce import reduce_max, reduce_or
 from phalanx.ops.shape import concatenate, expand_dims, slice_dim, zeros_like
 
 
-def eliminated(
-    b: Builder, dl: Value, d: Value, du: Value, rhs: Value, *, perturbed: bool
-) -> Value:
+def eliminated(b: Builder, dl: Value, d: Value, du: Value, rhs: Value, *, perturbed: bool) -> Value:
     """The solution; where a pivot is 0 it is NaN, or that pivot is ``perturbed``."""
     *start, least, low, on, above, right = b.traced(
         partial(_rows, perturbed=perturbed), dl, d, du, rhs
@@ -55,26 +54,11 @@ def _in_turn(
     def body(b: Builder, i: Value, *values: Value) -> list[Value]:
         at = b.subtract(b.constant(count - 1, I32), i) if backwards else i
         held, written = values[:states], values[states:]
-        given = b.traced(step, *held, *(_row(b, x, at) for x in rows))
-        new = [_with_row(b, x, at, y) for x, y in zip(written, given[states:], strict=True)]
-        return [b.add(i, b.constant(1, I32)), *given[:states], *new]
+        given = b.traced(step, *held, *(row_of(b, x, at) for x in rows))
+        new = [with_row(b, x, at, y) for x, y in zip(written, given[states:], strict=True)]
+        return [*given[:states], *new]
 
-    def before_end(b: Builder, i: Value, *_: Value) -> Value:
-        return b.compare(i, b.constant(count, I32), "LT")
-
-    return b.while_([b.constant(0, I32), *state, *outs], before_end, body)[1 + states :]
-
-
-def _row(b: Builder, x: Value, i: Value) -> Value:
-    shape = b.type(x).shape
-    starts = [i, *[b.constant(0, I32)] * (len(shape) - 1)]
-    return b.reshape(b.dynamic_slice(x, starts, (1, *shape[1:])), shape[1:])
-
-
-def _with_row(b: Builder, x: Value, i: Value, row: Value) -> Value:
-    shape = b.type(x).shape
-    starts = [i, *[b.constant(0, I32)] * (len(shape) - 1)]
-    return b.dynamic_update_slice(x, b.reshape(row, (1, *shape[1:])), starts)
+    return repeated(b, count, [*state, *outs], body)[states:]
 
 
 # ---- in operations --------------------------------------------------------------------------
@@ -128,9 +112,7 @@ def _eliminate(
     return [*remains, sub(rest, mul(_wide(factor, right), pivot)), least, *first, pivot]
 
 
-def _substitute(
-    x1: Any, x2: Any, on: Any, above: Any, second: Any, right: Any
-) -> list[Any]:
+def _substitute(x1: Any, x2: Any, on: Any, above: Any, second: Any, right: Any) -> list[Any]:
     """This row of the solution, after the two below it."""
     beside = add(mul(_wide(above, right), x1), mul(_wide(second, right), x2))
     x = div(sub(right, beside), _wide(on, right))

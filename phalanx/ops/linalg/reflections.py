@@ -34,6 +34,7 @@ from phalanx.ops.linalg.algebra import (
     upper,
 )
 from phalanx.ops.linalg.triangular import triangular_solve
+from phalanx.ops.linalg.turns import repeated
 from phalanx.ops.reduce import argmax
 from phalanx.ops.shape import iota, slice_dim
 
@@ -80,12 +81,9 @@ def pivoted(b: Builder, a: Value) -> list[Value]:
     taus = b.constant(0, kind.dtype, (*front, count))
 
     def step(b: Builder, i: Value, *state: Value) -> list[Value]:
-        return [b.add(i, b.constant(1, I32)), *b.traced(_pivot, i, *state)]
+        return b.traced(_pivot, i, *state)
 
-    def before_end(b: Builder, i: Value, *_: Value) -> Value:
-        return b.compare(i, b.constant(count, I32), "LT")
-
-    return b.while_([b.constant(0, I32), a, order, taus], before_end, step)[1:]
+    return repeated(b, count, [a, order, taus], step)
 
 
 def _pivot(i: Any, a: Any, order: Any, taus: Any) -> list[Any]:

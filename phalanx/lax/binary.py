@@ -124,8 +124,8 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """The remainder of ``div``; it has the sign of x.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x: real numbers, as an array, or a number.
+        y: real numbers, of the same shape and dtype, or a number.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -247,8 +247,8 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x < y.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x: real numbers, as an array, or a number.
+        y: real numbers, of the same shape and dtype, or a number.
 
     Returns:
         Booleans, of the shape to which the arguments broadcast.
@@ -263,8 +263,8 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≤ y.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x: real numbers, as an array, or a number.
+        y: real numbers, of the same shape and dtype, or a number.
 
     Returns:
         Booleans, of the shape to which the arguments broadcast.
@@ -279,8 +279,8 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x > y.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x: real numbers, as an array, or a number.
+        y: real numbers, of the same shape and dtype, or a number.
 
     Returns:
         Booleans, of the shape to which the arguments broadcast.
@@ -295,8 +295,8 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≥ y.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x: real numbers, as an array, or a number.
+        y: real numbers, of the same shape and dtype, or a number.
 
     Returns:
         Booleans, of the shape to which the arguments broadcast.
@@ -395,7 +395,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
     Args:
         min: the lower limit, a number or an array of the shape of ``x``.
-        x: an array.
+        x: an array of real numbers.
         max: the upper limit, likewise.
 
     Returns:
@@ -462,8 +462,8 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """x with its bits moved left y places.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x: integers, as an array, or a number.
+        y: integers, of the same shape and dtype, or a number.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -478,8 +478,8 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """x with its bits moved right y places, copies of the sign coming in.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x: integers, as an array, or a number.
+        y: integers, of the same shape and dtype, or a number.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -494,8 +494,8 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """x with its bits moved right y places, zeros coming in.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x: integers, as an array, or a number.
+        y: integers, of the same shape and dtype, or a number.
 
     Returns:
         An array of the shape and dtype of the operands.

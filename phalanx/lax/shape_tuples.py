@@ -161,7 +161,7 @@ def reduce_window_shape_tuple(
     Args:
         operand_shape: the shape of the array that windows move over.
         window_dimensions: the lengths of the window, one per dimension of the operand.
-        window_strides: the steps from window to window; default 1.
+        window_strides: the steps from window to window; None: 1.
         padding: 'SAME', 'SAME_LOWER', 'VALID', or (low, high) per dimension. 'SAME' is for ``ceil(n
             / stride)`` windows over ``n`` elements that are not dilated.
         base_dilation: the distance of the elements of the operand.

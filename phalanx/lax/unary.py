@@ -106,7 +106,7 @@ def floor(x: ArrayLike) -> Array:
     """⌊x⌋, the greatest integer not above x.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -121,7 +121,7 @@ def ceil(x: ArrayLike) -> Array:
     """⌈x⌉, the least integer not below x.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -138,7 +138,7 @@ def round(
     """The integer nearest to x; ``rounding_method`` says which of two equally near ones.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
         rounding_method: a ``lax.RoundingMethod``: halves away from zero, or to the even integer.
 
     Returns:
@@ -157,7 +157,7 @@ def is_finite(x: ArrayLike) -> Array:
     """Whether x is neither infinite nor NaN.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
 
     Returns:
         Booleans of the shape of ``x``.
@@ -254,7 +254,7 @@ def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """∛x, also of negative numbers.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -599,7 +599,7 @@ def erf(x: ArrayLike) -> Array:
     """The error function, 2/√π times the integral of exp(-t²) from 0 to x.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -614,7 +614,7 @@ def erfc(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 - erf x, accurate for large x.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
         accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
             the compiler's own.
 
@@ -631,7 +631,7 @@ def erf_inv(x: ArrayLike) -> Array:
     """The y with erf y = x.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -646,7 +646,7 @@ def lgamma(x: ArrayLike) -> Array:
     """ln |Γ(x)|.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -661,7 +661,7 @@ def digamma(x: ArrayLike) -> Array:
     """The derivative of ln Γ(x).
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -745,7 +745,7 @@ def population_count(x: ArrayLike) -> Array:
     """How many bits of an integer are 1.
 
     Args:
-        x: an array, or a number.
+        x: integers, as an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -760,7 +760,7 @@ def clz(x: ArrayLike) -> Array:
     """How many bits of an integer are 0 before the first 1.
 
     Args:
-        x: an array, or a number.
+        x: integers, as an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.

@@ -309,8 +309,8 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The greatest integer not above x / y, elementwise, in the dtype of the operands.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x: real numbers, as an array, or a number.
+        y: real numbers, as an array, or a number; the two broadcast.
 
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
@@ -360,8 +360,8 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x - y floor(x / y), elementwise: the remainder with the sign of y; of integers by 0, 0.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x: real numbers, as an array, or a number.
+        y: real numbers, as an array, or a number; the two broadcast.
 
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
@@ -428,8 +428,8 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x - y trunc(x / y), elementwise: the remainder with the sign of x; of integers by 0, 0.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x: real numbers, as an array, or a number.
+        y: real numbers, as an array, or a number; the two broadcast.
 
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
@@ -446,8 +446,8 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     """(floor_divide(x, y), remainder(x, y)), elementwise.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x: real numbers, as an array, or a number.
+        y: real numbers, as an array, or a number; the two broadcast.
 
     Returns:
         Two arrays of the shape to which the arguments broadcast.

@@ -259,7 +259,7 @@ def interp(
     """The function through the points (xp, fp), straight between them, at ``x``.
 
     Args:
-        x: where.
+        x: where, real numbers.
         xp: the places of the points, increasing.
         fp: their values.
         left: the value before the first point; default that of the point.
@@ -336,7 +336,7 @@ def unwrap(
     """Angles along ``axis`` with periods added so that no step is longer than half of one.
 
     Args:
-        p: angles, or other numbers with a period.
+        p: angles, or other real numbers with a period.
         discont: how long a step must be to be taken for a jump; at least half of the period.
         axis: the axis along which it works, counted from the end if negative.
         period: the period.

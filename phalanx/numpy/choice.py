@@ -290,7 +290,7 @@ def heaviside(x: ArrayLike, at_zero: ArrayLike, /) -> Array:
     """0 where x < 0, ``at_zero`` where x = 0, 1 where x > 0, elementwise.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
         at_zero: the result where x is 0.
 
     Returns:

@@ -29,7 +29,7 @@ def histogram2d(
     """How many points (x, y) lie in each cell of a grid, and the edges of the cells.
 
     Args:
-        x: [n].
+        x: [n], real numbers.
         y: [n].
         bins: the number of bins, or their edges; or a pair of these, one for each dimension.
         range: a pair (low, high) or None for each dimension.
@@ -73,7 +73,7 @@ def histogramdd(
     """How many points lie in each cell of a grid, and the edges of the cells.
 
     Args:
-        sample: [n, d], points as rows; or [n], numbers.
+        sample: [n, d], points as rows; or [n], real numbers.
         bins: the number of bins; or that, or edges, for each dimension. The last bin is closed.
         range: a pair (low, high) or None for each dimension.
         weights: [n], what each point counts.

@@ -445,7 +445,7 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is plus infinity, elementwise.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:
@@ -463,7 +463,7 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is minus infinity, elementwise.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:

@@ -45,7 +45,7 @@ def quantile(
     """The number below which a share ``q`` of the elements over ``axis`` lies.
 
     Args:
-        a: the elements.
+        a: the elements, real numbers.
         q: a share between 0 and 1, or an array of them, whose dimensions come first in the
             result.
         axis: one axis, several, or None for all.
@@ -92,7 +92,7 @@ def percentile(
     """``quantile`` with ``q`` in hundredths.
 
     Args:
-        a: the elements.
+        a: the elements, real numbers.
         q: a share in hundredths, between 0 and 100, or an array of them, whose dimensions come
             first in the result.
         axis: one axis, several, or None for all.
@@ -134,7 +134,7 @@ def nanquantile(
     """``quantile`` of the elements that are not nan.
 
     Args:
-        a: the elements.
+        a: the elements, real numbers.
         q: a share between 0 and 1, or an array of them, whose dimensions come first in the result.
         axis: one axis, several, or None for all.
         out: must be None.
@@ -172,7 +172,7 @@ def nanpercentile(
     """``percentile`` of the elements that are not nan.
 
     Args:
-        a: the elements.
+        a: the elements, real numbers.
         q: a share in hundredths, between 0 and 100, or an array of them, whose dimensions come
             first in the result.
         axis: one axis, several, or None for all.
@@ -208,7 +208,7 @@ def median(
     """The middle element over ``axis`` in sorted order, or the mean of the two in the middle.
 
     Args:
-        a: an array, or a number.
+        a: real numbers, as an array, or a number.
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
         out: must be None: arrays are immutable, and results are returned.
         overwrite_input: has no meaning: arrays are immutable.
@@ -235,7 +235,7 @@ def nanmedian(
     """The median over ``axis`` of the elements that are not nan.
 
     Args:
-        a: an array, or a number.
+        a: real numbers, as an array, or a number.
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
         out: must be None: arrays are immutable, and results are returned.
         overwrite_input: has no meaning: arrays are immutable.

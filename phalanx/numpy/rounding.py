@@ -31,7 +31,7 @@ def floor(x: ArrayLike, /) -> Array:
     """The greatest integer not above x, elementwise, in the dtype of x.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -48,7 +48,7 @@ def ceil(x: ArrayLike, /) -> Array:
     """The least integer not below x, elementwise, in the dtype of x.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -65,7 +65,7 @@ def trunc(x: ArrayLike) -> Array:
     """x without its fractional part, elementwise, in the dtype of x.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -149,7 +149,7 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """The fractional and the integral part of x, elementwise, both with the sign of x.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:
@@ -174,7 +174,7 @@ def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign of x is minus, elementwise; minus zero counts.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
 
     Returns:
         Booleans of the shape of ``x``.
@@ -201,8 +201,8 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
     """|x| with the sign of y, elementwise.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x: real numbers, as an array, or a number.
+        y: real numbers, as an array, or a number; the two broadcast.
 
     Returns:
         An array of the shape to which the arguments broadcast.

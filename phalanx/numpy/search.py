@@ -249,7 +249,7 @@ def searchsorted(
     """Where each element of ``v`` would be inserted into the sorted vector ``a``.
 
     Args:
-        a: a vector in increasing order.
+        a: a vector of real numbers in increasing order.
         v: the elements to look for.
         side: "left" inserts before equal elements, "right" behind them.
         sorter: positions that sort ``a``.
@@ -301,7 +301,7 @@ def digitize(
     ``right`` says that an interval includes its right edge instead of its left one.
 
     Args:
-        x: an array, or a number.
+        x: real numbers, as an array, or a number.
         bins: the edges, in ascending or descending order.
         right: whether an interval includes its right edge, and not its left one.
         method: how to search, as in ``searchsorted``.

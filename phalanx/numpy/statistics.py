@@ -644,7 +644,7 @@ def histogram(
     """How many elements lie in each bin, and the edges of the bins; the last one is closed.
 
     Args:
-        a: the elements, flattened.
+        a: the elements, real numbers, flattened.
         bins: the number of bins, or their edges.
         range: from where to where bins reach; by default over all elements.
         weights: what each element counts.

@@ -191,6 +191,16 @@ def test_docstrings_explain_parameters_that_there_are(module):
 
 
 @pytest.mark.parametrize("module", public.modules())
+def test_a_default_is_told_of_what_need_not_be_given(module):
+    """What ``None``, or another default that does not speak for itself, stands for."""
+    for entry in of(module):
+        found, said = public.signature(entry.value), doc_of(entry.value).args
+        for name, parameter in found.parameters.items() if found else ():
+            if parameter.default is parameter.empty and parameter.kind < parameter.VAR_POSITIONAL:
+                assert not re.search(r"\bdefault ", said.get(name, "")), (entry.name, name)
+
+
+@pytest.mark.parametrize("module", public.modules())
 def test_every_function_and_class_shows_an_example(module):
     missing = {
         entry.name.removeprefix("phalanx.")

@@ -163,3 +163,18 @@ def test_axes_that_are_reduced_are_gone_or_stay_with_length_1(call, keepdims):
         gone = range(3) if axis is None else {d % 3 for d in np.atleast_1d(axis)}
         lengths = [1 if d in gone else n for d, n in enumerate(shape) if keepdims or d not in gone]
         assert {x.shape for x in phalanx.tree.leaves(out)} == {tuple(lengths)}, axis
+
+
+def test_functions_that_refuse_complex_numbers_say_of_what_they_are():
+    silent = []
+    for call in [c for c in CALLS if c.room in ("numpy", "lax", "nn", "scipy.special") and c.slots]:
+        doc = inspect.getdoc(call.function).split(">>>")[0]
+        try:
+            if not re.search(r"\b(?:real|integers?|floating|floats|dtype|boolean)", doc):
+                Trial(call, "complex64")
+        except TypeError as error:
+            if "c64" in str(error) and not isinstance(error, PhalanxError):
+                silent.append(f"{call}: {error}")
+        except IndexError:
+            continue  # the elements must be known, of a mask
+    assert not silent, "\n".join(silent)

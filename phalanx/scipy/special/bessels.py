@@ -142,7 +142,7 @@ def sph_harm_y(
     Args:
         n: degrees, whole numbers from 0 on.
         m: orders, whole numbers from -n to n; elsewhere the result is 0.
-        theta: the angle from the pole, from 0 to π.
+        theta: the angle from the pole, a real number from 0 to π.
         phi: the angle around it, from 0 to 2π.
         diff_n: None; derivatives are those that ``grad`` and ``jvp`` take.
         n_max: a largest degree, which stands for larger ones.

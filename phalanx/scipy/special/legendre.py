@@ -56,7 +56,7 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     Args:
         m: the highest order.
         n: the highest degree.
-        z: a vector of length k.
+        z: a vector of k real numbers.
 
     Returns:
         Pₗᵐ(z) as ``lpmn_values`` has them, and their derivatives at z, of the same shape. Those of

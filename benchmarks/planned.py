@@ -1,8 +1,8 @@
 """`python -m benchmarks.planned`: seconds of training steps, to be held against their plans.
 
 A step is done by 1, 2, 4 and 8 processes on this computer, each with one device and its part of the
-batch; they add up gradients over the loopback interface. The shortest of some steps counts, because
-other programs take time, too. What is printed is TOML: `phalanx measure` before it has the system.
+batch; they add up gradients over the loopback interface. The shortest of many short steps counts,
+because other programs take time, too. What is printed is TOML: `phalanx measure` before it has the system.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from phalanx import lax
 
 ROOT = Path(__file__).parents[1]
 COUNTS = (1, 2, 4, 8)
-STEPS = 20
+STEPS = 60
 Model = tuple[dict[str, tuple[int, ...]], tuple[int, ...], Callable[[Any, Any], Any]]
 
 
@@ -55,11 +55,11 @@ def square(width: int, layers: int) -> dict[str, tuple[int, ...]]:
 
 
 MODELS: dict[str, Model] = {  # the shapes of weights, that of a batch, and the loss
-    "perceptron, 2,048 rows": (square(1024, 3), (2048, 1024), perceptron),
-    "perceptron, 256 rows": (square(1024, 3), (256, 1024), perceptron),
-    "decoder, 8 sequences": (
-        {"qkv": (2, 512, 1536), "out": (2, 512, 512), "up": (2, 512, 2048), "down": (2, 2048, 512)},
-        (8, 128, 512), decoder,
+    "perceptron, 3 x 1,024": (square(1024, 3), (256, 1024), perceptron),
+    "perceptron, 3 x 512": (square(512, 3), (1024, 512), perceptron),
+    "decoder, 2 x 256": (
+        {"qkv": (2, 256, 768), "out": (2, 256, 256), "up": (2, 256, 1024), "down": (2, 1024, 256)},
+        (8, 64, 256), decoder,
     ),
 }  # fmt: skip
 

@@ -11,6 +11,9 @@ _COMPUTATION = re.compile(r"^(?:ENTRY )?%(\S+) .*\{$")
 _CALLED = re.compile(r"(?:body|calls|to_apply|true_computation|false_computation)=%([^\s,)]+)")
 _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
+_LOOP = re.compile(r" while\(%([^\s,)]+)\), condition=%([^\s,)]+)")
+_COUNTED = re.compile(r" compare\(%([^\s,)]+), %([^\s,)]+)\), direction=LT")
+_NAME = re.compile(r"^\s+(?:ROOT )?%(\S+) = ")
 _FRAME = re.compile(r"stack_frame_id=(\d+)")
 
 
@@ -19,16 +22,40 @@ class Computation(Struct):
 
     lines: list[str] = field(default_factory=list[str])
 
-    def called(self) -> Iterator[tuple[str, int]]:
-        """The computations that they run, with how often."""
+    def called(self, others: Mapping[str, Computation]) -> Iterator[tuple[str, int]]:
+        """Those of the ``others`` that they run, with how often."""
         for line in self.lines:
-            trips = _TRIPS.search(line)
+            trips, loop = _TRIPS.search(line), _LOOP.search(line)
             often = int(trips[1]) if trips else 1
+            if loop is not None and not trips and loop[2] in others:
+                often = self._counted(loop[1], others[loop[2]]) or 1
             for name in _CALLED.findall(line):
                 yield name, often
             for listed in _BRANCHES.findall(line):
                 for name in re.findall(r"%([^\s,]+)", listed):
                     yield name, 1
+
+    def _counted(self, start: str, condition: Computation) -> int | None:
+        """How often a loop runs that counts from 0, where the compiler does not say it."""
+        compared = next(filter(None, map(_COUNTED.search, condition.lines)), None)
+        if compared is None:
+            return None
+        number, bound = compared.groups()
+        place = re.search(r"index=(\d+)", condition.line_of(number))
+        begun = re.findall(r"%([^\s,)]+)", self.line_of(start).partition(" tuple(")[2])
+        if place is None or int(place[1]) >= len(begun):
+            return None
+        return condition._constant(bound) if self._constant(begun[int(place[1])]) == 0 else None
+
+    def _constant(self, name: str) -> int | None:
+        line = self.line_of(name)
+        copied = re.search(r" copy\(%([^\s,)]+)\)", line)
+        value = re.search(r" constant\((-?\d+)\)", line)
+        return self._constant(copied[1]) if copied else int(value[1]) if value else None
+
+    def line_of(self, name: str) -> str:
+        """The instruction called ``name``; "" if there is none."""
+        return next((x for x in self.lines if (m := _NAME.match(x)) and m[1] == name), "")
 
 
 def computations_of(text: str) -> dict[str, Computation]:
@@ -50,7 +77,7 @@ def runs_of(computations: Mapping[str, Computation]) -> dict[str, int]:
     for name in list(computations)[-1:]:
         often[name] = 1
     for name in reversed(list(computations)):
-        for called, times in computations[name].called():
+        for called, times in computations[name].called(computations):
             often[called] = often.get(called, 0) + often[name] * times
     return often
 

@@ -2,7 +2,7 @@
 
 A step is done by 1, 2, 4 and 8 processes on this computer, each with one device and its part of the
 batch; they add up gradients over the loopback interface. The shortest of many short steps counts,
-because other programs take time, too. What is printed is TOML: `phalanx measure` before it has the system.
+because other programs take time, too. What is printed is TOML; `phalanx measure` has the system.
 """
 
 from __future__ import annotations

@@ -35,6 +35,8 @@ bandwidth = {bandwidth:.3g}
 torus = 0
 chips = 256
 shared = true
+reached = 1.0 # as rates are measured
+hidden = 0.0
 link = {link:.3g} # that processes exchange over the loopback interface
 latency = {latency:.2g}
 between = {{ link = {link:.3g}, latency = {latency:.2g} }}

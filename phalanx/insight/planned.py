@@ -10,8 +10,8 @@ are gathered where they are used ("fsdp"), and parts of each product ("tensor", 
 - what of gathering the state, and of adding up gradients, does not hide behind products;
 - waiting for the slowest slice.
 
-Operations and bytes follow from the program, the figures of chips from their makers. Three numbers
-are fitted to published training runs (``FITTED``); the documentation shows the errors.
+Operations and bytes follow from the program, the figures of chips from their makers. What these do
+not say is fitted to published training runs; the documentation shows the errors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from phalanx.ops.contract import dot_general
 from phalanx.ops.conv import conv_general_dilated
 from phalanx.transforms.storage import size_in_bytes
 
-__all__ = ["FITTED", "Fitted", "Load", "Parting", "Timing", "fitted_to", "load_of", "timing"]
+__all__ = ["Fitted", "Load", "Parting", "Timing", "fitted_to", "load_of", "timing"]
 
 _PRODUCTS = frozenset(
     (dot_general, conv_general_dilated, attention, attention_backward, attention_tangent)
@@ -63,16 +63,14 @@ class Fitted(Struct, frozen=True):
     straggling: float
 
 
-# Fitted to every other of 40 published rows of training on TPUs; the test that does so shows the
-# errors of all.
-FITTED = Fitted(efficiency=0.909, exchanging=1.5, hidden=0.9, straggling=0.025)
-# Of figures that were measured where nothing runs beside an exchange.
-MEASURED = Fitted(efficiency=1.0, exchanging=1.0, hidden=0.0, straggling=0.0)
+# Fitted, as what the table of systems says of each, to every other of published rows of training;
+# the tests that do so show the errors of all.
+EXCHANGING, STRAGGLING = 1.5, 0.025
 
 
 def fitted_to(system: System) -> Fitted:
     """What is known of machines of a system besides its figures."""
-    return MEASURED if system.shared else FITTED
+    return Fitted(system.reached, EXCHANGING, system.hidden, STRAGGLING)
 
 
 class Parting(Struct, frozen=True):

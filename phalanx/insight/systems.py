@@ -47,7 +47,9 @@ class System(Struct, frozen=True):
         link: between two of these.
         between: between slices or machines, of each chip.
         sources: where the figures are from.
-        shared: whether they are those of all chips together, as of processes on one computer.
+        reached: the share of the peak that large products reach.
+        hidden: of exchanges that have products to hide behind, the share that does.
+        shared: whether figures are those of all chips together, as of processes on one computer.
     """
 
     name: str
@@ -60,6 +62,8 @@ class System(Struct, frozen=True):
     link: Link
     between: Link
     sources: tuple[str, ...]
+    reached: float = 1.0
+    hidden: float = 0.0
     shared: bool = False
 
     def part(self, count: int) -> System:

@@ -16,10 +16,11 @@ from typing import Any
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
-from phalanx.insight.planned import FITTED, Fitted, Load, Parting, load_of, timing
+from phalanx.insight.planned import Fitted, Load, Parting, fitted_to, load_of, timing
 from phalanx.insight.systems import Machine, machine
 
 LENGTH, VOCABULARY, HEAD = 2048, 32_000, 128
+FITTED = fitted_to(machine("v5e").system)
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,10 @@ def loss(params: dict[str, Any], tokens: Any, full: bool) -> Any:
 
 def step(params: Any, mean: Any, square: Any, tokens: Any, full: bool) -> Any:
     """A step of Adam."""
-    grads = phalanx.grad(loss)(params, tokens, full)
+    return adam(params, mean, square, phalanx.grad(loss)(params, tokens, full))
+
+
+def adam(params: Any, mean: Any, square: Any, grads: Any) -> Any:
     mean = phalanx.tree.map(lambda m, g: 0.9 * m + 0.1 * g, mean, grads)
     square = phalanx.tree.map(lambda s, g: 0.99 * s + 0.01 * g * g, square, grads)
     params = phalanx.tree.map(

@@ -9,11 +9,12 @@ from msgspec.structs import replace
 import phalanx as ph
 import phalanx.numpy as jnp
 from phalanx import lax
-from phalanx.insight.planned import FITTED, Parting, load_of, timing
+from phalanx.insight.planned import Parting, fitted_to, load_of, timing
 from phalanx.insight.planning import partings
 from phalanx.insight.products import products_in
 from phalanx.insight.systems import machine
-from tests.units.insight import published
+from tests.units.insight import published, published_gpus
+from tests.units.insight.published import FITTED
 
 DOCS = Path(__file__).parents[3] / "docs" / "plan.md"
 WIDE, NARROW, ROWS = 512, 128, 256
@@ -195,5 +196,18 @@ def test_published_runs():
             assert (np.log1p(worse) ** 2).sum() > 0.999 * (np.log1p(fitted) ** 2).sum()
 
 
+def test_published_runs_on_gpus():
+    """Fitted to every other row of each system; those that are left are within 15 %."""
+    for rows in (published_gpus.H100, published_gpus.A100):
+        fitted, shown = map(np.array, map(published_gpus.errors, (rows[::2], rows[1::2])))
+        assert np.abs(shown).mean() < 0.06 and np.abs(shown).max() < 0.15
+        given = fitted_to(rows[0].chips.system)
+        for factor in (0.97, 1.03):
+            other = replace(given, efficiency=factor * given.efficiency)
+            worse = np.array(published_gpus.errors(rows[::2], other))
+            assert (np.log1p(worse) ** 2).sum() > 0.999 * (np.log1p(fitted) ** 2).sum()
+
+
 def test_the_documentation_has_their_errors():
-    assert published.table() in DOCS.read_text()
+    for of in (published, published_gpus):
+        assert of.table() in DOCS.read_text()

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from phalanx.base.config import config
 from phalanx.base.errors import PhalanxError, suggest
 from phalanx.base.former_names import FORMER_KEYWORDS
+from phalanx.base.kinds import is_sequence
 from phalanx.base.lazily import later
 from phalanx.base.source import is_internal, is_ours
 
@@ -135,7 +136,8 @@ def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 def _of_user(traceback: TracebackType | None) -> TracebackType | None:
     """The entries that are the user's: neither ours, nor of libraries that we called."""
-    entries, within = [], False
+    entries: list[TracebackType] = []
+    within = False
     for entry in _entries(traceback):
         within = _is_hidden(entry, within)
         if not within:
@@ -203,9 +205,9 @@ def _described(x: Any) -> str:
     if isinstance(x, (bool, int, float, complex, str, type(None))):
         text = repr(x)
         return text if len(text) <= 40 else f"{text[:37]}..."
-    if isinstance(x, (tuple, list)):
+    if is_sequence(x):
         text = ", ".join([_described(each) for each in x[:4]]) + (", ..." if x[4:] else "")
-        text += "," if isinstance(x, tuple) and len(x) == 1 else ""
+        text += "," if len(x) == 1 and isinstance(x, tuple) else ""
         return f"({text})" if isinstance(x, tuple) else f"[{text}]"
     if isinstance(x, type):
         return f"the class {x.__name__}"

@@ -18,7 +18,7 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ContextDecorator
 from contextvars import ContextVar
 from typing import Any
@@ -29,6 +29,7 @@ from msgspec import Struct
 from phalanx.base import foreign
 from phalanx.base.errors import ConfigError, UnknownOption, suggest
 from phalanx.base.extended import KEY_TYPES
+from phalanx.base.kinds import is_iterable
 from phalanx.base.places import user_cache
 from phalanx.base.precision import PRECISIONS
 from phalanx.base.recent import Recent
@@ -82,7 +83,7 @@ def _device_numbers(value: Any) -> tuple[int, ...] | None:
         return None
     if isinstance(value, str):
         value = [int(n) if n.strip().isdigit() else n for n in value.split(",")]
-    numbers = tuple(value) if isinstance(value, Iterable) else (value,)
+    numbers = tuple(value) if is_iterable(value) else (value,)
     if not numbers or not all(isinstance(n, int) and n >= 0 for n in numbers):
         raise ValueError("'all', or numbers of devices, such as '0,2'")
     return numbers
@@ -130,7 +131,7 @@ def _seconds_from(text: str) -> Any:
 def _folder(value: Any) -> str | None:
     if value is not None and not isinstance(value, (str, os.PathLike)):
         raise ValueError("a path, or None for no cache")
-    path = os.fspath(value or "")
+    path: str = os.fspath(value or "")
     return os.path.abspath(os.path.expanduser(path)) if path else None
 
 

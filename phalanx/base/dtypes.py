@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import ml_dtypes
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from phalanx.base.config import config, settings
 from phalanx.base.errors import TypePromotionError, suggest
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
+from phalanx.base.kinds import class_of, is_dtype, is_tuple
 from phalanx.base.recent import Recent
 from phalanx.base.source import arguments_of_library, user_location, warn_user
 
@@ -325,7 +326,7 @@ def dtype_of(x: Any) -> np.dtype:
     (dtype('float32'), dtype('int8'), dtype(bfloat16))
     """
     if _is_python_scalar(x):
-        return weak_dtype(type(x))
+        return weak_dtype(class_of(x))
     own = getattr(x, "dtype", None)
     return canonical(own if isinstance(own, (np.dtype, KeyType)) else x)
 
@@ -360,7 +361,7 @@ def to_inexact(dtype: Any) -> np.dtype:
 
 def to_real(dtype: Any) -> np.dtype:
     """The dtype of the real part: that of the components of a complex dtype, else ``dtype``."""
-    given = dtype if isinstance(dtype, np.dtype) else canonical(dtype)
+    given = dtype if is_dtype(dtype) else canonical(dtype)
     return np.dtype(f"float{4 * given.itemsize}") if given in COMPLEXES else given
 
 
@@ -434,7 +435,8 @@ def _above(node: _Node) -> frozenset[_Node]:
 
 
 def _join(nodes: set[_Node]) -> _Node:
-    bounds = frozenset.intersection(*map(_above, nodes))
+    first, *others = map(_above, nodes)
+    bounds = first.intersection(*others)
     for bound in bounds:
         if bounds <= _above(bound):
             return bound
@@ -607,10 +609,10 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     a, b = _as_type(arg1), _as_type(arg2)
     if a is b:
         return True
-    kind = _CUSTOM_KINDS.get(a) if isinstance(a, np.dtype) else None
+    kind = _CUSTOM_KINDS.get(a) if is_dtype(a) else None
     if kind is not None:
         return isinstance(b, type) and issubclass(kind, b)
-    if isinstance(b, np.dtype) and b in _CUSTOM_KINDS:
+    if is_dtype(b) and b in _CUSTOM_KINDS:
         return False
     return bool(np.issubdtype(a, b))
 
@@ -619,11 +621,15 @@ def _as_type(x: Any) -> Any:
     """An abstract class of scalars as it is, everything else as a dtype."""
     if isinstance(x, KeyType):
         return x.type
-    if isinstance(x, type) and issubclass(x, extended):
+    if _is_below(x, extended):
         return x
-    if isinstance(x, type) and issubclass(x, np.generic) and x.__module__ == "numpy":
+    if _is_below(x, np.generic) and x.__module__ == "numpy":
         return x if x.__subclasses__() or x is np.generic else np.dtype(x)
     return np.dtype(x)
+
+
+def _is_below(x: Any, kind: type) -> bool:
+    return isinstance(x, type) and issubclass(x, kind)
 
 
 _NAMES: dict[np.dtype, str] = {
@@ -665,7 +671,7 @@ def finfo(dtype: Any) -> Any:
     given = dtype if is_key(dtype) else np.dtype(dtype)
     if given not in INEXACT:
         raise ValueError(f"finfo: a floating-point dtype is needed, got {given}; see iinfo")
-    return ml_dtypes.finfo(given)
+    return cast(Any, ml_dtypes.finfo(given))
 
 
 def iinfo(int_type: Any) -> Any:
@@ -717,7 +723,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     (True, False)
     """
     given = as_dtype(dtype)
-    if isinstance(kind, tuple):
+    if is_tuple(kind):
         return any([isdtype(given, k) for k in kind])  # a list: all of them are looked at
     if isinstance(kind, str) and kind in _KINDS:
         return _KINDS[kind](given)
@@ -793,6 +799,10 @@ def check_range(value: int, dtype: np.dtype, who: str = "") -> None:
 # ---- scalar types ---------------------------------------------------------------------------
 
 
+def _on_host(value: Any, dtype: np.dtype) -> Any:
+    return np.asarray(value, dtype)[()]
+
+
 class ScalarType:
     """A dtype by name, such as ``phalanx.numpy.float32``, that also makes scalars.
 
@@ -808,9 +818,7 @@ class ScalarType:
     """
 
     __slots__ = ("dtype",)
-    make: ClassVar[Callable[[Any, np.dtype], Any]] = staticmethod(
-        lambda value, dtype: np.asarray(value, dtype)[()]
-    )
+    make: ClassVar[Callable[[Any, np.dtype], Any]] = staticmethod(_on_host)
     """How a scalar is made of a value. The face of the package plugs arrays in."""
 
     def __init__(self, dtype: np.dtype) -> None:
@@ -871,13 +879,17 @@ int_, uint, float_, complex_ = int64, uint64, float64, complex128
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 
 
+def _is_masked(x: Any) -> bool:
+    return isinstance(x, np.ma.MaskedArray)
+
+
 def refuse_masked(x: Any) -> None:
     """Refuse a masked array of NumPy: what devices hold has no mask.
 
     Raises:
         ValueError: ``x`` is one.
     """
-    if isinstance(x, np.ma.MaskedArray):
+    if _is_masked(x):
         raise ValueError(
             f"a masked array of NumPy, of shape {x.shape}, would lose its mask, at "
             f"{user_location()}; give numbers for the masked elements, x.filled(value), or pass "

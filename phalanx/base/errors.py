@@ -141,10 +141,14 @@ class NonFiniteError(PhalanxError, FloatingPointError):
     repeatable = True  # whether this process can run the program once more, to find where
 
 
+def _itself(error: BaseException) -> BaseException:
+    return error
+
+
 class RuntimeFailure(PhalanxError, RuntimeError):
     """Compilation or execution failed below Phalanx; the message is that of the runtime."""
 
-    of_callback: ClassVar[Callable[[BaseException], BaseException]] = staticmethod(lambda e: e)
+    of_callback: ClassVar[Callable[[BaseException], BaseException]] = staticmethod(_itself)
     """What is raised in place of what a function raised that a program calls. ``compat`` plugs in
     what handlers of others catch."""
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.base import tree as trees
+from phalanx.base.kinds import class_of
 
 _NOT_COMPARED = (OrderedDict, defaultdict, deque)  # they have an order, or options, of their own
 
@@ -59,7 +60,7 @@ class _Text:
 
     def take(self, example: Any, node: str) -> bool:
         """Take apart what ``node`` names; False if ``example`` cannot be compared."""
-        kind = type(example)
+        kind = class_of(example)
         if kind in _NOT_COMPARED:
             return False
         if example is None:

@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from phalanx.base import dtypes
+from phalanx.base.kinds import class_of
 from phalanx.base.recent import Recent
 
 
@@ -27,7 +28,7 @@ def key_of(value: Any) -> Hashable:
     >>> key_of(float("nan")) == key_of(float("nan"))
     True
     """
-    kind = type(value)
+    kind = class_of(value)
     if kind in _PLAIN:
         return value
     if kind is tuple:
@@ -67,9 +68,10 @@ _OF_NUMBERS: dict[type, Way] = {
     complex: lambda x: (_COMPLEX, _two_doubles(x.real, x.imag)),
 }
 _ways: Recent[Way] = Recent(1024)
+_TUPLES: tuple[type, ...] = (tuple,)
 
 
-def _way_of(kind: type) -> Way:
+def _way_of(kind: Any) -> Way:
     """What makes a part of a key of an object of class ``kind``."""
     if kind in _OF_NUMBERS:
         return _OF_NUMBERS[kind]
@@ -84,7 +86,7 @@ def _way_of(kind: type) -> Way:
     for number in (float, complex):
         if issubclass(kind, number):
             return lambda x: (_OBJECT, kind, _OF_NUMBERS[number](x), *distinctions(x))
-    if issubclass(kind, tuple):
+    if issubclass(kind, _TUPLES):
         return lambda x: (_OBJECT, kind, *map(key_of, x))
     return lambda x: (_OBJECT, kind, x, *distinctions(x))
 
@@ -94,7 +96,7 @@ def distinctions(x: Any) -> list[Hashable]:
 
     That is what it compares, where that is known, or the numbers among its attributes.
     """
-    kind = type(x)
+    kind = class_of(x)
     if kind.__eq__ is object.__eq__:
         return []
     if is_dataclass(kind):

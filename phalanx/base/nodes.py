@@ -187,7 +187,7 @@ def _level(tree: Tree) -> Any:
 
 def unflatten_func_of(cls: type) -> Callable[[Any, Any], Any] | None:
     """What makes an instance of a registered class of what it keeps besides, and its children."""
-    known = optree.register_pytree_node.get(cls, namespace=SPACE)  # type: ignore[attr-defined]
+    known: Any = optree.register_pytree_node.get(cls, namespace=SPACE)  # type: ignore[attr-defined]
     return None if known is None else known.unflatten_func
 
 
@@ -266,5 +266,5 @@ def static(**kwargs: Any) -> Any:
     >>> phalanx.tree.leaves(Layer(1.0))
     [1.0]
     """
-    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    metadata: dict[Any, Any] = {**(kwargs.pop("metadata", None) or {}), "static": True}
     return dataclasses.field(metadata=metadata, **kwargs)

@@ -4,6 +4,9 @@ Taking a location happens once per operation, reading its line hardly ever: a lo
 code object and the offset of the instruction, and finds the line when it is asked for.
 """
 
+# Python has no public name for the frame that is executed.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import contextlib
@@ -20,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.base.kinds import is_dict, is_sequence
 from phalanx.base.registry import optree
 
 
@@ -177,9 +181,9 @@ def arguments_of_library() -> Iterator[Any]:
     waiting = _arguments(outermost) if outermost else []
     while waiting:
         x = waiting.pop()
-        if isinstance(x, dict):
+        if is_dict(x):
             waiting.extend(x.values())
-        elif isinstance(x, (list, tuple)):
+        elif is_sequence(x):
             waiting.extend(x)
         else:
             yield x

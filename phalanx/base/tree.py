@@ -18,9 +18,12 @@ from optree import PyTreeSpec
 
 from phalanx.base.errors import TreeError
 from phalanx.base.keys import key_of
+from phalanx.base.kinds import class_of
 from phalanx.base.recent import Recent
 from phalanx.base.registry import optree
 from phalanx.base.source import user_location
+
+_partly_typed: Any = optree  # where its types are not whole
 
 Tree = Any
 IsLeaf = Callable[[Any], bool] | None
@@ -305,7 +308,7 @@ def one_level(node: Any) -> Level | None:
     elif level.kind == optree.PyTreeKind.NAMEDTUPLE:
         keys = [GetAttrKey(name) for name in node._fields]
     elif optree.is_structseq(node):
-        keys = [GetAttrKey(name) for name in optree.structseq_fields(node)]
+        keys = [GetAttrKey(name) for name in _partly_typed.structseq_fields(node)]
     elif isinstance(node, Sequence) and level.kind != optree.PyTreeKind.CUSTOM:
         keys = [SequenceKey(entry) for entry in entries]
     else:
@@ -579,14 +582,15 @@ def _leaves_above(
 
 def _disagreement(a: Any, above: Level, b: Any, below: Level | None) -> str | None:
     """How two nodes differ that should be alike, in words; None where they are."""
+    kind = class_of(a)
     both_dicts = isinstance(a, dict) and isinstance(b, dict)
-    if below is None or (type(a) is not type(b) and not both_dicts):
+    if below is None or (kind is not class_of(b) and not both_dicts):
         return "different types"
     if both_dicts:
         return None if set(above.keys) == set(below.keys) else "different keys of dict"
     if len(above.children) != len(below.children):
-        return f"different lengths of {type(a).__name__}"
-    return None if above.metadata == below.metadata else f"different metadata of {type(a).__name__}"
+        return f"different lengths of {kind.__name__}"
+    return None if above.metadata == below.metadata else f"different metadata of {kind.__name__}"
 
 
 def _side_by_side(above: Level, below: Level) -> Iterable[tuple[Any, Any, Any]]:
@@ -673,8 +677,8 @@ def register_pytree_node(
 
     with warnings.catch_warnings():  # of a namedtuple: that it is one already, which is overridden
         warnings.simplefilter("ignore", UserWarning)
-        optree.register_pytree_node(nodetype, flatten_func, unflatten_func, namespace=SPACE)
-        optree.register_pytree_node(nodetype, flatten, unflatten, namespace=_CALLS)
+        _partly_typed.register_pytree_node(nodetype, flatten_func, unflatten_func, namespace=SPACE)
+        _partly_typed.register_pytree_node(nodetype, flatten, unflatten, namespace=_CALLS)
     if flatten_with_keys_func is not None:
         _with_keys[nodetype] = flatten_with_keys_func
 
@@ -865,7 +869,7 @@ def register_static(cls: Class) -> Class:
     return cls
 
 
-class Partial(functools.partial):
+class Partial(functools.partial[Any]):
     """A ``functools.partial`` that is a tree: its arguments are children.
 
     Args:

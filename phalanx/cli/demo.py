@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -190,7 +190,7 @@ def largest_difference(params: Any, others: Any) -> float:
 
 def draw(many: Run, one: Run, out: Path) -> None:
     """Loss and accuracy over the epochs, as a PNG."""
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = cast(Any, Figure(figsize=(9, 3.6), layout="constrained"))  # whose types are partial
     left, right = figure.subplots(1, 2)
     for run, style in ((many, {"linewidth": 4, "alpha": 0.4}), (one, {"linestyle": "--"})):
         epochs = np.arange(1, len(run.losses) + 1)

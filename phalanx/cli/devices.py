@@ -30,6 +30,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _memory(device: Any) -> str:
     """How much of its own there is for arrays; a CPU has that of the host."""
-    stats = device.memory_stats() or {}
+    stats: dict[str, int] = device.memory_stats() or {}
     limit = stats.get("bytes_limit")
     return f"{limit / 2**30:.1f} GiB" if limit else ""

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import BinaryIO
 
@@ -29,9 +29,9 @@ _HARDER = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)  # what one more Ctrl-
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
-def add_command(commands: argparse._SubParsersAction) -> None:
+def add_command(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     """Let the command line know `phalanx launch`."""
-    command = commands.add_parser(
+    command = add_parser(
         "launch",
         help="run a program in several processes",
         usage="phalanx launch [-n N] [options] script.py [arguments ...]",
@@ -73,6 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     if why:
         print(f"phalanx launch: {why}", file=sys.stderr)
         return 2
+    status = 0
     for attempt in range(arguments.max_restarts + 1):
         try:
             status = _Attempt(arguments, attempt).run()
@@ -110,7 +111,7 @@ class _Attempt:
         self._arguments, self._attempt = arguments, attempt
         self._first = arguments.node_rank * arguments.nproc
         self._count = arguments.nproc * arguments.nnodes
-        self._children: dict[int, subprocess.Popen] = {}
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._failed: dict[int, int] = {}
         self._since = 0.0
         self._token = os.environ.get("PHALANX_TOKEN") or (

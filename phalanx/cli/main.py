@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import phalanx
 from phalanx.base.errors import suggest
+from phalanx.base.kinds import is_dict
 from phalanx.cli import launch, options, scripts
 from phalanx.cli.numbers import positive
 
@@ -30,7 +31,7 @@ def _words(grammar: argparse.ArgumentParser) -> Iterator[str]:
     for action in grammar._actions:
         yield from action.option_strings
         yield from map(str, action.choices or ())
-        if isinstance(action, argparse._SubParsersAction):
+        if is_dict(action.choices):  # of commands, by their names
             for command in action.choices.values():
                 yield from _words(command)
 
@@ -81,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     cache.set_defaults(run=_run_of("cache"))
 
-    launch.add_command(commands)
+    launch.add_command(commands.add_parser)
 
     compiling = commands.add_parser(
         "compile",

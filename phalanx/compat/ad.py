@@ -61,11 +61,13 @@ def zeros_like_aval(aval: ArrayType) -> Any:
 
 def defjvp(prim: ForeignPrimitive, *rules: Callable[..., Any] | None) -> None:
     """For each operand ``(tangent, *primals, **params)`` to a term of the tangent, or None."""
-    terms = [
-        None if rule is None else (lambda t, out, *xs, rule=rule, **params: rule(t, *xs, **params))
-        for rule in rules
-    ]
+    terms = [rule and functools.partial(_without_result, rule) for rule in rules]
     JVPS[prim] = functools.partial(_sum_of_terms, prim, terms)
+
+
+def _without_result(rule: Callable[..., Any], t: Any, out: Any, *xs: Any, **params: Any) -> Any:
+    del out
+    return rule(t, *xs, **params)
 
 
 def defjvp2(prim: ForeignPrimitive, *rules: Callable[..., Any] | None) -> None:
@@ -87,7 +89,11 @@ def _sum_of_terms(
 
 def deflinear(prim: ForeignPrimitive, transpose: Callable[..., Any]) -> None:
     """``prim`` is linear; ``(cotangent, **params)`` to the cotangents of its operands."""
-    deflinear2(prim, lambda ct, *_, **params: transpose(ct, **params))
+
+    def of_cotangent(ct: Any, *_: Any, **params: Any) -> Any:
+        return transpose(ct, **params)
+
+    deflinear2(prim, of_cotangent)
 
 
 def deflinear2(prim: ForeignPrimitive, transpose: Callable[..., Any]) -> None:
@@ -118,11 +124,14 @@ def defbilinear(
 
     ``left`` and ``right`` are ``(cotangent, x, y, **params)`` to the cotangent of one.
     """
-    defjvp(
-        prim,
-        lambda t, x, y, **params: prim.bind(t, y, **params),
-        lambda t, x, y, **params: prim.bind(x, t, **params),
-    )
+
+    def of_first(t: Any, x: Any, y: Any, **params: Any) -> Any:
+        return prim.bind(t, y, **params)
+
+    def of_second(t: Any, x: Any, y: Any, **params: Any) -> Any:
+        return prim.bind(x, t, **params)
+
+    defjvp(prim, of_first, of_second)
 
     def rule(ct: Any, x: Any, y: Any, **params: Any) -> tuple[Any, Any]:
         if is_undefined_primal(x):

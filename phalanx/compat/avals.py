@@ -15,7 +15,7 @@ class _Types(type):
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, ArrayType)
 
-    def __subclasscheck__(cls, kind: type) -> bool:
+    def __subclasscheck__(cls, kind: Any) -> bool:
         return kind is cls or issubclass(kind, ArrayType)
 
 

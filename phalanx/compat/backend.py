@@ -37,7 +37,7 @@ def wait_for_tokens() -> None:
     effects_barrier()
 
 
-class _Started(Mapping):
+class _Started(Mapping[str, Any]):
     """The clients that have started, by platform. To ask starts none."""
 
     def __getitem__(self, platform: str) -> Any:

@@ -41,7 +41,11 @@ def unregister_vmappable(data_type: type) -> None:
 
 def defvectorized(prim: ForeignPrimitive) -> None:
     """``prim`` of one operand treats every element alike."""
-    BATCHERS[prim] = lambda values, dims, **params: (prim.bind(*values, **params), dims[0])
+
+    def rule(values: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
+        return prim.bind(*values, **params), dims[0]
+
+    BATCHERS[prim] = rule
 
 
 def defbroadcasting(prim: ForeignPrimitive) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import phalanx.numpy as jnp
@@ -30,10 +31,14 @@ def seed_with_impl(impl: KeySpec, seed: Any) -> Any:
 
 def random_seed(seeds: Any, impl: KeySpec) -> Any:
     """The key of each of ``seeds``, for a generator."""
-    seeded = lambda seed: random.key(seed, impl=impl)  # noqa: E731
+
+    def seeded(seed: Any) -> Any:
+        return random.key(seed, impl=impl)
+
+    of_all: Callable[[Any], Any] = seeded
     for _ in range(jnp.ndim(seeds)):
-        seeded = vmap(seeded)
-    return seeded(seeds)
+        of_all = vmap(of_all)
+    return of_all(seeds)
 
 
 def threefry_2x32(keypair: Any, count: Any) -> Any:

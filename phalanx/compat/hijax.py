@@ -17,6 +17,7 @@ import numpy as np
 from phalanx.api.custom_jvp import custom_jvp
 from phalanx.api.custom_vjp import custom_vjp
 from phalanx.base import tree
+from phalanx.base.kinds import class_of
 from phalanx.base.source import user_location
 from phalanx.compat.avals import AbstractValue, ShapedArray
 from phalanx.compat.zeros import ZeroTangent, instantiate_zeros
@@ -97,7 +98,7 @@ def _put_together(kind: HiType, arrays: Sequence[Any]) -> Any:
 
 def typeof(x: Any) -> Any:
     """The type of an array, a reference, or a value of a type of another library's."""
-    rule = TYPES.get(type(x))
+    rule = TYPES.get(class_of(x))
     if rule is not None:
         return rule(x)
     if not _IN_TREE.get():
@@ -172,6 +173,12 @@ class HiPrim:
     in_avals: tuple[Any, ...]
     out_aval: Any
     params: dict[str, Any]
+    jvp: Callable[..., Any]  # this and what follows are rules that a class may have
+    lin: Callable[..., Any]
+    linearized: Callable[..., Any]
+    vjp_fwd: Callable[..., Any]
+    vjp_bwd: Callable[..., Any]
+    vjp_bwd_retval: Callable[..., Any]
     multiple_results: ClassVar[bool] = False
     effects: frozenset[Any] = frozenset()
 
@@ -228,23 +235,23 @@ class HiPrim:
 
     def _jvp(self, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
         self._check_tangents()
-        return self.jvp(primals, tangents)  # type: ignore[attr-defined]
+        return self.jvp(primals, tangents)
 
     def _jvp_by_lin(self, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
         self._check_tangents()
-        out, residuals = self.lin((True,) * len(primals), *primals)  # type: ignore[attr-defined]
-        return out, self.linearized(residuals, *tangents)  # type: ignore[attr-defined]
+        out, residuals = self.lin((True,) * len(primals), *primals)
+        return out, self.linearized(residuals, *tangents)
 
     def _forward(self, *args: Any) -> tuple[Any, Any]:
         self._check_tangents()
-        return self.vjp_fwd((True,) * len(args), *args)  # type: ignore[attr-defined]
+        return self.vjp_fwd((True,) * len(args), *args)
 
     def _backward(self, residuals: Any, ct: Any) -> Any:
         if not hasattr(self, "vjp_bwd"):
-            cts = self.vjp_bwd_retval(residuals, ct)  # type: ignore[attr-defined]
+            cts = self.vjp_bwd_retval(residuals, ct)
         else:
             sums = [ValAccum(kind) for kind in self.in_avals]
-            self.vjp_bwd(residuals, ct, *sums)  # type: ignore[attr-defined]
+            self.vjp_bwd(residuals, ct, *sums)
             cts = [x.freeze() for x in sums]
         return tuple(None if isinstance(x, ZeroTangent) else x for x in cts)
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from phalanx.api.aot import struct
 from phalanx.api.program import traced_program
+from phalanx.base.kinds import is_sequence
 from phalanx.compat.api_util import DebugInfo
 from phalanx.compat.names import theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
@@ -221,7 +222,7 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterable[Jaxpr]:
 def jaxprs_in_params(params: dict[str, Any]) -> Iterable[Jaxpr]:
     """The programs among parameters."""
     for value in params.values():
-        for part in value if isinstance(value, (tuple, list)) else (value,):
+        for part in value if is_sequence(value) else (value,):
             if isinstance(part, (Jaxpr, ClosedJaxpr)):
                 yield part.jaxpr
 

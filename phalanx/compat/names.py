@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from phalanx.base.kinds import class_of
 from phalanx.core import primitive as core
 from phalanx.core.program import Program
 
@@ -76,6 +77,6 @@ def ours(
 
 def _each(value: Any, kind: type, change: Callable[..., Any]) -> Any:
     """``value`` with what is a ``kind`` in it, itself or in a tuple, changed."""
-    if isinstance(value, tuple) and type(value) is tuple:
+    if class_of(value) is tuple:
         return tuple([_each(v, kind, change) for v in value])
     return change(value) if isinstance(value, kind) else value

@@ -131,13 +131,17 @@ class Operation(ForeignPrimitive):
 
     def __init__(self, prim: core.Primitive) -> None:
         super().__init__(name_in_the_field(prim))
-        self._declaration: core.Primitive = prim
+        self._declaration = prim
         self.multiple_results = prim.multi
 
     def own_params(
         self, params: Mapping[str, Any], operands: Iterable[ArrayType]
     ) -> dict[str, Any]:
-        return ours(self._declaration, params, lambda x: getattr(x, "program", x))
+        return ours(self.declaration, params, _program_in)
+
+
+def _program_in(x: Any) -> Any:
+    return getattr(x, "program", x)
 
 
 # ---- a declaration whose rules are looked up in the tables --------------------------------------

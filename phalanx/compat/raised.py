@@ -23,7 +23,7 @@ def as_runtime_error(error: BaseException) -> BaseException:
     kind = _also_a_runtime_error(type(error))
     if kind is None:
         return error
-    seen = kind.__new__(kind, *error.args)
+    seen: BaseException = kind.__new__(kind, *error.args)
     vars(seen).update(vars(error))
     seen.__cause__, seen.__context__ = error.__cause__, error.__context__
     seen.__suppress_context__ = error.__suppress_context__
@@ -37,11 +37,14 @@ def _also_a_runtime_error(kind: Any) -> Any:
     def words(error: Any) -> str:
         return f"a function that the program calls raised {kind.__name__}: {kind.__str__(error)}"
 
-    members = {
+    def again(error: Any) -> tuple[Any, ...]:
+        return kind, error.args, error.__dict__
+
+    members: dict[str, Any] = {
         "__module__": kind.__module__,
         "__qualname__": kind.__qualname__,
         "__str__": words,
-        "__reduce__": lambda error: (kind, error.args, vars(error)),
+        "__reduce__": again,
     }
     try:
         return type(kind.__name__, (kind, JaxRuntimeError), members)

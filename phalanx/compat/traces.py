@@ -52,7 +52,9 @@ class UserTrace(InnerTrace, metaclass=Traces):
     """
 
     records = True
-    __class_getitem__ = classmethod(GenericAlias)
+
+    def __class_getitem__(cls, parameters: Any) -> GenericAlias:
+        return GenericAlias(cls, parameters)
 
     def __init__(self) -> None:
         super().__init__(current(), type(self).__name__)
@@ -116,13 +118,19 @@ def _rule_in_another_trace(*_: Any) -> NoReturn:
 
 
 _RULE: Final = wrap_init(_rule_in_another_trace)
+
+
+def _process_custom_jvp(trace: Any, prim: Any, fun: WrappedFun, xs: list[Any]) -> Any:
+    return trace.process_custom_jvp_call(prim, fun, _RULE, xs, symbolic_zeros=False)
+
+
+def _process_custom_vjp(trace: Any, prim: Any, fun: WrappedFun, xs: list[Any]) -> Any:
+    return trace.process_custom_vjp_call(prim, fun, _RULE, _RULE, xs, _rule_in_another_trace, False)
+
+
 _CUSTOM: Final[dict[core.Primitive, Callable[..., Any]]] = {
-    custom_jvp: lambda trace, prim, fun, xs: trace.process_custom_jvp_call(
-        prim, fun, _RULE, xs, symbolic_zeros=False
-    ),
-    custom_vjp: lambda trace, prim, fun, xs: trace.process_custom_vjp_call(
-        prim, fun, _RULE, _RULE, xs, _rule_in_another_trace, False
-    ),
+    custom_jvp: _process_custom_jvp,
+    custom_vjp: _process_custom_vjp,
 }
 
 

@@ -11,7 +11,7 @@ from phalanx.base.registry import optree
 from phalanx.tree_util import is_tree_node
 
 
-class _Registry(Mapping):
+class _Registry(Mapping[type, Any]):
     """The classes that are registered as nodes, as far as one asks."""
 
     def __contains__(self, kind: object) -> bool:

@@ -480,7 +480,9 @@ class Primitive(Struct, frozen=True, eq=False):
             told = lying(self.name, self.dims(*types, **params), types, told, self.linear)
         return tuple(told) if self.multi else told[0]
 
-    def result_varies(self, operands: Sequence[frozenset[Any]], params: dict[str, Any]) -> Any:
+    def result_varies(
+        self, operands: Sequence[frozenset[Any]], params: dict[str, Any]
+    ) -> frozenset[Any] | tuple[frozenset[Any], ...]:
         """The axes over which each result varies; a tuple if ``multi`` and the rule says so."""
         if self.vary is not None:
             return self.vary(*operands, **params)

@@ -222,6 +222,22 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
 # ---- the optimizers ---------------------------------------------------------------------------
 
 
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _first(state: Any) -> Any:
+    return state[0]
+
+
+def _with_zeros(x: Any) -> Any:
+    return x, jnp.zeros_like(x)
+
+
+def _with_two_zeros(x: Any) -> Any:
+    return x, jnp.zeros_like(x), jnp.zeros_like(x)
+
+
 @optimizer
 def sgd(step_size: Any) -> Any:
     """x - step g. A step size is a number, or a function of the number of the step.
@@ -237,7 +253,11 @@ def sgd(step_size: Any) -> Any:
     [0.]
     """
     step = make_schedule(step_size)
-    return lambda x: x, lambda i, g, x: x - step(i) * g, lambda x: x
+
+    def update(i: Any, g: Any, x: Any) -> Any:
+        return x - step(i) * g
+
+    return _itself, update, _itself
 
 
 @optimizer
@@ -262,7 +282,7 @@ def momentum(step_size: Any, mass: float) -> Any:
         v = mass * v + g
         return x - step(i) * v, v
 
-    return lambda x: (x, jnp.zeros_like(x)), update, lambda state: state[0]
+    return _with_zeros, update, _first
 
 
 @optimizer
@@ -287,7 +307,7 @@ def nesterov(step_size: Any, mass: float) -> Any:
         v = mass * v + g
         return x - step(i) * (mass * v + g), v
 
-    return lambda x: (x, jnp.zeros_like(x)), update, lambda state: state[0]
+    return _with_zeros, update, _first
 
 
 def _over_root(g: Any, total: Any) -> Any:
@@ -320,7 +340,7 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
         m = (1 - momentum) * _over_root(g, squares) + momentum * m
         return x - step(i) * m, squares, m
 
-    return lambda x: (x, jnp.zeros_like(x), jnp.zeros_like(x)), update, lambda state: state[0]
+    return _with_two_zeros, update, _first
 
 
 @optimizer
@@ -346,7 +366,7 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
         squares = squares * gamma + g * g * (1 - gamma)
         return x - step(i) * g / jnp.sqrt(squares + eps), squares
 
-    return lambda x: (x, jnp.zeros_like(x)), update, lambda state: state[0]
+    return _with_zeros, update, _first
 
 
 @optimizer
@@ -376,7 +396,7 @@ def rmsprop_momentum(
         m = momentum * m + step(i) * g / jnp.sqrt(squares + eps)
         return x - m, squares, m
 
-    return lambda x: (x, jnp.zeros_like(x), jnp.zeros_like(x)), update, lambda state: state[0]
+    return _with_two_zeros, update, _first
 
 
 @optimizer
@@ -406,7 +426,7 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
         mean, square = m / (1 - b1 ** (i + 1)), v / (1 - b2 ** (i + 1))
         return x - step(i) * mean / (jnp.sqrt(square) + eps), m, v
 
-    return lambda x: (x, jnp.zeros_like(x), jnp.zeros_like(x)), update, lambda state: state[0]
+    return _with_two_zeros, update, _first
 
 
 @optimizer
@@ -435,7 +455,7 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
         u = jnp.maximum(b2 * u, jnp.abs(g))
         return x - step(i) / (1 - b1 ** (i + 1)) * m / (u + eps), m, u
 
-    return lambda x: (x, jnp.zeros_like(x), jnp.zeros_like(x)), update, lambda state: state[0]
+    return _with_two_zeros, update, _first
 
 
 @optimizer
@@ -472,7 +492,7 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
         others = [tuple(k for k in range(x.ndim) if k != d) for d in range(x.ndim)]
         return x - step(i) * m, m, [total.max(over) for over in others]
 
-    return init, update, lambda state: state[0]
+    return init, update, _first
 
 
 # ---- sizes of steps ---------------------------------------------------------------------------

@@ -348,6 +348,10 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     return init_fun, apply_fun
 
 
+def _itself(x: Any) -> Any:
+    return x
+
+
 Tanh = elementwise(jnp.tanh)
 Relu = elementwise(relu)
 Exp = elementwise(jnp.exp)
@@ -359,7 +363,7 @@ Elu = elementwise(elu)
 LeakyRelu = elementwise(leaky_relu)
 Selu = elementwise(selu)
 Gelu = elementwise(gelu)
-Identity = elementwise(lambda x: x)
+Identity = elementwise(_itself)
 
 
 def _pooling(start: float, join: Callable[..., Any], mean: bool) -> Callable[..., Layer]:
@@ -559,7 +563,7 @@ def serial(*layers: Layer) -> Layer:
     applies = [apply for _, apply in layers]
 
     def init_fun(rng: Any, input_shape: Any) -> Any:
-        params = []
+        params: list[Any] = []
         for init in inits:
             # Layers that are added at the end leave the parameters of those before as they are.
             rng, key = _keys(rng, 2)

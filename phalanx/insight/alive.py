@@ -41,15 +41,18 @@ class Course(Struct):
     _now: dict[int, Value] = field(default_factory=dict[int, Value])
     _total: float = 0.0
 
-    def _add(self, atom: Atom, value: Value) -> None:
+    def add(self, atom: Atom, value: Value) -> None:
+        """From here on ``atom`` is there."""
         self._now[id(atom)] = value
         self._total += value.size
 
-    def _drop(self, atom: Atom) -> None:
+    def drop(self, atom: Atom) -> None:
+        """It is no longer."""
         value = self._now.pop(id(atom), None)
         self._total -= value.size if value is not None else 0.0
 
-    def _note(self, location: Location | None) -> None:
+    def note(self, location: Location | None) -> None:
+        """An equation has run, at ``location``."""
         self.alive.append(self._total)
         self.lines.append(location)
         if self._total > self.peak:
@@ -67,7 +70,7 @@ def course(
     """
     found = Course()
     for v, name, size in zip(program.inputs, names, sizes, strict=True):
-        found._add(v, Value("arguments", f"{name}: {v.type}", None, size))
+        found.add(v, Value("arguments", f"{name}: {v.type}", None, size))
     freed = {v for v, gone in zip(program.inputs, donated, strict=True) if gone}
     _run(program, found, 1 / max(devices, 1), freed)
     return found
@@ -85,17 +88,17 @@ def _run(program: Program, found: Course, share: float, freed: set[Var]) -> None
         for v in e.outputs:
             if v in kept:
                 size = share * size_in_bytes(v.type)
-                found._add(v, Value("values", f"{e.prim.name}: {v.type}", e.location, size))
+                found.add(v, Value("values", f"{e.prim.name}: {v.type}", e.location, size))
         frame = e.frame
         if frame is not None:
             lanes = frame.runs.size if isinstance(frame.runs, Lanes) else 1
             inner = dearest(frame)
             _run(inner, found, share * lanes, set())
         else:
-            found._note(e.location)
+            found.note(e.location)
         unused = [v for v in e.outputs if v not in last]
         for atom in (*unused, *ends.get(i, ())):
             if not isinstance(atom, Literal) and (atom in own or atom in freed):
-                found._drop(atom)
+                found.drop(atom)
     for v in own:  # results of a sub-program are values of what runs it
-        found._drop(v)
+        found.drop(v)

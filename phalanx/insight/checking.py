@@ -1,5 +1,8 @@
 """``check``: what is probably wrong with a program, found out by looking at it."""
 
+# What a traced function holds is private to users, not to the analyses of it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,5 +1,8 @@
 """``explain``: what a function does on devices, by its program and what XLA made of that."""
 
+# What a traced function holds is private to users, not to the analyses of it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import linecache
@@ -183,7 +186,7 @@ def _seconds(c: Collective, chips: Machine) -> tuple[float, float]:
 def _collectives(exchanged: Sequence[Collective], chips: Machine, program: Program) -> Table:
     talking = [e for e in program.walk() if e.axes and e.prim.subprograms is None and e.inputs]
     asked = {str(axis) for e in talking for axis in e.axes}
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for c in exchanged:
         axes = [str(axis) for axis in c.axes or ()]
         by = "the program" if axes and asked.issuperset(axes) else "the compiler"
@@ -250,7 +253,7 @@ def _held(kind: ArrayType, sharding: Any, devices: int) -> float:
 
 
 def _lanes(program: Program, devices: int) -> Table:
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for e in program.walk():
         frame = e.frame
         if frame is None or not isinstance(frame.runs, Lanes):
@@ -267,7 +270,7 @@ def _lanes(program: Program, devices: int) -> Table:
 
 def _places(traced: Traced, compiled: Compiled) -> Table:
     call = traced._traced
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     homes = tree.leaves(compiled.input_shardings)
     for i, (kind, sharding) in enumerate(zip(call.types, homes, strict=True)):
         rows.append(_row(call.names[i], kind, sharding))

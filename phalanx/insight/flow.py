@@ -42,7 +42,7 @@ class Flow:
     def begin(self, program: Program) -> None:
         """Before the equations of ``program`` are looked at."""
 
-    def step(self, e: Equation, operands: Sequence[Marks]) -> Any:
+    def step(self, e: Equation, operands: Sequence[Marks]) -> Marks | Sequence[Marks]:
         """The marks of the results of an operation without sub-programs, one set for all or a
         sequence of them."""
         return e.prim.result_varies(operands, e.params)

@@ -148,7 +148,7 @@ class _KeyFlow(Flow):
                 waiting += self.made[n][0]
         return seen
 
-    def step(self, e: Equation, operands: Sequence[Marks]) -> Any:
+    def step(self, e: Equation, operands: Sequence[Marks]) -> Marks | Sequence[Marks]:
         if not any(_may_be_words(v.type.dtype) for v in e.outputs):
             return NOTHING
         given = [self._of(a, m) for a, m in zip(e.inputs, operands, strict=True)]

@@ -157,7 +157,7 @@ class LaneFlow(Flow):
                 if type(a) is Var:
                     self.uses.setdefault(a, []).append(e)
 
-    def step(self, e: Equation, operands: Sequence[Marks]) -> Any:
+    def step(self, e: Equation, operands: Sequence[Marks]) -> Marks | Sequence[Marks]:
         prim = e.prim
         if prim.named_axes is not None:
             return self._communicated(e, operands)
@@ -185,7 +185,7 @@ class LaneFlow(Flow):
 
     # ---- collectives ----
 
-    def _communicated(self, e: Equation, operands: Sequence[Marks]) -> Any:
+    def _communicated(self, e: Equation, operands: Sequence[Marks]) -> Sequence[Marks]:
         results = e.prim.result_varies(operands, e.params)
         several = [results] * len(e.outputs) if isinstance(results, frozenset) else list(results)
         if e.prim is pvary and type(e.inputs[0]) is Literal:
@@ -362,7 +362,7 @@ def _divides_by(e: Equation, n: int) -> bool:
     if e.prim not in (div, mul):
         return False
     constants = [a.value for a in e.inputs if type(a) is Literal and a.type.shape == ()]
-    if len(constants) != 1 or isinstance(constants[0], bool):
+    if len(constants) != 1:
         return False
     wanted = n if e.prim is div else 1 / n
     return abs(complex(constants[0]) - wanted) <= 1e-3 * wanted

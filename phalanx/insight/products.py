@@ -47,6 +47,7 @@ class Products(Struct):
         sides: bytes of weights, by the length of the side along which they are parted.
         largest: the bytes of the largest weight.
         count: how many products by weights run.
+        sizes: how many elements weights have.
     """
 
     gathered: float = 0.0
@@ -55,7 +56,7 @@ class Products(Struct):
     sides: dict[int, float] = field(default_factory=dict[int, float])
     largest: float = 0.0
     count: float = 0.0
-    _sizes: set[int] = field(default_factory=set[int])
+    sizes: set[int] = field(default_factory=set[int])
 
     def can_be_parted(self, count: int) -> bool:
         """Whether all but few weights have a side that divides among ``count`` chips."""
@@ -88,7 +89,7 @@ class _Weights(Struct):
         found.gathered += often * size_in_bytes(weight)
         found.largest = max(found.largest, size_in_bytes(weight))
         found.count += often
-        found._sizes.add(weight.size)
+        found.sizes.add(weight.size)
         contracted, given = _sides(e, place, weight)
         side = max(contracted, given)
         found.sides[side] = found.sides.get(side, 0.0) + often * size_in_bytes(weight)
@@ -110,7 +111,8 @@ def _sides(e: Equation, place: int, weight: ArrayType) -> tuple[int, int]:
     a convolution is not parted, and has 1 of both."""
     if e.prim is not dot_general:
         return 1, 1
-    contracted = math.prod(weight.shape[d] for d in e.params["contract"][place])
+    contract: tuple[tuple[int, ...], ...] = e.params["contract"]
+    contracted = math.prod([weight.shape[d] for d in contract[place]])
     return contracted, weight.size // max(contracted, 1)
 
 
@@ -122,7 +124,7 @@ class _Gradients(Struct):
     def product(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
         """Never partial: they are summed with their like."""
         out = e.outputs[0].type
-        of_a_weight = out.size in self.found._sizes and not any(e.params.get("batch", ()))
+        of_a_weight = out.size in self.found.sizes and not any(e.params.get("batch", ()))
         if of_a_weight and any(m.batch for m in marks) and not any(m.state for m in marks):
             self.found.gradients += often * size_in_bytes(out)
         return False

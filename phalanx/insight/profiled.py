@@ -116,7 +116,7 @@ class Profile(Struct):
             Column("device"), Column("busy", "seconds"), Column("share", "share"),
             Column("gaps", "seconds"), Column("exchanging", "seconds"),
         )  # fmt: skip
-        rows = []
+        rows: list[tuple[Any, ...]] = []
         for device, own in self._by_device().items():
             busy = _busy(own)
             whole = max(s.stop for s in own) - min(s.start for s in own)
@@ -151,7 +151,7 @@ class Profile(Struct):
         return Timeline("timeline", tuple(rows))
 
     def _gaps(self) -> Table:
-        found = []
+        found: list[tuple[str, float, float, str, str]] = []
         for device, own in self._by_device().items():
             start, end, before = own[0].start, own[0].stop, own[0]
             for span in own[1:]:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from msgspec import Struct
 
@@ -168,9 +168,9 @@ class Report:
 def _finite(value: Any) -> Any:
     """``value`` without infinities and NaN, which JSON does not have: they are null."""
     if isinstance(value, dict):
-        return {str(k): _finite(v) for k, v in value.items()}
+        return {str(k): _finite(v) for k, v in cast(dict[Any, Any], value).items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
+        return [*map(_finite, cast(Sequence[Any], value))]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -164,7 +164,7 @@ class _SingularFlow(Flow):
 
     # ---- what becomes of them ----
 
-    def step(self, e: Equation, operands: Sequence[Marks]) -> Any:
+    def step(self, e: Equation, operands: Sequence[Marks]) -> Marks | Sequence[Marks]:
         every = NOTHING.union(*operands)
         prim = e.prim
         if not every or prim is guarded:

@@ -5,6 +5,9 @@ a torus, trees and rings on a switch, and what spans slices or machines first in
 between them (Thakur, Rabenseifner and Gropp 2005).
 """
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import functools

@@ -195,10 +195,18 @@ def _derive(
     if order > 1:
         if "fwd" in method.modes:
             along = f"(x -> jvp of {who} at x)"
-            made += _derive(lambda ys: jvp(inner, (ys,), (ts,))[1], xs, method, order - 1, along)
+
+            def forward(ys: list[Any]) -> Any:
+                return jvp(inner, (ys,), (ts,))[1]
+
+            made += _derive(forward, xs, method, order - 1, along)
         if "rev" in method.modes:
             back = f"(x -> vjp of {who} at x)"
-            made += _derive(lambda ys: vjp(inner, ys)[1](cts)[0], xs, method, order - 1, back)
+
+            def backward(ys: list[Any]) -> Any:
+                return vjp(inner, ys)[1](cts)[0]
+
+            made += _derive(backward, xs, method, order - 1, back)
     return made
 
 

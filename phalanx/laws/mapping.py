@@ -12,6 +12,7 @@ from phalanx.api.jit import jit
 from phalanx.api.pmap import pmap
 from phalanx.api.vmap import is_none, vmap
 from phalanx.base import tree
+from phalanx.base.kinds import is_list
 from phalanx.base.source import name_of
 from phalanx.core.types import typeof
 from phalanx.laws.compare import (
@@ -56,8 +57,8 @@ def check_batch(
     args = tree.map(as_array, tuple(args))
     actual = jit(vmap(f, in_axes=in_axes, out_axes=out_axes))(*args)
     leaves, treedef = tree.flatten(args)
-    dims = tree.broadcast_prefix(_spec(in_axes), args, who, is_leaf=is_none)
-    size = next(typeof(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None)
+    dims: list[Any] = tree.broadcast_prefix(_spec(in_axes), args, who, is_leaf=is_none)
+    size = next(_length(x, d) for x, d in zip(leaves, dims, strict=True) if d is not None)
     lanes = [
         f(*treedef.unflatten([_lane(x, d, i) for x, d in zip(leaves, dims, strict=True)]))
         for i in range(size)
@@ -73,8 +74,12 @@ def check_batch(
     require_same(BatchError, f"{who}: vmap and loop", actual, expected, rtol=rtol, atol=atol)
 
 
+def _length(x: Any, dim: int) -> int:
+    return typeof(x).shape[dim]
+
+
 def _spec(axes: Any) -> Any:
-    return tuple(axes) if isinstance(axes, list) else axes
+    return tuple(axes) if is_list(axes) else axes
 
 
 def _lane(x: Any, dim: int | None, i: int) -> Any:
@@ -82,6 +87,10 @@ def _lane(x: Any, dim: int | None, i: int) -> Any:
         return x
     kind = typeof(x)
     return as_array(of_numpy(np.take(to_numpy(x), i, axis=dim % kind.ndim), kind.dtype))
+
+
+def _itself(h: Any) -> Any:
+    return h
 
 
 def check_jit(
@@ -108,7 +117,7 @@ def check_jit(
     """
     who = f"check_jit({name_of(f)}): jit(f) and f"
     tolerances = {"rtol": rtol, "atol": atol}
-    _check_equal(JitError, who, jit(f), f, args, order, tolerances, lambda h: h)
+    _check_equal(JitError, who, jit(f), f, args, order, tolerances, _itself)
 
 
 def check_pmap(

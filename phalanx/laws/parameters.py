@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from inspect import Parameter, signature
 from typing import Any, Literal, Union, Unpack, get_args, get_origin, get_type_hints
 
+from phalanx.base.kinds import is_tuple
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import ArrayType
 from phalanx.laws.compare import PrimitiveError
@@ -113,7 +114,7 @@ def _is_of(value: Any, kind: Any) -> bool:
     if origin is Literal:
         return value in args
     if origin is tuple:
-        if not isinstance(value, tuple):
+        if not is_tuple(value):
             return False
         each = args[:1] * len(value) if args[-1:] == (...,) else args
         return len(each) == len(value) and all(map(_is_of, value, each))

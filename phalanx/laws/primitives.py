@@ -23,6 +23,7 @@ from phalanx.api.vmap import vmap
 from phalanx.base import dtypes
 from phalanx.base.config import config
 from phalanx.base.extended import is_key
+from phalanx.base.kinds import is_generic, is_ndarray, is_sequence
 from phalanx.core.check import check
 from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
 from phalanx.core.types import ArrayType, typeof
@@ -57,7 +58,7 @@ class Case:
             given[i] = x
         # constants follow the operands into the dtype of the day
         like = [typeof(x).dtype for x in xs if dtypes.is_inexact(typeof(x).dtype)]
-        given = [_constant_like(a, like) if isinstance(a, np.generic) else a for a in given]
+        given = [_constant_like(a, like) if is_generic(a) else a for a in given]
         return self.prim(*given, **self.example.params)
 
     def __call__(self, *xs: Any) -> Any:
@@ -151,7 +152,7 @@ def _check_types(case: Case, operands: Sequence[Any], out: Any) -> None:
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
-    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+    return tuple(x) if is_sequence(x) else (x,)
 
 
 def law_jit(prim: Primitive, example: Example) -> None:
@@ -274,7 +275,10 @@ def _check_each_alone(case: Case, operands: list[Any]) -> None:
     ts = [direction(x, 2) for x in xs]
 
     def alone(xs: list[Any], i: int) -> list[Any]:
-        return jvp(lambda x: inner([*xs[:i], x, *xs[i + 1 :]]), (xs[i],), (ts[i],))[1]
+        def of_one(x: Any) -> Any:
+            return inner([*xs[:i], x, *xs[i + 1 :]])
+
+        return jvp(of_one, (xs[i],), (ts[i],))[1]
 
     def derivatives(xs: list[Any]) -> tuple[list[Any], list[Any]]:
         columns = zip(*[alone(xs, i) for i in range(len(xs))], strict=True)
@@ -396,7 +400,7 @@ def law_vary(prim: Primitive, example: Example) -> None:
 
 
 def _varying_sets(case: Case, dims: Sequence[int | None], axis: Any) -> list[frozenset[Any]]:
-    sets = [frozenset()] * len(case.example.args)
+    sets: list[frozenset[Any]] = [frozenset()] * len(case.example.args)
     for i, d in zip(case.free, dims, strict=True):
         sets[i] = frozenset() if d is None else frozenset((axis,))
     return sets
@@ -460,7 +464,11 @@ def law_dtypes(prim: Primitive, example: Example) -> None:
         drawn = [c.operands() for c in cases]
         for mapping in (vmap, pmap) if example.axes else (vmap,):
             made = [c.over(mapping) for c in cases]
-            results = jit(lambda drawn, made=made: list(map(_apply, made, drawn)))(drawn)
+
+            def every(drawn: list[Any], made: list[Any] = made) -> list[Any]:
+                return list(map(_apply, made, drawn))
+
+            results = jit(every)(drawn)
             for case, xs, out in zip(cases, drawn, results, strict=True):
                 _check_types(case, xs, out)
 
@@ -477,7 +485,7 @@ def _in_other_dtypes(prim: Primitive, example: Example) -> list[Example]:
 def in_dtype(example: Example, dtype: np.dtype) -> Example | None:
     """``example`` with its operands in another dtype; None if they are of several dtypes."""
     kinds = {a.dtype for a in example.args if isinstance(a, ArrayType)}
-    given = any(isinstance(a, np.ndarray) and dtypes.is_inexact(a.dtype) for a in example.args)
+    given = any(is_ndarray(a) and dtypes.is_inexact(a.dtype) for a in example.args)
     if len(kinds - {np.dtype(bool)}) != 1 or given:
         return None
     (kind,) = kinds - {np.dtype(bool)}

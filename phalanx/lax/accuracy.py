@@ -1,5 +1,8 @@
 """How accurate a transcendental function is to be."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import enum

@@ -92,5 +92,9 @@ def _everywhere(func: Callable[[Any], Any], x: Any) -> Any:
     """``func`` of each element of ``x``."""
     type = typeof(x)
     flat = ops.reshape(x, shape=(type.size,))
-    (out,), (dim,) = batch(lambda e: [func(e)], Axis(None, type.size), [flat], [0])
+
+    def of_one(e: Any) -> list[Any]:
+        return [func(e)]
+
+    (out,), (dim,) = batch(of_one, Axis(None, type.size), [flat], [0])
     return ops.reshape(place_lanes(out, dim, 0, type.size), shape=type.shape)

@@ -1,5 +1,8 @@
 """Bodies of loops and branches: functions of trees, traced once and kept for the next time."""
 
+# What a reference is called is private to users, not to what refuses it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
@@ -227,7 +230,8 @@ def retyped(
     """``body`` with conversions at its ends: of as many args, and of as many results, as given."""
     program, start = body.program, len(body.captured)
     inputs, outputs = list(program.inputs), list(program.outputs)
-    before, after = [], []
+    before: list[Equation] = []
+    after: list[Equation] = []
     for i, kind in enumerate(args, start):
         if kind is not inputs[i].type:
             inputs[i] = Var(kind)
@@ -264,7 +268,7 @@ def joined(bodies: Sequence[TracedBody]) -> tuple[list[Program], list[Any]]:
     captured = {id(x): x for body in bodies for x in body.captured}
     own = [dict(zip(map(id, b.captured), b.program.inputs, strict=False)) for b in bodies]
     kinds = {i: var.type for variables in own for i, var in variables.items()}
-    programs = []
+    programs: list[Program] = []
     for body, variables in zip(bodies, own, strict=True):
         outer = [variables[i] if i in variables else Var(kinds[i]) for i in captured]
         rest = body.program.inputs[len(body.captured) :]

@@ -245,7 +245,7 @@ def _writing_the_same(bodies: Sequence[TracedBody]) -> tuple[list[TracedBody], d
     """
     programs, captured = joined(bodies)
     written = {ref: where for body in bodies for ref, where in body.written.items()}
-    alike = []
+    alike: list[TracedBody] = []
     for body, program in zip(bodies, programs, strict=True):
         places = zip(captured, program.inputs, strict=False)
         before = {x: var for x, var in places if type(x) is Ref}
@@ -284,7 +284,7 @@ def _common_types(
                 f"{shown(first)}, {name} returns {shown(body.out_tree)}, at {user_location()}"
             )
     paths = [path for path, _ in tree.leaves_with_path(first.unflatten([0] * first.num_leaves))]
-    common = []
+    common: list[ArrayType] = []
     for i, path in enumerate([*[()] * len(bodies[0].written), *paths]):
         column = [body.program.output_types[i] for body in bodies]
         for name, kind in zip(names, column, strict=True):

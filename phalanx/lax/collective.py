@@ -5,6 +5,9 @@ names stand for their product, row-major in the order given. In the formulas, x_
 in lane l, and n the size of the axis.
 """
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import math
@@ -19,6 +22,7 @@ from phalanx.base.source import user_location
 from phalanx.core import axes
 from phalanx.core.types import SCALARS, Array, typeof
 from phalanx.lax import grouped
+from phalanx.lax.operands import OPERANDS
 from phalanx.ops import collective as ops
 from phalanx.ops.basis import BOOL, I32, broadcast, convert, full, move, reshape, zeros
 from phalanx.ops.compare import eq, select
@@ -81,7 +85,7 @@ def _groups(groups: Groups, sizes: tuple[int, ...], who: str, even: bool) -> Any
 
 
 def _leaf(x: Any, who: str) -> Any:
-    if not isinstance(x, (Array, np.ndarray, np.generic, *SCALARS)):
+    if not isinstance(x, OPERANDS):
         raise TypeError(
             f"{who}: every leaf must be an array or a number, got {x!r} of type "
             f"{type(x).__name__}, at {user_location()}"
@@ -130,7 +134,7 @@ def _reduce(prim: Any, x: Any, axis_name: AxisName, groups: Groups, who: str) ->
     leaves, treedef = tree.flatten(x)
     leaves = [_counted(_leaf(v, who)) for v in leaves] if who == "psum" else leaves
     out: list[Any] = [None] * len(leaves)
-    dynamic = []
+    dynamic: list[int] = []
     for i, v in enumerate(leaves):
         if isinstance(_leaf(v, who), SCALARS) and not isinstance(v, np.generic):
             constant = _constant(v, sizes, checked, who)

@@ -7,9 +7,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from phalanx.base import tree
+from phalanx.base.kinds import is_generic, is_sequence
 from phalanx.control.composite import composite as named
 from phalanx.core.program import plain
 from phalanx.core.types import Array, typeof
@@ -70,9 +69,9 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
 
 def _attribute(name: str, value: Any) -> Any:
-    if isinstance(value, (bool, str, int, float, np.generic)):
+    if is_generic(value) or isinstance(value, (bool, str, int, float)):
         return value
-    if isinstance(value, (tuple, list)) and all(isinstance(v, int) for v in value):
+    if is_sequence(value) and all(isinstance(v, int) for v in value):
         return tuple(value)
     shown = "an array" if isinstance(value, Array) else repr(value)
     raise TypeError(

@@ -9,6 +9,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.kinds import is_generic, is_ndarray
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept, integers, is_python
@@ -53,7 +54,7 @@ def _elements(who: str, starts: Any) -> list[Any]:
     type = typeof(accept(who, starts))
     if type.ndim != 1:
         raise ValueError(f"lax.{who}: start indices must be scalars or a vector, got {type}")
-    if isinstance(starts, np.ndarray):
+    if is_ndarray(starts):
         return list(starts)
     parts = ops.split(starts, (1,) * type.size, 0)
     return [ops.reshape(p, shape=()) for p in parts]
@@ -73,8 +74,9 @@ def _from_front(start: Any, length: int) -> Any:
     dtype = typeof(start).dtype
     if dtypes.is_unsigned(dtype):
         return start
-    if isinstance(start, np.generic):
-        return dtypes.scalar(int(start) + length * (int(start) < 0), dtype)
+    if is_generic(start):
+        at = int(start)
+        return dtypes.scalar(at + length * (at < 0), dtype)
     return ops.select(ops.lt(start, 0), ops.add(start, length), start)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from msgspec import Struct
@@ -274,7 +274,7 @@ def _before_end(state: tuple[Any, ...]) -> Any:
 
 def _static_index(x: Any) -> int | None:
     if isinstance(x, (int, np.integer)):
-        return operator.index(x)
+        return operator.index(cast(int, x))
     return None
 
 
@@ -457,7 +457,8 @@ def _pair(out_tree: Any, who: str) -> tuple[Any, Any]:
 def _scan_in_python(
     f: Callable[..., Any], init: Any, given: list[Any], rows_tree: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    carry, out, rows = held(init), [], loaded(given)
+    carry, rows = held(init), loaded(given)
+    out: list[tuple[Any, dict[int, Any]]] = []
     order = range(length - 1, -1, -1) if reverse else range(length)
     for i in order:
         row = [index_in_dim(x, i, 0, keepdims=False) for x in rows]

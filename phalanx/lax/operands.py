@@ -19,6 +19,8 @@ from phalanx.base.source import user_location
 from phalanx.core.types import SCALARS, Array, ArrayType, LiteralType, typeof
 from phalanx.ops.basis import broadcast, full
 
+OPERANDS: tuple[type, ...] = (Array, np.ndarray, np.generic, *SCALARS)
+
 
 def accept(who: str, x: Any) -> Any:
     """``x``, if it is an array or a number.
@@ -26,7 +28,7 @@ def accept(who: str, x: Any) -> Any:
     Raises:
         TypeError: it is something else.
     """
-    if isinstance(x, (Array, np.ndarray, np.generic, *SCALARS)):
+    if isinstance(x, OPERANDS):
         return x
     raise TypeError(
         f"lax.{who}: an array or a number is needed, got {x!r} of type {type(x).__name__}; "

@@ -13,6 +13,8 @@ from phalanx.lax.operands import accept
 from phalanx.ops.basis import move
 from phalanx.ops.shape import dimension
 
+_SEQUENCES: tuple[type, ...] = (Sequence,)
+
 
 def sort(
     operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
@@ -35,7 +37,7 @@ def sort(
     >>> lax.sort(np.int32([3, 1, 2]))
     Array([1, 2, 3], dtype=int32)
     """
-    several = isinstance(operand, Sequence)
+    several = isinstance(operand, _SEQUENCES)
     xs = [accept("sort", x) for x in (operand if several else (operand,))]
     if not 1 <= num_keys <= len(xs):
         raise ValueError(

@@ -61,7 +61,7 @@ def reduce_window(
     strides = _per_dimension("window_strides", window_strides, shape)
     gaps = _per_dimension("window_dilation", window_dilation, shape)
     reach = list(map(dilated, window, gaps))
-    windows = {
+    windows: dict[str, Any] = {
         "window": window,
         "strides": strides,
         "padding": tuple(padtype_to_pads(shape, reach, strides, padding)),

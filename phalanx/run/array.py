@@ -1,5 +1,8 @@
 """Arrays that hold data, on one device or over several."""
 
+# What an array holds is private to users, not to what runs programs on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -102,7 +105,7 @@ class DeviceArray(Array):
     # ---- what it is and where it lies ----
 
     @property
-    def aval(self) -> ArrayType:
+    def aval(self) -> ArrayType:  # pyright: ignore[reportIncompatibleVariableOverride]: nobody sets it
         return self._sig.type
 
     @property
@@ -440,7 +443,7 @@ class DeviceArray(Array):
         return str(self._value) if shown and not is_key(self.aval.dtype) else repr(self)
 
     @hiding
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]: to say why
         raise TypeError("unhashable type: an array; use x.item(), or a tuple x.tolist()")
 
     def __reduce__(self) -> tuple[Any, ...]:

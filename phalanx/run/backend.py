@@ -6,6 +6,9 @@ process can reach. It knows neither its type nor its sharding: whoever holds it 
 Of random keys devices and host hold the words (``ArrayType.physical``), split as the keys are.
 """
 
+# What an array holds is private to users, not to what runs programs on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

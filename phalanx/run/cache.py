@@ -128,7 +128,7 @@ class Cache:
     def _path(self, key: str) -> str:
         return os.path.join(self.folder, key + _SUFFIX)
 
-    def _files(self) -> Iterator[os.DirEntry]:
+    def _files(self) -> Iterator[os.DirEntry[str]]:
         with contextlib.suppress(OSError), os.scandir(self.folder) as files:
             yield from files
 
@@ -199,7 +199,7 @@ def _checksum(key: str, packed: bytes) -> bytes:
     return hashlib.sha256(key.encode() + packed).digest()
 
 
-def _entry(file: os.DirEntry) -> Entry | None:
+def _entry(file: os.DirEntry[str]) -> Entry | None:
     try:
         status: Any = file.stat(follow_symlinks=False)
     except OSError:

@@ -6,6 +6,9 @@ what was called (a primitive, a function of the library; left out where the tabl
 the settings, the static values as ``key_of`` tells them apart, and the ``signature`` of each leaf.
 """
 
+# What an array holds is private to users, not to what runs programs on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
@@ -14,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes, tree
+from phalanx.base.kinds import class_of, is_generic
 from phalanx.base.recent import Recent
 from phalanx.core.program import Program, plain
 from phalanx.core.refs import Ref
@@ -152,14 +156,14 @@ def signature(x: Any) -> Hashable:
     Python's numbers of one type, NumPy's arrays of one dtype and shape, and references to arrays of
     one type, have the same.
     """
-    kind = type(x)
+    kind = class_of(x)
     if kind is DeviceArray:
         return x._sig
     if kind is np.ndarray:
         return (x.dtype, x.shape) if dtypes.holds_numbers(x.dtype) else None
     if kind in _NUMBERS:
         return kind
-    if isinstance(x, np.generic):
+    if is_generic(x):
         return (x.dtype, ()) if dtypes.holds_numbers(x.dtype) else None
     return x.aval if kind is Ref else None
 

@@ -88,6 +88,14 @@ def check_fits(type: ArrayType, sharding: Sharding) -> None:
         raise ValueError(f"{type} cannot lie as asked, at {user_location()}: {e}") from None
 
 
+def _requested(*, sharding: Sharding) -> Sharding:
+    return sharding
+
+
+def _memory(*, sharding: Sharding) -> str | None:
+    return sharding.memory
+
+
 constrain = Primitive(
     "with_sharding_constraint",
     _type,
@@ -96,8 +104,8 @@ constrain = Primitive(
     transpose=_transpose,
     batch=_batch,
     on_devices=OnDevices(
-        requested_sharding=lambda *, sharding: sharding,
-        memory=lambda *, sharding: sharding.memory,
+        requested_sharding=_requested,
+        memory=_memory,
     ),
     execution=Execution(run=_run),
     elements=Elements(copied=True),

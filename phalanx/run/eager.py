@@ -1,5 +1,8 @@
 """Eager evaluation: a primitive on arrays that hold data runs as a program of one equation."""
 
+# What an array holds is private to users, not to what runs programs on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Hashable
@@ -10,6 +13,7 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.config import settings
 from phalanx.base.keys import key_of
+from phalanx.base.kinds import class_of, is_generic
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.core.primitive import Primitive, Rule
@@ -88,7 +92,7 @@ def _key_without(owner: Program, params: dict[str, Any]) -> Hashable:
 
 
 def _without(owner: Program, value: Any) -> Any:
-    if type(value) is tuple:
+    if class_of(value) is tuple:
         return tuple([_without(owner, x) for x in value])
     return Program if value is owner else value
 
@@ -128,7 +132,7 @@ def as_array(x: Any) -> DeviceArray:
     """
     if isinstance(x, DeviceArray):
         return x
-    if isinstance(x, np.generic) and dtypes.canonical(x.dtype) is x.dtype:
+    if is_generic(x) and dtypes.canonical(x.dtype) is x.dtype:
         return from_scalar(x, default_sharding(), LiteralType((), x.dtype))
     if isinstance(x, (np.generic, *SCALARS)):
         kind = typeof(x)

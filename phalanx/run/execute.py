@@ -1,5 +1,8 @@
 """Compiled programs: choosing devices and layouts, and calling with arrays."""
 
+# What an array holds is private to users, not to what runs programs on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import logging

@@ -6,6 +6,9 @@ stands after it are compiled by themselves, and it runs in between. A loop or a 
 in it runs from here.
 """
 
+# What an array holds is private to users, not to what runs programs on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -137,12 +140,12 @@ class Pieces(Prepared):
         return results
 
     @property
-    def executable(self) -> Executable:
+    def executable(self) -> Executable:  # pyright: ignore[reportIncompatibleVariableOverride]: it raises
         """There is none for the whole: this raises DeviceError."""
         raise _no_module(self.name)
 
     @property
-    def out_sigs(self) -> Sequence[Signature]:
+    def out_sigs(self) -> Sequence[Signature]:  # pyright: ignore[reportIncompatibleVariableOverride]: it raises
         """How results lie is not known before it runs: this raises DeviceError."""
         raise _no_module(self.name)
 

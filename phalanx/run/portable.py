@@ -1,5 +1,8 @@
 """Programs as portable modules."""
 
+# What an array holds is private to users, not to what runs programs on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

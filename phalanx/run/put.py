@@ -3,6 +3,9 @@
 A program may so keep values in the memory of the host while it does not need them.
 """
 
+# What an array holds is private to users, not to what runs programs on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import Any

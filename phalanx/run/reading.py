@@ -1,5 +1,8 @@
 """Reading rows and whole blocks of arrays over several devices where they lie."""
 
+# What an array holds is private to users, not to what runs programs on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import itertools
@@ -11,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from phalanx.base.keys import key_of
+from phalanx.base.kinds import class_of
 from phalanx.base.recent import Recent
 from phalanx.core.blocks import Blocks
 from phalanx.ops.basis import reshape
@@ -80,7 +84,7 @@ def read(x: DeviceArray, index: Any) -> Any:
 def _planned(sig: Signature, index: Any) -> _Reading:
     sharding, shape = sig.sharding, sig.type.shape
     moved = _Reading((), _whole, sig)
-    entries = index if type(index) is tuple else (index,)
+    entries: tuple[Any, ...] = index if class_of(index) is tuple else (index,)
     if not sharding.is_fully_addressable or sharding.memory or len(entries) > len(shape):
         return moved
     entries = (*entries, *[slice(None)] * (len(shape) - len(entries)))

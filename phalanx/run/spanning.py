@@ -6,6 +6,9 @@ device runs as many lanes as the one that has most of them; what it has fewer is
 makes no difference to an array of this process, it is its part as it is.
 """
 
+# What an array holds is private to users, not to what runs programs on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import functools
@@ -57,7 +60,9 @@ class Share(Struct, frozen=True):
     def of(cls, axis: Any, rows: Sequence[int], devices: Sequence[Sequence[Any]], me: int) -> Share:
         """That of process ``me``, where process ``p`` has ``rows[p]`` lanes and ``devices[p]``."""
         length = max(Blocks(n, len(d)).length for n, d in zip(rows, devices, strict=True))
-        counts, used, starts = [], [], [0]
+        counts: list[int] = []
+        used: list[Any] = []
+        starts = [0]
         for n, own in zip(rows, devices, strict=True):
             full, rest = divmod(n, length)
             mine = [length] * full + [rest] * bool(rest)
@@ -210,6 +215,9 @@ class MultiProcessExecutable(Prepared):
         assert isinstance(compiled, Runnable), "nothing in it is launched by itself"
         self._share, self._ins, self._outs, self.donate = share, ins, outs, compiled.donate
         self._places = [share.sharding_along(dim) for dim in ins]
+        first = Sharding(share.local_devices[:1])
+        places = zip(self._places, ins, strict=True)
+        self.in_shardings = [p if dim is None or share.fits else first for p, dim in places]
         given = zip(program.output_types, outs, strict=True)
         self.out_sigs = [
             Signature.of(_with_rows(t, dim, share.part), share.sharding_along(dim))
@@ -221,13 +229,6 @@ class MultiProcessExecutable(Prepared):
             f"{compiled.name} of {share.lanes_in_words}",
         )
         self._fixed, self._checked, self._name = compiled.fixed, compiled.checked, compiled.name
-
-    @property
-    def in_shardings(self) -> list[Sharding]:
-        """Where what comes from the host is put."""
-        first = Sharding(self._share.local_devices[:1])
-        places = zip(self._places, self._ins, strict=True)
-        return [p if dim is None or self._share.fits else first for p, dim in places]
 
     def __call__(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
         """Run in all processes together."""

@@ -1,5 +1,8 @@
 """Minima of functions of several variables."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import sys
@@ -93,7 +96,7 @@ def minimize(
     if x.ndim != 1:
         raise ValueError(f"minimize: x0 must be a vector, got {typeof(x)}")
     x = x if dtypes.is_inexact(x.dtype) else x.astype(dtypes.to_inexact(x.dtype))
-    known = {
+    known: dict[str, Any] = {
         "gtol": 1e-5 if tol is None else tol,
         "norm": jnp.inf,
         "maxiter": 200 * x.size,

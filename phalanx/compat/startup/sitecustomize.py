@@ -4,21 +4,31 @@ Nothing of Phalanx is imported before somebody asks for jax. Another ``sitecusto
 is read as it would be without this one.
 """
 
+from __future__ import annotations
+
 import contextlib
 import importlib
 import os
 import sys
 
+TYPE_CHECKING = False  # typing is not imported in every process that starts
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
 
 class _UntilAskedFor:
     """Serves jax from the first import on."""
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         finder = _finder() if name.partition(".")[0] == "jax" else None
         return finder and finder.find_spec(name, path, target)
 
-    def find_distributions(self, context=None):
-        finder = _finder() if context is not None and context.name == "jax" else None
+    def find_distributions(self, context: object = None) -> object:
+        finder = _finder() if getattr(context, "name", None) == "jax" else None
         return finder.find_distributions(context) if finder else ()
 
 
@@ -40,5 +50,5 @@ if __name__ == "sitecustomize":
     sys.path[:] = [place for place in sys.path if place != os.path.dirname(__file__)]
     _this = sys.modules.pop("sitecustomize")
     with contextlib.suppress(ModuleNotFoundError):
-        import sitecustomize  # noqa: F401
+        importlib.import_module("sitecustomize")
     sys.modules.setdefault("sitecustomize", _this)

@@ -66,6 +66,14 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     return vectorize(one, signature="(n,n)->(n,n)")(x) if x.shape[-1] else x
 
 
+def _squared(x: Array) -> Array:
+    return x @ x
+
+
+def _itself(x: Array) -> Array:
+    return x
+
+
 def _expm(x: Array, triangular: bool, most: int) -> Array:
     norms = _NORMS_64 if dtypes.finfo(x.dtype).bits == 64 else _NORMS_32
     bounds = [*norms.values()]
@@ -80,7 +88,7 @@ def _expm(x: Array, triangular: bool, most: int) -> Array:
     result = switch(which, [of_degree(d) for d in norms], x)
 
     def step(result: Array, i: Array) -> tuple[Array, None]:
-        return cond(i < count, lambda r: r @ r, lambda r: r, result), None
+        return cond(i < count, _squared, _itself, result), None
 
     result, _ = scan(step, result, arange(most, dtype=size.dtype))
     return where(count > most, np.nan, result)

@@ -52,7 +52,8 @@ def block_diag(*arrs: ArrayLike) -> Array:
             raise ShapeError(f"block_diag: matrices, vectors or numbers are needed, got {x.aval}")
     blocks = [ops.reshape(x, shape=(1,) * (2 - x.ndim) + x.shape) for x in blocks]
     width = sum(x.shape[1] for x in blocks)
-    rows, left = [], 0
+    rows: list[Any] = []
+    left = 0
     for x in blocks:
         right = width - left - x.shape[1]
         config = ((0, 0, 0), (left, right, 0))

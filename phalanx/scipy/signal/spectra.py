@@ -16,6 +16,7 @@ import numpy as np
 import phalanx.numpy as jnp
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError, ShapeError
+from phalanx.base.kinds import is_tuple
 from phalanx.core.types import Array
 from phalanx.numpy import fft
 from phalanx.numpy.promotion import ArrayLike, dim, inexact, promote_arrays
@@ -204,7 +205,7 @@ def _bias_of_medians(n: int) -> float:
 
 def _weights(who: str, window: Any, length: int, dtype: np.dtype) -> Any:
     """The weights of a segment: a window is periodic, one longer and without its last element."""
-    if isinstance(window, tuple) and len(window) == 2 and window[0] == "kaiser":
+    if is_tuple(window) and len(window) == 2 and window[0] == "kaiser":
         return jnp.kaiser(length + 1, window[1])[:-1].astype(dtype)
     if isinstance(window, str):
         if window in ("boxcar", "ones", "rectangular"):
@@ -281,8 +282,9 @@ def _of_segments(
     who: str, x: Any, weights: Any, step: int, size: int, remove: Any, onesided: bool
 ) -> Any:
     """[..., segment, frequency]"""
-    length = weights.shape[0]
-    starts = np.arange(0, x.shape[-1] - length + 1, step)
+    length: int = weights.shape[0]
+    last: int = x.shape[-1] - length
+    starts = np.arange(0, last + 1, step)
     segments = x[..., starts[:, None] + np.arange(length)]
     if callable(remove):
         segments = remove(segments)
@@ -412,7 +414,7 @@ def detrend(
 
 def _straightened(x: Any) -> Any:
     """``x`` without the line that is nearest to it along the last dimension."""
-    n = x.shape[-1]
+    n: int = x.shape[-1]
     along = np.arange(n) - (n - 1) / 2
     power = float(np.sum(along * along)) or 1.0
     t = jnp.asarray(along / math.sqrt(power), dtypes.to_real(x.dtype))

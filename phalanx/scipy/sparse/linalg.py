@@ -167,11 +167,18 @@ def _solved(
     def solve(begin: Any, product: Product, b: Any) -> Any:
         vector, whole = _raveled(who, b)
         limit = jnp.maximum(tol * _norm(vector), atol)
+
+        def multiply(v: Any) -> Any:
+            return _raveled(who, product(whole(v)), b)[0]
+
+        def precondition(v: Any) -> Any:
+            return _raveled(who, preconditioner(whole(v)), b)[0]
+
         found = method(
-            lambda v: _raveled(who, product(whole(v)), b)[0],
+            multiply,
             vector,
             _raveled(who, begin, b)[0],
-            lambda v: _raveled(who, preconditioner(whole(v)), b)[0],
+            precondition,
             limit,
             steps,
         )
@@ -219,7 +226,8 @@ def _raveled(who: str, x: Any, like: Any = None) -> tuple[Any, Callable[[Any], A
     vector = jnp.concatenate(parts) if parts else jnp.zeros(0)
 
     def whole(v: Any) -> Any:
-        taken, first = [], 0
+        taken: list[Any] = []
+        first = 0
         for t in types:
             part = v[first : first + t.size].reshape(t.shape)
             taken.append(part if dtypes.is_complex(t.dtype) else jnp.real(part).astype(t.dtype))

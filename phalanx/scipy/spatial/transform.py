@@ -1,5 +1,8 @@
 """Rotations of space, as unit quaternions (x, y, z, w): one, or an array of them."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import sys

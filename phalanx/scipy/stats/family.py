@@ -30,7 +30,10 @@ else:
     from phalanx.numpy.promotion import ArrayLike  # noqa: F401
 
 Function = TypeVar("Function", bound=Callable[..., Array])
-Bound = float | Callable[..., Any]  # a number, or a function of the parameters of the shape
+OfShape = (  # a function of the parameters of the shape
+    Callable[[Array], Any] | Callable[[Array, Array], Any] | Callable[[Array, Array, Array], Any]
+)
+Bound = float | OfShape
 
 
 class Family(Struct, frozen=True):
@@ -48,7 +51,7 @@ class Family(Struct, frozen=True):
     low: Bound = -math.inf
     high: Bound = math.inf
     inner: Bound = 0.5
-    valid: Callable[..., Any] | None = None
+    valid: OfShape | None = None
     typical: tuple[float, ...] = ()
     whole: bool = False
 

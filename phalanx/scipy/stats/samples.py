@@ -25,7 +25,7 @@ class ModeResult(NamedTuple):
     """The most common values, and how often they occur."""
 
     mode: Array
-    count: Array
+    count: Array  # pyright: ignore[reportIncompatibleMethodOverride]: SciPy's name, a tuple's method
 
 
 # ---- equal elements beside each other -------------------------------------------------------

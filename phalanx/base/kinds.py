@@ -1,0 +1,59 @@
+"""Questions about values of which nothing is known.
+
+``type(x)`` and ``isinstance(x, list)`` leave type checkers with what holds unknown things; these
+say that it may be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+
+class_of: Callable[[Any], Any] = type
+
+
+def is_tuple(x: object) -> TypeGuard[tuple[Any, ...]]:
+    """Whether ``x`` is a tuple."""
+    return isinstance(x, tuple)
+
+
+def is_list(x: object) -> TypeGuard[list[Any]]:
+    """Whether ``x`` is a list."""
+    return isinstance(x, list)
+
+
+def is_sequence(x: object) -> TypeGuard[Sequence[Any]]:
+    """Whether ``x`` is a tuple or a list."""
+    return isinstance(x, (tuple, list))
+
+
+def is_iterable(x: object) -> TypeGuard[Iterable[Any]]:
+    """Whether ``x`` can be iterated over."""
+    return isinstance(x, Iterable)
+
+
+def is_dict(x: object) -> TypeGuard[dict[Any, Any]]:
+    """Whether ``x`` is a dict."""
+    return isinstance(x, dict)
+
+
+def is_mapping(x: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether ``x`` is a mapping."""
+    return isinstance(x, Mapping)
+
+
+def is_ndarray(x: object) -> TypeGuard[np.ndarray[Any, Any]]:
+    """Whether ``x`` is an array of NumPy."""
+    return isinstance(x, np.ndarray)
+
+
+def is_generic(x: object) -> TypeGuard[np.generic]:
+    """Whether ``x`` is a number, or another scalar, of NumPy."""
+    return isinstance(x, np.generic)
+
+
+def is_dtype(x: object) -> TypeGuard[np.dtype[Any]]:
+    """Whether ``x`` is a dtype of NumPy."""
+    return isinstance(x, np.dtype)

@@ -1,5 +1,8 @@
 """Shapes and dtypes that stand for arrays: what tracing needs of an argument."""
 
+# What an array holds is private to users, not to what runs functions on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

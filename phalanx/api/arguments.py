@@ -1,5 +1,8 @@
 """Functions of trees: names of arguments, static arguments, flat functions and their errors."""
 
+# What a reference is called is private to users, not to what refuses it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import functools
@@ -15,6 +18,7 @@ from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import RefError, TreeError
 from phalanx.base.keys import key_of
+from phalanx.base.kinds import class_of
 from phalanx.base.source import name_of, user_location
 from phalanx.base.tree import shown
 from phalanx.core.refs import Ref
@@ -123,7 +127,7 @@ class LeafNames:
 
     def _find(self) -> list[str]:
         names = positional_names(self.fun, max(self.where, default=-1) + 1)
-        leaf_names = []
+        leaf_names: list[str] = []
         for position, arg in zip(self.where, self.args, strict=True):
             for path, _ in tree.leaves_with_path(arg):
                 leaf_names.append(names[position] + tree.keystr(path))
@@ -133,11 +137,14 @@ class LeafNames:
         return leaf_names
 
 
+_ITEMS: tuple[type, ...] = (int, str, np.integer)
+
+
 def as_tuple(value: Any, who: str, what: str) -> tuple[Any, ...]:
     """An option that is one item or a sequence of them, as a tuple."""
     if value is None:
         return ()
-    if isinstance(value, (int, str, np.integer)):
+    if isinstance(value, _ITEMS):
         return (value,)
     try:
         return tuple(value)
@@ -166,7 +173,7 @@ def static_positions(
     star = any(p.kind is p.VAR_POSITIONAL for p in known)
     allnames = [p.name for p in known]
     takes_any = any(p.kind is p.VAR_KEYWORD for p in known)
-    resolved = []
+    resolved: list[int] = []
     for n in nums:
         index = int(n) + len(positional) if n < 0 and not star else int(n)
         if index < 0 or (index >= len(positional) and not star):
@@ -181,7 +188,7 @@ def static_positions(
                 f"{who}: {n!r} is to be {what}, but {name_of(fun)} has no such parameter; "
                 f"it has {', '.join(allnames)}"
             )
-    named = set(names) | {positional[i] for i in resolved if 0 <= i < len(positional)}
+    named: set[str] = set(names) | {positional[i] for i in resolved if 0 <= i < len(positional)}
     resolved += [positional.index(n) for n in names if n in positional]
     return tuple(sorted(set(resolved))), frozenset(named)
 
@@ -300,6 +307,9 @@ def _or_a_node(kind: type) -> str:
     return ", close over it, or register its class as a tree node"
 
 
+_OF_NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
+
+
 def check_leaf(x: Any, name: str, who: str) -> None:
     """Raise TypeError unless ``x`` is an array or a number, RefError if it is a reference."""
     if type(x) is Ref:
@@ -312,9 +322,9 @@ def check_leaf(x: Any, name: str, who: str) -> None:
         static = "in_specs has None for it" if who.startswith("shard_map(") else static
         raise TypeError(
             f"{who}: {name} is {x!r} of type {type(x).__name__}, which is not an array or a "
-            f"number; make it static ({static}){_or_a_node(type(x))}"
+            f"number; make it static ({static}){_or_a_node(class_of(x))}"
         )
-    if isinstance(x, (np.ndarray, np.generic)) and not dtypes.holds_numbers(x.dtype):
+    if isinstance(x, _OF_NUMPY) and not dtypes.holds_numbers(x.dtype):
         raise TypeError(
             f"{who}: {name} is a NumPy array of dtype {x.dtype}, which no device can hold; "
             "convert it to numbers first"

@@ -1,5 +1,8 @@
 """``checkpoint``: functions whose derivatives compute values again instead of storing them."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import functools
@@ -142,7 +145,8 @@ def checkpoint(
     if not isinstance(prevent_cse, (bool, np.bool_)):
         raise TypeError(f"{who}: prevent_cse must be True or False, got {prevent_cse!r}")
     _check_policy(policy, who)
-    return Checkpointed(fun, **{**options, "policy": policy or nothing_saveable}).function()
+    options["policy"] = policy or nothing_saveable
+    return Checkpointed(fun, **options).function()
 
 
 def _check_policy(policy: Any, who: str) -> None:

@@ -158,7 +158,7 @@ class RuledCall:
     the arguments are no operands: function and rules get them as they are.
     """
 
-    def __init__(self, custom: Custom, args: tuple[Any, ...]) -> None:
+    def __init__(self, custom: Custom[..., Any], args: tuple[Any, ...]) -> None:
         self.custom = custom.twin()
         fixed = [i for i in custom.nondiff_argnums if i < len(args)]
         self.fixed = tuple(args[i] for i in fixed)
@@ -195,7 +195,8 @@ class RuledCall:
     def leaves(self, args: tuple[Any, ...]) -> list[Any]:
         """The leaves of those arguments that can be differentiated."""
         moving: Any = tuple(args[i] for i in self.moving)
-        return [x for x in self.tree.flatten_up_to(moving) if type(x) is not Ref]
+        leaves: list[Any] = self.tree.flatten_up_to(moving)
+        return [x for x in leaves if type(x) is not Ref]
 
     def name(self, position: int) -> str:
         """The name of an argument."""

@@ -21,6 +21,7 @@ from phalanx.api.transformed import P, R
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingDerivative
+from phalanx.base.kinds import is_sequence
 from phalanx.base.source import name_of, user_location
 from phalanx.base.tree import shown
 from phalanx.control.custom import bind_with_rules
@@ -137,7 +138,9 @@ class custom_jvp(Custom[P, R]):
 class _Sum:
     """The rule for all arguments, from one for each."""
 
-    def __init__(self, function: custom_jvp, jvps: Sequence[Callable[..., Any] | None]) -> None:
+    def __init__(
+        self, function: custom_jvp[..., Any], jvps: Sequence[Callable[..., Any] | None]
+    ) -> None:
         self.function = function
         self.jvps = jvps
         self.__name__ = "defjvps"
@@ -157,7 +160,9 @@ class _Sum:
             dense = tree.map(lambda x: zero_like(x.aval, False) if _is_zero(x) else x, t)
             given = tree.leaves(jvp(dense, out, *primals))
             totals = [add_tangents(a, b) for a, b in zip(totals, given, strict=True)]
-        zeros = [SymbolicZero(y) if t is ZERO else t for y, t in zip(leaves, totals, strict=True)]
+        zeros: list[Any] = [
+            SymbolicZero(y) if t is ZERO else t for y, t in zip(leaves, totals, strict=True)
+        ]
         return out, out_tree.unflatten(zeros)
 
 
@@ -181,7 +186,7 @@ def _pair(call: RuledCall, nonzero: tuple[bool, ...], operands: Sequence[Any]) -
         for x, n in zip(primals, nonzero, strict=True)
     ]
     pair = rule(*call.fixed, call.tree.unflatten(primals), call.tree.unflatten(tangents))
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+    if not is_sequence(pair) or len(pair) != 2:
         raise TypeError(
             f"{custom.who}: {defined_at(rule)} must return a pair (result, tangent), got {pair!r}"
         )
@@ -196,7 +201,7 @@ def _tangents(call: RuledCall, out: Any, rule: Callable[..., Any]) -> list[Any]:
     if treedef != call.out_tree:
         expected = shown(call.out_tree)
         raise TypeError(f"{who}: structure {expected} is expected, got {shown(treedef)}")
-    every = []
+    every: list[Any] = []
     for path, kind, x in zip(call.paths(), call.out_types, leaves, strict=True):
         def refuse(got: str, path: str = path, kind: Any = kind) -> TypeError:
             return TypeError(f"{who}: for tangent{path} {kind} is expected, got {got}")

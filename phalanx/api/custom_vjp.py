@@ -29,6 +29,7 @@ from phalanx.api.vmap import is_none
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import ArgumentError, MissingDerivative, TreeError
+from phalanx.base.kinds import is_sequence, is_tuple
 from phalanx.base.source import name_of, user_location
 from phalanx.base.tree import shown
 from phalanx.control.custom import bind_with_rules, differentiated
@@ -190,7 +191,7 @@ def _forward(call: RuledCall, nonzero: Nonzero, operands: Sequence[Any]) -> Forw
     if custom.symbolic_zeros:
         leaves = [CustomVJPPrimal(x, n) for x, n in zip(leaves, nonzero, strict=True)]
     pair = custom.fwd(*call.whole(leaves))
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+    if not is_sequence(pair) or len(pair) != 2:
         raise TypeError(
             f"{custom.who}: {defined_at(custom.fwd)} must return a pair (result, residuals), got "
             f"{pair!r}"
@@ -224,8 +225,8 @@ def _cotangents(call: RuledCall, returned: Any) -> list[Any]:
     """The leaves of the cotangents that a backward rule returns, checked against the arguments."""
     who = f"{call.custom.who}: {defined_at(call.custom.bwd)}"  # type: ignore[attr-defined]
     names = [call.name(i) for i in call.moving]
-    if not isinstance(returned, (tuple, list)) or len(returned) != len(names):
-        got = f"{len(returned)} of them" if isinstance(returned, (tuple, list)) else repr(returned)
+    if not is_sequence(returned) or len(returned) != len(names):
+        got = f"{len(returned)} of them" if is_sequence(returned) else repr(returned)
         raise TypeError(
             f"{who} must return a tuple of {len(names)} cotangents, one for each of "
             f"({', '.join(names)}), got {got}"
@@ -306,8 +307,8 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     def backward(residuals: Any, cts: Any) -> tuple[Any, ...]:
         captured, program, pull = residuals
-        cotangents = pull.tree.unflatten(evaluate(program, [*captured, *tree.leaves(cts)]))
-        return cotangents if isinstance(cotangents, tuple) else (cotangents,)
+        cotangents: Any = pull.tree.unflatten(evaluate(program, [*captured, *tree.leaves(cts)]))
+        return cotangents if is_tuple(cotangents) else (cotangents,)
 
     inner = custom_vjp(result)
     inner.fun.__wrapped__ = fun  # type: ignore[attr-defined]
@@ -360,12 +361,13 @@ def _result_and_gradient(
     fun: Callable[..., Any], args: Sequence[Any], who: str
 ) -> tuple[Any, Callable[..., Any]]:
     pair = fun(*args)
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not callable(pair[1]):
+    if not is_sequence(pair) or len(pair) != 2 or not callable(pair[1]):
         raise TypeError(
             f"{who}: {defined_at(fun)} must return a pair of the result and a function of "
             f"cotangents, got {pair!r}"
         )
-    return pair[0], pair[1]
+    out, gradient = pair
+    return out, gradient
 
 
 class _Pull:

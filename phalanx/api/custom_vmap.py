@@ -13,6 +13,7 @@ from phalanx.api.custom import defined_at, positional, same_kind
 from phalanx.base import tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingRule, TreeError
+from phalanx.base.kinds import is_sequence
 from phalanx.base.source import name_of, user_location
 from phalanx.base.tree import shown
 from phalanx.control.custom import bind_program
@@ -134,7 +135,7 @@ class _Call:
         in_batched = list(self.tree.unflatten(list(moving)))
         pair = self.rule(size, in_batched, *self.tree.unflatten(leaves))
         who = f"{self.who}: {defined_at(self.rule)} must return"
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        if not is_sequence(pair) or len(pair) != 2:
             raise TypeError(f"{who} a pair (results, out_batched), got {pair!r}")
         results, out_tree = flatten_results(pair[0], self.who)
         if out_tree != self.out_tree:

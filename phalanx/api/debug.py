@@ -1,5 +1,8 @@
 """Looking into running programs: ``print``, ``callback`` and ``breakpoint``."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import builtins
@@ -15,6 +18,7 @@ from msgspec import Struct
 from phalanx.api.arguments import check_callable
 from phalanx.api.callbacks import Positions, effects_of, lane_positions, on_host
 from phalanx.base import tree
+from phalanx.base.kinds import is_ndarray
 from phalanx.base.source import name_of, user_frame, user_location
 from phalanx.core.axes import is_internal
 from phalanx.ops.callback import Host, call_host
@@ -96,13 +100,15 @@ def print(
     _watch("debug.print", _of_scalars(show), args, kwargs, ordered)
 
 
+def _number(x: Any) -> Any:
+    return x[()] if is_ndarray(x) and not x.ndim else x
+
+
 def _of_scalars(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, given scalars for arrays without dimensions: they can be formatted."""
 
     def call(positions: Positions, *args: Any, **kwargs: Any) -> None:
-        args, kwargs = tree.map(
-            lambda x: x[()] if isinstance(x, np.ndarray) and not x.ndim else x, (args, kwargs)
-        )
+        args, kwargs = tree.map(_number, (args, kwargs))
         function(positions, *args, **kwargs)
 
     return call
@@ -221,7 +227,7 @@ def breakpoint(*, ordered: bool = False, **kwargs: Any) -> None:
 
 def _values(names: dict[str, Any]) -> dict[str, Any]:
     """Those that are arrays, or trees of nothing but arrays."""
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for name, value in names.items():
         leaves = tree.leaves(value)
         if leaves and all(map(is_value, leaves)):

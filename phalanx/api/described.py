@@ -1,5 +1,8 @@
 """Programs that run here, compiled for accelerators that are only described."""
 
+# What a traced function holds is private to users, not to what exports and compiles it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,5 +1,8 @@
 """Devices, and moving arrays to them."""
 
+# What an array holds is private to users, not to what runs functions on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,6 +14,7 @@ from phalanx.api.arguments import check_leaf
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError
 from phalanx.base.extended import is_key
+from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.program import plain
@@ -245,16 +249,18 @@ def _is_device(x: Any) -> bool:
 
 
 def _is_device_sequence(x: Any) -> bool:
-    return isinstance(x, (list, tuple)) and bool(x) and all(map(_is_device, x))
+    return is_sequence(x) and bool(x) and all(map(_is_device, x))
 
 
 def _targets(device: Any, x: Any, count: int) -> list[Any]:
     if _is_target(device):
         return [device] * count
-    if isinstance(device, (list, tuple)) and not device:
+    if is_sequence(device) and not device:
         raise ValueError("device_put: the sequence of devices is empty; give at least one device")
     try:
-        targets = tree.broadcast_prefix(device, x, "device_put device", is_leaf=_is_target)
+        targets: list[Any] = tree.broadcast_prefix(
+            device, x, "device_put device", is_leaf=_is_target
+        )
     except ValueError:
         targets = [device]
     if not all(map(_is_target, targets)):

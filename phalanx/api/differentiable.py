@@ -12,6 +12,7 @@ from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, as_tuple, check_le
 from phalanx.api.refs import apart
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError
+from phalanx.base.kinds import is_sequence
 from phalanx.base.source import name_of
 from phalanx.core.program import plain
 from phalanx.core.refs import refuse_aliases
@@ -66,7 +67,7 @@ class WithAux:
         out = self.fun(*args, **kwargs)
         if not self.has_aux:
             return out
-        if not isinstance(out, (tuple, list)) or len(out) != 2:
+        if not is_sequence(out) or len(out) != 2:
             raise TypeError(
                 f"{self.who}: with has_aux the function must return a pair (result, data), "
                 f"got {out!r}"
@@ -167,7 +168,7 @@ class Chosen(Struct, frozen=True):
 
 
 def _positions(positions: tuple[Any, ...], count: int, who: str) -> list[int]:
-    normalized = []
+    normalized: list[int] = []
     for p in positions:
         if not hasattr(p, "__index__"):
             raise TypeError(f"{who}: argnums must be positions of arguments, got {p!r}")

@@ -1,5 +1,8 @@
 """Calling compiled functions: caches, and the fast path."""
 
+# What an array holds is private to users, not to what runs functions on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import logging

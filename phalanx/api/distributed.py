@@ -1,5 +1,8 @@
 """One program in many processes: how they find each other, and how they part."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import atexit

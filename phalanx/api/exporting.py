@@ -1,11 +1,14 @@
 """Functions as portable modules: ``export``, and calling what was exported."""
 
+# What a traced function holds is private to users, not to what exports and compiles it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from phalanx.api import aot
 from phalanx.api.arguments import LeafNames, shown_call
@@ -170,7 +173,8 @@ class Exported:
         """
         if vjp_order < 0:
             raise ValueError(f"Exported.serialize: vjp_order must be 0 or more, got {vjp_order}")
-        parts, one = [], self
+        parts: list[tuple[dict[str, Any], bytes]] = []
+        one = self
         for order in range(vjp_order + 1):
             parts.append((one._description(), one.mlir_module_serialized))
             further = one.vjp() if order < vjp_order else one
@@ -352,10 +356,11 @@ def export(
     given = (default_export_platform(),) if platforms is None else platforms
     names = checked_platforms(given, "export")
     checks = tuple(disabled_checks)
+    traceable = cast(Any, fun_jit)
 
     @hiding
     def exporting(*args: Any, **kwargs: Any) -> Exported:
-        return _exported(fun_jit.trace(*args, **kwargs)._traced, names, checks)
+        return _exported(traceable.trace(*args, **kwargs)._traced, names, checks)
 
     return exporting
 

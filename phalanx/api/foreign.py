@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from phalanx.api.callbacks import check_arguments, declared_types
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingRule
+from phalanx.base.kinds import is_mapping
 from phalanx.base.source import user_location
 from phalanx.control.foreign import Foreign, call_foreign
 from phalanx.core.foreign import ForeignFunction, Layouts, attributes_of
@@ -68,7 +69,7 @@ def register_ffi_target(
         TypeError: ``fn`` is neither.
         ValueError: another function is registered by this name.
     """
-    functions = fn.values() if isinstance(fn, Mapping) else [fn]
+    functions = fn.values() if is_mapping(fn) else [fn]
     if not all(type(f).__name__ == "PyCapsule" for f in functions):
         raise TypeError(
             f"register_ffi_target({name}): fn must be a PyCapsule, or a dict of them by stage, got "
@@ -106,7 +107,7 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
         TypeError: it is no such dict.
         ValueError: XLA refuses it.
     """
-    if not isinstance(type_registration, Mapping):
+    if not is_mapping(type_registration):
         raise TypeError(
             f"register_ffi_type({name}): a dict with the capsules 'type_id' and 'type_info' is "
             f"needed, got {type_registration!r}"

@@ -157,7 +157,8 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
     """The standard basis of the space of ``leaves``: one leading axis of all directions."""
     sizes = [typeof(x).size for x in leaves]
     total = sum(sizes)
-    out, start = [], 0
+    out: list[Any] = []
+    start = 0
     for x, n in zip(leaves, sizes, strict=True):
         rows = np.zeros((total, n), typeof(x).dtype)
         rows[start : start + n] = np.eye(n, dtype=rows.dtype)
@@ -170,7 +171,8 @@ def _split_rows(x: Any, leaves: Sequence[Any], leading: bool) -> list[Any]:
     """Cut the axis of directions into one part per leaf, in the shape of the leaf."""
     shape = typeof(x).shape
     rest = shape[1:]
-    parts, start = [], 0
+    parts: list[Any] = []
+    start = 0
     for leaf in leaves:
         kind = typeof(leaf)
         part = slice_(

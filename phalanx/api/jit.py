@@ -336,7 +336,7 @@ def jit(
     >>> phalanx.jit(lambda x: x + 1, in_shardings=rows, out_shardings=rows)(jnp.ones(4)).sharding
     NamedSharding(mesh=Mesh('data': 1), spec=P('data'))
     """
-    options = {
+    options: dict[str, Any] = {
         "in_shardings": in_shardings,
         "out_shardings": out_shardings,
         "static_argnums": static_argnums,

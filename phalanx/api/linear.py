@@ -164,7 +164,7 @@ def pull(linear: LinearMap, cts: Sequence[Any], types: Sequence[ArrayType]) -> l
     operands = [*linear.residuals, *(Linear(v.type) for v in variables)]
     given = [ct for ct, n in zip(cts, linear.nonzero, strict=True) if n]
     pulled = iter(backward(linear.program, operands, given))
-    out = []
+    out: list[Any] = []
     for t in types:
         ct = next(pulled) if dtypes.is_inexact(t.dtype) else ZERO
         out.append(weak_as(ct, t))

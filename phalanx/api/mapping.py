@@ -21,6 +21,8 @@ from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import P, PartitionSpec
 from phalanx.spmd.replication import lines_of
 
+_SEQUENCES: tuple[type, ...] = (tuple, list)
+
 
 class MappedAxes(Struct, frozen=True):
     """The axes ``names`` of the function ``who``; those of ``mesh``, if there is one."""
@@ -38,7 +40,7 @@ class MappedAxes(Struct, frozen=True):
             ValueError: the names are not those of axes of the mesh.
         """
         check_axis_name(axis_name, "pmap")
-        several = isinstance(axis_name, (tuple, list))
+        several = isinstance(axis_name, _SEQUENCES)
         if mesh is None:
             # any other tuple is a name like any hashable value
             if several and all(isinstance(name, str) for name in axis_name):

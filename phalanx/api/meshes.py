@@ -1,5 +1,8 @@
 """Meshes over the devices that there are, and the mesh that is meant where none is given."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import math

@@ -111,10 +111,18 @@ def _gathered(array: Array, tiled: bool) -> Any:
     return every
 
 
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _rows(x: Any) -> Any:
+    return all_gather(x, "processes")
+
+
 @memoized(64)
 def _laid_out_as(sharding: Sharding) -> Any:
     """What lays arrays out as ``sharding``."""
-    return jit(lambda x: x, out_shardings=sharding)
+    return jit(_itself, out_shardings=sharding)
 
 
 @functools.cache
@@ -123,7 +131,7 @@ def _gather() -> Any:
     every = backend().devices()
     firsts = {d.process_index: d for d in reversed(every)}
     return pmap(
-        lambda x: all_gather(x, "processes"),
+        _rows,
         axis_name="processes",
         out_axes=None,
         devices=[firsts[process] for process in sorted(firsts)],

@@ -1,5 +1,8 @@
 """Arrays made of parts: by a function of the place, of arrays that are there, of local data."""
 
+# What an array holds is private to users, not to what runs functions on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

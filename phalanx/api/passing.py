@@ -66,7 +66,8 @@ class Passed(Struct, frozen=True):
         if not every:
             program, kept = used(program)
         free = Counter((t.shape, t.dtype) for t in program.output_types)
-        donate, spared = [], []
+        donate: list[int] = []
+        spared: list[int] = []
         for n, i in enumerate(kept):
             kind = program.inputs[n].type.shape, program.inputs[n].type.dtype
             if donated[i]:

@@ -500,7 +500,7 @@ def pmap(
     >>> product(jnp.ones((2, 3)), jnp.ones((3, 4))).shape
     (2, 4)
     """
-    options = {
+    options: dict[str, Any] = {
         "in_axes": in_axes,
         "out_axes": out_axes,
         "static_broadcasted_argnums": static_broadcasted_argnums,

@@ -5,6 +5,9 @@ long the descriptions are; these, as JSON; and the data, one after the other. No
 when they are read, and no class is imported.
 """
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import base64
@@ -17,6 +20,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from phalanx.base import dtypes, nodes, tree
 from phalanx.base.extended import KEY_TYPES, refuse_declared
+from phalanx.base.kinds import class_of
 from phalanx.core.types import ArrayType
 
 Class = TypeVar("Class", bound=type)
@@ -59,7 +63,7 @@ def unpack(blob: bytes | bytearray) -> list[tuple[dict[str, Any], bytes]]:
     if hashlib.sha256(body).digest() != digest:
         _refuse("the bytes are damaged or cut off: their checksum is wrong")
     at = _LENGTH.size + _LENGTH.unpack_from(body)[0]
-    parts = []
+    parts: list[tuple[dict[str, Any], bytes]] = []
     for words in json.loads(body[_LENGTH.size : at]):
         parts.append((words, body[at : at + words["size"]]))
         at += words["size"]
@@ -225,12 +229,12 @@ def _described(node: Any, what: str) -> Any:
         return None if node is None else "*"
     keys, children, metadata = tree.one_level(node) or ((), (), None)
     inside = [_described(child, what) for child in children]
-    kind = _BUILTIN.get(type(node))
+    kind = _BUILTIN.get(class_of(node))
     if kind in ("tuple", "list"):
         return [kind, inside]
     if kind is not None and all(type(key.key) in (str, int) for key in keys):
         return [kind, [key.key for key in keys], inside]
-    form = _by_class.get(type(node))
+    form = _by_class.get(class_of(node))
     if form is None:
         raise ValueError(
             f"Exported.serialize: {what} has a node of {type(node)}, and nobody said how that is "

@@ -1,5 +1,8 @@
 """Looking at programs, and the small switches: shapes, names, eager execution."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import functools

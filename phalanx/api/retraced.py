@@ -39,7 +39,7 @@ def moved(key: Key, before: Sequence[Key], names: LeafNames, count: int) -> str:
     """
     alike = [old for old in before if len(old) == len(key)]
     told = [list(_places(old, key, names, count)) for old in alike]
-    found = min(told, key=len, default=[])
+    found = min(told, key=len) if told else []
     return "; ".join(found[:_MOST]) or "settings are others, or types in other programs"
 
 

@@ -1,5 +1,8 @@
 """``shard_map``: what every device does with its block of the arrays, over the axes of a mesh."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import functools
@@ -39,6 +42,7 @@ from phalanx.api.transformed import Compilable, Compiling, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
+from phalanx.base.kinds import class_of
 from phalanx.base.source import name_of, user_location
 from phalanx.control.mapped import on_whole_arrays
 from phalanx.core import axes
@@ -88,7 +92,9 @@ class ShardMapped(Dispatched):
         self.fun = fun
         self.who = f"shard_map({name_of(fun)})"
         self.mesh = mesh
-        self.in_specs, in_key = snapshot(tuple(in_specs) if type(in_specs) is list else in_specs)
+        self.in_specs, in_key = snapshot(
+            tuple(in_specs) if class_of(in_specs) is list else in_specs
+        )
         self.out_specs, out_key = snapshot(out_specs)
         self.axis_names = frozenset(axis_names)
         self.check_vma = check_vma
@@ -98,7 +104,7 @@ class ShardMapped(Dispatched):
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Static, tuple[Any, ...], dict[str, Any]]:
         """Arguments without a spec are Python values, but for arrays, which all devices get."""
-        if type(self.in_specs) is not tuple or len(args) != len(self.in_specs):
+        if class_of(self.in_specs) is not tuple or len(args) != len(self.in_specs):
             return NO_STATIC, args, kwargs
         unspecified = zip(self.in_specs, args, strict=True)
         nums = [i for i, (s, x) in enumerate(unspecified) if s is None and not _is_array(x)]
@@ -363,7 +369,7 @@ def shard_map(
     >>> loss(2.0, jnp.arange(4.0))
     Array(14., dtype=float32)
     """
-    options = {
+    options: dict[str, Any] = {
         "mesh": mesh,
         "in_specs": in_specs,
         "out_specs": out_specs,

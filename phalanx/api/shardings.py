@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.base import tree
+from phalanx.base.kinds import class_of
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
 from phalanx.spmd.constraint import sharding_for
@@ -33,7 +34,7 @@ class Asked:
                     f"{who}: {what} takes shardings, PartitionSpecs, None and trees of them, got "
                     f"{leaf!r}; for one device give SingleDeviceSharding(device)"
                 )
-        self.spec = treedef.unflatten(leaves)
+        self.spec: Any = treedef.unflatten(leaves)
         self.key = (treedef, *leaves)
 
     @property
@@ -49,7 +50,7 @@ class Asked:
             NoMesh: a spec stands alone, and there is no mesh.
         """
         name = f"{self.who.partition('(')[0]} {self.what}"
-        spec = tuple(self.spec) if type(self.spec) is list else self.spec
+        spec = tuple(self.spec) if class_of(self.spec) is list else self.spec
         above = tree.broadcast_prefix(spec, value, name, _is_leaf)
         who = f"{self.who}: {self.what}"
         return [None if s is None else sharding_for(s, who, later) for s in above]

@@ -1,5 +1,8 @@
 """``smap``: ``shard_map`` along one axis of the mesh, with axes of arrays as ``vmap`` has them."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import functools

@@ -1,5 +1,8 @@
 """Ahead of time: functions that are traced, lowered and compiled step by step."""
 
+# What an array holds is private to users, not to what runs functions on arrays.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
@@ -466,7 +469,8 @@ class Compiled(AheadOfTime):
         call, static = self._traced, self._traced.static
         positions = [i for i, _ in static.positional]
         named = positional_names(call.names.fun, max(positions, default=-1) + 1)
-        fixed = {named[i]: value for i, value in static.positional} | dict(static.keywords)
+        fixed: dict[str, Any] = {named[i]: value for i, value in static.positional}
+        fixed.update(static.keywords)
         dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
         others = {name: x for name, x in kwargs.items() if name not in fixed}
         if fixed and tree.structure((dynamic, others)) == self.in_tree:

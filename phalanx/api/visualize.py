@@ -1,5 +1,8 @@
 """Which device holds which part of an array, and where devices stand in a mesh, as pictures."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import importlib

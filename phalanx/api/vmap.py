@@ -23,6 +23,7 @@ from phalanx.api.transformed import InAxes, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import AxisSizeError, ShardingTypeError, TreeError
+from phalanx.base.kinds import is_list, is_tuple
 from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.core import axes
@@ -71,7 +72,7 @@ def input_dims(
     """Per leaf of (args, kwargs) the dimension that is mapped; keywords are mapped over 0."""
     wanted = input_entries(in_axes, args, kwargs, who, is_none)
     leaves = tree.leaves((args, kwargs))
-    dims = []
+    dims: list[int | None] = []
     for i, (d, x) in enumerate(zip(wanted, leaves, strict=True)):
         if d is None:
             dims.append(None)  # of `x`, which need be no array
@@ -84,6 +85,9 @@ def input_dims(
     return dims
 
 
+_IN_AXES: tuple[type, ...] = (int, type(None), tuple, list)
+
+
 def input_entries(
     in_axes: Any,
     args: tuple[Any, ...],
@@ -92,15 +96,15 @@ def input_entries(
     is_entry: Callable[[Any], bool],
 ) -> list[Any]:
     """Per leaf of (args, kwargs) what ``in_axes`` says of it; ``is_entry`` knows its leaves."""
-    if not isinstance(in_axes, (int, type(None), tuple, list)):
+    if not isinstance(in_axes, _IN_AXES):
         raise TypeError(
             f"{who}: in_axes must be an integer, None, or a tuple of one entry per positional "
             f"argument, got {in_axes!r}"
         )
-    spec = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    spec = tuple(in_axes) if is_list(in_axes) else in_axes
     # so the field's messages begin a path: that of pmap starts from (args, kwargs)
     name = "pmap in_axes[0]" if who.startswith("pmap(") else "vmap in_axes"
-    if isinstance(spec, tuple) and not is_entry(spec) and len(spec) != len(args):
+    if is_tuple(spec) and not is_entry(spec) and len(spec) != len(args):
         raise TreeError(  # "pytree structure error ... key path" is the field's, for matching
             f"{who}: in_axes has {len(spec)} entries, and the call {len(args)} positional "
             f"argument{'s' * (len(args) != 1)}; give one entry for each: pytree "
@@ -165,7 +169,7 @@ def output_entries(
 ) -> list[Any]:
     """Per result what ``out_axes`` says of it; ``is_entry`` knows its leaves."""
     example = out_tree.unflatten([0] * out_tree.num_leaves)
-    spec = tuple(out_axes) if isinstance(out_axes, list) else out_axes
+    spec = tuple(out_axes) if is_list(out_axes) else out_axes
     name = f"{who.split('(')[0]} out_axes"
     given = tree.broadcast_prefix(spec, example, name, is_leaf=is_entry)
     return told_by_classes(given, example, results=True)

@@ -22,7 +22,7 @@ import numpy as np
 from phalanx.base.config import config, settings
 from phalanx.base.errors import TypePromotionError, suggest
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
-from phalanx.base.kinds import class_of, is_dtype, is_tuple
+from phalanx.base.kinds import class_of, is_dtype, is_ndarray, is_subclass, is_tuple
 from phalanx.base.recent import Recent
 from phalanx.base.source import arguments_of_library, user_location, warn_user
 
@@ -621,15 +621,10 @@ def _as_type(x: Any) -> Any:
     """An abstract class of scalars as it is, everything else as a dtype."""
     if isinstance(x, KeyType):
         return x.type
-    if _is_below(x, extended):
+    if is_subclass(x, extended):
         return x
-    if _is_below(x, np.generic) and x.__module__ == "numpy":
-        return x if x.__subclasses__() or x is np.generic else np.dtype(x)
-    return np.dtype(x)
-
-
-def _is_below(x: Any, kind: type) -> bool:
-    return isinstance(x, type) and issubclass(x, kind)
+    of_numpy = is_subclass(x, np.generic) and x.__module__ == "numpy"
+    return x if of_numpy and x.__subclasses__() else np.dtype(x)
 
 
 _NAMES: dict[np.dtype, str] = {
@@ -879,17 +874,13 @@ int_, uint, float_, complex_ = int64, uint64, float64, complex128
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 
 
-def _is_masked(x: Any) -> bool:
-    return isinstance(x, np.ma.MaskedArray)
-
-
 def refuse_masked(x: Any) -> None:
     """Refuse a masked array of NumPy: what devices hold has no mask.
 
     Raises:
         ValueError: ``x`` is one.
     """
-    if _is_masked(x):
+    if is_ndarray(x) and isinstance(x, np.ma.MaskedArray):
         raise ValueError(
             f"a masked array of NumPy, of shape {x.shape}, would lose its mask, at "
             f"{user_location()}; give numbers for the masked elements, x.filled(value), or pass "

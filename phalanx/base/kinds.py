@@ -13,6 +13,14 @@ import numpy as np
 
 class_of: Callable[[Any], Any] = type
 
+# Classes for ``isinstance`` that leave a value as it was, known or not: for what is asked often.
+TUPLE: type = tuple
+LIST: type = list
+SEQUENCE: tuple[type, ...] = (tuple, list)
+SLICE: type = slice
+NDARRAY: type = np.ndarray
+GENERIC: type = np.generic
+
 
 def is_tuple(x: object) -> TypeGuard[tuple[Any, ...]]:
     """Whether ``x`` is a tuple."""
@@ -57,3 +65,8 @@ def is_generic(x: object) -> TypeGuard[np.generic]:
 def is_dtype(x: object) -> TypeGuard[np.dtype[Any]]:
     """Whether ``x`` is a dtype of NumPy."""
     return isinstance(x, np.dtype)
+
+
+def is_subclass(x: Any, kind: type) -> bool:
+    """Whether ``x`` is a class, and one below ``kind``."""
+    return isinstance(x, type) and issubclass(x, kind)

@@ -11,6 +11,9 @@
 'x must be positive'
 """
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import itertools

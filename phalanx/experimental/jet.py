@@ -49,6 +49,10 @@ class Series(Struct, frozen=True):
 
 
 @hiding
+def _with_arguments(f: Callable[..., Any], *args: Any) -> Any:
+    return f(*args)
+
+
 def jet(
     fun: Callable[..., Any],
     primals: Sequence[Any],
@@ -91,7 +95,7 @@ def jet(
     scale = [math.factorial(k) if factorial_scaled else 1 for k in range(order + 1)]
     given = [_series(x, terms, scale) for x, terms in zip(values, series, strict=True)]
     types = [plain(typeof(x)) for x in values]
-    body = trace_body(fun, lambda f, *args: f(*args), in_tree, types, "jet")
+    body = trace_body(fun, _with_arguments, in_tree, types, "jet")
 
     def step(e: Equation, operands: tuple[Any, ...]) -> Any:
         return _step(e, operands, order)
@@ -256,11 +260,19 @@ def _div(x: Coefficients, y: Coefficients) -> Coefficients:
     return q
 
 
+def _sin(x: Coefficients) -> Coefficients:
+    return _circular(x)[0]
+
+
+def _cos(x: Coefficients) -> Coefficients:
+    return _circular(x)[1]
+
+
 _RULES: dict[str, Callable[..., Coefficients]] = {
     "exp": _exp,
     "log": _log,
-    "sin": lambda x: _circular(x)[0],
-    "cos": lambda x: _circular(x)[1],
+    "sin": _sin,
+    "cos": _cos,
     "tanh": _tanh,
     "div": _div,
 }

@@ -24,6 +24,7 @@ from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ShapeError
 from phalanx.base.extended import ADVICE, is_key
+from phalanx.base.kinds import is_dict, is_mapping
 from phalanx.base.source import user_location
 from phalanx.run.array import DeviceArray, default_sharding
 from phalanx.spmd.constraint import sharding_for
@@ -97,22 +98,26 @@ def save_file(
 
 
 def _check_names(tensors: Any, metadata: Any) -> None:
-    for what, given in (("tensors", tensors), ("metadata", metadata or {})):
-        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+    texts: dict[Any, Any] = metadata or {}
+    for what, given in (("tensors", tensors), ("metadata", texts)):
+        if not is_mapping(given) or not all(isinstance(name, str) for name in given):
             raise TypeError(
                 f"save_file: {what} must be a dict with names as keys, got {given!r:.80}, at "
                 f"{user_location()}; name the leaves of a tree with tree.flatten_with_path"
             )
     if _METADATA in tensors:
         raise ValueError(f"save_file: {_METADATA!r} is the name of no array, at {user_location()}")
-    wrong = [name for name, text in (metadata or {}).items() if not isinstance(text, str)]
+    wrong = [name for name, text in texts.items() if not isinstance(text, str)]
     if wrong:
         raise TypeError(f"save_file: metadata {wrong[0]!r} must be text, at {user_location()}")
 
 
+_ARRAYS: tuple[type, ...] = (DeviceArray, np.ndarray, np.generic)
+
+
 def _array(name: str, x: Any) -> np.ndarray:
     """What is written of an array, in little-endian order."""
-    if not isinstance(x, (DeviceArray, np.ndarray, np.generic)):
+    if not isinstance(x, _ARRAYS):
         raise TypeError(
             f"save_file: {name!r} must be an array, got {type(x).__name__}, at {user_location()}"
         )
@@ -165,7 +170,7 @@ def load_file(
         size = os.fstat(file.fileno()).st_size
         _check_whole(places, size - begin, filename)
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as held:
-            loaded = {}
+            loaded: dict[str, Any] = {}
             for name, place in places.items():
                 asked = shardings.get(name) if isinstance(shardings, Mapping) else shardings
                 array = _within(held, begin, place, f"{who} {name!r}")
@@ -207,16 +212,16 @@ def _header(file: Any, filename: Any) -> tuple[dict[str, Any], int]:
     length = int.from_bytes(file.read(8), "little")
     text = file.read(length) if length <= _LONGEST else b""
     try:
-        header = json.loads(text) if len(text) == length else None
+        header: Any = json.loads(text) if len(text) == length else None
     except (ValueError, RecursionError):
         header = None
-    if not isinstance(header, dict) or not _are_texts(header.get(_METADATA, {})):
+    if not is_dict(header) or not _are_texts(header.get(_METADATA, {})):
         raise ValueError(f"load_file: {filename} is no safetensors file: it has no header")
     return header, 8 + length
 
 
 def _are_texts(told: Any) -> bool:
-    return isinstance(told, dict) and all(isinstance(text, str) for text in told.values())
+    return is_dict(told) and all(isinstance(text, str) for text in told.values())
 
 
 Place = tuple[np.dtype, tuple[int, ...], int, int]  # dtype, shape, first byte, and the one after

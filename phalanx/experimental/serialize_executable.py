@@ -4,6 +4,10 @@ They run where they were compiled: with the same version of the compiler, on a m
 kind, with the same devices. ``phalanx.export`` writes functions for other places.
 """
 
+# What a compiled function holds is private to users, not to what stores it, and users' arguments
+# are looked at, whatever their types should be.
+# pyright: reportPrivateUsage=false, reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import pickle

@@ -9,6 +9,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, FLOATS, INEXACT, is_unsigned
+from phalanx.base.kinds import GENERIC
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.lax.loops import while_loop
@@ -347,12 +348,12 @@ def integer_floor_divide(x: Any, y: Any) -> Any:
 
 def _sign(x: Any) -> Any:
     """The sign of an operand that may be a constant, which then stays one."""
-    return literal(x, np.sign(x)) if isinstance(x, np.generic) else ops.sign(x)
+    return literal(x, np.sign(x)) if isinstance(x, GENERIC) else ops.sign(x)
 
 
 def _is_negative(x: Any) -> Any:
     """Whether an operand is below zero; a constant's answer is a constant."""
-    return np.less(x, 0) if isinstance(x, np.generic) else ops.lt(x, literal(x, 0))
+    return np.less(x, 0) if isinstance(x, GENERIC) else ops.lt(x, literal(x, 0))
 
 
 @one_program

@@ -9,6 +9,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes, tree
+from phalanx.base.kinds import NDARRAY, TUPLE
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array, ArrayLike
 from phalanx.lax.branches import cond
@@ -234,6 +235,6 @@ tree.register_pytree_node(Part, _parts, lambda _, children: Part(*children))
 
 def _may_repeat(index: Any) -> bool:
     """Whether an index may name an element twice: through an array of integers."""
-    entries = index if isinstance(index, tuple) else (index,)
-    arrays = [e for e in entries if isinstance(e, (Array, np.ndarray)) and e.size > 1]
+    entries = index if isinstance(index, TUPLE) else (index,)
+    arrays = [e for e in entries if isinstance(e, (Array, NDARRAY)) and e.size > 1]
     return any(e.dtype != np.bool_ for e in arrays)

@@ -11,6 +11,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT, is_weak
 from phalanx.base.extended import is_key
+from phalanx.base.kinds import SEQUENCE
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply
@@ -158,7 +159,7 @@ def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple[Any, ...]:
 
 
 def _fills(fill_value: Any, ndim: int) -> tuple[Any, ...]:
-    if isinstance(fill_value, (tuple, list)):
+    if isinstance(fill_value, SEQUENCE):
         if len(fill_value) != ndim:
             raise ValueError(
                 f"nonzero: fill_value must be one value or {ndim} of them, got {len(fill_value)}"

@@ -17,6 +17,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.extended import is_key
+from phalanx.base.kinds import GENERIC, NDARRAY, SEQUENCE
 from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.types import SCALARS, Array, ShapeLike
@@ -137,7 +138,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 
 
 def astype(
-    x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None
+    x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None
 ) -> Array:
     """``x`` in another dtype: fractions are cut off, numbers that are not 0 are True.
 
@@ -208,7 +209,7 @@ def _from_data(data: Any, dtype: DTypeLike | None) -> Any:
     if data is None:
         raise TypeError("array: data is needed, got None; use jnp.nan for a missing number")
     wanted = None if dtype is None else dtypes.requested(dtype)
-    if isinstance(data, (list, tuple)):
+    if isinstance(data, SEQUENCE):
         return _from_lists(data, wanted)
     if hasattr(data, "__jax_array__"):
         data = data.__jax_array__()
@@ -219,7 +220,7 @@ def _from_data(data: Any, dtype: DTypeLike | None) -> Any:
         if wanted is None:
             return scalar_array(data, kind, weak)
         return scalar_array(_truncated(data, wanted), wanted)
-    if isinstance(data, np.generic) and data.dtype in dtypes.ALL:
+    if isinstance(data, GENERIC) and data.dtype in dtypes.ALL:
         return scalar_array(data, wanted or dtypes.canonical(data.dtype))
     dtypes.refuse_masked(data)
     return _on_host(np.asarray(data), wanted)
@@ -250,7 +251,7 @@ def _from_lists(data: Sequence[Any], dtype: np.dtype | None) -> Any:
             dtype = dtypes.promote(*(kind_of(operand("array", x)) for x in leaves))[0]
         return _stacked(data, dtype)
     if dtype is None and not all(is_python_scalar(x) for x in leaves):
-        kinds = [x for x in leaves if isinstance(x, (np.ndarray, np.generic, *SCALARS))]
+        kinds = [x for x in leaves if isinstance(x, (NDARRAY, GENERIC, *SCALARS))]
         dtype = dtypes.result_type(*kinds) if kinds else None
     try:
         value = np.array(data)
@@ -279,7 +280,7 @@ def _leaves(data: Any) -> Iterator[Any]:
 
 
 def _stacked(data: Any, dtype: np.dtype) -> Any:
-    if not isinstance(data, (list, tuple)):
+    if not isinstance(data, SEQUENCE):
         return convert(as_array("array", data), dtype)
     parts = [_stacked(x, dtype) for x in data]
     if not parts:
@@ -657,7 +658,7 @@ def full_like(
 def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Any:
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):  # what describes an array is enough
         a = operand(who, a)
-    lengths = a.shape if isinstance(a, (Array, np.ndarray)) else tuple(getattr(a, "shape", ()))
+    lengths = a.shape if isinstance(a, (Array, NDARRAY)) else tuple(getattr(a, "shape", ()))
     to_shape = lengths if shape is None else as_shape(who, shape)
     kind, weak = kind_of(a) if dtype is None else (dtypes.requested(dtype), False)
     lies = sharding_like(a, to_shape) if device is None else device
@@ -717,7 +718,7 @@ def arange(
 
 
 def _number(x: Any) -> Any:
-    if isinstance(x, (Array, np.ndarray, np.generic)):
+    if isinstance(x, (Array, NDARRAY, GENERIC)):
         x = x.item()
     if not isinstance(x, (bool, int, float)):
         raise TypeError(f"arange: start, stop and step must be real numbers, got {x!r}")

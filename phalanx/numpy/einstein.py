@@ -11,6 +11,7 @@ import opt_einsum
 
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ShapeError
+from phalanx.base.kinds import SEQUENCE
 from phalanx.base.recent import memoized
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
@@ -203,7 +204,7 @@ def _path(labels: Any, target: Labels, shapes: Any, optimize: Any) -> Sequence[t
     count = len(labels)
     if count <= 2 or optimize is False:
         return [(0, count - 1 - i) for i in range(count - 1)] if count > 1 else []
-    if isinstance(optimize, (list, tuple)):
+    if isinstance(optimize, SEQUENCE):
         return [tuple(step) for step in optimize if not isinstance(step, str)]
     name = "auto" if optimize is True else optimize
     return _best_path(labels, target, shapes, name)

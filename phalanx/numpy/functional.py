@@ -12,6 +12,7 @@ from typing import Any
 from phalanx import ops
 from phalanx.base.boundary import hiding
 from phalanx.base.broadcasting import common_shape
+from phalanx.base.kinds import SEQUENCE
 from phalanx.core.axes import Axis
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
@@ -94,7 +95,8 @@ def _over_lanes(function: Callable[..., Any], xs: list[Any], ranks: Sequence[int
             raise ValueError(f"vectorize: an argument needs {r} dimensions, got {x.aval}")
     shape = common_shape("vectorize", *outer)
     size = math.prod(shape)
-    flat, lanes = [], []
+    flat: list[Any] = []
+    lanes: list[int | None] = []
     for x, own in zip(xs, outer, strict=True):
         core = x.shape[len(own) :]
         mapped = bool(own)
@@ -140,7 +142,11 @@ def apply_along_axis(
     x = as_array("apply_along_axis", arr)
     d = dim("apply_along_axis", axis, x)
     lines = ops.move(x, d, x.ndim - 1)
-    out = _over_lanes(lambda v: func1d(v, *args, **kwargs), [lines], [1])
+
+    def along(v: Any) -> Any:
+        return func1d(v, *args, **kwargs)
+
+    out = _over_lanes(along, [lines], [1])
     new = out.ndim - (x.ndim - 1)
     order = list(range(x.ndim - 1))
     order[d:d] = range(x.ndim - 1, x.ndim - 1 + new)
@@ -196,7 +202,7 @@ def piecewise(
     [ 2. 30.]
     """
     x = as_array("piecewise", x)
-    conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
+    conditions = list(condlist) if isinstance(condlist, SEQUENCE) else [condlist]
     functions = list(funclist)
     if len(functions) not in (len(conditions), len(conditions) + 1):
         raise ValueError(

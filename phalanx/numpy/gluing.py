@@ -6,6 +6,7 @@ from typing import Any
 
 import phalanx.numpy as jnp
 from phalanx.base.errors import ArgumentError
+from phalanx.base.kinds import SLICE, TUPLE
 from phalanx.core.types import Array
 
 __all__ = ["c_", "r_"]
@@ -26,10 +27,10 @@ class _Glue:
         return f"phalanx.numpy.{self._name}"
 
     def __getitem__(self, key: Any) -> Array:
-        items = list(key) if isinstance(key, tuple) else [key]
+        items: list[Any] = list(key) if isinstance(key, TUPLE) else [key]
         axis, rank, start = self._usual
         if items and isinstance(items[0], str):
-            word = items.pop(0)
+            word: str = items.pop(0)
             if word in ("r", "c"):
                 return _matrix(items, word == "c")
             axis, rank, start = self._numbers(word)
@@ -52,7 +53,7 @@ class _Glue:
 
 def _array(item: Any) -> Any:
     """``item`` as an array; a slice as its range, with an imaginary step of so many points."""
-    if not isinstance(item, slice):
+    if not isinstance(item, SLICE):
         return jnp.asarray(item)
     start, stop, step = item.start or 0, item.stop, item.step or 1
     if isinstance(step, complex):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from msgspec import Struct, field
@@ -24,6 +24,7 @@ from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import NonConcreteBooleanIndexError
 from phalanx.base.extended import is_key
+from phalanx.base.kinds import GENERIC, LIST, NDARRAY, SLICE, TUPLE, is_ndarray
 from phalanx.control.one_program import staged
 from phalanx.core.trace import ROOT, current, describe, is_known
 from phalanx.core.types import Array
@@ -88,12 +89,12 @@ def plan(x: Any, index: Any) -> tuple[Any, IndexPlan]:
             out.layout.append(e)
             continue
         length = out.shape[dim]
-        if not length and not isinstance(e, slice) and not getattr(e, "ndim", 0):
+        if not length and not isinstance(e, SLICE) and not getattr(e, "ndim", 0):
             raise IndexError(
                 f"an index selects one element of dimension {dim} of an array {x.aval}, which has "
                 "none there"
             )
-        if isinstance(e, slice):
+        if isinstance(e, SLICE):
             out.slices[dim] = _slice(e, length)
             out.layout.append(dim)
         elif has_arrays:
@@ -123,14 +124,17 @@ def _with_one_lookup(layout: list[Any]) -> list[Any]:
 
 
 def _entries(index: Any) -> list[Any]:
-    given = index if isinstance(index, tuple) else (index,)
+    given = index if isinstance(index, TUPLE) else (index,)
     return [_entry(e) for e in given]
 
 
+_PLAIN: tuple[type, ...] = (slice, int, np.bool_)
+
+
 def _entry(e: Any) -> Any:
-    if e is None or e is Ellipsis or isinstance(e, (slice, int, np.bool_)):
+    if e is None or e is Ellipsis or isinstance(e, _PLAIN):
         return e
-    if isinstance(e, (Array, np.ndarray, np.generic)):
+    if isinstance(e, (Array, NDARRAY, GENERIC)):
         dtypes.refuse_masked(e)
         if dtypes.is_integer(e.dtype) or e.dtype == np.bool_:
             return e if isinstance(e, Array) or e.ndim else np.asarray(e)[()]
@@ -138,7 +142,7 @@ def _entry(e: Any) -> Any:
             f"an index must be made of integers or booleans, got {_described(e)}; convert it "
             "with .astype(int)"
         )
-    if isinstance(e, (list, range)):
+    if isinstance(e, (LIST, range)):
         raise TypeError(
             f"a {type(e).__name__} cannot index an array; convert it, as in x[jnp.array({e})], "
             "or use a tuple for one entry per dimension"
@@ -245,10 +249,10 @@ def _slice(s: slice, length: int) -> tuple[int, int, int]:
 
 def _position(e: Any, length: int) -> Any:
     """Positions counted from the front: a Python int, a NumPy array, or an array."""
-    if isinstance(e, (int, np.generic)):
+    if isinstance(e, (int, GENERIC)):
         i = int(e)
         return i + length if i < 0 else i
-    if isinstance(e, np.ndarray):
+    if is_ndarray(e):
         return np.where(e < 0, e.astype(np.int64) + length, e).astype(dtypes.default_int())
     return counted_from_front(e, length)
 
@@ -375,7 +379,7 @@ def _lookup(p: IndexPlan) -> _Lookup:
 def _index_rows(columns: list[Any], shape: tuple[int, ...]) -> Any:
     wide = any(getattr(c, "dtype", _I32).itemsize > 4 for c in columns if not isinstance(c, int))
     dtype = np.dtype("int64") if wide else _I32
-    out = []
+    out: list[Any] = []
     for c in columns:
         if isinstance(c, int):
             out.append(ops.full(shape, c, dtype))
@@ -394,7 +398,7 @@ def _result_shape(p: IndexPlan) -> tuple[int, ...]:
         if e == "lookup":
             out += common_shape("index", *(np.shape(i) for i in p.lookups.values()))
         else:
-            out.append(1 if e is None else sizes[e])
+            out.append(1 if e is None else sizes[cast(int, e)])
     return tuple(out)
 
 
@@ -516,7 +520,7 @@ def written(x: Any, values: Any) -> Any:
 
 def fitted(values: Any, target: tuple[int, ...]) -> Any:
     """``values`` broadcast to ``target``, the shape of the part that they are written to."""
-    if isinstance(values, np.generic):
+    if isinstance(values, GENERIC):
         return ops.full(target, values, values.dtype)
     shape = values.aval.shape
     while len(shape) > len(target) and shape[0] == 1:
@@ -529,8 +533,8 @@ def fitted(values: Any, target: tuple[int, ...]) -> Any:
 
 def _where_masked(x: Any, index: Any, how: str, values: Any) -> Any:
     """x.at[mask] with values that do not depend on which elements are selected, else None."""
-    mask = index[0] if isinstance(index, tuple) and len(index) == 1 else index
-    if not isinstance(mask, (Array, np.ndarray)) or mask.dtype != np.bool_ or not mask.ndim:
+    mask = index[0] if isinstance(index, TUPLE) and len(index) == 1 else index
+    if not isinstance(mask, (Array, NDARRAY)) or mask.dtype != np.bool_ or not mask.ndim:
         return None
     shape = x.aval.shape
     if np.ndim(values) > len(shape) - mask.ndim or mask.shape != shape[: mask.ndim]:

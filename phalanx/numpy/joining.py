@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
+from phalanx.base.kinds import LIST, NDARRAY, SEQUENCE, SLICE, is_dict, is_iterable
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
@@ -57,9 +59,9 @@ def _several(who: str, arrays: Any) -> list[Any]:
                 f"{who}([x, y])"
             )
         return [ops.squeeze(v, (0,)) for v in ops.split(x, (1,) * x.shape[0], 0)]
-    if not isinstance(arrays, Iterable):
+    if not is_iterable(arrays):
         raise TypeError(f"{who}: a sequence of arrays is needed, got {arrays!r}")
-    every = list(arrays)
+    every: list[Any] = list(arrays)
     if not every:
         raise ValueError(f"{who}: at least one array is needed, got an empty sequence")
     return every
@@ -264,11 +266,11 @@ def block(arrays: Any) -> Array:
 
 
 def _depth(arrays: Any) -> int:
-    return 1 + max(map(_depth, arrays), default=0) if isinstance(arrays, list) else 0
+    return 1 + max(map(_depth, arrays), default=0) if isinstance(arrays, LIST) else 0
 
 
 def _block(arrays: Any, depth: int, level: int) -> Any:
-    if not isinstance(arrays, list):
+    if not isinstance(arrays, LIST):
         x = as_array("block", arrays)
         return ops.reshape(x, shape=(1,) * (depth - x.ndim) + x.shape) if x.ndim < depth else x
     parts = [_block(a, depth, level + 1) for a in arrays]
@@ -327,7 +329,7 @@ def _split(who: str, ary: Any, sections: Any, axis: int, uneven: bool = False) -
     x = as_array(who, ary)
     d = dim(who, axis, x)
     n = x.shape[d]
-    if isinstance(sections, (tuple, list)) or np.ndim(sections):
+    if isinstance(sections, SEQUENCE) or np.ndim(sections):
         cuts = [operator.index(i) for i in np.asarray(sections).tolist()]
         ends = [*cuts, n]
         starts = [0, *cuts]
@@ -459,7 +461,7 @@ def repeat(
     if axis is None:
         x, axis = ops.reshape(x, shape=(x.size,)), 0
     d = dim("repeat", axis, x)
-    if isinstance(repeats, (tuple, list)):
+    if isinstance(repeats, SEQUENCE):
         repeats = np.asarray(repeats)
     if np.ndim(repeats) == 0 and total_repeat_length is None:
         return _repeat_each(x, operator.index(repeats), d)
@@ -571,7 +573,11 @@ def _padding_along(mode: str, x: Any, options: dict[str, Any]) -> Callable[..., 
     """What pads along one dimension: a function of the array, the dimension and two widths."""
     if mode == "linear_ramp":
         ends = _pairs(options.get("end_values", 0), x.ndim, "end_values", number=True)
-        return lambda x, d, width: _pad_ramp(x, d, width, ends[d])
+
+        def along(x: Any, d: int, width: Any) -> Any:
+            return _pad_ramp(x, d, width, ends[d])
+
+        return along
     if mode in _STATISTICS:
         given = options.get("stat_length")
         near = [(n, n) for n in x.shape]
@@ -579,13 +585,17 @@ def _padding_along(mode: str, x: Any, options: dict[str, Any]) -> Callable[..., 
             near = _pairs(given, x.ndim, "stat_length")
         if any(n < 1 for pair in near for n in pair):
             raise ValueError(f"pad: stat_length must be positive, got {near}")
-        return lambda x, d, width: _pad_statistic(x, d, width, _STATISTICS[mode], near[d])
+
+        def near_by(x: Any, d: int, width: Any) -> Any:
+            return _pad_statistic(x, d, width, _STATISTICS[mode], near[d])
+
+        return near_by
     kind = options.get("reflect_type", "even")
     if kind not in ("even", "odd"):
         raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {kind!r}")
     if kind == "odd":
-        return lambda x, d, width: _pad_odd(x, d, width, int(mode == "reflect"))
-    return lambda x, d, width: _pad_by_index(x, d, width, mode)
+        return functools.partial(_pad_odd, skipped=int(mode == "reflect"))
+    return functools.partial(_pad_by_index, mode=mode)
 
 
 def _pad_by(function: Callable[..., Any], x: Any, widths: Any, options: dict[str, Any]) -> Any:
@@ -632,16 +642,16 @@ def _turned_about(x: Any, end: Any) -> Any:
 
 def _pairs(value: Any, ndim: int, what: str, number: bool = False) -> list[tuple[Any, Any]]:
     """One pair for each dimension, of what NumPy allows to be shortened."""
-    if isinstance(value, dict):
+    if is_dict(value):
         given = {ops.dimension("pad", d, ndim): p for d, p in value.items()}
         return [_pairs(given.get(d, 0), 1, what, number)[0] for d in range(ndim)]
-    if isinstance(value, (Array, np.ndarray)) and not number:
+    if isinstance(value, (Array, NDARRAY)) and not number:
         value = np.asarray(value).tolist()
-    if not isinstance(value, (tuple, list)):
+    if not isinstance(value, SEQUENCE):
         return [(_entry(value, number),) * 2] * ndim
     if len(value) == 1:
         return _pairs(value[0], ndim, what, number)
-    nested = [isinstance(v, (tuple, list)) for v in value]
+    nested = [isinstance(v, SEQUENCE) for v in value]
     if len(value) == 2 and not any(nested):
         return [(_entry(value[0], number), _entry(value[1], number))] * ndim
     if len(value) == ndim and all(nested):
@@ -707,7 +717,7 @@ def _pad_statistic(
     x: Any, d: int, width: tuple[int, int], reduce: Callable[..., Any], near: tuple[int, int]
 ) -> Any:
     n = x.shape[d]
-    parts = []
+    parts: list[Any] = []
     for count, (start, stop) in zip(width, ((0, near[0]), (n - near[1], n)), strict=True):
         value = reduce(ops.slice_dim(x, max(start, 0), min(stop, n), d), axis=d, keepdims=True)
         if dtypes.is_integer(x.aval.dtype) and not dtypes.is_integer(value.aval.dtype):
@@ -745,7 +755,7 @@ def delete(
         x, axis = ops.reshape(x, shape=(x.size,)), 0
     d = dim("delete", axis, x)
     n = x.shape[d]
-    if not isinstance(obj, slice):
+    if not isinstance(obj, SLICE):
         obj = operand("delete", _as_positions(obj))
         if assume_unique_indices and not is_known(obj):
             return take(x, _all_but(n, obj), d, mode="clip")
@@ -766,7 +776,7 @@ def _all_but(n: int, where: Any) -> Any:
 
 
 def _as_positions(obj: Any) -> Any:
-    return np.asarray(obj, np.int32) if isinstance(obj, (list, tuple)) else obj
+    return np.asarray(obj, np.int32) if isinstance(obj, SEQUENCE) else obj
 
 
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
+from phalanx.base.kinds import SEQUENCE
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.numpy.arithmetic import literal, number_pair
@@ -531,7 +532,7 @@ def iscomplexobj(x: Any) -> bool:
     >>> jnp.iscomplexobj(jnp.array([1 + 1j, 1]))
     True
     """
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, SEQUENCE):
         return any(map(iscomplexobj, x))
     return dtypes.dtype_of(x) in COMPLEXES
 

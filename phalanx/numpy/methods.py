@@ -4,6 +4,9 @@ They are put on the abstract class once, so arrays that hold data and the tracer
 for them inside transformations both have them.
 """
 
+# What an array holds is private to users, not to its methods.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import math
@@ -17,6 +20,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import boundary, hide_frames, hiding
 from phalanx.core.absent import install_absent
+from phalanx.base.kinds import SEQUENCE
 from phalanx.core.types import SCALARS, Array
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy import (
@@ -268,7 +272,7 @@ def transpose(self: Any, *axes: Any) -> Any:
     """
     if not axes or axes == (None,):
         return shaping.transpose(self)
-    return shaping.transpose(self, axes[0] if isinstance(axes[0], (tuple, list)) else axes)
+    return shaping.transpose(self, axes[0] if isinstance(axes[0], SEQUENCE) else axes)
 
 
 def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:

@@ -18,6 +18,7 @@ from phalanx.base.broadcasting import common_shape
 from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError, ShapeError
+from phalanx.base.kinds import NDARRAY, SEQUENCE, class_of
 from phalanx.base.source import arguments_of_library, user_location, warn_user
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
@@ -29,13 +30,16 @@ from phalanx.run.array import from_host
 # ---- one operand ----------------------------------------------------------------------------
 
 
+_OPERANDS: tuple[type, ...] = (Array, *SCALARS, np.generic)
+
+
 def operand(who: str, x: Any) -> Any:
     """``x`` as an operand of a primitive: an array, or a Python or NumPy scalar.
 
     Raises:
         TypeError: it is neither.
     """
-    if isinstance(x, (Array, *SCALARS, np.generic)):
+    if isinstance(x, _OPERANDS):
         return x
     if isinstance(x, np.ndarray):
         return from_host(x)
@@ -47,12 +51,12 @@ def operand(who: str, x: Any) -> Any:
 def refuse(who: str, x: Any) -> NoReturn:
     """Raise the error for an operand ``x`` that is neither an array nor a number."""
     kind = type(x).__name__
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, SEQUENCE):
         raise TypeError(
             f"{who}: an array or a number is needed, got a {kind} of {len(x)}; convert it with "
             "jnp.array, once"
         )
-    advice = getattr(type(x), "_advice", "")
+    advice = getattr(class_of(x), "_advice", "")
     raise TypeError(
         f"{who}: an array or a number is needed, got {_shown(x)} of type {kind}{advice}"
     )
@@ -180,15 +184,15 @@ def pair(who: str, x: Any, y: Any) -> tuple[Any, Any]:
                 x, y = broadcast(who, [x, y])
                 return x, y
         else:
-            literal = _LITERAL.get((type(y), x.aval.dtype))
+            literal = _LITERAL.get((class_of(y), x.aval.dtype))
             if literal is None:
-                literal = _wide_literal(type(y), x.aval.dtype)
+                literal = _wide_literal(class_of(y), x.aval.dtype)
             if literal is not None:
                 return x, literal(y)
     elif isinstance(y, Array):
-        literal = _LITERAL.get((type(x), y.aval.dtype))
+        literal = _LITERAL.get((class_of(x), y.aval.dtype))
         if literal is None:
-            literal = _wide_literal(type(x), y.aval.dtype)
+            literal = _wide_literal(class_of(x), y.aval.dtype)
         if literal is not None:
             return literal(x), y
     x, y = operands(who, x, y)
@@ -332,7 +336,7 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
         TypeError: an entry is no integer.
         ValueError: an entry is negative.
     """
-    entries = shape if isinstance(shape, (tuple, list)) else shape_entries(shape)
+    entries = shape if isinstance(shape, SEQUENCE) else shape_entries(shape)
     out = tuple([s if type(s) is int else _length(who, s) for s in entries])
     check_lengths(who, out)
     return out
@@ -340,7 +344,7 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
 
 def shape_entries(shape: Any) -> tuple[Any, ...]:
     """What ``shape`` lists, whatever that is; itself if it lists nothing."""
-    if isinstance(shape, (np.ndarray, Array)):
+    if isinstance(shape, (NDARRAY, Array)):
         return tuple(np.asarray(shape)) if shape.ndim == 1 else (shape,)
     return tuple(shape) if hasattr(shape, "__iter__") else (shape,)
 

@@ -1,5 +1,8 @@
 """Mutable references: ``ref[index]``, and functions that read and write a part of one."""
 
+# What a part of a reference is of is private to users, not to what reads it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -11,6 +14,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import boundary
 from phalanx.base.errors import RefError
+from phalanx.base.kinds import TUPLE
 from phalanx.base.source import user_location
 from phalanx.core.refs import Ref, free, load, store
 from phalanx.core.trace import Tracer
@@ -322,7 +326,7 @@ def _fitting(ref: Ref | RefPart, value: Any) -> Any:
 
 def _check_bounds(x: Any, index: Any) -> None:
     """Raise IndexError if an integer in ``index`` is known to lie outside of ``x``."""
-    entries = index if isinstance(index, tuple) else (index,)
+    entries = index if isinstance(index, TUPLE) else (index,)
     count = sum(e is not None and e is not ... for e in entries)
     dim = 0
     for e in entries:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -357,12 +357,15 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     count = math.prod(lengths)
     rest = ops.select(ops.lt(rest, literal(rest, 0)), ops.add(rest, literal(rest, count)), rest)
     rest = ops.clamp(literal(rest, 0), rest, literal(rest, max(count - 1, 0)))
-    out = []
+    out: list[Any] = []
     for n in reversed(lengths):
         size = literal(rest, max(n, 1))
         out.append(ops.rem(rest, size))
         rest = ops.div(rest, size)
     return tuple(reversed(out))
+
+
+_ravel_multi_index = cast(Callable[..., Any], np.ravel_multi_index)  # typed for constants
 
 
 def ravel_multi_index(
@@ -419,7 +422,7 @@ def ravel_multi_index(
         )
     if mode == "raise":
         known = [value_of("ravel_multi_index", x, "use mode='clip' or 'wrap'") for x in xs]
-        flat_index = np.ravel_multi_index(tuple(known), lengths, mode="raise", order=order)  # type: ignore
+        flat_index = _ravel_multi_index(tuple(known), lengths, mode="raise", order=order)
         return from_host(np.asarray(flat_index).astype(kind))
     if mode not in ("clip", "wrap"):
         raise ValueError(f"ravel_multi_index: mode must be raise, clip or wrap, got {mode!r}")

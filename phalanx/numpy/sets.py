@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT
+from phalanx.base.kinds import TUPLE
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import Tracer, known_value
 from phalanx.core.types import Array
@@ -190,15 +191,18 @@ def unique_values(
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
+_unique = cast(Callable[..., Any], np.unique)  # typed for constants
+
+
 def _unique_known(x: Any, wanted: tuple[bool, bool, bool], axis: Any, equal_nan: bool) -> Any:
     known: Any = value_of("unique", x, "give size=")
     if isinstance(x, Tracer) and axis is not None:
-        every: Any = np.unique(known, True, *wanted[1:], axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
+        every = _unique(known, True, *wanted[1:], axis=axis, equal_nan=equal_nan)
         _, first, *rest = every
         values, rest = take(x, first, axis), [first, *rest] if wanted[0] else rest
     else:
-        results: Any = np.unique(known, *wanted, axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
-        chosen, *rest = results if isinstance(results, tuple) else (results,)
+        results = _unique(known, *wanted, axis=axis, equal_nan=equal_nan)
+        chosen, *rest = results if isinstance(results, TUPLE) else (results,)
         values = _elements(chosen, x)
     if not rest:
         return values

@@ -12,6 +12,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import ShapeError
+from phalanx.base.kinds import SEQUENCE, TUPLE
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known
 from phalanx.core.types import Array, ShapeLike
@@ -43,9 +44,9 @@ def shape(a: Any) -> tuple[int, ...]:
     (2, 3)
     """
     told = getattr(a, "shape", None)
-    if isinstance(told, tuple) or a is None:
+    if isinstance(told, TUPLE) or a is None:
         return told or ()
-    if isinstance(a, (list, tuple)):  # nothing is put on a device to know its shape
+    if isinstance(a, SEQUENCE):  # nothing is put on a device to know its shape
         return (len(a), *_inner_shape(a)) if a else (0,)
     a = operand("shape", a)
     return a.shape if isinstance(a, Array) else ()
@@ -219,6 +220,10 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     return ops.squeeze(x, removed)
 
 
+def _at_least_1d(x: Any) -> Any:
+    return ops.reshape(x, shape=(1,)) if x.ndim == 0 else x
+
+
 @one_program
 def atleast_1d(*arys: ArrayLike) -> Any:
     """The arrays with at least one dimension.
@@ -232,7 +237,7 @@ def atleast_1d(*arys: ArrayLike) -> Any:
     >>> jnp.atleast_1d(3.0).shape
     (1,)
     """
-    return _at_least(arys, lambda x: ops.reshape(x, shape=(1,)) if x.ndim == 0 else x)
+    return _at_least(arys, _at_least_1d)
 
 
 @one_program
@@ -594,7 +599,7 @@ def roll(
 
 def _shifts(shift: Any) -> list[Any]:
     """Each by itself: an int, or an array without dimensions."""
-    if isinstance(shift, (tuple, list)):
+    if isinstance(shift, SEQUENCE):
         return [s for each in shift for s in _shifts(each)]
     if is_known(shift):
         return [int(s) for s in np.ravel(np.asarray(shift))]

@@ -11,6 +11,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.kinds import SEQUENCE
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, subtract
@@ -602,7 +603,7 @@ def meshgrid(
     shape = [1] * len(vectors)
     for d, x in zip(order, vectors, strict=True):
         shape[d] = x.size
-    out = []
+    out: list[Any] = []
     for d, x in zip(order, vectors, strict=True):
         thin = ops.reshape(x, shape=tuple(n if i == d else 1 for i, n in enumerate(shape)))
         out.append(thin if sparse else ops.broadcast_to(thin, tuple(shape)))
@@ -650,7 +651,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     [[1 2]
      [7 8]]
     """
-    out = []
+    out: list[Any] = []
     for i, a in enumerate(args):
         x = as_array("ix_", a)
         if x.ndim != 1:
@@ -693,7 +694,7 @@ class _Grid:
 
     def __getitem__(self, key: Any) -> Any:
         value = self._host[key]
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, SEQUENCE):
             return tuple(from_host(x) for x in value)
         return from_host(value)
 

@@ -110,20 +110,16 @@ class ufunc:
                 a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
             )
         x = self._operand("reduce", a, dtype)
-        shape = [1] * x.ndim if axis is None else [*x.shape]
-        if axis is None:
-            line = x.reshape(-1)
-        else:
-            d = dim(self.__name__, axis, x)
-            shape[d] = 1
-            line = jnp.moveaxis(x, d, 0)
+        d = None if axis is None else dim(self.__name__, axis, x)
+        shape = [1 if d is None or i == d else n for i, n in enumerate(x.shape)]
+        line = x.reshape(-1) if d is None else jnp.moveaxis(x, d, 0)
         start = self.identity if initial is None else initial
         if start is None and (where is not None or not line.shape[0]):
             raise ArgumentError(f"{self.__name__}.reduce: it has no identity; give initial")
         counts = None
         if where is not None:
             shown = jnp.broadcast_to(as_array(self.__name__, where), x.shape)
-            counts = shown.reshape(-1) if axis is None else jnp.moveaxis(shown, d, 0)
+            counts = shown.reshape(-1) if d is None else jnp.moveaxis(shown, d, 0)
         result = self._folded(line, start, counts)
         return result.reshape(shape) if keepdims else result
 
@@ -327,28 +323,35 @@ def _running(combine: Callable[..., Any]) -> Callable[..., Any]:
     return accumulated
 
 
+def _at(how: str) -> Callable[[Any, Any, Any], Any]:
+    def at(a: Any, indices: Any, b: Any) -> Any:
+        return getattr(a.at[indices], how)(b)
+
+    return at
+
+
 _OWN: dict[str, dict[str, Any]] = {
     "add": {
         "reduce": jnp.sum,
         "accumulate": jnp.cumsum,
-        "at": lambda a, indices, b: a.at[indices].add(b),
+        "at": _at("add"),
     },
     "multiply": {
         "reduce": jnp.prod,
         "accumulate": jnp.cumprod,
-        "at": lambda a, indices, b: a.at[indices].multiply(b),
+        "at": _at("multiply"),
     },
     "maximum": {
         "reduce": _in_dtype(jnp.max),
         "accumulate": _running(lax.cummax),
-        "at": lambda a, indices, b: a.at[indices].max(b),
+        "at": _at("max"),
     },
     "minimum": {
         "reduce": _in_dtype(jnp.min),
         "accumulate": _running(lax.cummin),
-        "at": lambda a, indices, b: a.at[indices].min(b),
+        "at": _at("min"),
     },
-    "subtract": {"at": lambda a, indices, b: a.at[indices].subtract(b)},
+    "subtract": {"at": _at("subtract")},
 }
 KNOWN = {
     name: ufunc(getattr(jnp, name), nin, 1, identity=IDENTITIES.get(name), **_OWN.get(name, {}))

@@ -9,6 +9,9 @@ and who reads it shares one: the system lets go of a lock when its process ends,
 so what can be locked belongs to nobody.
 """
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import contextlib

@@ -4,6 +4,9 @@ Dtypes that NumPy does not have are stored as unsigned integers of the same bits
 reader of zarr knows: bfloat16 as uint16, float8 and int4 as uint8, random keys as their words.
 """
 
+# What an array holds is private to users, not to what stores it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import math
@@ -17,6 +20,7 @@ from msgspec.structs import replace
 
 from phalanx.base import dtypes
 from phalanx.base.extended import KEY_TYPES, WORD, is_key, refuse_declared
+from phalanx.base.kinds import is_ndarray
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import Array, ArrayType
@@ -25,8 +29,12 @@ from phalanx.spmd.named import PmapSharding
 
 ARRAY, NUMPY, SCALAR = "array", "numpy array", "numpy scalar"
 NUMBERS: dict[str, Any] = {kind.__name__: kind for kind in (bool, int, float, complex)}
-_DTYPES: dict[str, Any] = {t.name: t for t in (dtypes.ALL - {dtypes.float0})}
-_DTYPES |= {t.name: t for t in KEY_TYPES.values()}
+_DTYPES: dict[str, Any] = {
+    t.name: t for t in (*(dtypes.ALL - {dtypes.float0}), *KEY_TYPES.values())
+}
+
+
+_NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
 
 
 class Leaf(Struct, frozen=True):
@@ -139,11 +147,11 @@ def content(path: str, x: Any, copy: bool, who: str) -> Content:
     if isinstance(x, DeviceArray):
         refuse_declared(x.dtype, who)
         return _of_array(path, x, copy)
-    if isinstance(x, (np.ndarray, np.generic)):
+    if isinstance(x, _NUMPY):
         dtypes.refuse_masked(x)
         dtype = _DTYPES.get(x.dtype.name)  # in the order of bytes of this machine
         if dtype is not None:
-            kind = NUMPY if isinstance(x, np.ndarray) else SCALAR
+            kind = NUMPY if is_ndarray(x) else SCALAR
             data = np.array(x, dtype, copy=True if copy else None)
             part = StoredRows((0,) * data.ndim, as_stored(data))
             return Content(Leaf(path, kind, dtype.name, data.shape), (part,), data.shape)
@@ -161,7 +169,7 @@ def content(path: str, x: Any, copy: bool, who: str) -> Content:
 
 def _shown(x: Any) -> str:
     text = repr(x)
-    held = f" of dtype {x.dtype}" if isinstance(x, (np.ndarray, np.generic)) else ""
+    held = f" of dtype {x.dtype}" if isinstance(x, _NUMPY) else ""
     return f"{type(x).__name__}{held} {text if len(text) <= 60 else text[:57] + '...'}"
 
 
@@ -170,7 +178,7 @@ def _of_array(path: str, x: DeviceArray, copy: bool) -> Content:
     held = words_of(x) if is_key(x.dtype) else x
     sharding = held.sharding
     local = sharding.is_fully_addressable
-    parts = []
+    parts: list[StoredRows] = []
     for position in sharding.local_positions:
         rows = sharding.rows(held.shape, position)
         if sharding.replica_ids[position] == 0 and all(map(len, rows)):

@@ -1,5 +1,8 @@
 """The checkpoints of a run: the newest are kept, and written while the program goes on."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import os

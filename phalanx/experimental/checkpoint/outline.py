@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from phalanx.base import tree
+from phalanx.base.kinds import is_dict, is_tuple
 from phalanx.base.source import user_location
 
 Node = Any
@@ -68,15 +69,18 @@ def _name(key: Any, path: tree.Path, who: str) -> Any:
 
 def name_of(key: Any) -> Any:
     """What a step of a path says: a key, the name of an attribute, or a position."""
-    return key[0] if isinstance(key, tuple) else str(key)
+    return key[0] if is_tuple(key) else str(key)
 
 
 def _children(node: Node) -> list[tuple[Any, Node]]:
     """The children of a node by name; a leaf and None have none."""
-    if not isinstance(node, dict):
+    if not is_dict(node):
         return []
     ((kind, held),) = node.items()
-    return [(name, child) for name, child in held] if kind in _NAMED else list(enumerate(held))
+    if kind in _NAMED:
+        return [(name, child) for name, child in held]
+    children: list[Node] = held
+    return list(enumerate(children))
 
 
 def under(node: Node, names: Names) -> Node:

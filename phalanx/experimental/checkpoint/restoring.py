@@ -1,5 +1,8 @@
 """Restoring a tree: as it was saved, or laid out as a tree says. Each part is read for itself."""
 
+# What an array holds is private to users, not to what stores it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import contextlib
@@ -26,7 +29,15 @@ from phalanx.experimental.checkpoint.wanted import WHO, RestoredAs, Wanted
 from phalanx.run.array import DeviceArray, Signature
 from phalanx.spmd.sharding import Index, Sharding
 
-AS_SAVED: Any = type("AsSaved", (), {"__repr__": lambda _: "as it was saved"})()
+
+class AsSaved:
+    """In place of an argument that is not given."""
+
+    def __repr__(self) -> str:
+        return "as it was saved"
+
+
+AS_SAVED: Any = AsSaved()
 
 
 def restore(

@@ -151,7 +151,7 @@ class Saving:
             for number, c in enumerate(self._contents)
             if not c.leaf.is_number and _is_written(c)
         ]
-        writing = []
+        writing: list[tuple[int, Content, Any]] = []
         for number, c, future in opening:
             array = zarr.done(future, self._folder_of(number), f"writing tree{c.leaf.path}")
             writing += [(number, c, zarr.write(array, p.start, p.data)) for p in c.parts]

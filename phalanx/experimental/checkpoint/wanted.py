@@ -13,6 +13,7 @@ from phalanx.api.aot import sharding_of
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError, ShapeError, TreeError
 from phalanx.base.extended import is_key
+from phalanx.base.kinds import is_dtype
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType, typeof
 from phalanx.experimental.checkpoint import together
@@ -88,7 +89,8 @@ def _nodes(stored: Stored, paths: Sequence[tree.Path]) -> list[Node]:
     Raises:
         TreeError: they do not.
     """
-    nodes, missing = [], []
+    nodes: list[Node] = []
+    missing: list[str] = []
     for path in paths:
         try:
             nodes.append(under(stored.outline, tuple(map(name_of, path))))
@@ -98,7 +100,8 @@ def _nodes(stored: Stored, paths: Sequence[tree.Path]) -> list[Node]:
     extra = [leaf.path for number, leaf in enumerate(stored.leaves) if number not in met]
     if not missing and not extra:
         return nodes
-    told, advice = [], ["without a tree, all is restored as it was saved"]
+    told: list[str] = []
+    advice = ["without a tree, all is restored as it was saved"]
     if missing:
         told.append(f"asked for, but not stored: {_listed(missing)}")
     if extra:
@@ -140,19 +143,22 @@ def _target(leaf: Leaf, asked: Any, node: Node, what: str) -> RestoredAs:
     return RestoredAs(None)
 
 
+_ON_HOST: tuple[type, ...] = (np.ndarray, np.generic)
+
+
 def _target_array(leaf: Leaf, asked: Any, what: str) -> RestoredAs:
     there = typeof(leaf.number) if leaf.is_number else leaf.type
     if leaf.kind == "int":
         dtypes.check_range(leaf.number, there.dtype, f"{WHO}: {what}")
     dtype = asked.dtype
-    if isinstance(dtype, np.dtype) and not dtype.isnative:
+    if is_dtype(dtype) and not dtype.isnative:
         dtype = dtype.newbyteorder("=")  # in which it is restored
     if dtype != there.dtype:
         keys = is_key(dtype) or is_key(there.dtype)
         how = "random.key_data or wrap_key_data" if keys else "astype"
         advice = f"Ask for {there.dtype.name}, and convert what is restored with {how}"
         raise _other(leaf, f"with dtype {getattr(dtype, 'name', dtype)}", what, advice)
-    on_host = isinstance(asked, (np.ndarray, np.generic))
+    on_host = isinstance(asked, _ON_HOST)
     sharding = None if on_host else sharding_of(asked) or default_sharding()
     joined = joined_dim(sharding) if together.others() else None
     shape = tuple(asked.shape)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.base.kinds import is_list
+
 tensorstore: Any
 try:
     import tensorstore
@@ -94,7 +96,7 @@ def _chunk(folder: Path, shape: Sequence[int], dtype: np.dtype) -> list[int]:
 def _cuts(chunk: Any, shape: Sequence[int]) -> bool:
     """Whether an array of that ``shape`` may have been written in chunks of this one."""
     return (
-        isinstance(chunk, list)
+        is_list(chunk)
         and len(chunk) == len(shape)
         and all(type(c) is int and 1 <= c <= max(n, 1) for c, n in zip(chunk, shape, strict=True))
     )

@@ -29,6 +29,8 @@ from phalanx.experimental.sparse.shaping import (
 )
 from phalanx.tree_util import register_pytree_node_class
 
+_SEQUENCES: tuple[type, ...] = (Sequence,)
+
 
 class JAXSparse(ABC):
     """What all arrays are of which only some elements are stored.
@@ -205,7 +207,7 @@ class BCOO(Entries, JAXSparse):
         """
         if order != "C":
             raise ValueError(f"BCOO.reshape: order must be 'C', got {order!r}")
-        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], _SEQUENCES) else shape
         return bcoo_reshape(self, new_sizes=tuple(map(index, sizes)))
 
     def astype(self, dtype: Any) -> BCOO:
@@ -290,7 +292,11 @@ class BCOO(Entries, JAXSparse):
     def __pow__(self, power: Any) -> BCOO:
         if np.ndim(power) or not isinstance(power, (int, float)) or power <= 0:
             raise would_be_dense(f"{self} to the power {power!r}")
-        return self.sum_duplicates().map_data(lambda x: x**power)
+
+        def raised(x: Any) -> Any:
+            return x**power
+
+        return self.sum_duplicates().map_data(raised)
 
     def __matmul__(self, other: Any) -> Any:
         return matmul(self, other)

@@ -53,6 +53,10 @@ def _first_of_each(indices: Any) -> Any:
     return jnp.concatenate([jnp.ones(min(1, len(indices)), bool), changed])
 
 
+def _first_inside(mat: Any) -> Any:
+    return _first_of_each(mat.indices) & inside(mat)
+
+
 def bcoo_sum_duplicates(mat: Mat, nse: int | None = None) -> Mat:
     """The same array with one entry for each position, in order.
 
@@ -72,7 +76,7 @@ def bcoo_sum_duplicates(mat: Mat, nse: int | None = None) -> Mat:
         return bcoo_sort_indices(mat)
     ordered = each_of_batch(_ordered, mat.n_batch)(mat)
     if nse is None:
-        firsts = each_of_batch(lambda m: _first_of_each(m.indices) & inside(m), mat.n_batch)
+        firsts = each_of_batch(_first_inside, mat.n_batch)
         try:
             count: Any = jnp.max(jnp.sum(firsts(ordered), axis=-1), initial=0)
             nse = int(count)

@@ -64,16 +64,18 @@ def lobpcg_standard(
     >>> print(jnp.round(values, 3))
     [19. 18.]
     """
-    X = jnp.asarray(X)
-    if X.ndim != 2 or 5 * X.shape[1] >= X.shape[0]:
+    first = jnp.asarray(X)
+    if first.ndim != 2 or 5 * first.shape[1] >= first.shape[0]:
         raise ValueError(
             "lobpcg_standard: X must be a few vectors, expected search dim * 5 < matrix dim, got "
-            f"{X.aval}"
+            f"{first.aval}"
         )
-    n, k = X.shape
-    eps = float(jnp.finfo(X.dtype).eps)
+    n, k = first.shape
+    eps = float(jnp.finfo(first.dtype).eps)
     bound = (eps if tol is None else tol) * n
-    times = A if callable(A) else lambda v: A @ v
+
+    def times(v: Any) -> Any:
+        return A(v) if callable(A) else A @ v
 
     def best(space: Any) -> tuple[Any, Any, Any]:
         """The best vectors in a space, their eigenvalues, and what they leave over."""
@@ -89,11 +91,11 @@ def lobpcg_standard(
         return (step < m) & jnp.any(left > bound * jnp.max(jnp.abs(values)))
 
     def advance(state: Any) -> Any:
-        step, _, X, change, rest = state
-        values, found, after = best(jnp.concatenate([X, rest, change], axis=1))
-        return step + 1, values, found, found - X @ (X.T @ found), after
+        step, _, x, change, rest = state
+        values, found, after = best(jnp.concatenate([x, rest, change], axis=1))
+        return step + 1, values, found, found - x @ (x.T @ found), after
 
-    values, X, rest = best(X)
-    start = (jnp.zeros((), int), values, X, jnp.zeros_like(X), rest)
-    step, values, X, _, _ = lax.while_loop(unfinished, advance, start)
-    return values, X, step
+    values, x, rest = best(first)
+    start = (jnp.zeros((), int), values, x, jnp.zeros_like(x), rest)
+    step, values, x, _, _ = lax.while_loop(unfinished, advance, start)
+    return values, x, step

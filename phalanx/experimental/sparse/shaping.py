@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
 
 import phalanx.numpy as jnp
 from phalanx import lax
+from phalanx.base.kinds import is_tuple
 from phalanx.experimental.sparse.entries import alike
 from phalanx.experimental.sparse.layouts import (
     Entries,
@@ -217,7 +219,7 @@ def bcoo_broadcast_in_dim(
     repeated = [d for d in range(len(shape)) if d not in own]
     grid = np.indices([shape[d] for d in repeated]).reshape(len(repeated), -1)
     real = inside(mat)[:, None]
-    columns = []
+    columns: list[Any] = []
     for d, n in enumerate(shape):
         at = mat.indices[:, own[d], None] if d in own else grid[repeated.index(d)][None, :]
         columns.append(jnp.where(real, at, n).astype(mat.indices.dtype))
@@ -259,8 +261,10 @@ def bcoo_concatenate(operands: Sequence[Mat], *, dimension: int) -> Mat:
     batch, column = mats[0].n_batch, d - mats[0].n_batch
     lengths = list(mats[0].tail)
     lengths[column] = sum(m.tail[column] for m in mats)
-    ends = np.asarray(lengths[: mats[0].n_sparse], mats[0].indices.dtype)
-    before, lists = 0, []
+    positions: np.dtype = mats[0].indices.dtype
+    ends = np.asarray(lengths[: mats[0].n_sparse], positions)
+    before = 0
+    lists: list[Any] = []
     for m in mats:
         moved = m.indices.at[..., column].add(before)
         lists.append(jnp.where(inside(m)[..., None], moved, ends))
@@ -394,13 +398,15 @@ def part(mat: Mat, key: Any) -> Mat:
     Raises:
         IndexError: it is something else, or beyond the array.
     """
-    keys = list(key) if isinstance(key, tuple) else [key]
+    keys: list[Any] = list(key) if is_tuple(key) else [key]
     given = sum(k is not None and k is not Ellipsis for k in keys)
     if keys.count(Ellipsis) > 1 or given > mat.ndim:
         raise IndexError(f"{type(mat).__name__}: the index {key!r} does not fit {mat}")
     at = keys.index(Ellipsis) if Ellipsis in keys else len(keys)
     keys[at : at + 1] = [slice(None)] * (mat.ndim - given)
-    bounds, gone, new = [], [], []
+    bounds: list[tuple[int, int, int]] = []
+    gone: list[int] = []
+    new: list[int] = []
     for k in keys:
         if k is None:
             new.append(len(bounds) - len(gone) + len(new))
@@ -420,6 +426,9 @@ def part(mat: Mat, key: Any) -> Mat:
     return bcoo_broadcast_in_dim(made, shape=shape, broadcast_dimensions=kept)
 
 
+_INTEGERS: tuple[type, ...] = (int, np.integer)
+
+
 def _bounds(mat: Entries, d: int, key: Any) -> tuple[int, int, int, bool]:
     """Where a key begins and ends, by what steps, and whether the dimension goes."""
     n = mat.shape[d]
@@ -427,9 +436,10 @@ def _bounds(mat: Entries, d: int, key: Any) -> tuple[int, int, int, bool]:
         start, stop, step = key.indices(n)
         if step > 0:
             return start, max(start, stop), step, False
-    elif isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-        if -n <= key < n:
-            return int(key) % n, int(key) % n + 1, 1, True
+    elif isinstance(key, _INTEGERS) and not isinstance(key, bool):
+        at = index(key)
+        if -n <= at < n:
+            return at % n, at % n + 1, 1, True
         raise IndexError(f"{type(mat).__name__}: index {key} is beyond dimension {d} of {mat}")
     raise IndexError(
         f"{type(mat).__name__}: entries are read at integers and slices that go forward, got "

@@ -85,11 +85,15 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
         leaves, treedef = tree.flatten((args, kwargs), is_leaf=_is_sparse)
         leaves = [x.to_bcoo() if isinstance(x, BCSR) else x for x in leaves]
         types = [x.aval if isinstance(x, Entries) else plain(typeof(x)) for x in leaves]
-        body = trace_body(f, lambda f, a, k: f(*a, **k), treedef, types, f"sparsify({name_of(f)})")
+        body = trace_body(f, _called, treedef, types, f"sparsify({name_of(f)})")
         results = interpret(body.program, [*body.captured, *leaves], _step)
         return body.out_tree.unflatten(results)
 
     return wrap(sparse, f)
+
+
+def _called(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    return f(*args, **kwargs)
 
 
 def _step(e: Equation, operands: tuple[Any, ...]) -> Any:
@@ -136,24 +140,57 @@ def _slice(x: BCOO, *, start: Any, limit: Any, strides: Any = None) -> BCOO:
     return bcoo_slice(x, start_indices=start, limit_indices=limit, strides=strides)
 
 
+def _broadcast(x: Any, *, shape: Any, dims: Any) -> Any:
+    return bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=dims)
+
+
+def _concatenate(*xs: Any, dim: int) -> Any:
+    mats = [x if isinstance(x, Entries) else BCOO.fromdense(x) for x in xs]
+    return bcoo_concatenate(mats, dimension=dim)
+
+
+def _divide(x: Any, y: Any) -> Any:
+    return x / y
+
+
+def _dynamic_slice(x: Any, *starts: Any, sizes: Any) -> Any:
+    return bcoo_dynamic_slice(x, starts, sizes)
+
+
+def _reduce_sum(x: Any, *, dims: Any) -> Any:
+    return bcoo_reduce_sum(x, axes=dims)
+
+
+def _reshape(x: Any, *, shape: Any) -> Any:
+    return bcoo_reshape(x, new_sizes=shape)
+
+
+def _reverse(x: Any, *, dims: Any) -> Any:
+    return bcoo_rev(x, dims)
+
+
+def _subtract(x: Any, y: Any) -> Any:
+    return _add(x, -y)
+
+
+def _transpose(x: Any, *, perm: Any) -> Any:
+    return bcoo_transpose(x, permutation=perm)
+
+
 _RULES: dict[str, Callable[..., Any]] = {
     "add": _add,
-    "broadcast": lambda x, *, shape, dims: bcoo_broadcast_in_dim(
-        x, shape=shape, broadcast_dimensions=dims
-    ),
-    "concatenate": lambda *xs, dim: bcoo_concatenate(
-        [x if isinstance(x, Entries) else BCOO.fromdense(x) for x in xs], dimension=dim
-    ),
-    "div": _of_first(lambda x, y: x / y, "dividing by"),
+    "broadcast": _broadcast,
+    "concatenate": _concatenate,
+    "div": _of_first(_divide, "dividing by"),
     "dot_general": _dot,
-    "dynamic_slice": lambda x, *starts, sizes: bcoo_dynamic_slice(x, starts, sizes),
+    "dynamic_slice": _dynamic_slice,
     "mul": _multiply,
-    "reduce_sum": lambda x, *, dims: bcoo_reduce_sum(x, axes=dims),
-    "reshape": lambda x, *, shape: bcoo_reshape(x, new_sizes=shape),
-    "reverse": lambda x, *, dims: bcoo_rev(x, dims),
+    "reduce_sum": _reduce_sum,
+    "reshape": _reshape,
+    "reverse": _reverse,
     "slice": _slice,
-    "sub": lambda x, y: _add(x, -y),
-    "transpose": lambda x, *, perm: bcoo_transpose(x, permutation=perm),
+    "sub": _subtract,
+    "transpose": _transpose,
 }
 
 

@@ -185,7 +185,7 @@ class StepTraceAnnotation(TraceAnnotation):
     """
 
     def __init__(self, name: str, **kwargs: Any) -> None:
-        super().__init__(name, _r=1, **kwargs)
+        TraceAnnotation.__init__(self, name, _r=1, **kwargs)
 
 
 def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any) -> F:

@@ -3,6 +3,7 @@
 import ast
 import functools
 import re
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +28,21 @@ def test_files_are_short():
 
 def test_no_file_is_a_drawer():
     assert not [name(path) for path in MODULES if path.stem in {"utils", "util", "helpers", "misc"}]
+
+
+WITHOUT = {"reportPrivateUsage", "reportUnnecessaryIsInstance", "reportUnusedImport"}
+
+
+def test_files_do_without_few_rules_of_the_type_checker_and_say_why():
+    for path in MODULES:
+        lines = path.read_text().splitlines()
+        for before, line in pairwise(lines):
+            if line.startswith("# pyright: "):
+                rules = {rule.strip() for rule in line.removeprefix("# pyright: ").split(",")}
+                assert rules <= {f"{rule}=false" for rule in WITHOUT}, name(path)
+                assert before.startswith("# "), f"{name(path)} does not say why"
+            elif "# pyright:" in line:
+                assert re.search(r"# pyright: ignore\[\w+\]: \w", line), f"{name(path)}: {line}"
 
 
 def test_no_absolute_paths():

@@ -48,7 +48,7 @@ def sharding_rule(
     sizes = list(factors.sizes.values())
 
     def mapped(names: Sequence[str], type: ArrayType) -> ir.Attribute:
-        dims = []
+        dims: list[sdy.DimMappingAttr] = []
         for name, length in zip(names, type.shape, strict=True):
             if not name:
                 sizes.append(length)

@@ -9,10 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
-from jaxlib import (
-    utils,  # type: ignore[attr-defined]  (no stubs)
-    xla_client,
-)
+from jaxlib import utils, xla_client
 
 from phalanx.base.config import config
 from phalanx.base.errors import ConfigError, DeviceError, suggest

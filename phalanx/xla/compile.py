@@ -1,5 +1,8 @@
 """From a module to something that runs."""
 
+# What an array holds is private to users, not to what makes it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import copy
@@ -8,7 +11,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
-from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
+from jaxlib import _hlo
 from msgspec.structs import replace
 
 from phalanx import xla
@@ -292,7 +295,8 @@ class XlaExecutable:
     def __copy__(self) -> XlaExecutable:
         """Another of the same, whatever it calls: what is pickled is less."""
         other = object.__new__(type(self))
-        for kind in type(self).__mro__[:-1]:
+        kinds: list[Any] = [*type(self).__mro__[:-1]]
+        for kind in kinds:
             for name in kind.__slots__:
                 setattr(other, name, getattr(self, name))
         return other
@@ -546,7 +550,8 @@ class Independent(XlaExecutable):
         return list(map(Parts, self._out_types, zip(*given, strict=True)))
 
     def _counted(self, taken: Iterable[Sequence[Any]]) -> list[list[Any]]:
-        given, tokens = [], []
+        given: list[list[Any]] = []
+        tokens: list[Any] = []
         with launching:
             make_room(self._name)
             in_flight.append(tokens)

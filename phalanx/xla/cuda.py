@@ -133,7 +133,7 @@ def check_versions(versions: Any) -> None:
     Raises:
         DeviceError: one is too old, or does not load.
     """
-    wrong = []
+    wrong: list[str] = []
     for name in (*_OLDEST, *_PATCHES):
         needed = getattr(versions, f"{name}_build_version")()
         needed = _OLDEST.get(name, needed - needed % _PATCHES.get(name, 1))

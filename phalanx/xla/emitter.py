@@ -10,6 +10,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from phalanx.base.dtypes import float0
+from phalanx.base.kinds import SEQUENCE
 from phalanx.base.source import Location
 from phalanx.core.builder import Body, Builder
 from phalanx.core.layouts import Target
@@ -208,8 +209,8 @@ class Emitter:
         block = ir.Block.create_at_start(region, list(parameters))
         outer, self._written = self._written, {}
         with ir.InsertionPoint(block):
-            values = body(self.builder, *block.arguments)
-            values = list(values) if isinstance(values, (list, tuple)) else [values]
+            made = body(self.builder, *block.arguments)
+            values: list[ir.Value] = list(made) if isinstance(made, SEQUENCE) else [made]
             ir.Operation.create(terminator, operands=values)
         self._written = outer
         return values

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from jaxlib import xla_client
@@ -49,5 +50,6 @@ def register(plugin: Plugin, interface: Any) -> None:
             xla_client.register_custom_call_target(
                 target, value, platform=platform, api_version=version
             )
-        for target in getattr(module, "batch_partitionable_targets", list)():
+        targets: Callable[[], list[str]] = getattr(module, "batch_partitionable_targets", list[str])
+        for target in targets():
             xla_client.register_custom_call_as_batch_partitionable(target, c_api=interface)

@@ -92,7 +92,9 @@ class HostCallEmitter(RegionAxesEmitter):
         here = [self.convert(x, carried(t).dtype) for x, t in zip(args, ins, strict=True) if t.size]
         token_type = hlo.TokenType.get()
         token = self.op("stablehlo.create_token", token_type, ())
-        sends, receives, there = [], [], []
+        sends: list[int] = []
+        receives: list[int] = []
+        there: list[ir.Value] = []
         for x in here or [self.constant(0, np.dtype(np.int32))]:
             sends.append(channel := self.new_channel())
             token = self.op(

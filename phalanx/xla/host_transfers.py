@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
+from jaxlib import _hlo
 from msgspec import Struct
 
 from phalanx.base import dtypes

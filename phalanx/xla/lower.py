@@ -58,11 +58,15 @@ def lower(
         if not lowered.callbacks.entries:
             return lowered
         plan = replace(plan, independent=False)
+
+    def emit(b: Any, *values: ir.Value) -> list[ir.Value]:
+        return results_of(b, program, values)
+
     return build(
         program.input_types,
         program.output_types,
         plan,
-        lambda b, *values: results_of(b, program, values),
+        emit,
         donate,
         name or program.name,
     )

@@ -7,7 +7,7 @@ import hashlib
 import io
 from typing import TYPE_CHECKING, Any
 
-from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
+from jaxlib import _hlo
 from msgspec import Struct
 
 from phalanx.core.platforms import platform_of

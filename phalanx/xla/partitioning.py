@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
+from jaxlib import _hlo
 
 from phalanx.core.builder import Builder, Factors
 from phalanx.core.platforms import AnyDevice
@@ -26,9 +26,11 @@ _REPLICATED, _MANUAL = _hlo.OpSharding.Type.REPLICATED, _hlo.OpSharding.Type.MAN
 def register(interface: Any = None) -> None:
     """Let the partitioner ask, which is that of a plugin if its ``interface`` is given."""
     more = {} if interface is None else {"c_api": interface}
-    xc.register_custom_call_partitioner(
-        BY_BLOCK, lambda sharding, *_: sharding, _partition, _unknown, True, **more
-    )
+    xc.register_custom_call_partitioner(BY_BLOCK, _as_told, _partition, _unknown, True, **more)
+
+
+def _as_told(sharding: Any, *_: Any) -> Any:
+    return sharding
 
 
 def _unknown(*_: Any) -> Any:
@@ -122,7 +124,7 @@ def _dealt(count: int, letters: str, sizes: dict[str, int]) -> dict[str, int] | 
 
     None if that cannot be: an inner one is only cut where the outer one is into single places.
     """
-    dealt = {}
+    dealt: dict[str, int] = {}
     for letter in letters:
         dealt[letter] = math.gcd(count, sizes[letter])
         count //= dealt[letter]

@@ -13,7 +13,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from jaxlib import utils  # type: ignore[attr-defined]  (no stubs)
+from jaxlib import utils
 
 from phalanx.xla.runtime import xc
 

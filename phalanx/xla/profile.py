@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxlib import _profile_data, _profiler  # type: ignore[attr-defined]  (they have no stubs)
+from jaxlib import _profile_data, _profiler
 
 from phalanx.xla.client import client, loaded
 

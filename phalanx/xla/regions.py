@@ -12,6 +12,7 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
+from phalanx.base.kinds import SEQUENCE, is_mapping, is_ndarray
 from phalanx.core.builder import Body
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType
@@ -23,6 +24,7 @@ from phalanx.xla.failures import refused
 from phalanx.xla.structural import StructuralEmitter
 
 Value = ir.Value
+_BOOLS: tuple[type, ...] = (bool, np.bool_)
 Values = Sequence[ir.Value]
 Ints = Sequence[int]
 I32 = np.dtype(np.int32)
@@ -198,9 +200,9 @@ class RegionEmitter(StructuralEmitter):
         # The result types are known once a branch is written: into a scratch operation first.
         count = len(branches)
         scratch = ir.Operation.create("stablehlo.case", operands=[index], regions=count)
+        types: list[ir.Type] = []
         for region, branch in zip(scratch.regions, branches, strict=True):
-            values = self.fill(region, (), branch, "stablehlo.return")
-        types = [v.type for v in values]
+            types = [v.type for v in self.fill(region, (), branch, "stablehlo.return")]
         final = ir.Operation.create(
             "stablehlo.case", results=types, operands=[index], regions=count
         )
@@ -254,7 +256,7 @@ class RegionEmitter(StructuralEmitter):
             with ir.InsertionPoint(self.module.body):
                 function = func.FuncOp(name, (parameters, []), visibility="private")
             values = self.fill(function.regions[0], parameters, emit, "func.return")
-            results = [v.type for v in values]
+            results: list[ir.Type] = [v.type for v in values]
             function.attributes["function_type"] = ir.TypeAttr.get(
                 ir.FunctionType.get(parameters, results)
             )
@@ -344,15 +346,15 @@ class RegionEmitter(StructuralEmitter):
         return ir.DictAttr.get({k: self._config(v) for k, v in values.items()})
 
     def _config(self, value: Any) -> ir.Attribute:
-        if isinstance(value, (bool, np.bool_)):
+        if isinstance(value, _BOOLS):
             return ir.BoolAttr.get(bool(value))
         if isinstance(value, str):
             return ir.StringAttr.get(value)
-        if isinstance(value, (tuple, list)):
+        if isinstance(value, SEQUENCE):
             return self.int_list(value)
-        if isinstance(value, Mapping):
+        if is_mapping(value):
             return self.config(value)
-        if isinstance(value, np.ndarray):
+        if is_ndarray(value):
             return self.dense(value, value.shape)
         scalar = np.asarray(value)
         element = element_type(scalar.dtype)

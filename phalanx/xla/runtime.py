@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxlib import _hlo, _jax, version  # type: ignore[attr-defined]  (they have no stubs)
+from jaxlib import _hlo, _jax, version
 
 from phalanx.base.recent import memoized
 from phalanx.core.types import ArrayType

@@ -1,5 +1,8 @@
 """Over which axes, and on which devices, a call of ``shard_map`` runs."""
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence

@@ -156,7 +156,7 @@ def _is_hidden(entry: TracebackType, within: bool) -> bool:
 
 
 def _explain(
-    error: Exception, function: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]
+    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
     """Say of an accident in ``function`` what that was called with."""
     if not _is_accident(error):
@@ -175,7 +175,7 @@ def _explain(
         raise TypeError(words) from None
 
 
-def _instead(keyword: str, function: Callable) -> str:
+def _instead(keyword: str, function: Callable[..., Any]) -> str:
     """What took the place of a keyword that ``function`` lacks, or which of its own is near."""
     if keyword in FORMER_KEYWORDS:
         return f"Use {FORMER_KEYWORDS[keyword]}"

@@ -30,26 +30,42 @@ def measured() -> dict[str, Any]:
     return {"products": products, "bandwidth": _bandwidth()}
 
 
+def _summed(x: Any) -> Any:
+    return phalanx.lax.psum(x, "all")
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _squared(x: Any) -> Any:
+    return x @ x
+
+
+def _scaled(x: Any) -> Any:
+    return 2 * x + 1
+
+
 def _exchange(size: int) -> float:
     """Seconds for the sum over all processes of ``size`` bytes of each."""
-    total = phalanx.pmap(lambda x: phalanx.lax.psum(x, "all"), "all", out_axes=None)
+    total = phalanx.pmap(_summed, "all", out_axes=None)
     x = np.ones((phalanx.local_device_count(), size // 4), np.float32)
-    x = phalanx.pmap(lambda x: x)(x)
-    return _seconds(lambda: total(x))
+    lanes = phalanx.pmap(_itself)(x)
+    return _seconds(lambda: total(lanes))
 
 
 def _products(dtype: str) -> float:
     """Operations a second of products."""
     with phalanx.enable_x64(dtype == "float64"):
         x = jnp.ones((SIDE, SIDE), dtype)
-        multiply = phalanx.jit(lambda x: x @ x)
+        multiply = phalanx.jit(_squared)
         return 2 * SIDE**3 / _seconds(lambda: multiply(x))
 
 
 def _bandwidth() -> float:
     """Bytes a second that operations of elements read and write."""
     x = jnp.ones(ELEMENTS, jnp.float32)
-    scaled = phalanx.jit(lambda x: 2 * x + 1)
+    scaled = phalanx.jit(_scaled)
     return 2 * x.nbytes / _seconds(lambda: scaled(x))
 
 

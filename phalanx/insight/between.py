@@ -40,7 +40,9 @@ class Drawing(Struct):
     was given there."""
 
     frame: FrameType
-    drawn: dict[Any, tuple[int, Sequence[int]]] = field(default_factory=dict)
+    drawn: dict[Any, tuple[int, Sequence[int]]] = field(
+        default_factory=dict[Any, tuple[int, Sequence[int]]]
+    )
 
 
 class Between:

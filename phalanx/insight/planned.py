@@ -14,6 +14,9 @@ Operations and bytes follow from the program, the figures of chips from their ma
 not say is fitted to published training runs; the documentation shows the errors.
 """
 
+# What a traced function holds is private to users, not to the analyses of it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import math

@@ -19,8 +19,8 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import boundary, hide_frames, hiding
-from phalanx.core.absent import install_absent
 from phalanx.base.kinds import SEQUENCE
+from phalanx.core.absent import install_absent
 from phalanx.core.types import SCALARS, Array
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy import (

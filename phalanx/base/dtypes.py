@@ -621,10 +621,8 @@ def _as_type(x: Any) -> Any:
     """An abstract class of scalars as it is, everything else as a dtype."""
     if isinstance(x, KeyType):
         return x.type
-    if is_subclass(x, extended):
-        return x
-    of_numpy = is_subclass(x, np.generic) and x.__module__ == "numpy"
-    return x if of_numpy and x.__subclasses__() else np.dtype(x)
+    abstract = is_subclass(x, np.generic) and x.__module__ == "numpy" and x.__subclasses__()
+    return x if abstract or is_subclass(x, extended) else np.dtype(x)
 
 
 _NAMES: dict[np.dtype, str] = {

@@ -34,7 +34,7 @@ def evaluate_eagerly(prim: Primitive, args: tuple[Any, ...], params: dict[str, A
     return run_compiled(prim, args, params)
 
 
-def run_compiled(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+def run_compiled(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Run ``prim`` as a program of one equation, compiled if it has not been before."""
     arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
     owner = _owner(prim, params) if prim.multi else None

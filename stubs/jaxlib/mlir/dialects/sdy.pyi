@@ -23,7 +23,13 @@ class DimensionShardingAttr(ir.Attribute):
 
 class TensorShardingAttr(ir.Attribute):
     @staticmethod
-    def get(mesh: str, dimensions: Sequence[ir.Attribute], /) -> TensorShardingAttr: ...
+    def get(
+        mesh: str,
+        dimensions: Sequence[ir.Attribute],
+        /,
+        *,
+        unreduced_axes: Sequence[AxisRefAttr] = ...,
+    ) -> TensorShardingAttr: ...
 
 class TensorShardingPerValueAttr(ir.Attribute):
     @staticmethod

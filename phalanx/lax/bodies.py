@@ -171,8 +171,7 @@ def trace_carrying(
     Returns:
         The body, the types of the carry that it was traced for, and those of the carry between
         two iterations. They differ in weakness alone: for another dtype the body is traced again,
-        and where the carry varies along more axes than it does at first, or is whole at first and
-        cut then.
+        and where the carry varies along more axes than it does at first.
     """
     inside = list(types)
     while True:
@@ -207,7 +206,7 @@ def _vary_more(body: TracedBody) -> bool:
 def _promoted(given: ArrayType, returned: ArrayType) -> ArrayType:
     if given is returned or given.shape != returned.shape:
         return given
-    over = {"varying": given.varying | returned.varying, "lies": given.lies or returned.lies}
+    over = {"varying": given.varying | returned.varying}
     if not given.weak:
         return given.update(**over)
     dtype, weak = dtypes.common((given.dtype, True), (returned.dtype, returned.weak))

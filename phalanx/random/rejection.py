@@ -23,6 +23,7 @@ from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, KeyLike, 
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.special import gamma_slope
 from phalanx.ops import mul, stop_gradient
+from phalanx.ops.lay import laid
 from phalanx.ops.shape import broadcast_to
 from phalanx.random.distributions import as_normal
 from phalanx.random.generators import Source, source, sources
@@ -187,7 +188,7 @@ def _marsaglia(keys: Source, d: Any) -> Any:
         return _where(proposes(state), new, state)
 
     start = (*keys.words, jnp.zeros_like(d), jnp.ones_like(d), jnp.full_like(d, 2))
-    return lax.while_loop(lambda s: proposes(s).any(), propose, start)[-2]
+    return lax.while_loop(lambda s: proposes(s).any(), propose, _beside(d, *start))[-2]
 
 
 def _normal_above(keys: Source, c: Any) -> tuple[Any, Any]:
@@ -200,7 +201,13 @@ def _normal_above(keys: Source, c: Any) -> tuple[Any, Any]:
         return _where(state[-1] <= 0, (*following.words, x, 1 + x * c), state)
 
     start = (*keys.words, jnp.zeros_like(c), jnp.full_like(c, -1))
-    return lax.while_loop(lambda s: (s[-1] <= 0).any(), draw, start)[-2:]
+    return lax.while_loop(lambda s: (s[-1] <= 0).any(), draw, _beside(c, *start))[-2:]
+
+
+def _beside(x: Any, *start: Any) -> tuple[Any, ...]:
+    """What a loop carries from ``start``, of the shape of ``x``, where it lies as ``x`` does."""
+    kind = typeof(x)
+    return tuple([laid(s, kind.lies) if typeof(s).shape == kind.shape else s for s in start])
 
 
 def _moving(a: Any, x: Any, in_logs: bool) -> Any:
@@ -303,7 +310,7 @@ def _knuth(key: Any, lam: Any) -> Any:
         k = jnp.where(logs > -lam, k + 1, k)
         return following.words, k, logs + jnp.log(draw_uniform(drawn, shape, dtype))
 
-    start = (given.words, jnp.zeros(shape, np.int32), jnp.zeros_like(lam))
+    start = (given.words, *_beside(lam, jnp.zeros(shape, np.int32), jnp.zeros_like(lam)))
     return lax.while_loop(more, count, start)[1] - 1
 
 
@@ -324,12 +331,13 @@ def _hormann_poisson(key: Any, lam: Any) -> Any:
         never = (k < 0) | ((shifted < 0.013) & (v > shifted))
         return k, at_once | (~never & (s <= t))
 
-    return _accepted(key, propose, typeof(lam))
+    return _accepted(key, propose, lam)
 
 
-def _accepted(key: Any, propose: Any, kind: ArrayType) -> Any:
-    """Proposals from u - 1/2 and v, both uniform; each element keeps the last that it accepts."""
-    given = source(key)
+def _accepted(key: Any, propose: Any, like: Any) -> Any:
+    """Proposals from u - 1/2 and v, both uniform, of the type of ``like``; each element keeps the
+    last that it accepts."""
+    kind, given = typeof(like), source(key)
 
     def more(state: Any) -> Any:
         return ~state[2].all()
@@ -341,8 +349,8 @@ def _accepted(key: Any, propose: Any, kind: ArrayType) -> Any:
         k, accepted = propose(u, draw_uniform(second, kind.shape, kind.dtype))
         return following.words, jnp.where(accepted, k, kept), done | accepted
 
-    start = (given.words, jnp.full(kind.shape, -1, kind.dtype), jnp.zeros(kind.shape, bool))
-    return lax.while_loop(more, step, start)[1]
+    start = jnp.full(kind.shape, -1, kind.dtype), jnp.zeros(kind.shape, bool)
+    return lax.while_loop(more, step, (given.words, *_beside(like, *start)))[1]
 
 
 # ---- binomial -------------------------------------------------------------------------------
@@ -417,7 +425,7 @@ def _geometric_gaps(key: Any, n: Any, log_q: Any) -> Any:
         unit = draw_uniform(drawn, kind.shape, kind.dtype)
         return following.words, k, used + jnp.ceil(jnp.log(unit) / log_q)
 
-    start = (given.words, jnp.zeros_like(n), jnp.zeros_like(n))
+    start = (given.words, *_beside(n, jnp.zeros_like(n), jnp.zeros_like(n)))
     return lax.while_loop(more, count, start)[1] - 1
 
 
@@ -449,7 +457,7 @@ def _hormann_binomial(key: Any, n: Any, p: Any) -> Any:
         at_once = (shifted >= 0.07) & (v <= v_r)
         return k, at_once | ((k >= 0) & (k <= n) & (s <= t))
 
-    return _accepted(key, propose, typeof(n))
+    return _accepted(key, propose, n)
 
 
 def _correction(k: int) -> float:

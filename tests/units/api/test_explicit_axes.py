@@ -49,8 +49,8 @@ FUNCTIONS = {
         lambda x, w: lax.scan(lambda s, w: (jnp.tanh(s @ w), s.sum(0)), x, w),
         [((8, 4), "x"), ((3, 4, 4),)],
     ),
-    "a carry that is whole at first": (
-        lambda x: lax.scan(lambda s, r: (s + jnp.sin(r) * s, s), jnp.ones(4), x),
+    "a carry that starts as it becomes": (
+        lambda x: lax.scan(lambda s, r: (s + jnp.sin(r) * s, s), jnp.ones_like(x[0]), x),
         [((8, 4), None, "y")],
     ),
     "vmap of scan": (
@@ -180,12 +180,17 @@ def carry_that_changes(x):
     return lax.fori_loop(0, 3, lambda i, s: phalanx.reshard(s, P(None, "x")), x)
 
 
+def carry_that_is_whole_at_first(x):
+    return lax.scan(lambda s, r: (s + r, s), jnp.zeros(4), phalanx.reshard(x, P(None, "y")))
+
+
 def branches_that_differ(x):
     return lax.cond(True, lambda: x, lambda: phalanx.reshard(x, P()))
 
 
 @pytest.mark.parametrize("f, words", [
     (carry_that_changes, r"f32\[8@x,4@y\].*f32\[8,4@x\].*reshard\(x, P\(None, 'x'\)\)"),
+    (carry_that_is_whole_at_first, r"f32\[4\] and.*f32\[4@y\].*reshard\(x, P\('y'\)\)"),
     (branches_that_differ, r"f32\[8,4\].*f32\[8@x,4@y\].*reshard"),
 ])  # fmt: skip
 def test_what_changes_on_the_way_is_refused(f, words):
@@ -224,3 +229,16 @@ def test_a_function_without_arguments_needs_no_word_of_how_they_lie():
         assert made(in_sharding=None).tolist() == [1, 1]
         with pytest.raises(ValueError, match="nothing says how the arguments lie"):
             phalanx.sharding.explicit_axes(lambda x: x)(jnp.ones(2))
+
+
+@pytest.mark.parametrize("name", ["gamma", "poisson", "beta", "binomial"])
+def test_draws_by_rejection_lie_as_what_they_are_drawn_for(name):
+    values = RNG.uniform(0.5, 20, size=(8, 4)).astype("f")
+    draw, key = getattr(phalanx.random, name), phalanx.random.key(1)
+
+    def drawn(a):
+        return draw(key, a, a) if name == "beta" else draw(key, a, *[0.3] * (name == "binomial"))
+
+    cut = phalanx.jit(drawn)(phalanx.device_put(values, P("x", "y")))
+    assert spec(cut) == P("x", "y")
+    np.testing.assert_allclose(cut, drawn(values), rtol=1e-5)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, cast
 import ml_dtypes
 import numpy as np
 
+from phalanx.base.boundary import hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import TypePromotionError, suggest
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
@@ -778,11 +779,8 @@ def check_range(value: int, dtype: np.dtype, who: str = "") -> None:
     limits = _LIMITS.get(dtype)
     if limits is None or limits[0] <= value <= limits[1]:
         return
-    wider = (
-        "set enable_x64 to use 64-bit integers"
-        if dtype.name in ("int32", "uint32")
-        else "use a wider dtype"
-    )
+    is_default = dtype.name in ("int32", "uint32")
+    wider = "set enable_x64 to use 64-bit integers" if is_default else "use a wider dtype"
     raise OverflowError(
         f"{who}{': ' if who else ''}Python int {value} does not fit {dtype}, which holds "
         f"{limits[0]} to {limits[1]}; {wider}"
@@ -817,6 +815,7 @@ class ScalarType:
     def __init__(self, dtype: np.dtype) -> None:
         self.dtype = dtype
 
+    @hiding
     def __call__(self, x: Any = 0) -> Any:
         """An array of this dtype.
 

@@ -447,9 +447,10 @@ def _unrolled(unroll: int | bool, length: int, who: str) -> int:
 def _pair(out_tree: Any, who: str) -> tuple[Any, Any]:
     children = out_tree.children()
     if len(children) != 2 or out_tree.type is not tuple:
+        got = shown(out_tree) if children else "one array alone; of no rows, row is None"
         raise TypeError(
             f"{who}: the body, called at {user_location()}, must return a pair (carry, row), "
-            f"got {shown(out_tree)}"
+            f"got {got}"
         )
     return children[0], children[1]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes, tree
+from phalanx.base.boundary import hiding
 from phalanx.base.kinds import NDARRAY, TUPLE
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array, ArrayLike
@@ -30,6 +31,17 @@ class At:
 
     def __getitem__(self, index: Any) -> Part:
         return Part(self.array, index)
+
+    @hiding
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            "arrays are immutable, so x.at[index] = value is not possible; use "
+            "x = x.at[index].set(value)"
+        )
+
+    @hiding
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("x.at(index) is not possible; a part is named in brackets, x.at[index]")
 
     def __repr__(self) -> str:
         return f"At({self.array!r})"

@@ -63,22 +63,22 @@ def _operator(
     """The methods for ``array symbol other`` and ``other symbol array``."""
 
     def operator(self: Any, other: Any) -> Any:
-        if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
-            try:
+        try:
+            if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
                 return function(self, other)
-            except Exception as error:
-                hide_frames(error)
-                raise
-        return _refuse(symbol, other) if isinstance(other, _LISTS) else NotImplemented
+            return _refuse(symbol, other) if isinstance(other, _LISTS) else NotImplemented
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def reflected(self: Any, other: Any) -> Any:
-        if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
-            try:
+        try:
+            if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
                 return function(other, self)
-            except Exception as error:
-                hide_frames(error)
-                raise
-        return _refuse(symbol, other) if isinstance(other, _LISTS) else NotImplemented
+            return _refuse(symbol, other) if isinstance(other, _LISTS) else NotImplemented
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return operator, reflected
 

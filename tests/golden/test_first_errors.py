@@ -120,6 +120,31 @@ def the_element_of_many():
 
 
 @mistake
+def an_assignment_to_a_part():
+    X.at[0] = 1.0
+
+
+@mistake
+def a_part_in_parentheses():
+    X.at(0)
+
+
+@mistake
+def a_list_beside_an_array():
+    X * [1, 2, 3]
+
+
+@mistake
+def a_number_too_large_for_its_dtype():
+    jnp.uint8(300)
+
+
+@mistake
+def a_body_without_rows():
+    lax.scan(lambda carry, x: carry + x, 0.0, X)
+
+
+@mistake
 def a_misspelt_keyword():
     X.sum(axes=0)
 

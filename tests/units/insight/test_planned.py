@@ -13,7 +13,7 @@ from phalanx.insight.planned import Parting, fitted_to, load_of, timing
 from phalanx.insight.planning import partings
 from phalanx.insight.products import products_in
 from phalanx.insight.systems import machine
-from tests.units.insight import published, published_gpus
+from tests.units.insight import measured, published, published_gpus
 from tests.units.insight.published import FITTED
 
 DOCS = Path(__file__).parents[3] / "docs" / "plan.md"
@@ -208,6 +208,13 @@ def test_published_runs_on_gpus():
             assert (np.log1p(worse) ** 2).sum() > 0.999 * (np.log1p(fitted) ** 2).sum()
 
 
+def test_steps_that_were_measured():
+    """On a computer on which other programs ran; the documentation shows each."""
+    factors = np.array([planned / seconds for _, _, seconds, planned in measured.rows()])
+    assert len(factors) == 12 and np.exp(np.abs(np.log(factors)).mean()) < 1.4
+    assert factors.max() < 2.1 and factors.min() > 0.7
+
+
 def test_the_documentation_has_their_errors():
-    for of in (published, published_gpus):
+    for of in (published, published_gpus, measured):
         assert of.table() in DOCS.read_text()

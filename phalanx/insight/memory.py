@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from phalanx.core.program import Atom, Equation, Literal
+from phalanx.core.program import Literal
 from phalanx.core.types import Array, ArrayType
 from phalanx.insight.findings import Code, Finding
+from phalanx.insight.state import is_updated
 from phalanx.insight.subject import Subject
 
 __all__ = ["memory_faults"]
@@ -93,8 +94,7 @@ def _state_to_donate(subject: Subject) -> Iterator[Finding]:
     if sum(_bytes(inputs[i]) for i, _ in alike) < LARGE_STATE:
         return
     body = subject.lanes.body if subject.lanes else subject.program
-    makers: dict[Atom, Equation] = {v: e for e in body.equations for v in e.outputs}
-    kept = [i for i, o in alike if _updates(makers, body.inputs[i], body.outputs[o])]
+    kept = [i for i, o in alike if is_updated(body, i, o)]
     total = sum(_bytes(inputs[i]) for i in kept)
     if total >= LARGE_STATE:
         names = dict.fromkeys(_argument(subject.input_name(i)) for i in kept)
@@ -103,20 +103,6 @@ def _state_to_donate(subject: Subject) -> Iterator[Finding]:
             f"{subject.name}: {', '.join(names)} ({_shown(total)}) is returned with new values "
             "and not donated: while the function runs, both are in memory",
         )
-
-
-def _updates(makers: dict[Atom, Equation], old: Atom, new: Atom) -> bool:
-    """Whether ``new`` is ``old`` with other elements in the same places."""
-    waiting, seen = [new], set[Atom]()
-    while waiting and len(seen) < 256:
-        a = waiting.pop()
-        if a is old:
-            return a is not new
-        e = makers.get(a)
-        if a not in seen and e is not None and (e.prim.elements.fused or e.prim.elements.copied):
-            waiting += e.inputs
-        seen.add(a)
-    return False
 
 
 def _argument(name: str) -> str:

@@ -9,11 +9,12 @@ from typing import Any
 from msgspec import Struct, field
 
 from phalanx.api.stages import TracedCall
-from phalanx.core.program import Program
+from phalanx.core.program import Atom, Program
 from phalanx.core.types import ArrayType
+from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import depending
 
-__all__ = ["Pairs", "state_of"]
+__all__ = ["Pairs", "is_updated", "state_of"]
 
 Pairs = list[tuple[int, int]]
 Part = tuple[range, Any]  # of arguments or results: the numbers of its leaves, and its structure
@@ -25,7 +26,8 @@ def state_of(call: TracedCall, program: Program) -> Pairs:
 
     What a reference holds is state if it is written. An argument is, if some part of the results
     has its structure and its shapes; if none has, those of its parts are that a result is like, in
-    dtypes too. A number alone, of which results have many, is made of what it was, besides.
+    dtypes too. A single array of another dtype has new values in the same places; a number alone,
+    of which results have many, is made of what it was.
     """
     first, results = len(program.inputs) - len(call.types), len(call.written)
     behind = len(program.outputs) - len(call.stored)
@@ -68,11 +70,31 @@ class _Pairing(Struct):
 
     def _are_new(self, pairs: Pairs, is_argument: bool) -> bool:
         old, new = self.program.inputs, self.program.outputs
-        if not is_argument and any(old[i].type.dtype != new[o].type.dtype for i, o in pairs):
+        converted = any(old[i].type.dtype != new[o].type.dtype for i, o in pairs)
+        if converted and not is_argument:
             return False
         (i, o), *others = pairs
-        is_a_number = not others and old[i].type.shape == ()
-        return not is_a_number or new[o] in depending(self.program, [old[i]])
+        if others:
+            return True
+        if old[i].type.shape == ():
+            return new[o] in depending(self.program, [old[i]])
+        return not converted or is_updated(self.program, i, o)
+
+
+def is_updated(program: Program, i: int, o: int) -> bool:
+    """Whether output ``o`` is input ``i`` with other elements in the same places."""
+    makers = keep(program, "makers", lambda: {v: e for e in program.equations for v in e.outputs})
+    old, new = program.inputs[i], program.outputs[o]
+    waiting, seen = [new], set[Atom]()
+    while waiting and len(seen) < 256:
+        a = waiting.pop()
+        if a is old:
+            return a is not new
+        e = makers.get(a)
+        if a not in seen and e is not None and (e.prim.elements.fused or e.prim.elements.copied):
+            waiting += e.inputs
+        seen.add(a)
+    return False
 
 
 def _kind(leaves: range, structure: Any, types: Sequence[ArrayType]) -> Any:

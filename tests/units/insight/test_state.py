@@ -52,6 +52,7 @@ def counting(n, w):
         (lambda w, x: x @ w, (W, X), []),
         (lambda w: w.astype(jnp.bfloat16), (W,), [(0, 0)]),
         (lambda rate, x: jnp.mean(x), (RATE, X), []),
+        (lambda w, x: (x @ w).astype(jnp.bfloat16), (np.eye(3, dtype=np.float32), X), []),
     ],
 )
 def test_pairs(f, args, pairs):

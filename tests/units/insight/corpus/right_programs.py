@@ -849,3 +849,11 @@ def perturbed_gradient_that_draws_again():
         return noisy(x, key), tangents[0] * random.normal(key, x.shape)
 
     return grad(lambda x, key: noisy(x, key).sum()), (V, random.key(0))
+
+
+@correct
+def logits_in_float32():
+    def logits(w, x):
+        return (x @ w).astype(jnp.float32)
+
+    return logits, (ShapeDtypeStruct((8, 8), "bfloat16"), ShapeDtypeStruct((4, 8), "bfloat16"))

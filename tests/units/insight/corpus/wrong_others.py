@@ -226,3 +226,13 @@ def counted_from_both_ends():
 def captured_window():
     table = np.ones((2048, 1024), np.float32)
     return lambda i: lax.dynamic_slice(table, (i, 0), (1, 1024)), (np.int32(1),)
+
+
+@faulty("P105")
+def loss_beside_a_learning_rate():
+    def step(w, rate, x, y):
+        loss, g = value_and_grad(mse)(w, x, y)
+        return w - rate * lax.pmean(g, "d"), loss
+
+    mapped = pmap(step, "d", in_axes=(None, None, 0, 0), out_axes=(None, 0))
+    return mapped, (W, np.float32(0.1), X, Y)

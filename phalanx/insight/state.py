@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from phalanx.api.stages import TracedCall
-from phalanx.core.program import Atom, Program
+from phalanx.core.program import Atom, Equation, Program
 from phalanx.core.types import ArrayType
 from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import depending
@@ -83,7 +83,11 @@ class _Pairing(Struct):
 
 def is_updated(program: Program, i: int, o: int) -> bool:
     """Whether output ``o`` is input ``i`` with other elements in the same places."""
-    makers = keep(program, "makers", lambda: {v: e for e in program.equations for v in e.outputs})
+
+    def made() -> dict[Atom, Equation]:
+        return {v: e for e in program.equations for v in e.outputs}
+
+    makers = keep(program, "makers", made)
     old, new = program.inputs[i], program.outputs[o]
     waiting, seen = [new], set[Atom]()
     while waiting and len(seen) < 256:

@@ -119,7 +119,9 @@ def test_python_numbers_from_branches_are_weak():
     assert kind(lax.cond(True, lambda: True, lambda: False)) == "bool"
 
 
-@pytest.mark.parametrize("transform", [lambda f: f, phalanx.jit, phalanx.grad], ids=str)
+@pytest.mark.parametrize(
+    "transform", [lambda f: f, phalanx.jit, phalanx.grad], ids=["plain", "jit", "grad"]
+)
 def test_the_first_branch_says_how_weak_a_result_is(transform):
     """As in jax, where the first branch of ``cond`` is the one for False."""
 

@@ -229,6 +229,17 @@ def drawn_with_and_split():
 
 
 @faulty_script("P106")
+def split_and_folded():
+    key = random.key(0)
+    np.testing.assert_array_equal(
+        random.key_data(random.fold_in(key, 1)), random.key_data(random.split(key)[1])
+    )
+    x = random.normal(random.fold_in(key, 1), (8, 4))
+    _, sub = random.split(key)
+    return x @ random.normal(sub, (4, 2))
+
+
+@faulty_script("P106")
 def weights_and_biases_of_one_key():
     w_key, b_key = random.split(random.key(0))
     layer = {"w": random.normal(w_key, (4, 4)), "b": random.normal(b_key, (4,))}

@@ -6,10 +6,11 @@ import functools
 import os
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
-from jaxlib import utils, xla_client
+from jaxlib import utils, version, xla_client
 
 from phalanx.base.config import config
 from phalanx.base.errors import ConfigError, DeviceError, suggest
@@ -264,21 +265,39 @@ def load(plugin: Plugin) -> Any:
     """The interface of a plugin, which is ready; what it calls is registered.
 
     None if it was another library in this process that loaded it, and did all that.
+
+    Raises:
+        DeviceError: it cannot be loaded, as where it is built for another version of jaxlib.
     """
     name = plugin.platform
     _be_quiet()
     if not xla_client.pjrt_plugin_loaded(name):
         if _LEVEL not in os.environ:
             os.putenv(_LEVEL, "1")  # plugins read it when they are loaded
-        loaded[name] = xla_client.load_pjrt_plugin_dynamically(name, plugin.path)
+        with _told_of(plugin):
+            loaded[name] = xla_client.load_pjrt_plugin_dynamically(name, plugin.path)
         if name in GPUS:
             gpu_calls.register(plugin, loaded[name])
     if not xla_client.pjrt_plugin_initialized(name):
         if name == "tpu" and not plugins.has_hardware(name):
             for variable in _NO_TPU_HERE.keys() - os.environ.keys():
                 os.putenv(variable, _NO_TPU_HERE[variable])
-        xla_client.initialize_pjrt_plugin(name)
+        with _told_of(plugin):
+            xla_client.initialize_pjrt_plugin(name)
     return loaded.get(name)
+
+
+@contextmanager
+def _told_of(plugin: Plugin) -> Generator[None]:
+    """What keeps a plugin from being loaded is told in words."""
+    try:
+        yield
+    except RuntimeError as e:
+        remedy = _REMEDIES.get(plugin.platform, "install the one for this version")
+        raise DeviceError(
+            f"the plugin for {plugin.platform} cannot be loaded: {e}. If it is for another version "
+            f"of jaxlib than {version.__version__}, which is here: {remedy}"
+        ) from None
 
 
 def is_of_others(platform: str) -> bool:

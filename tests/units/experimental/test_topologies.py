@@ -1,9 +1,12 @@
 """Accelerators that are only described, for which programs compile."""
 
 import importlib.util
+import os
+import shutil
 import subprocess
 import sys
 
+import jaxlib
 import pytest
 
 import phalanx
@@ -29,6 +32,45 @@ def test_a_gpu_that_is_not_here_has_to_be_described(monkeypatch):
     monkeypatch.setattr(plugins, "has_hardware", lambda _: False)
     with pytest.raises(DeviceError, match=r"no GPU, so say which one is meant: target_config="):
         topologies.get_topology_desc("1x1x8", platform="cuda")
+
+
+OF_ANOTHER_VERSION = """
+#include <stddef.h>
+static struct {
+    size_t size; void *next;
+    struct { size_t size; void *next; int major, minor; } version;
+    void *functions[300];
+} interface = { sizeof(interface), 0, { sizeof(interface.version), 0, 0, 1 } };
+const void *GetPjrtApi(void) { return &interface; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (OF_ANOTHER_VERSION, "version 0.1 is older than the minimum"),
+        ("int nothing;", "GetPjrtApi not found"),
+        (None, "file too short"),
+    ],
+)
+def test_a_plugin_that_does_not_fit_is_told(tmp_path, source, reason):
+    """In a process of its own, which keeps what it has loaded."""
+    library, compiler = tmp_path / "libtpu.so", shutil.which("cc")
+    if source is None:
+        library.write_text("text")
+    elif compiler is None:
+        pytest.skip("needs a compiler of C")
+    else:
+        (tmp_path / "plugin.c").write_text(source)
+        build = [compiler, "-shared", "-fPIC", "-o", library, tmp_path / "plugin.c"]
+        subprocess.run(build, check=True)
+    program = "from phalanx.experimental.topologies import *; get_topology_desc('v5e:2x4', 'tpu')"
+    env = os.environ | {"TPU_LIBRARY_PATH": str(library)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("phalanx.errors.DeviceError: the plugin for tpu cannot be loaded: ")
+    assert reason in last
+    assert f"another version of jaxlib than {jaxlib.__version__}, which is here: pip" in last
 
 
 PROGRAMS = """

@@ -10,6 +10,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from phalanx.base.dtypes import float0
+from phalanx.base.errors import DeviceError
 from phalanx.base.kinds import SEQUENCE
 from phalanx.base.source import Location
 from phalanx.core.builder import Body, Builder
@@ -43,6 +44,7 @@ _INTEGERS: dict[Any, tuple[int, bool]] = {  # bits, unsigned
     t: (np.dtype(t).itemsize * 8, np.dtype(t).kind == "u")
     for t in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 }
+_OF_TWO_BITS = (ml_dtypes.int2, ml_dtypes.uint2)
 
 
 def element_type(dtype: np.dtype) -> ir.Type:
@@ -121,6 +123,11 @@ class Emitter:
             dtype = np.dtype(bool)  # there is nothing to hold
         kind = self._tensors.get((shape, dtype))
         if kind is None:
+            if dtype.type in _OF_TWO_BITS and self.target.platform == "tpu":
+                raise DeviceError(
+                    f"{dtype.name}: it is computed on cpu and gpu alone; compilers of TPUs end the "
+                    "process at arrays of two bits: convert them to int4 before"
+                )
             kind = ir.RankedTensorType.get(shape, element_type(dtype))
             self._tensors[shape, dtype] = kind
             self._types[kind] = ArrayType(shape, dtype)

@@ -5,6 +5,7 @@ import pkgutil
 import re
 from functools import cache
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -197,6 +198,14 @@ def test_calls_of_python_are_refused_where_there_are_none():
     with pytest.raises(DeviceError, match=r"a function of Python .* platform npu .*debug\.print"):
         text_on("npu", f, KEYS)
     assert all("xla_ffi_python_gpu_callback" in text_on(p, f, KEYS) for p in ("gpu", "rocm"))
+
+
+@pytest.mark.parametrize("name", ["int2", "uint2"])
+def test_arrays_of_two_bits_are_refused_where_compilers_end_the_process(name):
+    x = np.ones((2, 3), getattr(ml_dtypes, name))
+    with pytest.raises(DeviceError, match=rf"{name}: it is computed on cpu and gpu alone; .* int4"):
+        text_on("tpu", lambda x: x + x, x)
+    assert all("i2>" in text_on(p, lambda x: x + x, x) for p in ("cpu", "gpu"))
 
 
 def test_tpus_send_what_functions_of_python_take_and_receive_what_they_give():

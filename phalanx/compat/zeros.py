@@ -1,9 +1,13 @@
-"""What stands in place of arrays in rules: tangents that are zero, operands that are linear."""
+"""What stands in place of arrays in rules: tangents that are zero, operands that are linear.
+
+They are nodes of trees without leaves, so they pass through ``vmap`` and ``jit`` that a rule calls.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from phalanx.base import tree
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import zeros
 
@@ -39,6 +43,10 @@ class UndefinedPrimal:
 
     def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval})"
+
+
+for _kind in (ZeroTangent, UndefinedPrimal):
+    tree.register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
 
 
 def is_undefined_primal(x: Any) -> bool:

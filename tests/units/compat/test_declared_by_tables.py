@@ -184,3 +184,27 @@ def test_parameters_may_have_any_names():
         got, wanted = WAYS[way](f), WAYS[way](lambda x: x * len(names))
         for a, b in zip(phalanx.tree.leaves(got), phalanx.tree.leaves(wanted), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_a_rule_may_pass_zero_tangents_through_vmap_and_jit():
+    """As equinox's operations do, whose rules map those of single lanes."""
+    rounded = Primitive("rounded")
+    rounded.multiple_results = True
+    rounded.def_abstract_eval(lambda x: [x, x])
+    rounded.def_impl(lambda x: [jnp.sin(x), jnp.round(x)])
+
+    def jvp(primals, tangents):
+        def lane(x, t):
+            slope = ad.Zero(phalanx.typeof(x))
+            return [jnp.sin(x), jnp.round(x)], [jnp.cos(x) * t, slope]
+
+        return phalanx.jit(phalanx.vmap(lane))(*primals, *tangents)
+
+    ad.primitive_jvps[rounded] = jvp
+    (sine, whole), (moved, still) = phalanx.jvp(lambda x: rounded.bind(x), (X,), (W,))
+    np.testing.assert_allclose([sine, whole, moved], [jnp.sin(X), jnp.round(X), W * jnp.cos(X)])
+    assert not np.any(still)
+    second = phalanx.vmap(phalanx.hessian(lambda x: rounded.bind(x[None])[0].sum()))(X)
+    np.testing.assert_allclose(second, -jnp.sin(X), rtol=1e-5)
+    zero = ad.Zero(phalanx.typeof(X))
+    assert phalanx.tree.leaves(zero) == [] and phalanx.tree.map(abs, zero).aval == zero.aval

@@ -189,7 +189,11 @@ def _over_devices(mesh: AbstractMesh) -> Mesh | None:
 
 
 def told(type: ArrayType) -> NamedSharding:
-    """What ``type`` says, over its mesh or the one that is meant."""
+    """What ``type`` says, over its mesh or the one that is meant.
+
+    Args:
+        type: the type of an array.
+    """
     mesh: Any = get_abstract_mesh()
     if type.lies is not None and type.lies.mesh.shape != mesh.shape:
         mesh = type.lies.mesh

@@ -46,6 +46,13 @@ class UnboundAxis(PhalanxError, NameError):
 
         ``at`` is the user's line, and ``mesh`` the mesh that is meant there, if any is.
 
+        Args:
+            who: the function that asks.
+            name: the axis that it asks for.
+            scope: the names and the sizes of the axes that there are.
+            at: the line.
+            mesh: the mesh that is set, if one is.
+
         >>> print(UnboundAxis.of("psum", "row", [("rows", 8)], "a.py:2", None))
         psum: unbound axis name: row (in scope: 'rows' of size 8), at a.py:2. Did you mean 'rows'?
         """
@@ -142,6 +149,11 @@ class NonFiniteError(PhalanxError, FloatingPointError):
 
 
 def _itself(error: BaseException) -> BaseException:
+    """The exception itself, or what others catch in its place.
+
+    Args:
+        error: what a function raised that a program calls.
+    """
     return error
 
 
@@ -193,7 +205,15 @@ class PeerLost(PhalanxError, RuntimeError):
     def of(
         cls, process: int | None, host: str, why: str, pid: int | None = None, traceback: str = ""
     ) -> PeerLost:
-        """The error for ``process``, which ran on ``host`` and may have said a ``traceback``."""
+        """The error for ``process``, which ran on ``host`` and may have said a ``traceback``.
+
+        Args:
+            process: its number; None where that is not known.
+            host: the machine on which it ran.
+            why: what became of it.
+            pid: its number on that machine.
+            traceback: what it said last.
+        """
         name = "the coordinator" if process is None else f"process {process}"
         where = " on ".join([f"pid {pid}"] * (pid is not None) + [host] * bool(host))
         told = f"{name}{f' ({where})' if where else ''} is lost: {why}"
@@ -205,7 +225,11 @@ class PeerLost(PhalanxError, RuntimeError):
         return lost
 
     def at(self, who: str) -> PeerLost:
-        """The same error, raised by ``who``."""
+        """The same error, raised by ``who``.
+
+        Args:
+            who: the function that raises it.
+        """
         raised = type(self)(f"{who}: {self}")
         raised.process, raised.host, raised.why = self.process, self.host, self.why
         return raised
@@ -216,14 +240,22 @@ class ProgramMismatch(PhalanxError, RuntimeError):
 
     @classmethod
     def of(cls, why: str) -> ProgramMismatch:
-        """The error for a difference told by ``why``."""
+        """The error for a difference told by ``why``.
+
+        Args:
+            why: what differs.
+        """
         return cls(
             f"the processes run programs that differ: {why}. All must launch the same programs, "
             "on the same types and sizes, in the same order"
         )
 
     def at(self, who: str) -> ProgramMismatch:
-        """The same error, raised by ``who``."""
+        """The same error, raised by ``who``.
+
+        Args:
+            who: the function that raises it.
+        """
         return type(self)(f"{who}: {self}")
 
 

@@ -89,7 +89,12 @@ class Axis(Struct, frozen=True):
         return () if self.lies is None else self.lies.layout[0]
 
     def lying(self, type: ArrayType, dim: int) -> OverMesh | None:
-        """How an array of lanes of ``type`` lies that has them in dimension ``dim``."""
+        """How an array of lanes of ``type`` lies that has them in dimension ``dim``.
+
+        Args:
+            type: the type of the array.
+            dim: the dimension that its lanes have.
+        """
         if type.lies is not None:
             return type.lies.with_dim(dim, self.cut)
         layout = [()] * type.ndim

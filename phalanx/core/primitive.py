@@ -399,7 +399,11 @@ class Primitive(Struct, frozen=True, eq=False):
         return self.name
 
     def lowering(self, platform: str) -> LowerRule:
-        """The lowering rule for devices of ``platform``."""
+        """The lowering rule for devices of ``platform``.
+
+        Args:
+            platform: the name of a platform, such as 'cpu'.
+        """
         if self.lower_on:
             for name in names_of(platform):
                 if name in self.lower_on:
@@ -408,6 +412,10 @@ class Primitive(Struct, frozen=True, eq=False):
 
     def rule(self, which: str, subject: object = None) -> Rule:
         """The rule named ``which``, of this declaration or of one of the records in it.
+
+        Args:
+            which: the name of the rule.
+            subject: the record that has it; None for the declaration.
 
         Raises:
             MissingRule: the primitive has none; the message says why or where to add it.
@@ -434,11 +442,19 @@ class Primitive(Struct, frozen=True, eq=False):
         return None if self.named_axes is None else self.named_axes.fold
 
     def frame(self, params: dict[str, Any]) -> Any:
-        """The ``Frame`` of the operation with these parameters, if it has sub-programs."""
+        """The ``Frame`` of the operation with these parameters, if it has sub-programs.
+
+        Args:
+            params: the parameters of the operation.
+        """
         return None if self.subprograms is None else self.subprograms.frame(**params)
 
     def axes(self, params: dict[str, Any]) -> frozenset[Any]:
-        """The named axes over which it communicates, or on which its results depend otherwise."""
+        """The named axes over which it communicates, or on which its results depend otherwise.
+
+        Args:
+            params: the parameters of the operation.
+        """
         if self.named_axes is not None:
             return self.named_axes.of(**params)
         return _NONE if self.subprograms is None else self.frame(params).named_axes
@@ -447,6 +463,10 @@ class Primitive(Struct, frozen=True, eq=False):
         """The type of the result; a tuple if ``multi``.
 
         What the rule ``type`` says, and how it lies over a mesh, where types know that.
+
+        Args:
+            types: the types of the operands.
+            params: the parameters of the operation.
         """
         result = self.type(*types, **params)
         for t in types:
@@ -483,7 +503,12 @@ class Primitive(Struct, frozen=True, eq=False):
     def result_varies(
         self, operands: Sequence[frozenset[Any]], params: dict[str, Any]
     ) -> frozenset[Any] | tuple[frozenset[Any], ...]:
-        """The axes over which each result varies; a tuple if ``multi`` and the rule says so."""
+        """The axes over which each result varies; a tuple if ``multi`` and the rule says so.
+
+        Args:
+            operands: of each operand the axes over which it varies.
+            params: the parameters of the operation.
+        """
         if self.vary is not None:
             return self.vary(*operands, **params)
         return _NONE.union(*operands)

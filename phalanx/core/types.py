@@ -95,6 +95,9 @@ class ArrayType:
         """The same type but for ``changes``: ``shape``, ``dtype``, ``weak``, ``varying``, ``lies``.
 
         ``weak_type`` is another name of ``weak``. How it lies is kept where the shape is.
+
+        Args:
+            **changes: the parts of the type that are others, by name.
         """
         return ArrayType(
             changes.get("shape", self.shape),

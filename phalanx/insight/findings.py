@@ -61,7 +61,13 @@ class Code(Struct, frozen=True):
         CODES[self.name] = self
 
     def at(self, place: Location, message: str, remedy: str = "") -> Finding:
-        """A finding of this kind at ``place``."""
+        """A finding of this kind at ``place``.
+
+        Args:
+            place: where it was found.
+            message: what was found.
+            remedy: what to do.
+        """
         return Finding(self.name, message, place.file, place.line, remedy or self.remedy)
 
 

@@ -149,7 +149,11 @@ class Report:
         return f'<iframe srcdoc="{inner}" style="width:100%;height:40rem;border:0"></iframe>'
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write ``html()`` to a file."""
+        """Write ``html()`` to a file.
+
+        Args:
+            path: the file to write to.
+        """
         Path(path).write_text(self.html(), encoding="utf-8")
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:

@@ -221,7 +221,8 @@ def median(
     >>> print(jnp.median(jnp.array([3, 1, 2])))
     2.0
     """
-    return quantile(a, 0.5, axis, out, keepdims=keepdims, method="midpoint")
+    no_out("median", out)
+    return _quantiles("median", a, 0.5, axis, "midpoint", keepdims, None, ignore_nan=False)
 
 
 @one_program
@@ -248,7 +249,8 @@ def nanmedian(
     >>> print(jnp.nanmedian(jnp.array([3.0, 1.0, jnp.nan])))
     2.0
     """
-    return nanquantile(a, 0.5, axis, out, keepdims=keepdims, method="midpoint")
+    no_out("nanmedian", out)
+    return _quantiles("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, ignore_nan=True)
 
 
 def _hundredths(q: Any) -> Any:

@@ -143,7 +143,12 @@ class ScatterNumbers(_Numbers, frozen=True):
         )
 
     def window(self, operand: ArrayType, updates: ArrayType) -> tuple[int, ...]:
-        """The lengths of a window in the dimensions of the operand."""
+        """The lengths of a window in the dimensions of the operand.
+
+        Args:
+            operand: the type of the operand.
+            updates: that of the updates.
+        """
         lengths = iter(updates.shape[d] for d in self.update_window_dims)
         single = (*self.inserted_window_dims, *self.operand_batching_dims)
         return tuple(1 if d in single else next(lengths) for d in range(operand.ndim))

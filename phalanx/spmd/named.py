@@ -156,6 +156,9 @@ class PartitionSpec(tuple[Entry, ...]):
     def of(cls, layout: OpenLayout) -> PartitionSpec:
         """The spec of a layout, without entries for what is whole at the end.
 
+        Args:
+            layout: per dimension the names of the axes that cut it; None where that is left open.
+
         >>> PartitionSpec.of(((), ("x",), ()))
         P(None, 'x')
         """
@@ -347,7 +350,11 @@ class NamedSharding(Sharding):
         return made.in_memory(self.memory)
 
     def refusal(self, shape: tuple[int, ...]) -> str | None:
-        """Why no array of ``shape`` can lie so; None if one can."""
+        """Why no array of ``shape`` can lie so; None if one can.
+
+        Args:
+            shape: the shape of the array.
+        """
         return _refusal(self, shape)
 
     def blocks(self, shape: Sequence[int]) -> tuple[Blocks, ...]:

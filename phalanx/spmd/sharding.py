@@ -167,11 +167,19 @@ class Sharding:
         return self.in_memory(memory_of(kind, self.device_list[0]))
 
     def in_memory(self, memory: str | None) -> Any:
-        """The same in ``memory``, of a kind that the devices have; None is their own."""
+        """The same in ``memory``, of a kind that the devices have; None is their own.
+
+        Args:
+            memory: the kind of memory; None for the devices' own.
+        """
         return Sharding(self.device_list, self.tiles, self.assignment, self.committed, memory)
 
     def on(self, device: Any) -> Sharding:
-        """How the part lies that ``device`` has, on that device alone."""
+        """How the part lies that ``device`` has, on that device alone.
+
+        Args:
+            device: one of its devices.
+        """
         return Sharding((device,), memory=self.memory)
 
     @property
@@ -186,6 +194,9 @@ class Sharding:
 
     def local_of(self, position: int) -> int:
         """The local number of ``device_list[position]``; ``local_positions`` has it there.
+
+        Args:
+            position: the number of a device in ``device_list``.
 
         Raises:
             DeviceError: it belongs to another process.
@@ -212,7 +223,11 @@ class Sharding:
         return Sharding(self.device_list, self.tiles, self.assignment, False, self.memory)
 
     def tile_at(self, position: int) -> tuple[int, ...]:
-        """The coordinates in the grid of the tile that ``device_list[position]`` holds."""
+        """The coordinates in the grid of the tile that ``device_list[position]`` holds.
+
+        Args:
+            position: the number of a device in ``device_list``.
+        """
         return self._tile_at[position]
 
     @property
@@ -221,12 +236,19 @@ class Sharding:
         return tuple(self._tile_at[:p].count(tile) for p, tile in enumerate(self._tile_at))
 
     def position_of(self, tile: int) -> int:
-        """The position of the first device that holds tile number ``tile``, counted row by row."""
+        """The position of the first device that holds tile number ``tile``, counted row by row.
+
+        Args:
+            tile: the number of the tile.
+        """
         place = tile * self.copies
         return place if self.assignment is None else self.assignment[place]
 
     def blocks(self, shape: Sequence[int]) -> tuple[Blocks, ...]:
         """Per dimension of an array of ``shape``, the blocks into which it is cut.
+
+        Args:
+            shape: the shape of the array.
 
         Raises:
             ValueError: a dimension is split that is not there.
@@ -251,21 +273,39 @@ class Sharding:
         return tuple(b.length for b in self.blocks(shape))
 
     def padded_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of all parts of an array of ``shape`` together, with padding."""
+        """The shape of all parts of an array of ``shape`` together, with padding.
+
+        Args:
+            shape: the shape of the array.
+        """
         return tuple(b.padded for b in self.blocks(shape))
 
     def real_shape(self, shape: Sequence[int], position: int) -> tuple[int, ...]:
-        """The shape of what ``device_list[position]`` has of an array of ``shape``, unpadded."""
+        """The shape of what ``device_list[position]`` has of an array of ``shape``, unpadded.
+
+        Args:
+            shape: the shape of the array.
+            position: the number of a device in ``device_list``.
+        """
         return tuple(map(len, self.rows(shape, position)))
 
     def rows(self, shape: Sequence[int], position: int) -> tuple[range, ...]:
-        """Per dimension of an array of ``shape`` the rows that ``device_list[position]`` holds."""
+        """Per dimension of an array of ``shape`` the rows that ``device_list[position]`` holds.
+
+        Args:
+            shape: the shape of the array.
+            position: the number of a device in ``device_list``.
+        """
         blocks, tile = self.blocks(shape), self.tile_at(position)
         places = (*tile, *(0,) * (len(blocks) - len(tile)))
         return tuple(b.rows(place) for b, place in zip(blocks, places, strict=True))
 
     def indices(self, shape: tuple[int, ...]) -> tuple[Index, ...]:
-        """Per device, in order, the part that it holds as one slice per dimension; no padding."""
+        """Per device, in order, the part that it holds as one slice per dimension; no padding.
+
+        Args:
+            shape: the shape of the array.
+        """
         return _indices(self, tuple(shape))
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, Index]:

@@ -33,6 +33,11 @@ def solve_with_too_many_rows():
 
 
 @mistake
+def median_of_complex_numbers():
+    jnp.median(SQUARE * 1j)
+
+
+@mistake
 def qr_in_an_unknown_mode():
     jnp.linalg.qr(SQUARE, mode="economic")
 

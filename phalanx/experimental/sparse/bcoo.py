@@ -259,7 +259,11 @@ class BCOO(Entries, JAXSparse):
         return self.sum_duplicates().map_data(jnp.abs)
 
     def map_data(self, function: Any) -> BCOO:
-        """``function`` of the entries; one for which zero stays zero, of what has no duplicates."""
+        """``function`` of the entries; one for which zero stays zero, of what has no duplicates.
+
+        Args:
+            function: a function of arrays, for which zero stays zero.
+        """
         return self.with_data(function(self.data))
 
     def __add__(self, other: Any) -> Any:

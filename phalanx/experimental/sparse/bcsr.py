@@ -60,6 +60,12 @@ class BCSR(JAXSparse):
 
     @classmethod
     def tree_unflatten(cls, kept: Any, children: Any) -> BCSR:
+        """The matrix that ``tree_flatten`` took apart.
+
+        Args:
+            kept: what is no array: lengths, and what is known of the positions.
+            children: the arrays.
+        """
         made = object.__new__(cls)
         made.data, made.indices, made.indptr = children
         made.shape, made.indices_sorted, made.unique_indices = kept

@@ -78,14 +78,26 @@ class Entries:
     def made(
         self: Mat, data: Any, indices: Any, tail: Ints, sorted: bool = False, unique: bool = False
     ) -> Mat:
-        """Entries of the same class at other positions, in an array of other lengths."""
+        """Entries of the same class at other positions, in an array of other lengths.
+
+        Args:
+            data: the entries.
+            indices: their positions.
+            tail: the lengths of the dimensions that are sparse or dense.
+            sorted: whether positions ascend.
+            unique: whether none comes twice.
+        """
         new = object.__new__(type(self))
         new.data, new.indices, new.tail = data, indices, tuple(tail)
         new.indices_sorted, new.unique_indices = sorted, unique
         return new
 
     def with_data(self: Mat, data: Any) -> Mat:
-        """Other entries at the same positions."""
+        """Other entries at the same positions.
+
+        Args:
+            data: the entries.
+        """
         tail = (*self.sparse_shape, *data.shape[self.n_batch + 1 :])
         return self.made(data, self.indices, tail, self.indices_sorted, self.unique_indices)
 
@@ -94,6 +106,12 @@ class Entries:
 
     @classmethod
     def tree_unflatten(cls, kept: Any, children: Any) -> Any:
+        """The matrix that ``tree_flatten`` took apart.
+
+        Args:
+            kept: what is no array: lengths, and what is known of the positions.
+            children: the arrays.
+        """
         made = object.__new__(cls)
         made.data, made.indices = children
         made.tail, made.indices_sorted, made.unique_indices = kept

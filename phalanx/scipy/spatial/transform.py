@@ -264,7 +264,12 @@ class Slerp:
 
     @classmethod
     def init(cls, times: ArrayLike, rotations: Rotation) -> Slerp:
-        """From one of ``rotations`` to the next; each belongs to one of ``times``, ascending."""
+        """From one of ``rotations`` to the next; each belongs to one of ``times``, ascending.
+
+        Args:
+            times: when the rotations are there, ascending.
+            rotations: as many rotations.
+        """
         t = _inexact("Slerp", times)
         if rotations.single or t.shape != (len(rotations),) or t.size < 2:
             raise ShapeError(

@@ -196,7 +196,13 @@ class gaussian_kde:
     def integrate_box(
         self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: int | None = None
     ) -> NoReturn:
-        """The probability of a box, which is not known in closed form: it is not there."""
+        """The probability of a box, which is not known in closed form: it is not there.
+
+        Args:
+            low_bounds: the lower corner of the box.
+            high_bounds: the upper one.
+            maxpts: has no meaning.
+        """
         raise NotImplementedError(
             "gaussian_kde.integrate_box: there is no such integral; for numbers use "
             "integrate_box_1d, for vectors take the mean over kde.resample(key, shape)"
@@ -237,7 +243,11 @@ class gaussian_kde:
         return self.dataset[:, centers] + moveaxis(steps, -1, 0)
 
     def set_bandwidth(self, bw_method: Bandwidth = None) -> NoReturn:
-        """An object does not change: make another one."""
+        """An object does not change: make another one.
+
+        Args:
+            bw_method: what a new object would be given.
+        """
         raise NotImplementedError(
             "gaussian_kde.set_bandwidth: an object does not change; make another one with "
             "gaussian_kde(dataset, bw_method, weights)"
@@ -249,7 +259,12 @@ class gaussian_kde:
 
     @classmethod
     def tree_unflatten(cls, aux_data: None, children: Sequence[Any]) -> gaussian_kde:
-        """The object that is made of these arrays."""
+        """The object that is made of these arrays.
+
+        Args:
+            aux_data: nothing.
+            children: the arrays, as ``tree_flatten`` gives them.
+        """
         kde = cls.__new__(cls)
         kde.neff, kde.dataset, kde.weights, kde.covariance, kde.inv_cov = children
         return kde

@@ -9,7 +9,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.base.kinds import is_generic, is_ndarray
+from phalanx.base.kinds import GENERIC, is_ndarray
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept, integers, is_python
@@ -74,7 +74,7 @@ def _from_front(start: Any, length: int) -> Any:
     dtype = typeof(start).dtype
     if dtypes.is_unsigned(dtype):
         return start
-    if is_generic(start):
+    if isinstance(start, GENERIC):
         at = int(start)
         return dtypes.scalar(at + length * (at < 0), dtype)
     return ops.select(ops.lt(start, 0), ops.add(start, length), start)

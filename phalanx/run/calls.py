@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes, tree
-from phalanx.base.kinds import class_of, is_generic
+from phalanx.base.kinds import GENERIC, class_of
 from phalanx.base.recent import Recent
 from phalanx.core.program import Program, plain
 from phalanx.core.refs import Ref
@@ -163,7 +163,7 @@ def signature(x: Any) -> Hashable:
         return (x.dtype, x.shape) if dtypes.holds_numbers(x.dtype) else None
     if kind in _NUMBERS:
         return kind
-    if is_generic(x):
+    if isinstance(x, GENERIC):
         return (x.dtype, ()) if dtypes.holds_numbers(x.dtype) else None
     return x.aval if kind is Ref else None
 

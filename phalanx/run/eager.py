@@ -13,7 +13,7 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.config import settings
 from phalanx.base.keys import key_of
-from phalanx.base.kinds import class_of, is_generic
+from phalanx.base.kinds import GENERIC, class_of
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.core.primitive import Primitive, Rule
@@ -132,7 +132,7 @@ def as_array(x: Any) -> DeviceArray:
     """
     if isinstance(x, DeviceArray):
         return x
-    if is_generic(x) and dtypes.canonical(x.dtype) is x.dtype:
+    if isinstance(x, GENERIC) and dtypes.canonical(x.dtype) is x.dtype:
         return from_scalar(x, default_sharding(), LiteralType((), x.dtype))
     if isinstance(x, (np.generic, *SCALARS)):
         kind = typeof(x)

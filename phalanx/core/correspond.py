@@ -55,13 +55,16 @@ class Dims(Struct, frozen=True):
     Attributes:
         operands: the labels of each operand.
         results: the labels of each result.
-        product: whether operands are multiplied and summed up: then they may differ in the axes
-            along which they are reduced, and no result is. What corresponds is summed up.
+        product: whether what corresponds is summed up, of operands of several kinds: then they
+            may differ in the axes along which they are reduced, and no result is.
+        apart: whether an operand may be cut along axes along which another is reduced: then no
+            result is.
     """
 
     operands: tuple[Labels, ...]
     results: tuple[Labels, ...]
     product: bool = False
+    apart: bool = False
 
 
 def alike(*types: ArrayType, **_: Any) -> Dims:
@@ -138,7 +141,7 @@ def lying(
     told = _Told(name, types, left_to_take() if dims.product or linear == ALL else _NONE)
     kept = {x for labels in dims.results for x in _parts(labels)}
     axes = told.axes_of(dims.operands, kept)
-    unreduced, reduced = told.sums(linear, dims.product, results)
+    unreduced, reduced = told.sums(linear, dims, results)
     if told.leaves and linear == ALL:
         unreduced |= told.leaves.intersection(
             [name for label, names in axes.items() if label not in kept for name in names]
@@ -211,7 +214,7 @@ class _Told:
         axes[label] = names
 
     def sums(
-        self, linear: LinearIn, product: bool, results: Sequence[ArrayType]
+        self, linear: LinearIn, dims: Dims, results: Sequence[ArrayType]
     ) -> tuple[frozenset[str], frozenset[str]]:
         """The axes along which ``results`` are unreduced, and along which they are reduced."""
         if not any([t.lies is not None and t.lies.has_sums for t in self.types]):
@@ -221,9 +224,11 @@ class _Told:
             exact = all([is_inexact(t.dtype) for t in results])
             exact = exact or not any([is_inexact(self.types[i].dtype) for i in left])
             return self._left(left, linear if exact else ()), _NONE
-        if product:
+        if dims.product:
             return _NONE, _NONE
         along = _NONE.union(*map(_reduced, self.types))
+        if dims.apart:
+            return _NONE, along.difference([n for t in self.types for ns in t.layout for n in ns])
         self._check_factors(along, self.types)
         return _NONE, along
 

@@ -152,11 +152,11 @@ def in_place(
 def _in_parts(
     sharding: Sharding, function: Callable[..., Any], args: Iterable[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """The result, if it is asked for as a sum that is still to be taken, and types tell its parts.
-
-    None else."""
+    """The result, if sums that are still to be taken are asked for or given, and types tell its
+    parts; None else."""
     axes = unreduced_along(sharding)
-    if not axes:
+    leaves = [x.aval.lies for x in tree.leaves((args, kwargs)) if isinstance(x, Array)]
+    if not axes and not any([lies is not None and lies.has_sums for lies in leaves]):
         return None
     try:
         with leaving(axes):

@@ -14,6 +14,7 @@ from phalanx.base import dtypes
 from phalanx.core.primitive import ZERO, Active, Cotangents, Derivative, Example, Linear
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import f32, neg, part_of_complex, pointwise
+from phalanx.ops.sums import zero_beside
 
 C64 = np.dtype("complex64")
 
@@ -55,7 +56,7 @@ real = pointwise(
     on=dtypes.is_complex,
     result=dtypes.to_real,
     linearize=lambda active, z: (real(z), real),
-    transpose=lambda ct, z: [complex(ct, 0.0)],
+    transpose=lambda ct, z: [complex(ct, zero_beside(0.0, ct))],
     copied=True,
     doc="Re z; stablehlo.real",
     examples=[Example((c64(2, 3),))],
@@ -67,7 +68,7 @@ imag = pointwise(
     on=dtypes.is_complex,
     result=dtypes.to_real,
     linearize=lambda active, z: (imag(z), imag),
-    transpose=lambda ct, z: [complex(0.0, neg(ct))],
+    transpose=lambda ct, z: [complex(zero_beside(0.0, ct), neg(ct))],
     copied=True,
     doc="Im z; stablehlo.imag",
     examples=[Example((c64(2, 3),))],

@@ -27,6 +27,7 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    DimsRule,
     Elements,
     Example,
     LaneDims,
@@ -476,7 +477,7 @@ def _gather_dims(
     window = [label for d, label in enumerate(of_x) if d not in single]
     ndim = len(window) + indices.ndim - 1
     result = _interleaved(ndim, numbers.offset_dims, window, of_indices[:-1])
-    return Dims((tuple(of_x), tuple(of_indices)), (tuple(result),))
+    return Dims((tuple(of_x), tuple(of_indices)), (tuple(result),), apart=True)
 
 
 _ROWS = {"numbers": GatherNumbers((1,), (0,), (0,)), "slice_sizes": (1, 4)}
@@ -608,6 +609,7 @@ def _scatter(
     on: Domain = number_or_bool,
     linearize: LinearizeRule,
     transpose: TransposeRule | NoRule,
+    dims: DimsRule | None = None,
     linear: bool = False,
     copied: bool = False,
     doc: str,
@@ -632,7 +634,7 @@ def _scatter(
         linearize=linearize,
         transpose=transpose,
         batch=_scatter_batch(lambda: prim),
-        dims=_scatter_dims,
+        dims=dims or _scatter_dims,
         linear=((0, 2),) if linear else (),
         elements=Elements(copied=copied, windows=_scatter_windows, operations=_of_updates),
         doc=doc,
@@ -657,6 +659,11 @@ def _scatter_dims(
     window = [label for d, label in enumerate(of_x) if d not in single]
     written = _interleaved(updates.ndim, numbers.update_window_dims, window, of_indices[:-1])
     return Dims((tuple(of_x), tuple(of_indices), tuple(written)), (tuple(of_x),))
+
+
+def _scatter_add_dims(*types: ArrayType, **params: Any) -> Dims:
+    """The same: what is added at the same place is summed up."""
+    return replace(_scatter_dims(*types, **params), product=True)
 
 
 def _scatter_windows(
@@ -795,6 +802,7 @@ scatter_add = _scatter(
     lambda b, x, u: b.add(x, u),
     linearize=_joint(lambda: scatter_add),
     transpose=_scatter_add_transpose,
+    dims=_scatter_add_dims,
     linear=True,
     doc="x with updates added to windows of it; stablehlo.scatter with add",
     examples=_scatter_examples(_REPEATED, _INTEGERS),

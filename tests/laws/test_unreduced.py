@@ -72,3 +72,33 @@ def test_sums_that_are_still_to_be_taken(case):
             given = [left_as_sum(x) if is_number(x) else x for x in operands]
             with pytest.raises(ShardingTypeError, match=r"reshard\(x, P\("):
                 case.bind(*given)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.prim.name)
+def test_cotangents_of_what_is_reduced(case):
+    operands = list(case.operands())
+    numbers = [i for i, x in enumerate(operands) if is_number(x)]
+    if not numbers or not callable(case.prim.linearize):
+        return
+
+    def function(*xs):
+        every = [*operands]
+        for i, x in zip(numbers, xs, strict=True):
+            every[i] = x
+        return [y for y in case.tree(case.bind(*every)) if is_number(y)]
+
+    @phalanx.jit
+    def pulled(xs, cts):
+        return phalanx.vjp(function, *xs)[1](cts)
+
+    given = [operands[i] for i in numbers]
+    results = phalanx.eval_shape(function, *given)
+    cts = [np.cos(np.arange(y.size)).reshape(y.shape).astype(y.dtype) for y in results]
+    with phalanx.set_mesh(mesh()):
+        reduced = [phalanx.reshard(x, P(*[None] * np.ndim(x), reduced={"y"})) for x in given]
+        found = pulled(reduced, phalanx.device_put(cts, P()))
+        left = [phalanx.typeof(x).sharding.spec.unreduced for x in found]
+        found = [np.asarray(summed(x)) for x in found]
+        assert all(axes == {"y"} or not x.any() for axes, x in zip(left, found, strict=True))
+    for x, y in zip(found, pulled(given, cts), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-3, err_msg=case.who("sums"))

@@ -34,6 +34,12 @@ def words(m):
     )  # fmt: skip
 
 
+def rows_of(w, table, numbers):
+    """Rows of ``table``, some of them often, and one that is not there."""
+    numbers = w.np.where(numbers > 1.4, 9, (numbers * 4).astype(int))
+    return table.at[numbers].get(out_sharding=w.P(Y, None), mode="fill", fill_value=0)
+
+
 TWO = [((8, 16), None, Y), ((16, 8), Y)]  # whose product sums over what `y` cuts
 ONE = [((8, 8),)]
 
@@ -113,6 +119,18 @@ CASES = {
         )(w.reshard(ys, None, None, None, **HAS)),
         [((8, 8), Y), ((3, 8, 8),)],
     ),
+    "of a table, by rows": (
+        lambda w, x, i: w.m.grad(
+            lambda x: (rows_of(w, w.reshard(x, None, None, **HAS), i) ** 2).sum()
+        )(x),
+        [((8, 8), Y), ((16,), Y)],
+    ),
+    "of a table that stays reduced": (
+        lambda w, x, i: w.m.grad(lambda x: (rows_of(w, x, i) ** 2).sum())(
+            w.reshard(x, None, None, **HAS)
+        ),
+        [((8, 8),), ((16,), Y)],
+    ),
     "computed again": (
         lambda w, x, y: w.m.grad(lambda y: w.m.checkpoint(lambda y: w.np.tanh(x @ y))(y).sum())(
             w.reshard(y, None, None, **HAS)
@@ -186,9 +204,13 @@ def test_what_is_not_linear_is_refused_by_both(case):
 def fully_sharded(w, params, x):
     """Each device has a part of the weights; gathered, their gradients are left as sums."""
     for up, down in params:
-        up, down = (w.reshard(p, None, None, reduced={"x"}) for p in (up, down))
-        x = x + w.np.tanh(x @ up) @ down
+        x = fully_sharded_layer(w, x, up, down)
     return (x**2).sum()
+
+
+def fully_sharded_layer(w, x, up, down):
+    up, down = (w.reshard(p, None, None, reduced={"x"}) for p in (up, down))
+    return x + w.np.tanh(x @ up) @ down
 
 
 def tensor_parallel(w, params, x):
@@ -203,7 +225,17 @@ def tensor_parallel(w, params, x):
     return (w.reshard(x, "x", None) ** 2).sum()
 
 
+def tied_embedding(w, params, x):
+    """What a table of words has is used twice, and its gradient is a sum of both."""
+    table, numbers = w.reshard(params[0][1], None, None, reduced={"x"}), (x * 8).astype(int) % 32
+    h = table.at[numbers].get(out_sharding=w.P("x", None, None))
+    for up, down in params[1:]:
+        h = fully_sharded_layer(w, h, up, down)
+    return (w.np.tanh(h @ table.T) ** 2).sum()
+
+
 STEPS = {
+    "tied embedding": (tied_embedding, ("x",), ("x",)),
     "fully sharded": (fully_sharded, ("x",), ("x",)),
     "tensor parallel": (tensor_parallel, (None, "y"), ("y",)),
 }

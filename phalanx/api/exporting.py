@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
+
+import numpy as np
 
 from phalanx.api import aot
 from phalanx.api.arguments import LeafNames, shown_call
@@ -25,17 +27,20 @@ from phalanx.api.portable_bytes import (
     unpack,
 )
 from phalanx.api.stages import TracedCall
+from phalanx.api.symbolic import SymbolicScope, constraints_of, symbolic_shape
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingRule, RefError, TreeError
 from phalanx.base.extended import is_key
+from phalanx.base.lengths import Length, numbered, symbolic
 from phalanx.base.source import user_location
 from phalanx.control.call import call
 from phalanx.control.exported import PortableModule, exported
 from phalanx.control.foreign import foreign_call
 from phalanx.core.program import Equation, Program
 from phalanx.core.refs import Ref
-from phalanx.core.types import Types
+from phalanx.core.solved import numbers_of
+from phalanx.core.types import ArrayType, Types
 from phalanx.ops.basis import random_unwrap, random_wrap
 from phalanx.ops.callback import host_call
 from phalanx.run.planning import constraints
@@ -191,6 +196,7 @@ class Exported:
             "fun_name": self.fun_name,
             "in_tree": describe_tree(self.in_tree, "an argument"),
             "in_avals": list(map(describe_type, self.in_avals)),
+            "constraints": constraints_of(self.in_avals),
             "out_tree": describe_tree(self.out_tree, "a result"),
             "out_avals": list(map(describe_type, self.out_avals)),
             "platforms": self.platforms,
@@ -248,17 +254,62 @@ class Exported:
                 f"{user_location()}"
             )
         names = LeafNames(self.call, args, kwargs, range(len(args)))
-        for i, x in enumerate(leaves):
-            self._check(x, names, i)
-        return self.out_tree.unflatten(self._ruled(*leaves))
+        given = [aot.abstract(x, names, i, "Exported.call") for i, x in enumerate(leaves)]
+        for i, (has, wanted) in enumerate(zip(given, self.in_avals, strict=True)):
+            if not _fits(has, wanted):
+                raise ValueError(
+                    f"Exported.call: {self.fun_name} was exported for {wanted} as {names[i]} and "
+                    f"is called with {has}, at {user_location()}; convert it, or export for its "
+                    "type"
+                )
+        return self.out_tree.unflatten(self._at_lengths_of(given)._ruled(*leaves))
 
-    def _check(self, x: Any, names: LeafNames, i: int) -> None:
-        given, wanted = aot.abstract(x, names, i, "Exported.call"), self.in_avals[i]
-        if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
+    def _at_lengths_of(self, given: Sequence[ArrayType]) -> Exported:
+        """This for arguments of the lengths of ``given``: itself where no length is symbolic."""
+        pairs = zip(self.in_avals, given, strict=True)
+        dims = [(n, size) for t, g in pairs for n, size in zip(t.shape, g.shape, strict=True)]
+        unknown = [(n, size) for n, size in dims if isinstance(n, Length)]
+        if not unknown:
+            return self
+        lengths, sizes = zip(*unknown, strict=True)
+        try:
+            numbers = numbers_of(lengths, sizes)
+        except ValueError as e:
             raise ValueError(
-                f"Exported.call: {self.fun_name} was exported for {wanted} as {names[i]} and is "
-                f"called with {given}, at {user_location()}; convert it, or export for its type"
-            )
+                "Exported.call: Input shapes do not match the polymorphic shapes specification: "
+                f"{self.fun_name} was exported for {self.in_avals} and is called with "
+                f"{tuple(given)}, at {user_location()}: {e}"
+            ) from None
+        key = tuple(numbers.items())
+        known = self._for_numbers.get(key)
+        if known is None:
+            known = self._for_numbers[key] = self._at(numbers)
+        return known
+
+    @functools.cached_property
+    def _for_numbers(self) -> dict[Any, Exported]:
+        return {}
+
+    def _at(self, numbers: dict[str, Any]) -> Exported:
+        """This where variables are ``numbers``; if these are symbolic in turn, the same module."""
+        ins, outs = [tuple([_at(t, numbers) for t in types]) for types in self._avals]
+        artifact = self.mlir_module_serialized
+        if not symbolic(numbers.values()):
+            first = (ArrayType((), np.dtype("int32")),) if self.uses_global_constants else ()
+            artifact = backend().refined(artifact, (*first, *_physical(ins)))
+
+        def derivative() -> Exported | None:
+            whole = self.vjp()
+            return whole and whole._at(numbers)
+
+        return replace(
+            self, in_avals=ins, out_avals=outs, mlir_module_serialized=artifact,
+            _derivative=derivative,
+        )  # fmt: skip
+
+    @property
+    def _avals(self) -> tuple[Types, Types]:
+        return self.in_avals, self.out_avals
 
     @functools.cached_property
     def _module(self) -> PortableModule:
@@ -300,6 +351,18 @@ class Exported:
         ruled = custom_vjp(function)
         ruled.defvjp(forward, backward)
         return ruled
+
+
+def _fits(given: ArrayType, wanted: ArrayType) -> bool:
+    """Whether an argument of type ``given`` can be of type ``wanted``, whose lengths are open."""
+    if given.dtype != wanted.dtype or given.ndim != wanted.ndim:
+        return False
+    pairs = zip(given.shape, wanted.shape, strict=True)
+    return all([isinstance(n, Length) or size == n for size, n in pairs])
+
+
+def _at(type: ArrayType, numbers: dict[str, Any]) -> ArrayType:
+    return type.update(shape=tuple([numbered(n, numbers) for n in type.shape]))
 
 
 def _physical(types: Types) -> Types:
@@ -398,12 +461,17 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 
 
 def _described(words: dict[str, Any], artifact: bytes, derivative: Exported | None) -> Exported:
+    scope = SymbolicScope(words.get("constraints") or ())
+
+    def types_of(said: Any) -> Types:
+        return tuple([type_of(t, lambda text: symbolic_shape(text, scope=scope)[0]) for t in said])
+
     return Exported(
         fun_name=words["fun_name"],
         in_tree=tree_of(words["in_tree"]),
-        in_avals=tuple(map(type_of, words["in_avals"])),
+        in_avals=types_of(words["in_avals"]),
         out_tree=tree_of(words["out_tree"]),
-        out_avals=tuple(map(type_of, words["out_avals"])),
+        out_avals=types_of(words["out_avals"]),
         platforms=tuple(words["platforms"]),
         mlir_module_serialized=artifact,
         disabled_safety_checks=tuple(map(DisabledSafetyCheck, words["disabled_safety_checks"])),

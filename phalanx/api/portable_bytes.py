@@ -21,12 +21,13 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from phalanx.base import dtypes, nodes, tree
 from phalanx.base.extended import KEY_TYPES, refuse_declared
 from phalanx.base.kinds import class_of
+from phalanx.base.lengths import Length
 from phalanx.core.types import ArrayType
 
 Class = TypeVar("Class", bound=type)
 Parts = Sequence[tuple[dict[str, Any], bytes]]
 
-FORM = 1
+FORM = 2  # since 2 lengths may be symbolic
 _MAGIC = b"phalanx.export\0"
 _HEAD = struct.Struct(f">{len(_MAGIC)}sI32s")
 _LENGTH = struct.Struct(">Q")
@@ -87,13 +88,15 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 def describe_type(type: ArrayType) -> list[Any]:
     """A type as JSON."""
     refuse_declared(type.dtype, "serialize")
-    return [list(type.shape), _NAMES[type.dtype], type.weak]
+    shape = [str(n) if isinstance(n, Length) else n for n in type.shape]
+    return [shape, _NAMES[type.dtype], type.weak]
 
 
-def type_of(said: Any) -> ArrayType:
-    """The type that was described."""
+def type_of(said: Any, length: Callable[[str], Any]) -> ArrayType:
+    """The type that was described; ``length`` reads symbolic lengths."""
     shape, name, weak = said
-    return ArrayType(tuple(shape), _DTYPES[name], weak)
+    lengths = [length(n) if isinstance(n, str) else n for n in shape]
+    return ArrayType(tuple(lengths), _DTYPES[name], weak)
 
 
 # ---- trees ----------------------------------------------------------------------------------

@@ -20,7 +20,13 @@ from phalanx.api.passing import Passed
 from phalanx.api.platforms import checked_platforms
 from phalanx.base import tree
 from phalanx.base.boundary import hide_frames
-from phalanx.base.errors import ConcretizationTypeError, suggest
+from phalanx.base.errors import (
+    ConcretizationTypeError,
+    InconclusiveDimensionOperation,
+    suggest,
+)
+from phalanx.base.lengths import symbolic
+from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.core.refs import Ref, load, refuse_aliases
 from phalanx.core.trace import Tracer, refuse_escaped
@@ -318,8 +324,10 @@ class Lowered(AheadOfTime):
         Raises:
             ValueError: XLA does not know an option, or not the value; it was lowered for other
                 platforms than that of the devices.
+            InconclusiveDimensionOperation: lengths are symbolic.
         """
         self._check_platform()
+        self._check_lengths()
         compiled = execute.compile_program(
             self._passed.program, self._sigs, self._passed.donate,
             self._traced.compiler_options | (compiler_options or {}), self._module,
@@ -334,6 +342,15 @@ class Lowered(AheadOfTime):
                 f"{self._traced.who}: {self.fun_name} was lowered for platforms "
                 f"{', '.join(self._platforms)}, and not for its devices; to compile for devices "
                 "that are not here, describe them: phalanx.experimental.topologies"
+            )
+
+    def _check_lengths(self) -> None:
+        types = self._passed.program.input_types
+        if any([symbolic(t.shape) for t in types]):
+            raise InconclusiveDimensionOperation(
+                f"{self._traced.who}: {self.fun_name} was lowered for arguments "
+                f"{', '.join(map(str, types))}, at {user_location()}, and a compiler needs "
+                "numbers; export it, and call what was exported"
             )
 
     def cost_analysis(self) -> dict[str, Any]:

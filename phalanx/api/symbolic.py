@@ -1,115 +1,191 @@
-"""Shapes in words: of constants. Lengths that are not known have no place in programs here.
-
-Every type in a program has a shape of integers, and rules compute with them. A function is exported
-for each shape that is needed.
-"""
+"""Shapes in words, with lengths that are not known: ``symbolic_shape``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from operator import index
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from phalanx.api.aot import ShapeDtypeStruct
-from phalanx.base import tree
-from phalanx.base.errors import InconclusiveDimensionOperation
+from phalanx.base import lengths, tree
+from phalanx.base.lengths import Length, Lengths
 from phalanx.base.source import user_location
-
-_INSTEAD = (
-    "all lengths are integers here: export the function once for each shape that is needed, or for "
-    "the largest, with padding"
-)
-
-
-def _refuse(who: str, what: str) -> NoReturn:
-    raise InconclusiveDimensionOperation(f"{who}: {what}, at {user_location()}; {_INSTEAD}")
+from phalanx.core.types import Types
 
 
 class SymbolicScope:
-    """Refused: it would hold what is said of lengths that are not known.
+    """Lengths that may be computed with together, and what is said of them.
 
     Args:
-        constraints_str: what holds of its lengths, such as "n >= 2": one text, or several.
+        constraints_str: what holds of them, such as "n >= 2": one text, or several.
 
-    >>> SymbolicScope()  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    phalanx.errors.InconclusiveDimensionOperation: SymbolicScope: there are no ...
+    Attributes:
+        known: the lengths, and what is known of them.
+
+    Raises:
+        ValueError: a text is no comparison of lengths.
+
+    >>> scope = SymbolicScope("n >= 4")
+    >>> n, = symbolic_shape("n", scope=scope)
+    >>> n >= 3, symbolic_dim_bounds(n)
+    (True, (4, inf))
     """
 
-    def __init__(self, constraints_str: Sequence[str] = ()) -> None:
-        _refuse("SymbolicScope", "there are no symbolic dimensions")
+    def __init__(self, constraints_str: str | Sequence[str] = ()) -> None:
+        one = isinstance(constraints_str, str)
+        self.known = Lengths((constraints_str,) if one else tuple(constraints_str))
+        for text in self.known.constraints:
+            _say(self.known, text)
+
+    def __repr__(self) -> str:
+        return f"SymbolicScope({', '.join(self.known.constraints)})"
 
 
 def symbolic_shape(
     shape_spec: str | None,
     *,
-    constraints: Sequence[str] = (),
-    scope: Any = None,
+    constraints: str | Sequence[str] = (),
+    scope: SymbolicScope | None = None,
     like: Sequence[int | None] | None = None,
-) -> tuple[int, ...]:
-    """The shape that ``shape_spec`` spells: integers between commas.
+) -> tuple[Any, ...]:
+    """The shape that ``shape_spec`` spells, of integers and of lengths that are not known.
+
+    A length is at least 1, unless more is said. It takes part in arithmetic with integers and
+    other lengths, and can be used wherever a shape is. Two that may differ count as different; an
+    order that is not known for all lengths is refused.
 
     Args:
-        shape_spec: such as "2, 3"; "_" and "..." stand for lengths of ``like``, None for "...".
-        constraints: what is said of lengths that are not known: nothing.
-        scope: refused.
+        shape_spec: lengths between commas, such as "b, 2*n + 1, 3". A length is an integer, a name,
+            or made of such by + - *, ``floordiv``, ``mod``, ``max`` and ``min``. "_" and "..."
+            stand for lengths of ``like``, None for "...".
+        constraints: what is said of lengths: "n >= 4", "a <= b" or "mod(n, 8) == 0".
+        scope: a scope, to whose lengths names refer; by default a new one.
         like: a shape.
 
     Returns:
-        A tuple of integers.
+        A tuple of lengths.
 
     Raises:
-        InconclusiveDimensionOperation: a length is not known.
-        ValueError: the words are no shape, or do not go with ``like``.
+        ValueError: the words are no shape, or do not go with ``like``; there are both a scope and
+            constraints.
 
-    >>> symbolic_shape("2, _, ...", like=(2, 3, 4, 5))
-    (2, 3, 4, 5)
-    >>> symbolic_shape("batch, 3")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    phalanx.errors.InconclusiveDimensionOperation: symbolic_shape: 'batch' is not known, ...
+    >>> b, n = symbolic_shape("b, n")
+    >>> b * (n + 1) - b, (4 * n) // 2, n // 2
+    (b*n, 2*n, floordiv(n, 2))
+    >>> symbolic_shape("_, n, ...", like=(2, None, 4, 5))
+    (2, n, 4, 5)
     """
-    if constraints or scope is not None:
-        _refuse("symbolic_shape", "there is nothing to say of symbolic dimensions")
+    if scope is not None and constraints:
+        raise ValueError(
+            "symbolic_shape: constraints belong to a scope from its beginning; give them to "
+            f"SymbolicScope, got {constraints!r} and a scope, at {user_location()}"
+        )
+    within = (SymbolicScope(constraints) if scope is None else scope).known
     known = None if like is None else tuple(like)
-    words = ["..."] if shape_spec is None else _words(shape_spec)
-    if "..." in words:
-        if words.index("...") != len(words) - 1:
-            raise ValueError(f"symbolic_shape: '...' must come last, got {shape_spec!r}")
-        if known is None:
-            raise ValueError("symbolic_shape: '...' stands for lengths of `like`, which is missing")
-        before = len(words) - 1
-        words = [*words[:before], *["_"] * (len(known) - before)]
+    words = _shape_words(shape_spec, known)
     if known is not None and len(known) != len(words):
         raise ValueError(
             f"symbolic_shape: {shape_spec!r} has {len(words)} dimensions, `like` {len(known)}"
         )
     rest = known or (None,) * len(words)
-    return tuple([_length(word, n) for word, n in zip(words, rest, strict=True)])
+    return tuple([_length(within, w, n, shape_spec) for w, n in zip(words, rest, strict=True)])
 
 
-def _words(spec: str) -> list[str]:
-    inside = spec.strip()
-    if inside.startswith("(") and inside.endswith(")"):
-        inside = inside[1:-1]
-    return [word.strip() for word in inside.rstrip(", ").split(",") if word.strip()]
+def _shape_words(spec: str | None, known: Sequence[Any] | None) -> list[ast.expr]:
+    """An expression for every dimension; for those that are as in ``known`` the name ``_``."""
+    parsed = _parsed("..." if spec is None else spec.strip() or "()", "symbolic_shape")
+    words = [*parsed.elts] if isinstance(parsed, ast.Tuple) else [parsed]
+    dots = [i for i, w in enumerate(words) if _is(w, ...)]
+    if not dots:
+        return words
+    if dots != [len(words) - 1]:
+        raise ValueError(f"symbolic_shape: '...' must come last, got {spec!r}")
+    if known is None:
+        raise ValueError("symbolic_shape: '...' stands for lengths of `like`, which is missing")
+    placeholder = ast.Name("_")
+    return [*words[:-1], *[placeholder] * (len(known) - len(words) + 1)]
 
 
-def _length(word: str, like: int | None) -> int:
-    if word == "_":
+def _parsed(text: str, who: str) -> ast.expr:
+    try:
+        return ast.parse(text.strip().replace("^", "**"), mode="eval").body
+    except SyntaxError:
+        _refuse(text, who)
+
+
+def _is(node: ast.expr, value: Any) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def _refuse(text: Any, who: str) -> NoReturn:
+    raise ValueError(
+        f"{who}: {text!r} is not understood, at {user_location()}; lengths are integers, names, "
+        "and what is made of them by + - *, floordiv, mod, max and min, such as 'b, 2*n + 1, "
+        "floordiv(n, 2)'; constraints compare two by >=, <= or =="
+    )
+
+
+def _length(scope: Lengths, word: ast.expr, like: int | None, spec: Any) -> Any:
+    if isinstance(word, ast.Name) and word.id == "_":
         if like is None:
             raise ValueError("symbolic_shape: '_' stands for a length of `like`, which has none")
-        return index(like)
-    if not word.isdecimal():
-        _refuse("symbolic_shape", f"{word!r} is not known")
-    if like is not None and int(word) != like:
-        raise ValueError(f"symbolic_shape: {word} stands where `like` has {like}")
-    return int(word)
+        return lengths.length(like)
+    n = _evaluated(scope, word, spec)
+    if isinstance(n, int) and like is not None and n != like:
+        raise ValueError(f"symbolic_shape: {n} stands where `like` has {like}")
+    return n
+
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.FloorDiv: lengths.quotient, ast.Mod: lengths.remainder, ast.Pow: lambda x, n: x**n,
+}  # fmt: skip
+_NAMED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "floordiv": lengths.quotient, "mod": lengths.remainder,
+    "max": lengths.larger, "min": lengths.smaller,
+}  # fmt: skip
+
+
+def _evaluated(scope: Lengths, node: ast.expr, spec: Any) -> Any:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.Name):
+        return scope.variable(node.id)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_evaluated(scope, node.operand, spec)
+    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+        sides = [_evaluated(scope, side, spec) for side in (node.left, node.right)]
+        return _BINARY[type(node.op)](*sides)
+    if isinstance(node, ast.Call) and len(node.args) == 2:
+        function = _NAMED.get(getattr(node.func, "id", ""))
+        if function is not None:
+            return function(*[_evaluated(scope, side, spec) for side in node.args])
+    _refuse(spec, "symbolic_shape")
+
+
+def _say(scope: Lengths, text: str) -> None:
+    """Tell ``scope`` what ``text`` says."""
+    parsed = _parsed(text, "SymbolicScope")
+    if not isinstance(parsed, ast.Compare) or len(parsed.ops) != 1:
+        _refuse(text, "SymbolicScope")
+    low, high = [_evaluated(scope, side, text) for side in (parsed.left, *parsed.comparators)]
+    if isinstance(parsed.ops[0], ast.Eq):
+        scope.say_equal(low, high)
+    elif isinstance(parsed.ops[0], (ast.GtE, ast.LtE)):
+        scope.say(*((low, high) if isinstance(parsed.ops[0], ast.LtE) else (high, low)))
+    else:
+        _refuse(text, "SymbolicScope")
 
 
 def symbolic_args_specs(
-    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Any = None
+    args: Any,
+    shapes_specs: Any,
+    constraints: str | Sequence[str] = (),
+    scope: SymbolicScope | None = None,
 ) -> Any:
-    """``args`` as shapes and dtypes, with the shapes that are spelled.
+    """``args`` as shapes and dtypes, with the shapes that are spelled, in one scope.
 
     Args:
         args: a tree of arrays, or of what has a shape and a dtype.
@@ -122,13 +198,13 @@ def symbolic_args_specs(
         A tree of ``ShapeDtypeStruct``.
 
     Raises:
-        InconclusiveDimensionOperation: a length is not known.
         ValueError: a string is no shape, or does not go with its argument.
 
     >>> import numpy as np
-    >>> symbolic_args_specs((np.ones((2, 3), "float32"),), "_, 4")
-    (ShapeDtypeStruct(shape=(2, 4), dtype=float32),)
+    >>> symbolic_args_specs((np.ones((2, 3), "float32"),), "n, _")
+    (ShapeDtypeStruct(shape=(n, 3), dtype=float32),)
     """
+    within = SymbolicScope(constraints) if scope is None else scope
     if isinstance(shapes_specs, (str, type(None))):
         specs = [shapes_specs] * len(tree.leaves(args))
     else:
@@ -137,38 +213,52 @@ def symbolic_args_specs(
 
     def spelled(x: Any, spec: str | None) -> ShapeDtypeStruct:
         given = ShapeDtypeStruct.like(x)
-        words = _words(spec) if spec is not None else ["..."]
-        pairs = zip(words, given.shape, strict=False)
-        places = [n if w in ("_", "...") else None for w, n in pairs]
+        words = _shape_words(spec, given.shape)
+        places = [n if _named(w, "_") else None for w, n in zip(words, given.shape, strict=False)]
         wanted = [*places, *given.shape[len(places) :]]
-        shape = symbolic_shape(spec, constraints=constraints, scope=scope, like=wanted)
-        return given.update(shape=shape)
+        return given.update(shape=symbolic_shape(spec, scope=within, like=wanted))
 
     return treedef.unflatten([spelled(x, s) for x, s in zip(leaves, specs, strict=True)])
 
 
+def _named(word: ast.expr, name: str) -> bool:
+    return isinstance(word, ast.Name) and word.id == name
+
+
+def constraints_of(types: Types) -> list[str]:
+    """What is said of the symbolic lengths in ``types``."""
+    symbolic = [n for t in types for n in t.shape if isinstance(n, Length)]
+    return [*symbolic[0].scope.constraints] if symbolic else []
+
+
 def is_symbolic_dim(p: Any) -> bool:
-    """Whether ``p`` is a length that is not known: none is.
+    """Whether ``p`` is a length that is not known.
 
     Args:
         p: a length: an integer, or a symbolic one.
 
-    >>> is_symbolic_dim(3)
-    False
+    >>> is_symbolic_dim(3), is_symbolic_dim(symbolic_shape("n")[0])
+    (False, True)
     """
-    return False
+    return isinstance(p, Length)
 
 
-def symbolic_dim_bounds(dimension: Any) -> tuple[int, int]:
-    """The least and the greatest length that ``dimension`` may be: itself.
+def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
+    """The least and the greatest length that ``dimension`` may be, as far as it is known.
 
     Args:
-        dimension: a symbolic length.
+        dimension: a length: an integer, or a symbolic one.
 
     Returns:
-        A pair of integers.
+        A pair of integers, or infinities.
 
-    >>> symbolic_dim_bounds(3)
-    (3, 3)
+    >>> n, = symbolic_shape("n", constraints="n <= 9")
+    >>> symbolic_dim_bounds(2 * n + 1)
+    (3, 19)
     """
-    return index(dimension), index(dimension)
+    low, high = dimension.bounds if isinstance(dimension, Length) else (dimension, dimension)
+    return _whole(low), _whole(high)
+
+
+def _whole(n: float) -> float:
+    return n if math.isinf(n) else int(n)

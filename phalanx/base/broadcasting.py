@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-import numpy as np
+from itertools import zip_longest
 
 from phalanx.base.errors import ShapeError
 from phalanx.base.recent import memoized
@@ -57,7 +56,10 @@ def fills(shape: Shape, target: Shape) -> bool:
 
 @memoized(4096)
 def _common_shape(shapes: tuple[Shape, ...]) -> Shape | None:
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        return None
+    shape: list[int] = []  # from the last dimension
+    for column in zip_longest(*map(reversed, shapes), fillvalue=1):
+        longer = [n for n in column if n != 1] or [1]
+        if any([n != longer[0] for n in longer]):
+            return None
+        shape.append(longer[0])
+    return tuple(reversed(shape))

@@ -24,6 +24,7 @@ from phalanx.base.config import config, settings
 from phalanx.base.errors import TypePromotionError, suggest
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
 from phalanx.base.kinds import class_of, is_dtype, is_ndarray, is_subclass, is_tuple
+from phalanx.base.lengths import Length
 from phalanx.base.recent import Recent
 from phalanx.base.source import arguments_of_library, user_location, warn_user
 
@@ -291,8 +292,7 @@ def default_complex() -> np.dtype:
 
 
 _SCALARS: dict[type, np.dtype] = {
-    bool: _BOOL,
-    int: np.dtype("int64"),
+    bool: _BOOL, **dict.fromkeys((int, Length), np.dtype("int64")),
     float: np.dtype("float64"),
     complex: np.dtype("complex128"),
 }
@@ -333,7 +333,7 @@ def dtype_of(x: Any) -> np.dtype:
 
 
 def _is_python_scalar(x: Any) -> bool:
-    return isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)
+    return isinstance(x, (int, float, complex, Length)) and not isinstance(x, np.generic)
 
 
 def is_wide(dtype: np.dtype) -> bool:

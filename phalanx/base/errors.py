@@ -287,7 +287,7 @@ class KeyReuseError(JAXTypeError):
 
 
 class InconclusiveDimensionOperation(PhalanxError, ValueError):
-    """A question about sizes that are not known. All sizes are, so nothing raises it."""
+    """A question about lengths that are not known, whose answer depends on what they are."""
 
 
 class TracingRefused(PhalanxError, RuntimeError):

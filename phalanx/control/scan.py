@@ -66,8 +66,8 @@ def _lower(
         return b.compare(i, b.constant(in_whole_steps, I32), "LT")
 
     state = b.while_([b.constant(0, I32), *start], more, body)[1:]
-    for i in range(in_whole_steps, length):
-        state = step(b, b.constant(i, I32), state)
+    for i in range(length % unroll):
+        state = step(b, b.constant(in_whole_steps + i, I32), state)
     return state
 
 

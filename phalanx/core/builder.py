@@ -144,7 +144,8 @@ class Structural(Protocol):
     """Elements moved, repeated or selected by position."""
 
     def constant(self, value: Any, dtype: np.dtype, shape: Shape = ()) -> Value:
-        """A scalar ``value`` repeated over ``shape``, or the array ``value``."""
+        """A scalar ``value``, which may be a symbolic length, repeated over ``shape``, or the array
+        ``value``."""
         ...
 
     def iota(self, dtype: np.dtype, shape: Shape, dim: int) -> Value: ...

@@ -10,6 +10,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.extended import WORD, is_key
+from phalanx.base.lengths import Length
 from phalanx.base.recent import Unique
 from phalanx.core.layouts import Layout
 from phalanx.core.manual import ManualAxisType
@@ -77,7 +78,7 @@ class ArrayType:
     def _make(cls, key: tuple[Any, ...]) -> ArrayType:
         _, shape, dtype, weak, varying, lies = key
         kind = dtype if is_key(dtype) else np.dtype(dtype)
-        normal = (cls, tuple(int(s) for s in shape), kind, bool(weak), varying, lies)
+        normal = (cls, tuple(map(_length, shape)), kind, bool(weak), varying, lies)
         made = ArrayType._interned[normal]
         if made is None:
             made = object.__new__(cls)
@@ -219,9 +220,14 @@ def _joined(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"({','.join(names)})"
 
 
+def _length(n: Any) -> Any:
+    return n if isinstance(n, Length) else int(n)
+
+
 def _check_bytes(type: ArrayType) -> None:
     """Raise ValueError for a type whose bytes the runtime could not count: it would abort."""
-    bits = sum(math.log2(n) for n in (*type.shape, type.dtype.itemsize) if n > 0)
+    numbers = [n for n in (*type.shape, type.dtype.itemsize) if not isinstance(n, Length)]
+    bits = sum(math.log2(n) for n in numbers if n > 0)
     if bits >= 63:
         raise ValueError(
             f"an array {type} would need 2**{bits:.0f} bytes, and there are at most 2**63; check "
@@ -327,5 +333,7 @@ def typeof(x: Any) -> ArrayType:
         return LiteralType((), dtypes.canonical(cast(np.generic, x).dtype))
     if isinstance(x, SCALARS):
         return LiteralType((), dtypes.weak_dtype(type(x)), not isinstance(x, bool))
+    if isinstance(x, Length):
+        return ArrayType((), dtypes.weak_dtype(Length), weak=True)
     advice = getattr(cast(Any, type(x)), "_advice", "")  # what else to do, of a class of ours
     raise TypeError(f"{x!r} of type {type(x).__name__} is not an array or a number{advice}")

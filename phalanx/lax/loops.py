@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
+from phalanx.base.lengths import Length
+from phalanx.base.lengths import length as as_length
 from phalanx.base.source import user_location
 from phalanx.base.tree import shown
 from phalanx.control.loop import loop
@@ -238,6 +240,7 @@ def fori_loop(
     >>> fori_loop(0, 4, lambda i, x: x + i, jnp.int32(0))
     Array(6, dtype=int32)
     """
+    lower, upper = _beside(lower), _beside(upper)
     first, last = _static_index(lower), _static_index(upper)
     if first is not None and last is not None:
         length = max(last - first, 0)
@@ -270,6 +273,11 @@ def _counting(fun: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...
 
 def _before_end(state: tuple[Any, ...]) -> Any:
     return state[0] < state[1]
+
+
+def _beside(bound: Any) -> Any:
+    """``bound``; a symbolic length is one that is traced."""
+    return bound.__jax_array__() if isinstance(bound, Length) else bound
 
 
 def _static_index(x: Any) -> int | None:
@@ -424,7 +432,7 @@ def _length(rows: list[Any], length: int | None, who: str) -> int:
             )
     lengths = {typeof(x).shape[0] for x in rows}
     if length is not None:
-        lengths.add(operator.index(length))
+        lengths.add(as_length(length))
     if len(lengths) != 1:
         what = f"the lengths must agree, got {sorted(lengths)}"
         what = what if lengths else "nothing tells the length; give xs or length"

@@ -7,7 +7,6 @@ or of the same rank with length 1 somewhere, takes their shape.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
+from phalanx.base.lengths import Length, length
 from phalanx.base.source import user_location
 from phalanx.core.types import SCALARS, Array, ArrayType, LiteralType, typeof
 from phalanx.ops.basis import broadcast, full
@@ -30,6 +30,8 @@ def accept(who: str, x: Any) -> Any:
     """
     if isinstance(x, OPERANDS):
         return x
+    if isinstance(x, Length):
+        return x.__jax_array__()
     raise TypeError(
         f"lax.{who}: an array or a number is needed, got {x!r} of type {type(x).__name__}; "
         "convert it with phalanx.numpy.array"
@@ -131,7 +133,7 @@ def integers(who: str, what: str, values: Any) -> tuple[int, ...]:
         TypeError: it is no sequence of integers that are known while tracing.
     """
     try:
-        return tuple(operator.index(v) for v in values)
+        return tuple(map(length, values))
     except TypeError:
         shown = f"{values!r}" if not isinstance(values, Array) else "an array"
         raise TypeError(

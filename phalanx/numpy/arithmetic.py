@@ -28,9 +28,9 @@ from phalanx.numpy.promotion import (
 )
 
 
-def literal(x: Any, value: Any) -> np.generic:
+def literal(x: Any, value: Any) -> Any:
     """The constant ``value`` in the dtype of ``x``."""
-    return dtypes.scalar(value, typeof(x).dtype)
+    return ops.constant_like(x, value)
 
 
 def over(x: Any, value: Any) -> Any:

@@ -7,17 +7,17 @@ become operations of the program, not constants captured by it.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lengths
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.extended import is_key
 from phalanx.base.kinds import GENERIC, NDARRAY, SEQUENCE
+from phalanx.base.lengths import Length
 from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.types import SCALARS, Array, ShapeLike
@@ -711,15 +711,18 @@ def arange(
     first, last, by = map(_number, (start, stop, 1 if step is None else step))
     if by == 0:
         raise ValueError("arange: step must not be 0")
-    count = max(0, math.ceil((last - first) / by))
-    if all(isinstance(x, int) for x in (first, last, by)):
-        count = len(range(first, last, by))
+    if all(isinstance(x, (int, Length)) for x in (first, last, by)):
+        count = lengths.count(first, last, by)
+    else:
+        count = max(0, math.ceil((last - first) / by))
     return created_on(device, _range, first, by, count, kind)
 
 
 def _number(x: Any) -> Any:
     if isinstance(x, (Array, NDARRAY, GENERIC)):
         x = x.item()
+    if isinstance(x, Length):
+        return x
     if not isinstance(x, (bool, int, float)):
         raise TypeError(f"arange: start, stop and step must be real numbers, got {x!r}")
     return int(x) if isinstance(x, (bool, int)) else x
@@ -729,15 +732,22 @@ _EXACT = 2**24  # up to here float32 represents every integer
 
 
 def _range(first: Any, by: Any, count: int, dtype: np.dtype) -> Any:
+    if lengths.symbolic((first, by, count)):
+        return _counted(first, by, count, dtype)
     integral = first == int(first) and by == int(by)
     largest = max(abs(first), abs(first + by * count))
     exact = dtype in INTEGERS or (dtype.name in ("float32", "float64") and largest < _EXACT)
     if not (integral and exact):
         return from_host(np.asarray(first + by * np.arange(count)).astype(dtype))
+    return _counted(int(first), int(by), count, dtype)
+
+
+def _counted(first: Any, by: Any, count: Any, dtype: np.dtype) -> Any:
+    """``count`` numbers in steps of ``by``."""
     out = ops.iota(dtype=dtype, shape=(count,), dim=0)
     if by != 1:
-        out = ops.mul(out, literal(out, int(by)))
-    return out if first == 0 else ops.add(out, literal(out, int(first)))
+        out = ops.mul(out, literal(out, by))
+    return out if first == 0 else ops.add(out, literal(out, first))
 
 
 def linspace(
@@ -787,7 +797,7 @@ def _linspace(
     axis: int,
 ) -> Any:
     """The numbers, and, with ``retstep``, the distance between neighbours."""
-    count = operator.index(num)
+    count = lengths.length(num)
     if count < 0:
         raise ValueError(f"linspace: num must not be negative, got {count}")
     first, last = arrays("linspace", start, stop, to=dtypes.to_inexact)
@@ -809,11 +819,11 @@ def _interpolated(first: Any, last: Any, count: int, parts: int) -> Any:
     """(1 - t) first + t last, for t = 0, 1/parts, 2/parts, ..."""
     kind, shape = first.aval.dtype, (count, *first.shape)
     first, last = (ops.broadcast_to(x, shape) for x in (first, last))
-    if parts <= 0:
+    if not lengths.symbolic((parts,)) and parts <= 0:
         return first
     real = dtypes.to_real(kind)
     t = ops.iota(dtype=real, shape=shape, dim=0)
-    t = convert(over(t, parts), kind)
+    t = convert(over(t, lengths.larger(parts, 1)), kind)
     return ops.add(ops.mul(first, ops.sub(literal(t, 1), t)), ops.mul(last, t))
 
 

@@ -11,7 +11,6 @@ Outside the array, reading yields the nearest element and writing does nothing, 
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Callable
 from typing import Any, cast
@@ -25,6 +24,8 @@ from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import NonConcreteBooleanIndexError
 from phalanx.base.extended import is_key
 from phalanx.base.kinds import GENERIC, LIST, NDARRAY, SLICE, TUPLE, is_ndarray
+from phalanx.base.lengths import Length, larger, slice_of, smaller
+from phalanx.base.lengths import length as as_length
 from phalanx.control.one_program import staged
 from phalanx.core.trace import ROOT, current, describe, is_known
 from phalanx.core.types import Array
@@ -148,7 +149,7 @@ def _entry(e: Any) -> Any:
             "or use a tuple for one entry per dimension"
         )
     if not isinstance(e, (str, float, complex)) and hasattr(e, "__index__"):
-        return e.__index__()
+        return as_length(e)
     raise TypeError(
         f"an index must be made of integers, slices, None, ... and arrays, got {e!r} of type "
         f"{type(e).__name__}"
@@ -243,14 +244,13 @@ def _slice(s: slice, length: int) -> tuple[int, int, int]:
                 "window of fixed length at a traced start use lax.dynamic_slice, or index with "
                 "start + jnp.arange(length)"
             )
-    start, stop, step = s.indices(length)
-    return start, step, len(range(start, stop, step))
+    return slice_of(s, length)
 
 
 def _position(e: Any, length: int) -> Any:
     """Positions counted from the front: a Python int, a NumPy array, or an array."""
-    if isinstance(e, (int, GENERIC)):
-        i = int(e)
+    if isinstance(e, (int, GENERIC, Length)):
+        i = as_length(e)
         return i + length if i < 0 else i
     if is_ndarray(e):
         return np.where(e < 0, e.astype(np.int64) + length, e).astype(dtypes.default_int())
@@ -269,7 +269,7 @@ def counted_from_front(i: Any, length: int) -> Any:
 
 
 def _strided(p: IndexPlan) -> dict[int, tuple[int, int, int]]:
-    return {d: s for d, s in p.slices.items() if s[1] != 1 and s[2] > 1}
+    return {d: s for d, s in p.slices.items() if s[1] != 1 and s[2] != 1 and s[2] != 0}
 
 
 def _read_strided(x: Any, strided: dict[int, tuple[int, int, int]]) -> Any:
@@ -277,7 +277,9 @@ def _read_strided(x: Any, strided: dict[int, tuple[int, int, int]]) -> Any:
     start, limit, strides = [0] * len(shape), list(shape), [1] * len(shape)
     for d, (first, step, count) in strided.items():
         last = first + (count - 1) * step
-        start[d], limit[d] = builtins.min(first, last), builtins.max(first, last) + 1
+        start[d], limit[d] = last, first + 1
+        if step > 0:
+            start[d], limit[d] = first, smaller(first + count * step, shape[d])
         strides[d] = abs(step)
     x = ops.slice(x, start=tuple(start), limit=tuple(limit), strides=tuple(strides))
     return _turned(x, strided)
@@ -294,12 +296,12 @@ def _write_strided(x: Any, part: Any, strided: dict[int, tuple[int, int, int]]) 
     config = [(0, 0, 0)] * len(shape)
     mask: Any = True
     for d, (first, step, count) in strided.items():
-        gap, low = abs(step), builtins.min(first, first + (count - 1) * step)
+        gap, low = abs(step), first if step > 0 else first + (count - 1) * step
         config[d] = (low, shape[d] - low - (count - 1) * gap - 1, gap - 1)
         place = ops.iota(dtype=_I32, shape=shape, dim=d)
-        past = ops.sub(place, np.int32(low))
+        past = ops.sub(place, literal(place, low))
         here = ops.and_(
-            ops.and_(ops.ge(past, np.int32(0)), ops.le(past, np.int32((count - 1) * gap))),
+            ops.and_(ops.ge(past, np.int32(0)), ops.le(past, literal(past, (count - 1) * gap))),
             ops.eq(ops.rem(past, np.int32(gap)), np.int32(0)),
         )
         mask = here if mask is True else ops.and_(mask, here)
@@ -316,15 +318,15 @@ def _window(p: IndexPlan) -> tuple[list[Any], tuple[int, ...]] | None:
         return None
     starts: list[Any] = [np.int32(0)] * len(p.shape)
     for d, (first, _, count) in plain.items():
-        starts[d] = np.int32(first if count else 0)
+        starts[d] = ops.value_of(first if count else 0, _I32)
     for d, i in p.points.items():
         starts[d] = _start(i, p.shape[d])
     return starts, p.sizes()
 
 
 def _start(i: Any, length: int) -> Any:
-    if isinstance(i, int):
-        return np.int32(builtins.min(builtins.max(i, 0), builtins.max(length - 1, 0)))
+    if isinstance(i, (int, Length)):
+        return ops.value_of(smaller(larger(i, 0), larger(length - 1, 0)), _I32)
     return convert(i, _I32)
 
 
@@ -333,7 +335,7 @@ def _outside(p: IndexPlan) -> Any:
     outside: Any = False
     for d, i in p.points.items():
         n = p.shape[d]
-        if isinstance(i, int):
+        if isinstance(i, (int, Length)):
             if not 0 <= i < n:
                 return True
             continue
@@ -377,12 +379,12 @@ def _lookup(p: IndexPlan) -> _Lookup:
 
 
 def _index_rows(columns: list[Any], shape: tuple[int, ...]) -> Any:
-    wide = any(getattr(c, "dtype", _I32).itemsize > 4 for c in columns if not isinstance(c, int))
+    wide = any(getattr(c, "dtype", _I32).itemsize > 4 for c in columns if hasattr(c, "dtype"))
     dtype = np.dtype("int64") if wide else _I32
     out: list[Any] = []
     for c in columns:
-        if isinstance(c, int):
-            out.append(ops.full(shape, c, dtype))
+        if isinstance(c, (int, Length)):
+            out.append(ops.full(shape, ops.value_of(c, dtype), dtype))
         else:
             c = from_host(c) if isinstance(c, np.ndarray) else c
             out.append(ops.broadcast_to(convert(c, dtype), shape))

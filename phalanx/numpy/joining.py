@@ -14,6 +14,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.kinds import LIST, NDARRAY, SEQUENCE, SLICE, is_dict, is_iterable
+from phalanx.base.lengths import length, slice_of
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
@@ -330,21 +331,21 @@ def _split(who: str, ary: Any, sections: Any, axis: int, uneven: bool = False) -
     d = dim(who, axis, x)
     n = x.shape[d]
     if isinstance(sections, SEQUENCE) or np.ndim(sections):
-        cuts = [operator.index(i) for i in np.asarray(sections).tolist()]
+        cuts = list(map(length, sections))
         ends = [*cuts, n]
         starts = [0, *cuts]
-        bounds = [slice(a, b).indices(n)[:2] for a, b in zip(starts, ends, strict=True)]
-        return [ops.slice_dim(x, a, max(a, b), d) for a, b in bounds]
+        bounds = [slice_of(slice(a, b), n) for a, b in zip(starts, ends, strict=True)]
+        return [ops.slice_dim(x, a, a + count, d) for a, _, count in bounds]
     parts = operator.index(sections)
     if parts <= 0:
         raise ValueError(f"{who}: the number of parts must be positive, got {parts}")
-    length, more = divmod(n, parts)
+    size, more = divmod(n, parts)
     if more and not uneven:
         raise ValueError(
             f"{who}: dimension {d} of an array {x.aval} is not divisible into {parts} equal parts; "
             "see array_split"
         )
-    return ops.split(x, [length + (i < more) for i in range(parts)], d)
+    return ops.split(x, [size + (i < more) for i in range(parts)], d)
 
 
 @one_program
@@ -613,7 +614,7 @@ def _pad_by(function: Callable[..., Any], x: Any, widths: Any, options: dict[str
 
 
 def _pad_by_index(x: Any, d: int, width: tuple[int, int], mode: str) -> Any:
-    places = np.pad(np.arange(x.shape[d], dtype=np.int32), width, mode)  # type: ignore
+    places = np.pad(np.arange(operator.index(x.shape[d]), dtype=np.int32), width, mode)  # type: ignore
     return take(x, from_host(places), d, mode="clip")
 
 
@@ -663,7 +664,7 @@ def _pairs(value: Any, ndim: int, what: str, number: bool = False) -> list[tuple
 
 
 def _entry(value: Any, number: bool) -> Any:
-    return value if number else operator.index(value)
+    return value if number else length(value)
 
 
 def _pad_constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:

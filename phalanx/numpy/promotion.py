@@ -19,6 +19,7 @@ from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError, ShapeError
 from phalanx.base.kinds import NDARRAY, SEQUENCE, class_of
+from phalanx.base.lengths import length
 from phalanx.base.source import arguments_of_library, user_location, warn_user
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
@@ -355,7 +356,7 @@ def _length(who: str, s: Any) -> int:
             f"{who}: the lengths in a shape must be integers, got {_shown(s)} of type "
             f"{type(s).__name__}"
         )
-    return s.__index__()
+    return length(s)
 
 
 def dim(who: str, axis: Any, x: Any) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT
+from phalanx.base.lengths import Length, fits
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, remainder
@@ -271,11 +272,12 @@ def searchsorted(
         raise ValueError(f"searchsorted: a vector is needed, got {line.aval}")
     if sorter is not None:
         line = take(line, sorter, 0)
-    index = np.dtype("int32") if line.size < 2**31 else dtypes.default_int()
+    index = np.dtype("int32") if fits(line.size, 2**31 - 1) else dtypes.default_int()
     found, size = ops.full(wanted.shape, 0, index), line.size
     if not size:
         return found
-    for bit in reversed(range(size.bit_length())):  # so many are known to come before
+    bits = 31 if isinstance(size, Length) else size.bit_length()
+    for bit in reversed(range(bits)):  # so many are known to come before
         tried = ops.add(found, literal(found, 2**bit))
         # behind the end it is the last one that is looked at, again and again
         there = take(line, ops.sub(tried, literal(found, 1)), 0, mode="clip")

@@ -257,5 +257,6 @@ def _places(ids: Any, size: int) -> Any:
     """[n, 2]: the bucket of each row, and its segment."""
     n = ids.shape[0]
     wide = np.dtype("int32") if ids.aval.dtype.itemsize < 4 else ids.aval.dtype
-    buckets = ops.div(ops.iota(dtype=wide, shape=(n,), dim=0), dtypes.scalar(size, wide))
+    rows = ops.iota(dtype=wide, shape=(n,), dim=0)
+    buckets = ops.div(rows, ops.constant_like(rows, size))
     return ops.stack((buckets, convert(ids, wide)), 1)

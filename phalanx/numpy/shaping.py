@@ -13,6 +13,7 @@ from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import ShapeError
 from phalanx.base.kinds import SEQUENCE, TUPLE
+from phalanx.base.lengths import Length
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known
 from phalanx.core.types import Array, ShapeLike
@@ -610,7 +611,7 @@ def _rolled(x: Any, shift: Any, d: int) -> Any:
     n = x.shape[d]
     if not n:
         return x
-    if isinstance(shift, int):
+    if isinstance(shift, (int, Length)):
         cut = -shift % n
         if not cut:
             return x
@@ -626,8 +627,9 @@ def _first_place(shift: Any, n: int) -> Any:
     """Where of two copies of ``n`` elements, side by side, the rolled ones begin."""
     narrow = shift.aval.dtype not in dtypes.INTEGERS or shift.aval.dtype.itemsize < 4
     shift = convert(shift, np.dtype("int32")) if narrow else shift
-    rest = convert(ops.rem(shift, dtypes.scalar(n, shift.aval.dtype)), np.dtype("int32"))
-    return ops.rem(ops.sub(np.int32(n), rest), np.int32(n))
+    rest = convert(ops.rem(shift, ops.value_of(n, shift.aval.dtype)), np.dtype("int32"))
+    whole = ops.value_of(n, rest.aval.dtype)
+    return ops.rem(ops.sub(whole, rest), whole)
 
 
 def resize(a: ArrayLike, new_shape: Any) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.kinds import SEQUENCE
+from phalanx.base.lengths import length
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, subtract
@@ -447,7 +448,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     x = as_array("vander", x)
     if x.ndim != 1:
         raise ValueError(f"vander: a vector is needed, got {x.aval}")
-    count = x.shape[0] if N is None else operator.index(N)
+    count = x.shape[0] if N is None else length(N)
     if x.aval.dtype == np.bool_:
         x = convert(x, dtypes.default_int())
     rows = x.shape[0]
@@ -462,7 +463,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
 def _window(m: int, *weights: float) -> Any:
     """Σ weights[k] cos(2πk i / (m - 1)) for i below m; of one element, 1."""
-    count = operator.index(m)
+    count = length(m)
     real = dtypes.default_float()
     if count <= 1:
         return ops.full((builtins.max(count, 0),), 1, real)
@@ -536,7 +537,7 @@ def bartlett(M: int) -> Array:
     >>> print(jnp.bartlett(5))
     [0.  0.5 1.  0.5 0. ]
     """
-    count = operator.index(M)
+    count = length(M)
     if count <= 1:
         return _window(M)
     return 1 - abs(2 * indices((count,), dtypes.default_float())[0] / (count - 1) - 1)
@@ -556,7 +557,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     >>> print(jnp.kaiser(3, 5.0).round(4))
     [0.0367 1.     0.0367]
     """
-    count = operator.index(M)
+    count = length(M)
     if count <= 1:
         return _window(M)
     x = 2 * indices((count,), dtypes.default_float())[0] / (count - 1) - 1

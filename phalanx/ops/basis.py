@@ -16,6 +16,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.extended import ADVICE, WORD, KeyType, is_key, key_type
+from phalanx.base.lengths import beside_arrays, filled
 from phalanx.base.recent import memoized
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
@@ -196,6 +197,7 @@ def fit_scalars(args: Operands) -> Operands:
 
 
 def _fit_scalars(args: Operands) -> Operands:
+    args = beside_arrays(args)
     python = [isinstance(a, SCALARS) and not isinstance(a, np.generic) for a in args]
     given = [typeof(a).dtype for a, p in zip(args, python, strict=True) if not p]
     dtype = given[0] if given else dtypes.common(*((typeof(a).dtype, True) for a in args))[0]
@@ -505,7 +507,7 @@ neg = pointwise(
 
 def check_lengths(name: str, shape: Shape) -> None:
     """Raise ValueError unless arrays can have this shape."""
-    if shape and min(shape) < 0:
+    if any([n < 0 for n in shape]):
         raise ValueError(f"{name}: the lengths in a shape must not be negative, got {shape}")
 
 
@@ -858,6 +860,7 @@ def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
     """An array of ``shape`` with ``value`` everywhere; ``value`` may be a rank-0 array."""
     if isinstance(value, (np.generic, *SCALARS)):
         value = dtypes.scalar(value, dtype)
+    (value,) = filled((value,), (), dtype)
     with dtypes.enabled(dtype):
         return broadcast(value, shape=shape, dims=())
 

@@ -11,7 +11,6 @@ batch is what is summed over.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +18,9 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from phalanx.base.lengths import larger
 from phalanx.core.axes import Axis
+from phalanx.core.blocks import Blocks
 from phalanx.core.builder import Builder
 from phalanx.core.correspond import Dims, Whole
 from phalanx.core.primitive import (
@@ -109,7 +110,7 @@ def _check_groups(
     batch, features = _at(x.shape, numbers.lhs_spec[:2])
     outputs, inputs = _at(kernel.shape, numbers.rhs_spec[:2])
     who = "conv_general_dilated"
-    if groups < 1 or batches < 1 or (groups > 1 and batches > 1):
+    if groups < 1 or batches < 1 or (groups != 1 and batches != 1):
         raise ValueError(
             f"{who}: feature_group_count and batch_group_count must be positive and one of them "
             f"1, got {groups} and {batches}"
@@ -160,7 +161,7 @@ def _conv_type(
     for i, d in enumerate(numbers.out_spec[2:]):
         covered = dilated(lengths[i], lhs_dilation[i]) + sum(padding[i])
         room = covered - dilated(windows[i], rhs_dilation[i])
-        shape[d] = room // strides[i] + 1 if room >= 0 else 0
+        shape[d] = larger(room // strides[i] + 1, 0)
     result = product_type("conv_general_dilated", x, kernel, dtype)
     return ArrayType(tuple(shape), result, x.weak and kernel.weak and dtype is None)
 
@@ -456,6 +457,6 @@ def padding_same(lengths: Sequence[int], windows: Sequence[int], strides: Sequen
     """The padding under which the result of a window has ``ceil(length / stride)`` elements."""
     pads: list[tuple[int, int]] = []
     for n, window, stride in zip(lengths, windows, strides, strict=True):
-        missing = max(0, (math.ceil(n / stride) - 1) * stride + window - n)
+        missing = larger((Blocks(n, stride).length - 1) * stride + window - n, 0)
         pads.append((missing // 2, missing - missing // 2))
     return tuple(pads)

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from phalanx.base import dtypes
+from phalanx.base.lengths import symbolic
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
 from phalanx.core.correspond import Dims, Whole
@@ -236,7 +237,7 @@ def _check_batching(who: str, x: ArrayType, indices: ArrayType, n: GatherNumbers
 def _check_window(who: str, x: ArrayType, window: Ints, single: Ints, elements: int) -> None:
     """Check windows with so many ``elements`` in all; where they have none, any length fits."""
     fits = len(window) == x.ndim and all(
-        w >= 0 and (w <= n or not elements) and (w <= 1 or d not in single)
+        w >= 0 and (w <= n or not elements) and (d not in single or w <= 1)
         for d, (w, n) in enumerate(zip(window, x.shape, strict=True))
     )
     if not fits:
@@ -265,10 +266,14 @@ def _wide(b: Builder, indices: Any) -> Any:
 def _limits(b: Builder, indices: Any, x: ArrayType, window: Ints, mapped: Ints) -> Any:
     """The last position of a window inside the operand, for each of the indices."""
     type = b.type(indices)
-    last = np.array([x.shape[d] - window[d] for d in mapped], type.dtype)
-    if len(set(last.tolist())) == 1:
+    last = [x.shape[d] - window[d] for d in mapped]
+    if len(set(last)) == 1:
         return b.constant(last[0], type.dtype, type.shape)
-    return b.broadcast_in_dim(b.constant(last, type.dtype), type.shape, (type.ndim - 1,))
+    if symbolic(last):
+        row = b.concatenate([b.constant(n, type.dtype, (1,)) for n in last], 0)
+    else:
+        row = b.constant(np.array(last, type.dtype), type.dtype)
+    return b.broadcast_in_dim(row, type.shape, (type.ndim - 1,))
 
 
 def _clipped(b: Builder, indices: Any, x: ArrayType, window: Ints, mapped: Ints) -> Any:
@@ -531,7 +536,7 @@ def _scatter_type(
             f"{indices}; update_window_dims are {inside}"
         )
     window = numbers.window(x, updates)
-    _check_window(who, x, window, single, min(x.size, updates.size))
+    _check_window(who, x, window, single, x.size and updates.size)
     lengths = [updates.shape[d] for d in inside]
     if updates.shape != _interleaved(updates.ndim, inside, lengths, indices.shape[:-1]):
         raise TypeError(

@@ -6,6 +6,7 @@ transpose puts the cotangents back where the elements came from.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
+from phalanx.base.lengths import count, larger
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.correspond import ALL, alike
@@ -210,7 +212,7 @@ Padding = tuple[tuple[int, int, int], ...]  # of each dimension: low, high, inte
 
 
 def _padded(n: int, low: int, high: int, interior: int) -> int:
-    return low + high + n + max(0, n - 1) * interior
+    return low + high + n + (larger(n - 1, 0) * interior if interior else 0)
 
 
 def _pad_type(x: ArrayType, value: ArrayType, *, config: Padding) -> ArrayType:
@@ -318,7 +320,7 @@ def _slice_type(x: ArrayType, start: Ints, limit: Ints, strides: Ints | None = N
                 f"slice: dimension {i} of an operand {x} has no part {a}:{z}:{step}; needed are "
                 f"0 <= start <= limit <= {n} and a positive stride"
             )
-    shape = tuple(len(range(*part)) for part in zip(start, limit, steps, strict=True))
+    shape = tuple(count(*part) for part in zip(start, limit, steps, strict=True))
     return ArrayType(shape, x.dtype, x.weak)
 
 
@@ -456,11 +458,11 @@ def split_dim(x: Any, dim: int, sizes: tuple[int, ...]) -> Any:
     return reshape(x, shape=(*shape[:dim], *sizes, *shape[dim + 1 :]))
 
 
-def merge_dims(x: Any, dim: int, count: int = 2) -> Any:
-    """``x`` with the ``count`` dimensions from ``dim`` on as one, row-major."""
+def merge_dims(x: Any, dim: int, parts: int = 2) -> Any:
+    """``x`` with the ``parts`` dimensions from ``dim`` on as one, row-major."""
     shape = typeof(x).shape
-    merged = int(np.prod(shape[dim : dim + count]))
-    return reshape(x, shape=(*shape[:dim], merged, *shape[dim + count :]))
+    merged = math.prod(shape[dim : dim + parts])
+    return reshape(x, shape=(*shape[:dim], merged, *shape[dim + parts :]))
 
 
 def reorder(x: Any, perm: Sequence[int]) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.lengths import smaller
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.correspond import alike_but
@@ -58,7 +59,7 @@ def _along(shape: tuple[int, ...], dim: int) -> dict[str, Any]:
     others = tuple(d for d in range(len(shape)) if d != dim)
     return {
         "numbers": GatherNumbers((), (dim,), (dim,), others, others),
-        "slice_sizes": tuple(min(n, 1) for n in shape),
+        "slice_sizes": tuple(smaller(n, 1) for n in shape),
     }
 
 

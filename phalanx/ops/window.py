@@ -14,6 +14,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.lengths import larger
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
 from phalanx.core.correspond import ALL, Dims, Whole, alike
@@ -56,6 +57,7 @@ from phalanx.ops.complex import c64
 from phalanx.ops.conv import Pairs, dilated
 from phalanx.ops.elementwise import div, rem
 from phalanx.ops.index import GatherNumbers, gather
+from phalanx.ops.length import constant_like
 from phalanx.ops.reduce import Identity, highest, lowest
 from phalanx.ops.shape import pad
 
@@ -87,7 +89,7 @@ def window_type(
     shape: list[int] = []
     for n, w, s, (low, high), bd, wd in zip(x.shape, *given.values(), strict=True):
         room = dilated(n, bd) + low + high - dilated(w, wd)
-        shape.append(room // s + 1 if room >= 0 else 0)
+        shape.append(larger(room // s + 1, 0))
     return ArrayType(tuple(shape), x.dtype, x.weak)
 
 
@@ -361,9 +363,9 @@ def _places_batch(
     shape = typeof(x).shape
     inner, outer = math.prod(shape[dim + 1 :]), math.prod(shape[dim:])
     # place = (before * lanes + lane) * inner + after, of which a lane's is before * inner + after
-    before = div(found, np.int32(max(outer, 1)))
-    after = rem(found, np.int32(max(inner, 1)))
-    place = add(mul(before, np.int32(inner)), after)
+    before = div(found, constant_like(found, larger(outer, 1)))
+    after = rem(found, constant_like(found, larger(inner, 1)))
+    place = add(mul(before, constant_like(before, inner)), after)
     return chosen(lt(found, np.int32(0)), np.int32(-1), place), dim
 
 

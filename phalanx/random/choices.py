@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.lengths import Length, length
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike, KeyLike, ShapeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
@@ -72,7 +72,7 @@ def permutation(
     """
     key = single("permutation", key)
     x = _things("permutation", x)
-    if isinstance(x, int):
+    if isinstance(x, (int, Length)):
         return _shuffled_range(key, n=x)
     dim = dimension("permutation", axis, typeof(x).ndim)
     if independent or typeof(x).ndim == 1:
@@ -85,7 +85,7 @@ def _things(who: str, x: Any) -> Any:
     if np.ndim(x) > 0:
         return x if hasattr(x, "dtype") else np.asarray(x)
     try:
-        return operator.index(x)
+        return length(x)
     except TypeError:
         raise TypeError(f"{who}: an array or an integer is needed, got {x!r}") from None
 

@@ -15,6 +15,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.config import config
 from phalanx.base.extended import PRNGImpl, is_key
+from phalanx.base.lengths import fits
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import Shape, typeof
 from phalanx.ops import (
@@ -310,7 +311,7 @@ def _pieces(words: Any, width: int) -> Any:
 
 def _positions(shape: Shape) -> tuple[Any, Any]:
     """The row-major position of each element, as its high and low 32 bits."""
-    if math.prod(shape) <= 2**32:
+    if fits(math.prod(shape), 2**32):
         return ZERO_WORD, _row_major(shape, U32)
     wide = _row_major(shape, U64)
     high = convert(shift_right_logical(wide, 32), dtype=U32, weak=False)
@@ -321,9 +322,9 @@ def _row_major(shape: Shape, dtype: np.dtype) -> Any:
     total: Any = None
     stride = 1
     for dim in reversed(range(len(shape))):
-        if shape[dim] > 1:
+        if shape[dim] != 1:
             places = iota(dtype=dtype, shape=shape, dim=dim)
-            term = mul(places, stride) if stride > 1 else places
+            term = mul(places, stride) if stride != 1 else places
             total = term if total is None else add(total, term)
         stride *= shape[dim]
     return dtypes.scalar(0, dtype) if total is None else total

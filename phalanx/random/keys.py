@@ -9,7 +9,6 @@ how arrays lie on them.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from types import NoneType
 from typing import Any, NewType, cast
@@ -19,6 +18,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.config import config
 from phalanx.base.extended import KEY_TYPES, KeyType, PRNGImpl, is_key, key_type
+from phalanx.base.lengths import length
 from phalanx.base.source import user_location, warn_user
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike, ArrayType, KeyLike, typeof
@@ -351,7 +351,7 @@ def split(key: KeyLike, num: int | tuple[int, ...] = 2) -> Array:
     """
     shape = (num,) if not isinstance(num, Sequence) else tuple(num)
     try:
-        shape = tuple(operator.index(n) for n in shape)
+        shape = tuple(map(length, shape))
     except TypeError:
         raise TypeError(f"split: num must be an integer or a tuple of them, got {num!r}") from None
     check_lengths("split", shape)

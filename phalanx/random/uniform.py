@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -11,6 +10,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import ArgumentError
+from phalanx.base.lengths import length
 from phalanx.control.one_program import staged
 from phalanx.core.types import (
     Array,
@@ -57,7 +57,7 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
     """
     given = cast(Iterable[Any], shape) if isinstance(shape, Iterable) else (shape,)
     try:
-        lengths = tuple([operator.index(n) for n in given])
+        lengths = tuple(map(length, given))
     except TypeError:
         raise TypeError(f"{who}: shape must be a tuple of integers, got {shape!r}") from None
     check_lengths(who, lengths)

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from phalanx.core.program import Program
-from phalanx.core.types import ArrayType
+from phalanx.core.types import ArrayType, Types
 from phalanx.processes.dealing import OfHost
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
@@ -289,6 +289,14 @@ class Backend(Protocol):
 
         Its first inputs are the ``constants``. What is for several platforms takes the number of
         that on which it runs before everything else.
+        """
+        ...
+
+    def refined(self, artifact: bytes, types: Types) -> bytes:
+        """A portable artifact with symbolic lengths, for operands of ``types``, which are known.
+
+        Raises:
+            ValueError: something in it is only known when it runs.
         """
         ...
 

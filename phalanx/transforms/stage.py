@@ -14,6 +14,7 @@ from msgspec import Struct
 from phalanx.base import dtypes, tree
 from phalanx.base.config import settings
 from phalanx.base.errors import RefError
+from phalanx.base.lengths import Length
 from phalanx.base.source import user_location
 from phalanx.core.check import check
 from phalanx.core.interpret import interpret
@@ -104,6 +105,8 @@ class Stage(Trace):
             return Literal(cast(np.generic, x))
         if isinstance(x, SCALARS):
             return Literal(dtypes.scalar(x, dtypes.weak_dtype(type(x))))
+        if isinstance(x, Length):
+            return self.atom(x.__jax_array__())
         value = resolve(x, self.parent)
         return self.capture(value) if isinstance(value, Tracer) else self.constant(value)
 
@@ -305,4 +308,4 @@ def evaluate(program: Program, args: Sequence[Any]) -> list[Any]:
 
 def is_value(x: Any) -> bool:
     """Whether ``x`` may be an operand: an array, a tracer, a NumPy array or a scalar."""
-    return isinstance(x, (Array, np.ndarray, np.generic, *SCALARS))
+    return isinstance(x, (Array, np.ndarray, np.generic, *SCALARS, Length))

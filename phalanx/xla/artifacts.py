@@ -56,3 +56,37 @@ def read(artifact: bytes) -> ir.Module:
         ) from None
     finally:
         handler.detach()
+
+
+def with_own_operations(module: ir.Module) -> None:
+    """XLA's own operations again, in place of what they were written out as in an artifact: which
+    has functions of the shapes that were known when it was written."""
+    written: set[str] = set()
+    found: list[tuple[str, ir.Operation]] = []
+
+    def look(operation: ir.Operation) -> ir.WalkResult:
+        if operation.name == "stablehlo.composite":
+            name = ir.StringAttr(operation.attributes["name"]).value
+            if name.startswith("chlo."):
+                found.append((name, operation))
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(look)
+    for name, operation in found:
+        written.add(ir.FlatSymbolRefAttr(operation.attributes["decomposition"]).value)
+        said = operation.attributes.get("composite_attributes")
+        given = ir.DictAttr(said or ir.DictAttr.get({}))
+        with ir.InsertionPoint(operation):
+            own = ir.Operation.create(
+                name,
+                results=[x.type for x in operation.results],
+                operands=list(operation.operands),
+                attributes={given[i].name: given[i].attr for i in range(len(given))},
+                loc=operation.location,
+            )
+        for old, new in zip(operation.results, own.results, strict=True):
+            old.replace_all_uses_with(new)
+        operation.erase()
+    for function in list(module.body.operations):
+        if ir.StringAttr(function.attributes["sym_name"]).value in written:
+            function.erase()

@@ -10,6 +10,7 @@ import numpy as np
 from phalanx import xla
 from phalanx.base.recent import memoized
 from phalanx.core.program import Program
+from phalanx.core.types import Types
 from phalanx.spmd.plan import Plan
 from phalanx.xla import capsules, foreign, transfer
 from phalanx.xla import compile as compiling
@@ -81,6 +82,10 @@ class XlaBackend:
         program: Program, constants: Sequence[np.ndarray], platforms: Sequence[str], name: str
     ) -> bytes:
         return xla.portable.export(program, constants, platforms, name)
+
+    @staticmethod
+    def refined(artifact: bytes, types: Types) -> bytes:
+        return xla.portable.refined(artifact, types)
 
     @staticmethod
     def exported_text(artifact: bytes) -> str:

@@ -8,15 +8,16 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as hlo
 
+from phalanx.base.lengths import symbolic
 from phalanx.core.builder import Precision
 from phalanx.core.types import ArrayType
-from phalanx.xla.emitter import Emitter
+from phalanx.xla.lengths import LengthEmitter
 
 Value = ir.Value
 Ints = Sequence[int]
 
 
-class ContractionEmitter(Emitter):
+class ContractionEmitter(LengthEmitter):
     """Products summed over dimensions."""
 
     def dot_general(
@@ -68,12 +69,18 @@ class ContractionEmitter(Emitter):
             output_feature_dimension=out[1],
             output_spatial_dimensions=list(out[2:]),
         )
+        operands, name, fixed = [x, kernel], "stablehlo.convolution", {}
+        if self.symbolic and symbolic([n for pair in padding for n in pair]):
+            name = "stablehlo.dynamic_conv"
+            operands.append(self.table(padding))
+        else:
+            fixed["padding"] = self.int_table(padding)
         return self.op(
-            "stablehlo.convolution",
+            name,
             self.tensor_of(out_type),
-            [x, kernel],
+            operands,
+            **fixed,
             window_strides=self.int_list(strides),
-            padding=self.int_table(padding),
             lhs_dilation=self.int_list(lhs_dilation),
             rhs_dilation=self.int_list(rhs_dilation),
             dimension_numbers=numbers,

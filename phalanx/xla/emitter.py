@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import ml_dtypes
@@ -128,10 +129,14 @@ class Emitter:
                     f"{dtype.name}: it is computed on cpu and gpu alone; compilers of TPUs end the "
                     "process at arrays of two bits: convert them to int4 before"
                 )
-            kind = ir.RankedTensorType.get(shape, element_type(dtype))
+            kind = self.tensor_type(shape, element_type(dtype))
             self._tensors[shape, dtype] = kind
             self._types[kind] = ArrayType(shape, dtype)
         return kind
+
+    def tensor_type(self, shape: tuple[int, ...], element: ir.Type) -> ir.Type:
+        """The MLIR type of an array of so many elements, made anew."""
+        return ir.RankedTensorType.get(shape, element)
 
     def tensor_of(self, type: ArrayType) -> ir.Type:
         """The MLIR type of an array of ``type``."""
@@ -153,7 +158,7 @@ class Emitter:
 
     def int_list(self, values: Sequence[int]) -> ir.Attribute:
         """``array<i64: ...>``."""
-        return self.attribute(ir.DenseI64ArrayAttr.get, tuple(values))
+        return self.attribute(_int_list, tuple(values))
 
     def int_table(self, rows: Sequence[Sequence[int]], width: int = 2) -> ir.Attribute:
         """``dense<[[...], ...]> : tensor<n x width x i64>``."""
@@ -162,7 +167,7 @@ class Emitter:
 
     def int_attribute(self, value: int, bits: int = 64) -> ir.Attribute:
         """One integer."""
-        return ir.IntegerAttr.get(ir.IntegerType.get_signless(bits), value)
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(bits), index(value))
 
     def dense(self, value: np.ndarray, shape: tuple[int, ...]) -> ir.Attribute:
         """The elements of an array; those of a scalar are repeated over ``shape``."""
@@ -238,6 +243,10 @@ class Emitter:
             name = f"{location.scope}/{location.function}".removeprefix("/")
             known = self._places[key] = location, ir.Location.name(name, line)
         return known[1]
+
+
+def _int_list(values: tuple[int, ...]) -> ir.Attribute:
+    return ir.DenseI64ArrayAttr.get(list(map(index, values)))
 
 
 def _buffer(value: np.ndarray) -> Any:

@@ -10,6 +10,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 from msgspec.structs import replace
 
+from phalanx.base.lengths import symbolic
 from phalanx.base.source import user_location
 from phalanx.core.builder import Builder
 from phalanx.core.layouts import OpenLayout
@@ -99,17 +100,20 @@ def build(
         module.operation.attributes["sym_name"] = ir.StringAttr.get(re.sub(r"\W", "_", name))
         with ir.InsertionPoint(module.body):
             b = MlirBuilder(plan, module)
+            b.symbolic = any([symbolic(t.shape) for t in in_types])
             _count_partitions(b, module)
             inside = [plan.padded(t, x) for t, x in _laid_out(in_types, plan.in_layouts)]
             outside = [plan.padded(t, x) for t, x in _laid_out(out_types, plan.out_layouts)]
             main = _main(b, inside, outside, donate)
 
-        def body(b: Builder, *values: ir.Value) -> list[ir.Value]:
+        def body(_: Builder, *values: ir.Value) -> list[ir.Value]:
+            b.measure(in_types, values)
             unpadded = [b.unpadded(v, t.shape) for v, t in zip(values, in_types, strict=True)]
             results = emit(b, *unpadded)
             return [b.padded(r, t.shape) for r, t in zip(results, outside, strict=True)]
 
         b.fill(main.regions[0], [b.tensor_of(t) for t in inside], body, "func.return")
+        b.forget_lengths(module)
         try:
             module.operation.verify()
         except ir.MLIRError as error:

@@ -72,23 +72,28 @@ class MatrixEmitter(RegionEmitter):
             name = "hip" + name.removeprefix("cu")
         prepare(name)
         ins = [self.type(x) for x in args]
+        shapes, said = self.shape_operands(out_types, len(args))
         attributes: dict[str, ir.Attribute] = {
             "call_target_name": ir.StringAttr.get(name),
             "api_version": self.int_attribute(4, 32),
             "backend_config": self.config(config),
-            "operand_layouts": _layouts(ins, batch),
+            "operand_layouts": _layouts([*ins, *map(self.type, shapes)], batch),
             "result_layouts": _layouts(out_types, batch),
             "mhlo.frontend_attributes": ir.DictAttr.get(
                 {"num_batch_dims": ir.StringAttr.get(str(batch))}
             ),
-            "sdy.sharding_rule": sharding_rule(_batches(ins, out_types, batch), ins, out_types),
         }
-        if in_place:
+        if shapes:
+            attributes |= said
+        else:
+            factors = _batches(ins, out_types, batch)
+            attributes["sdy.sharding_rule"] = sharding_rule(factors, ins, out_types)
+        if in_place and not shapes:  # elsewhere it copies
             attributes["output_operand_aliases"] = ir.ArrayAttr.get(
                 [alias(i, o, len(out_types)) for i, o in in_place.items()]
             )
         results = [self.tensor_of(t) for t in out_types]
-        return self.region_op("stablehlo.custom_call", results, args, attributes)
+        return self.region_op("stablehlo.custom_call", results, [*args, *shapes], attributes)
 
     def expanded_call(
         self,
@@ -111,7 +116,9 @@ class MatrixEmitter(RegionEmitter):
 
 def _layouts(types: Sequence[ArrayType], batch: int) -> ir.Attribute:
     """Each matrix column by column, one of the batch after the other."""
-    return layouts_of([[*range(batch), *reversed(range(batch, t.ndim))] for t in types])
+    first = [min(batch, t.ndim) for t in types]
+    pairs = zip(types, first, strict=True)
+    return layouts_of([[*range(n), *reversed(range(n, t.ndim))] for t, n in pairs])
 
 
 def layouts_of(orders: Sequence[Sequence[int]]) -> ir.Attribute:

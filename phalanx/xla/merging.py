@@ -17,16 +17,25 @@ class MergingEmitter(MatrixEmitter):
 
     def __init__(self, plan: Plan, module: ir.Module) -> None:
         super().__init__(plan, module)
-        self._merged: dict[bytes, str] = {}
+        self._merged: dict[bytes, tuple[str, ir.FunctionType]] = {}
 
     def module_call(
         self, artifact: bytes, args: Sequence[ir.Value], out_types: Sequence[ArrayType]
     ) -> list[ir.Value]:
         if artifact not in self._merged:
-            self._merged[artifact] = self._merge(read(artifact))
-        callee = ir.FlatSymbolRefAttr.get(self._merged[artifact])
-        results = [self.tensor_of(t) for t in out_types]
-        return self.region_op("func.call", results, args, {"callee": callee})
+            module = read(artifact)
+            main = ir.SymbolTable(module.operation)["main"]
+            kind = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
+            self._merged[artifact] = self._merge(module), kind
+        name, kind = self._merged[artifact]
+        callee = ir.FlatSymbolRefAttr.get(name)
+        given = list(map(self._fitted, args, kind.inputs))
+        results = self.region_op("func.call", kind.results, given, {"callee": callee})
+        return list(map(self._fitted, results, map(self.tensor_of, out_types)))
+
+    def _fitted(self, x: ir.Value, kind: ir.Type) -> ir.Value:
+        """``x`` as a value of ``kind``, which knows more, or fewer, of its lengths."""
+        return x if x.type == kind else self.op("stablehlo.convert", kind, [x])
 
     def _merge(self, module: ir.Module) -> str:
         """Move the functions of ``module`` into this one; the name that its main one has now."""

@@ -55,9 +55,14 @@ class XlaModule(Struct, frozen=True, dict=True):
     @functools.cached_property
     def bytecode(self) -> bytes:
         """The module in the compact form that ``text_of`` reads."""
-        with io.BytesIO() as file:
-            self.module.operation.write_bytecode(file)
-            return file.getvalue()
+        return bytecode_of(self.module)
+
+
+def bytecode_of(module: ir.Module) -> bytes:
+    """``module`` in the compact form."""
+    with io.BytesIO() as file:
+        module.operation.write_bytecode(file)
+        return file.getvalue()
 
 
 def number_of(module: XlaModule) -> int:

@@ -7,16 +7,19 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from jaxlib.mlir import ir
 
 from phalanx.core.platforms import AnyDevice
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, Types
 from phalanx.spmd.plan import Plan
-from phalanx.xla.artifacts import artifact_of
+from phalanx.xla.artifacts import artifact_of, read, with_own_operations
 from phalanx.xla.builder import MlirBuilder
+from phalanx.xla.contexts import context_for_module
 from phalanx.xla.emitter import OfItsPlatform
 from phalanx.xla.lower import build, results_of
-from phalanx.xla.module import XlaModule
+from phalanx.xla.module import XlaModule, bytecode_of
+from phalanx.xla.runtime import xc
 
 Emit = Callable[..., Any]
 _INDEX = ArrayType((), np.dtype(np.int32))
@@ -41,6 +44,26 @@ def export(
     if len(plans) == 1:
         return artifact_of(build(*types, plans[0], emit, name=name).bytecode)
     return artifact_of(_of_several(types, plans, emit, name).bytecode)
+
+
+def refined(artifact: bytes, types: Types) -> bytes:
+    """The module in which lengths are symbolic, for operands of these ``types``, which are known.
+
+    Raises:
+        ValueError: something in it is only known when it runs, or refuses these lengths.
+    """
+    with context_for_module(), ir.Location.unknown():
+        module = read(artifact)
+        b = MlirBuilder(Plan((AnyDevice("cpu"),)), module)
+        main = ir.SymbolTable(module.operation)["main"]
+        known = list(map(b.tensor_of, types))
+        for argument, kind in zip(main.regions[0].blocks[0].arguments, known, strict=True):
+            argument.set_type(kind)
+        results = main.regions[0].blocks[0].operations[-1].operands
+        function = ir.FunctionType.get(known, [x.type for x in results])
+        main.attributes["function_type"] = ir.TypeAttr.get(function)
+        with_own_operations(module)
+        return artifact_of(xc.mlir.refine_polymorphic_shapes(bytecode_of(module), True, True))
 
 
 def lower_for_each(program: Program, plan: Plan, platforms: Sequence[str]) -> XlaModule:

@@ -13,6 +13,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
 from phalanx.base.kinds import SEQUENCE, is_mapping, is_ndarray
+from phalanx.base.lengths import larger, symbolic
 from phalanx.core.builder import Body
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType
@@ -105,6 +106,14 @@ class RegionEmitter(StructuralEmitter):
                 strict=True,
             )
         )
+        results = [self.tensor(shape, t.dtype) for t in types]
+        scalars = [self.scalar_of(x) for x in xs] * 2
+        if self.symbolic and symbolic((*window, *[n for pair in padding for n in pair])):
+            function, _ = self._function((body, *scalars), body, scalars)
+            said = self._called("stablehlo.dynamic_reduce_window", function)
+            amounts = map(self.extents, (window, strides, base_dilation, window_dilation))
+            operands = [*xs, *inits, *amounts, self.table(padding)]
+            return self.region_op("stablehlo.custom_call", results, operands, said)
         attributes = {
             "window_dimensions": self.int_list(window),
             "window_strides": self.int_list(strides),
@@ -112,13 +121,16 @@ class RegionEmitter(StructuralEmitter):
             "window_dilations": self.int_list(window_dilation),
             "padding": self.int_table(padding),
         }
-        return self.region_op(
-            "stablehlo.reduce_window",
-            [self.tensor(shape, t.dtype) for t in types],
-            [*xs, *inits],
-            attributes,
-            ([self.scalar_of(x) for x in xs] * 2, body),
-        )
+        operands = [*xs, *inits]
+        name = "stablehlo.reduce_window"
+        return self.region_op(name, results, operands, attributes, (scalars, body))
+
+    def _called(self, name: str, function: str) -> dict[str, ir.Attribute]:
+        """The attributes of a custom call that is given a function."""
+        return {
+            "call_target_name": ir.StringAttr.get(name),
+            "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(function)]),
+        }
 
     def select_and_scatter(
         self,
@@ -159,6 +171,10 @@ class RegionEmitter(StructuralEmitter):
         t = self.type(x)
         shape = (*t.shape[:-1], k)
         results = [self.tensor(shape, t.dtype), self.tensor(shape, I32)]
+        if self.symbolic and symbolic(t.shape):
+            said = {"call_target_name": ir.StringAttr.get("stablehlo.dynamic_top_k")}
+            count = self.constant(k, np.dtype(np.uint64))
+            return self.region_op("stablehlo.custom_call", results, [x, count], said)
         return self.region_op("chlo.top_k", results, [x], {"k": self.int_attribute(k)})
 
     def approx_top_k(
@@ -176,8 +192,7 @@ class RegionEmitter(StructuralEmitter):
             "aggregate_to_topk": True,
         }
         attributes = {
-            "call_target_name": ir.StringAttr.get("ApproxTopK"),
-            "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(function)]),
+            **self._called("ApproxTopK", function),
             "backend_config": ir.StringAttr.get(""),
             "mhlo.backend_config": self.config(said),
         }
@@ -224,9 +239,15 @@ class RegionEmitter(StructuralEmitter):
             self.plan, self._functions = outer
 
     def call(self, key: Any, emit: Body, args: Values) -> list[Value]:
+        if self.symbolic:  # functions would have to be told what lengths are
+            return self._written_out(emit, args)
         name, results = self._function(key, emit, [a.type for a in args])
         callee = ir.FlatSymbolRefAttr.get(name)
         return self.region_op("func.call", results, args, {"callee": callee})
+
+    def _written_out(self, emit: Body, args: Values) -> list[Value]:
+        written: Any = emit
+        return list(written(self.builder, *args))
 
     def composite(
         self,
@@ -237,6 +258,8 @@ class RegionEmitter(StructuralEmitter):
         version: int,
         attributes: Mapping[str, Any],
     ) -> list[Value]:
+        if self.symbolic:
+            return self._written_out(emit, args)
         function, results = self._function(key, emit, [a.type for a in args])
         said = {
             "name": ir.StringAttr.get(name),
@@ -339,7 +362,9 @@ class RegionEmitter(StructuralEmitter):
             "backend_config": self.config(backend_config or {}),
         }
         results = [self.tensor_of(t) for t in out_types]
-        return self.region_op("stablehlo.custom_call", results, args, attributes)
+        shapes, said = self.shape_operands(out_types, len(args))
+        operands = [*args, *shapes]
+        return self.region_op("stablehlo.custom_call", results, operands, attributes | said)
 
     def config(self, values: Mapping[str, Any]) -> ir.Attribute:
         """The attributes of a custom call; NumPy integers keep their width and sign."""
@@ -366,6 +391,6 @@ def _windows(
     n: int, window: int, stride: int, base: int, dilation: int, padding: tuple[int, int]
 ) -> int:
     """How many windows fit along a dimension of length ``n``."""
-    length = (max(n - 1, 0) * base + 1 if n else 0) + sum(padding)
+    length = (larger(n - 1, 0) * base + 1 if n else 0) + sum(padding)
     reach = (window - 1) * dilation + 1
-    return max(0, (length - reach) // stride + 1)
+    return larger((length - reach) // stride + 1, 0)

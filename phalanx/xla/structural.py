@@ -10,20 +10,27 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.base.dtypes import float0
+from phalanx.base.lengths import Length, count, larger, symbolic
 from phalanx.core.builder import Body
-from phalanx.xla.emitter import Emitter
+from phalanx.xla.lengths import LengthEmitter
 
 Value = ir.Value
 Ints = Sequence[int]
+I32 = np.dtype(np.int32)
 
 
-class StructuralEmitter(Emitter):
+class StructuralEmitter(LengthEmitter):
     """Elements moved, repeated or selected by position."""
 
     def constant(self, value: Any, dtype: np.dtype, shape: tuple[int, ...] = ()) -> Value:
+        if isinstance(value, Length):
+            number = self.op("stablehlo.convert", self.tensor((), dtype), [self.length(value)])
+            return self.broadcast_in_dim(number, shape, ()) if shape else number
         array = np.zeros(np.shape(value), bool) if dtype is float0 else np.asarray(value, dtype)
         if array.ndim:
             return self._constant(array, array.shape)
+        if self.symbolic and symbolic(shape):
+            return self.broadcast_in_dim(self.constant(array, array.dtype), shape, ())
         key = array.dtype, array.tobytes(), tuple(shape)
         return self.once(key, lambda: self._constant(array, tuple(shape)))
 
@@ -32,8 +39,11 @@ class StructuralEmitter(Emitter):
         return self.op("stablehlo.constant", self.tensor(shape, value.dtype), (), value=attribute)
 
     def iota(self, dtype: np.dtype, shape: tuple[int, ...], dim: int) -> Value:
-        result = self.tensor(tuple(shape), np.dtype(dtype))
-        return self.op("stablehlo.iota", result, (), iota_dimension=self.int_attribute(dim))
+        result, along = self.tensor(tuple(shape), np.dtype(dtype)), self.int_attribute(dim)
+        if self.symbolic and symbolic(shape):
+            lengths = [self.extents(shape)]
+            return self.op("stablehlo.dynamic_iota", result, lengths, iota_dimension=along)
+        return self.op("stablehlo.iota", result, (), iota_dimension=along)
 
     def broadcast_in_dim(self, x: Value, shape: tuple[int, ...], dims: Ints) -> Value:
         if dims:
@@ -41,16 +51,19 @@ class StructuralEmitter(Emitter):
         return self.once((x, tuple(shape)), lambda: self._broadcast_in_dim(x, shape, ()))
 
     def _broadcast_in_dim(self, x: Value, shape: tuple[int, ...], dims: Ints) -> Value:
-        return self.op(
-            "stablehlo.broadcast_in_dim",
-            self.tensor(tuple(shape), self.type(x).dtype),
-            [x],
-            broadcast_dimensions=self.int_list(dims),
-        )
+        result, at = self.tensor(tuple(shape), self.type(x).dtype), self.int_list(dims)
+        if self.symbolic and symbolic(shape):
+            name, operands = "stablehlo.dynamic_broadcast_in_dim", [x, self.extents(shape)]
+            return self.op(name, result, operands, broadcast_dimensions=at)
+        return self.op("stablehlo.broadcast_in_dim", result, [x], broadcast_dimensions=at)
 
     def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
         result = self.tensor(tuple(shape), self.type(x).dtype)
-        return x if result == x.type else self.op("stablehlo.reshape", result, [x])
+        if result == x.type:
+            return x
+        if self.symbolic and symbolic(shape):
+            return self.op("stablehlo.dynamic_reshape", result, [x, self.extents(shape)])
+        return self.op("stablehlo.reshape", result, [x])
 
     def transpose(self, x: Value, perm: Ints) -> Value:
         t = self.type(x)
@@ -70,9 +83,12 @@ class StructuralEmitter(Emitter):
     def pad(self, x: Value, value: Value, low: Ints, high: Ints, interior: Ints) -> Value:
         t = self.type(x)
         shape = tuple(
-            lo + n + hi + max(n - 1, 0) * inner
+            lo + n + hi + (larger(n - 1, 0) * inner if inner else 0)
             for n, lo, hi, inner in zip(t.shape, low, high, interior, strict=True)
         )
+        if self.symbolic and symbolic((*low, *high, *interior)):
+            operands = [x, value, *map(self.extents, (low, high, interior))]
+            return self.op("stablehlo.dynamic_pad", self.tensor(shape, t.dtype), operands)
         return self.op(
             "stablehlo.pad",
             self.tensor(shape, t.dtype),
@@ -83,7 +99,11 @@ class StructuralEmitter(Emitter):
         )
 
     def slice(self, x: Value, start: Ints, limit: Ints, strides: Ints) -> Value:
-        shape = tuple(len(range(*part)) for part in zip(start, limit, strides, strict=True))
+        shape = tuple(count(*part) for part in zip(start, limit, strides, strict=True))
+        if self.symbolic and symbolic((*start, *limit, *strides)):
+            result = self.tensor(shape, self.type(x).dtype)
+            parts = map(self.extents, (start, limit, strides))
+            return self.op("stablehlo.real_dynamic_slice", result, [x, *parts])
         return self.op(
             "stablehlo.slice",
             self.tensor(shape, self.type(x).dtype),
@@ -94,12 +114,26 @@ class StructuralEmitter(Emitter):
         )
 
     def dynamic_slice(self, x: Value, starts: Sequence[Value], sizes: Ints) -> Value:
+        result = self.tensor(tuple(sizes), self.type(x).dtype)
+        if self.symbolic and symbolic(sizes):
+            return self._window(x, starts, sizes, result)
         return self.op(
             "stablehlo.dynamic_slice",
-            self.tensor(tuple(sizes), self.type(x).dtype),
+            result,
             [x, *starts],
             slice_sizes=self.int_list(sizes),
         )
+
+    def _window(self, x: Value, starts: Sequence[Value], sizes: Ints, result: ir.Type) -> Value:
+        """A slice of symbolic ``sizes``, from ``starts`` that are clamped so that it fits."""
+        shape, vector = self.type(x).shape, self.tensor((len(sizes),), I32)
+        convert = [self.op("stablehlo.convert", self.tensor((), I32), [s]) for s in starts]
+        room = self.extents([n - size for n, size in zip(shape, sizes, strict=True)])
+        ends = [self.extents((0,) * len(sizes)), self.vector(convert), room]
+        first = self.op("stablehlo.clamp", vector, ends)
+        last = self.op("stablehlo.add", vector, [first, self.extents(sizes)])
+        operands = [x, first, last, self.extents((1,) * len(sizes))]
+        return self.op("stablehlo.real_dynamic_slice", result, operands)
 
     def dynamic_update_slice(self, x: Value, update: Value, starts: Sequence[Value]) -> Value:
         return self.op("stablehlo.dynamic_update_slice", x.type, [x, update, *starts])
@@ -113,11 +147,9 @@ class StructuralEmitter(Emitter):
         batch = iter(index.shape[:-1])
         rank = len(numbers.offset_dims) + index.ndim - 1
         shape = tuple(next(window if d in numbers.offset_dims else batch) for d in range(rank))
-        return self.op(
-            "stablehlo.gather",
-            self.tensor(shape, t.dtype),
-            [x, indices],
-            dimension_numbers=hlo.GatherDimensionNumbers.get(
+        result = self.tensor(shape, t.dtype)
+        said = {
+            "dimension_numbers": hlo.GatherDimensionNumbers.get(
                 offset_dims=list(numbers.offset_dims),
                 collapsed_slice_dims=list(numbers.collapsed_slice_dims),
                 operand_batching_dims=list(numbers.operand_batching_dims),
@@ -125,9 +157,13 @@ class StructuralEmitter(Emitter):
                 start_index_map=list(numbers.start_index_map),
                 index_vector_dim=index.ndim - 1,
             ),
-            slice_sizes=self.int_list(slice_sizes),
-            indices_are_sorted=ir.BoolAttr.get(sorted),
-        )
+            "indices_are_sorted": ir.BoolAttr.get(sorted),
+        }
+        if self.symbolic and symbolic(slice_sizes):
+            operands = [x, indices, self.extents(slice_sizes)]
+            return self.op("stablehlo.dynamic_gather", result, operands, **said)
+        sizes = self.int_list(slice_sizes)
+        return self.op("stablehlo.gather", result, [x, indices], slice_sizes=sizes, **said)
 
     def scatter(
         self,
@@ -158,6 +194,6 @@ class StructuralEmitter(Emitter):
         )[0]
 
     def optimization_barrier(self, xs: Sequence[Value]) -> list[Value]:
-        if not xs:
-            return []
+        if not xs or self.symbolic:
+            return list(xs)  # a barrier does not learn the lengths of what goes through
         return self.region_op("stablehlo.optimization_barrier", [x.type for x in xs], xs, None)

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.lengths import smaller
 from phalanx.core.types import typeof
 from phalanx.ops.basis import I32, add, broadcast, mul, reduce_sum, sub, transpose, zeros
 from phalanx.ops.compare import eq, ge, select
@@ -173,7 +174,7 @@ def row_numbers(shape: tuple[int, ...]) -> tuple[GatherNumbers, tuple[int, ...]]
     at = len(shape) - 2
     batch = tuple(range(at))
     numbers = GatherNumbers((at + 1,), (at,), (at,), batch, batch)
-    return numbers, (*(min(n, 1) for n in shape[:-1]), shape[-1])
+    return numbers, (*(smaller(n, 1) for n in shape[:-1]), shape[-1])
 
 
 def take_rows(x: Any, rows: Any) -> Any:

@@ -72,14 +72,22 @@ class ComplexType(Type):
 
 class RankedTensorType(Type):
     element_type: Type
+    encoding: Attribute | None
     shape: list[int]
     rank: int
     @staticmethod
-    def get(shape: Sequence[int], element_type: Type, /) -> RankedTensorType: ...
+    def get(
+        shape: Sequence[int], element_type: Type, /, encoding: Attribute | None = None
+    ) -> RankedTensorType: ...
+
+class ShapedType(Type):
+    @staticmethod
+    def get_dynamic_size() -> int: ...
 
 class FunctionType(Type):
     inputs: list[Type]
     results: list[Type]
+    def __init__(self, type: Type, /) -> None: ...
     @staticmethod
     def get(inputs: Sequence[Type], results: Sequence[Type], /) -> FunctionType: ...
 
@@ -90,6 +98,8 @@ class Attribute:
     def parse(text: str, /) -> Attribute: ...
 
 class TypeAttr(Attribute):
+    value: Type
+    def __init__(self, attribute: Attribute, /) -> None: ...
     @staticmethod
     def get(type: Type, /) -> TypeAttr: ...
 
@@ -121,6 +131,7 @@ class StringAttr(Attribute):
 
 class FlatSymbolRefAttr(Attribute):
     value: str
+    def __init__(self, attribute: Attribute, /) -> None: ...
     @staticmethod
     def get(value: str, /) -> FlatSymbolRefAttr: ...
 
@@ -128,7 +139,14 @@ class ArrayAttr(Attribute):
     @staticmethod
     def get(attributes: Sequence[Attribute], /) -> ArrayAttr: ...
 
+class NamedAttribute:
+    name: str
+    attr: Attribute
+
 class DictAttr(Attribute):
+    def __init__(self, attribute: Attribute, /) -> None: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, i: int, /) -> NamedAttribute: ...
     @staticmethod
     def get(value: Mapping[str, Attribute], /) -> DictAttr: ...
 
@@ -152,6 +170,8 @@ class Value:
     type: RankedTensorType
     owner: Any
     def __hash__(self) -> int: ...
+    def set_type(self, type: Type, /) -> None: ...
+    def replace_all_uses_with(self, value: Value, /) -> None: ...
 
 class Block:
     arguments: Sequence[Value]
@@ -179,6 +199,7 @@ class Operation:
     result: Value
     regions: Sequence[Region]
     operation: Operation
+    location: Location
     @staticmethod
     def create(
         name: str,
@@ -187,6 +208,7 @@ class Operation:
         attributes: Mapping[str, Attribute] | None = None,
         successors: Sequence[Block] | None = None,
         regions: int = 0,
+        loc: Location | None = None,
     ) -> Operation: ...
     def walk(self, visit: Callable[[Operation], WalkResult], /) -> None: ...
     def verify(self) -> bool: ...

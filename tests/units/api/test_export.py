@@ -314,7 +314,6 @@ def test_shapes_of_constants(spec, like, wanted):
 
 
 @pytest.mark.parametrize("spec, like, error", [
-    ("b, 3", None, "'b' is not known"), ("2*b", (2,), "is not known"),
     ("2, 3", (2, 4), "stands where `like` has 4"), ("2", (2, 2), "1 dimensions, `like` 2"),
     ("_", None, "has none"), ("..., 3", (2, 3), "must come last"), ("...", None, "missing"),
 ])  # fmt: skip

@@ -1,0 +1,98 @@
+"""What variables are where lengths made of them are numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from phalanx.base.length_terms import Terms
+from phalanx.base.lengths import Length, Lengths
+from phalanx.base.source import user_location
+
+Step = tuple[str, int, Any, Any]
+
+
+def solved(lengths: Sequence[Length]) -> list[Step]:
+    """For each variable in ``lengths``: ``name, which, less, times``, where the variable is
+    ``(lengths[which] - less) / times``, and these depend on variables before it.
+
+    Raises:
+        ValueError: a variable does not follow from these lengths.
+    """
+    steps: list[Step] = []
+    known: frozenset[str] = frozenset()
+    wanted = known.union(*[n.variables for n in lengths])
+    while known != wanted:
+        step = next(_steps(lengths, known), None)
+        if step is None:
+            missing = ", ".join(sorted(wanted - known))
+            raise ValueError(
+                f"export: the lengths {missing} do not follow from the shapes of the arguments, "
+                f"{', '.join(map(str, lengths))}, at {user_location()}; a length follows from a "
+                "dimension that is it, or a multiple of it and more, as n or 2*n + 1"
+            )
+        steps.append(step)
+        known |= {step[0]}
+    return steps
+
+
+def _steps(lengths: Sequence[Length], known: frozenset[str]) -> Any:
+    for which, n in enumerate(lengths):
+        unknown = n.variables - known
+        if len(unknown) == 1:
+            (name,) = unknown
+            parts = _linear(n.scope, n.terms, name)
+            if parts is not None:
+                yield name, which, *parts
+
+
+def _linear(scope: Lengths, terms: Terms, name: str) -> tuple[Any, Any] | None:
+    """``less`` and ``times``, if ``terms`` are ``times name + less``."""
+    less: dict[Any, int] = {}
+    times: dict[Any, int] = {}
+    for monomial, n in terms.items():
+        if (name, 1) in monomial:
+            times[tuple([p for p in monomial if p != (name, 1)])] = n
+        else:
+            less[monomial] = n
+    rest = scope.made(less), scope.made(times)
+    return None if any([_has(part, name) for part in rest]) or not times else rest
+
+
+def _has(n: Any, name: str) -> bool:
+    return isinstance(n, Length) and name in n.variables
+
+
+def numbers_of(lengths: Sequence[Length], sizes: Sequence[int]) -> dict[str, int]:
+    """What the variables are if ``lengths`` are ``sizes``.
+
+    Raises:
+        ValueError: they cannot be; the message says which.
+    """
+    found: dict[str, int] = {}
+    for name, which, less, times in solved(lengths):
+        left, by = (_value(x, found) for x in (less, times))
+        found[name] = (sizes[which] - left) // by if by else 0
+    check_numbers(lengths, sizes, found)
+    return found
+
+
+def _value(n: Any, numbers: Mapping[str, int]) -> int:
+    return n.value(numbers) if isinstance(n, Length) else n
+
+
+def check_numbers(
+    lengths: Sequence[Length], sizes: Sequence[int], numbers: Mapping[str, int]
+) -> None:
+    """Raise ValueError unless ``lengths`` are ``sizes`` for these numbers, which are possible."""
+    told = ", ".join(f"{name} = {n}" for name, n in numbers.items())
+    for n, size in zip(lengths, sizes, strict=True):
+        if n.value(numbers) != size:
+            raise ValueError(f"a dimension of length {n} is {size}, and {told}")
+    for name, number in numbers.items():
+        if number < 1:
+            raise ValueError(f"Expected value >= 1 for dimension variable '{name}', got {number}")
+    for fact in lengths[0].scope.facts if lengths else ():
+        said = Length(lengths[0].scope, fact)
+        if said.value(numbers) < 0:
+            raise ValueError(f"{said} >= 0 is needed, and {told}")

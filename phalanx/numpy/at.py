@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -32,16 +32,18 @@ class At:
     def __getitem__(self, index: Any) -> Part:
         return Part(self.array, index)
 
-    @hiding
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise TypeError(
-            "arrays are immutable, so x.at[index] = value is not possible; use "
-            "x = x.at[index].set(value)"
-        )
+    if not TYPE_CHECKING:  # for a type checker there is neither
 
-    @hiding
-    def __call__(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("x.at(index) is not possible; a part is named in brackets, x.at[index]")
+        @hiding
+        def __setitem__(self, index: Any, value: Any) -> NoReturn:
+            raise TypeError(
+                "arrays are immutable, so x.at[index] = value is not possible; use "
+                "x = x.at[index].set(value)"
+            )
+
+        @hiding
+        def __call__(self, *_: Any, **__: Any) -> NoReturn:
+            raise TypeError("x.at(index) is not possible; a part is named in brackets, x.at[index]")
 
     def __repr__(self) -> str:
         return f"At({self.array!r})"

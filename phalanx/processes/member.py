@@ -191,12 +191,13 @@ class Member:
 
     def _decide(self, verdict: PhalanxError) -> None:
         with self._changed:
-            first = self.verdict is None
-            if first:
-                self.verdict, self.over = verdict, time.monotonic()
             self._changed.notify_all()
-        if first:
-            try:
+            if self.verdict is not None:
+                return
+            self.verdict, self.over = verdict, time.monotonic()
+            if self._leaving.is_set():  # nothing waits here any more
+                return
+            try:  # before anybody hears of it, and leaves: that waits for this thread
                 self._letting_go.append(start(self._let_all_go))
             except RuntimeError:  # at its exit Python starts no thread
                 self.let_go()
@@ -408,7 +409,8 @@ class Member:
         if not self._left:
             self._left = True
             self._line.send(what="bye", launched=self._launched())
-        self._leaving.set()
+        with self._changed:
+            self._leaving.set()
         for thread in self._letting_go:
             thread.join(_GRACE)  # in the runtime, where Python ends no thread in peace
         self._line.close(_GRACE)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch, RendezvousError
-from phalanx.processes.apart import _idle, in_another_thread
+from phalanx.processes.apart import _idle, in_another_thread, start
 from phalanx.processes.hub import Hub
 from phalanx.processes.joined import forget
 from phalanx.processes.member import Settings, connected, join
@@ -341,6 +341,47 @@ def test_different_gathers_and_launches_differ(coordinator):
     )).start()  # fmt: skip
     with pytest.raises(ProgramMismatch, match="process 0 is at: compile f; process 1 is at: comp"):
         here.everyone.gather("compile f", 1)
+
+
+def test_who_has_left_is_not_in_the_runtime_any_more(coordinator, monkeypatch):
+    """A thread that comes back from there when Python has ended aborts the process."""
+    hub = coordinator(2)
+    here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
+    began, ended = [], []
+
+    def let_go():
+        began.append(True)
+        time.sleep(0.1)
+        ended.append(True)
+
+    def start_late(*work):
+        time.sleep(0.1)
+        return start(*work)
+
+    monkeypatch.setattr("phalanx.processes.member.start", start_late)
+    here.let_go = let_go
+    other._line.send(
+        what="gather", key="0,1/1", topic="compile g", value=1, detail="", launched={}, launches={},
+    )  # fmt: skip
+    with pytest.raises(ProgramMismatch):
+        here.everyone.gather("compile f", 1)
+    here.leave()
+    when_left = len(ended)
+    assert len(began) == when_left > 0
+    time.sleep(0.4)
+    assert len(began) == when_left
+
+
+def test_a_verdict_that_comes_when_a_member_has_left_ends_nothing_here(coordinator):
+    hub = coordinator(2)
+    here, _ = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
+    ended = []
+    here.let_go = lambda: ended.append(True)
+    here.leave()
+    here._decide(PeerLost.of(1, "there", "it is gone", 1))
+    time.sleep(0.1)
+    assert here.verdict is not None
+    assert ended == []
 
 
 def test_launches_in_another_order_are_found(coordinator):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from phalanx.base.errors import ShardingTypeError
@@ -18,6 +18,7 @@ from phalanx.ops.collective import psum
 from phalanx.ops.lay import in_the_open, laid
 from phalanx.ops.vary import sorted_axes, varying_along
 
+Rule = Callable[[Equation, tuple[Any, ...], tuple[Any, ...]], Sequence[Any]]
 _NO_PARTS: dict[frozenset[Any], Any] = {}
 
 
@@ -95,18 +96,25 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
         if type(result) is Linear:
             cotangents.add(atom, ct)
     used: set[Atom] = {*cotangents.wholes, *cotangents.parts}
+    by_rule = _over_mesh if _tells_of_mesh(program) else _by_rule
     with replaying() as at:
         for equation, given in reversed(pending):
             if not used.isdisjoint(equation.outputs):
                 used.update(equation.inputs)
                 at(equation.location)
-                _transpose_equation(equation, given, cotangents, used)
+                _transpose_equation(equation, given, cotangents, used, by_rule)
     pairs = zip(program.inputs, operands, strict=True)
     return [cotangents.take(v) for v, x in pairs if type(x) is Linear]
 
 
+def _tells_of_mesh(program: Program) -> bool:
+    """Whether types in ``program`` say how values lie."""
+    made = [v for e in program.equations for v in e.outputs]
+    return any([v.type.of_mesh for v in (*program.inputs, *made)])
+
+
 def _transpose_equation(
-    e: Equation, operands: tuple[Any, ...], cotangents: _Cotangents, used: set[Atom]
+    e: Equation, operands: tuple[Any, ...], cotangents: _Cotangents, used: set[Atom], by_rule: Rule
 ) -> None:
     simple = not e.prim.multi and e.prim.named_axes is None
     take = cotangents.take_part if simple else cotangents.take
@@ -114,18 +122,10 @@ def _transpose_equation(
     if any([ct is ZERO for ct in cts]) and _answers_zeros(e):
         if any(e.programs):  # which see no use of a result but by its cotangent
             pairs = zip(cts, e.outputs, strict=True)
-            cts = tuple(
-                [instantiate(ct, v.type.cotangent) if v in used else ct for ct, v in pairs]
-            )
+            cts = tuple([instantiate(ct, v.type.cotangent) if v in used else ct for ct, v in pairs])
     elif all([ct is ZERO for ct in cts]):
         return
-    if _follows_types(e.prim, cts):
-        results = _by_rule(e, cts, operands)
-    else:
-        results = _in_parts(e, cts, operands) or _by_rule(
-            e, tuple(map(in_the_open, cts)), tuple(map(_open, operands))
-        )
-    for atom, x, ct in zip(e.inputs, operands, results, strict=True):
+    for atom, x, ct in zip(e.inputs, operands, by_rule(e, cts, operands), strict=True):
         if type(x) is Linear:
             if ct is None:
                 _refuse_nonlinear(e)
@@ -136,9 +136,16 @@ def _by_rule(e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]) -> Se
     return e.prim.rule("transpose")(cts if e.prim.multi else cts[0], *operands, **e.params)
 
 
-def _in_parts(
-    e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]
-) -> Sequence[Any] | None:
+def _over_mesh(e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]) -> Sequence[Any]:
+    """Cotangents where types say how values lie."""
+    if _follows_types(e.prim, cts):
+        return _by_rule(e, cts, operands)
+    return _in_parts(e, cts, operands) or _by_rule(
+        e, tuple(map(in_the_open, cts)), tuple(map(_open, operands))
+    )
+
+
+def _in_parts(e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]) -> Sequence[Any] | None:
     """Cotangents of operands that are reduced along axes, over which sums are left to be taken.
 
     None where there is no such operand, or types do not tell how the cotangents lie.

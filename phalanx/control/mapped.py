@@ -25,6 +25,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from phalanx.base.errors import ShardingTypeError
+from phalanx.base.source import user_location
 from phalanx.control.chunks import AtOnce, Chunks
 from phalanx.control.device import block
 from phalanx.control.family import with_subprograms
@@ -84,20 +86,34 @@ def _varying_where_cut(program: Program, outs: Roles) -> Program:
 
 
 def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
-    """``axis``, dealt out along one of the mesh axes over which the user wants its lanes to lie.
+    """``axis``, dealt out along one of the mesh axes over which its lanes are to lie.
 
     It is one along which all positions do the same, so that each can do it for lanes of its own.
+    Over which axes they are to lie the user says, or the type of what has lanes.
+
+    Raises:
+        ShardingTypeError: positions of an axis that cuts the lanes do not do the same.
     """
     program, roles = params["program"], (*params["ins"], *params["outs"])
-    if not axis.over or axis.rest or any(r.layout and not r.in_blocks for r in roles):
+    taken = {as_said(name): (name, count) for name, count in params["axes"] if count > 1}
+    cut = [said for said in axis.cut if said in taken]
+    if axis.lies is not None:
+        axis = replace(axis, lies=axis.lies.without_axes(map(as_said, dict(params["axes"]))))
+    wanted = [said for said in taken if said in (axis.over or ())] or cut
+    if not wanted or axis.rest or any(r.layout and not r.in_blocks for r in roles):
         return axis
     busy = program.axes.union(*[r.axes for r in roles])
-    for name, count in params["axes"]:
-        said = as_said(name)
-        if said in axis.over and name not in busy and axis.size % count == 0:
-            left = tuple([other for other in axis.over if other != said])
+    for name, count in map(taken.__getitem__, wanted):
+        if name not in busy and axis.size % count == 0:
+            left = axis.over and tuple([o for o in axis.over if o != as_said(name)])
             here = Split(name, Blocks(axis.size, count))
             return replace(axis, size=here.blocks.length, rest=here, over=left)
+    if cut:
+        raise ShardingTypeError(
+            f"vmap of shard_map({program.name}): {cut[0]!r} cuts what is mapped over, at "
+            f"{user_location()}, and shard_map uses it itself. Lay the lanes otherwise, with "
+            "phalanx.reshard(x, P(..))"
+        )
     return axis
 
 
@@ -122,7 +138,7 @@ def _region(
         tuple(map(_layout, outs)),
         devices,
         mesh,
-        shared=not any(r.in_blocks for r in (*ins, *outs)),
+        shared=any(r.layout and not r.in_blocks for r in (*ins, *outs)),
         dealt=dealt,
         block=lambda blocks, parted, target: block(
             program, names, blocks, ins, outs, parted, Chunks(at_once, target)

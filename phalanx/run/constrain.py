@@ -28,6 +28,7 @@ from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array, run_compiled
 from phalanx.spmd.constraint import settled, sharding_of_lanes, surely_over
 from phalanx.spmd.named import NamedSharding, unreduced_along
+from phalanx.spmd.naming import in_full
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import lies_of
 
@@ -75,7 +76,7 @@ def _run(x: Any, *, sharding: Sharding) -> DeviceArray:
         return run_compiled(constrain, (array,), {"sharding": sharding})
     who = f"with_sharding_constraint at {user_location()}"
     sharding = surely_over(sharding, array.sharding.device_list, who)
-    target = settled(sharding, array.sharding, array.ndim)
+    target = in_full(settled(sharding, array.sharding, array.ndim), array.ndim)
     check_fits(array.aval, target)
     return moved(array, target)
 

@@ -45,7 +45,7 @@ from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed, is_abstract, over, settled
 from phalanx.spmd.memory import memories_of_results
 from phalanx.spmd.named import NamedSharding
-from phalanx.spmd.naming import known_names, named, named_results
+from phalanx.spmd.naming import in_full, known_names, named, named_results
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.derive import keep
@@ -246,7 +246,7 @@ def _named_by_type(lying: Sharding, said: Sharding, ndim: int) -> Sharding:
     name = settled(over(said, lying.device_list), lying, ndim)
     if is_abstract(name) or name.plain is not lying.plain.in_memory(None):
         return lying
-    name = name.in_memory(lying.memory)
+    name = in_full(name.in_memory(lying.memory), ndim)
     return name.commit() if lying.committed else name.freed()
 
 

@@ -12,6 +12,7 @@ from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import settled
 from phalanx.spmd.mesh import AxisType
 from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.naming import in_full
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import sharding_of
 
@@ -34,7 +35,7 @@ def lay_array(x: Any, lies: OverMesh | None) -> DeviceArray:
     asked = asked.update(mesh=mesh.update(axis_types=asked.mesh.axis_types))
     if lies.unreduced != array.aval.unreduced:
         return constrain(array, sharding=asked)
-    target = settled(asked, here, array.ndim)
+    target = in_full(settled(asked, here, array.ndim), array.ndim)
     check_fits(array.aval, target)
     return moved(array, target)
 

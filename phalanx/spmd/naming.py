@@ -61,8 +61,26 @@ def named(plain: Sharding, type: ArrayType, known: Sequence[NamedSharding]) -> S
     alike = [s for s in whole if s.plain.in_memory(None) is plain.plain.in_memory(None)]
     same = (s.in_memory(plain.memory) for s in alike)
     told = (s for s in (*same, *_over_meshes(plain, type, known)) if not s.refusal(type.shape))
-    name = next(told, plain)
+    name = in_full(next(told, plain), type.ndim)
     return name.commit() if plain.committed else name.freed()
+
+
+def in_full(name: Sharding, ndim: int) -> Sharding:
+    """``name``, with an entry for each of ``ndim`` dimensions where types tell how arrays lie.
+
+    So it is the sharding of the type, and equal to what a user compares it with.
+
+    >>> from phalanx.spmd.mesh import AxisType
+    >>> mesh = Mesh([0, 1], "x", axis_types=AxisType.Explicit)
+    >>> in_full(NamedSharding(mesh, P("x")), 2).spec
+    P('x', None)
+    """
+    if not isinstance(name, NamedSharding) or not name.mesh.explicit_axes:
+        return name
+    missing = ndim - len(name.spec)
+    if missing <= 0:
+        return name
+    return name.update(spec=name.spec.update(partitions=(*name.spec, *(None,) * missing)))
 
 
 @memoized(1024)

@@ -106,6 +106,20 @@ CASES = {
         lambda w, x, y: w.m.grad(lambda y: (w.np.tanh(x @ y) ** 2).sum())(y),
         [((8, 16), "x"), ((16, 8),)],
     ),
+    "vmap of shard_map": (
+        lambda w, x: w.m.vmap(
+            w.m.shard_map(lambda v: w.lax.psum(v, "y"), in_specs=w.P("y"), out_specs=w.P())
+        )(x),
+        [((8, 16), "x", "y")],
+    ),
+    "gradient of vmap of shard_map": (
+        lambda w, x: w.m.grad(
+            lambda x: w.m.vmap(
+                w.m.shard_map(w.np.sin, in_specs=w.P("y"), out_specs=w.P("y"))
+            )(x).sum()
+        )(x),
+        [((8, 16), "x", "y")],
+    ),
     "remat": (
         lambda w, x: w.m.grad(lambda x: w.m.checkpoint(w.np.sin)(x).sum())(x), [((8, 16), "x")]
     ),
@@ -120,13 +134,19 @@ REFUSED = {
     "no whole parts": (lambda w, x: x[:3], [((8, 16), "x")]),
     "sorted along it": (lambda w, x: w.np.sort(x, axis=0), [((8, 16), "x")]),
     "cumulative along it": (lambda w, x: w.lax.cumsum(x, 0), [((8, 16), "x")]),
+    "vmap of shard_map over what cuts the lanes": (
+        lambda w, x: w.m.vmap(
+            w.m.shard_map(w.np.sin, in_specs=w.P("x"), out_specs=w.P("x"), axis_names={"x"})
+        )(x),
+        [((8, 16), "x")],
+    ),
     "by number in it": (lambda w, x: x[w.np.array([1, 2])], [((8, 16), "x")]),
     "written by number": (lambda w, x: x.at[w.np.array([1, 2])].set(1.0), [((8, 16), "x")]),
 }  # fmt: skip
 
 
 def run(m, case, values):
-    """The results under a mesh of Explicit axes, and the specs in their types."""
+    """The results under a mesh of Explicit axes, and the specs in their types and shardings."""
     function, operands = case
     kind = m.sharding.AxisType.Explicit
     mesh = m.make_mesh((2, 4), ("x", "y"), axis_types=(kind, kind))
@@ -134,11 +154,9 @@ def run(m, case, values):
         pairs = zip(values, operands, strict=True)
         args = [m.device_put(v, m.sharding.PartitionSpec(*spec)) for v, (_, *spec) in pairs]
         out = m.tree.leaves(m.jit(lambda *xs: function(words(m), *xs))(*args))
-        specs = [tuple(m.typeof(x).sharding.spec) for x in out]
+        specs = [(tuple(m.typeof(x).sharding.spec), tuple(x.sharding.spec)) for x in out]
         # which part lies where, by the number of the device
-        parts = [
-            {d.id: i for d, i in x.sharding.devices_indices_map(x.shape).items()} for x in out
-        ]
+        parts = [{d.id: i for d, i in x.sharding.devices_indices_map(x.shape).items()} for x in out]
         return [np.asarray(x) for x in out], specs, parts
 
 

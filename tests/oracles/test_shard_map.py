@@ -132,3 +132,12 @@ def test_derivatives_inside_as_in_jax():
             np.testing.assert_allclose(
                 np.asarray(ours), np.asarray(theirs), rtol=1e-4, atol=1e-5, err_msg=name
             )
+
+
+def test_derivatives_of_what_is_whole_lie_over_the_mesh():
+    """Where nothing is cut, types tell no lanes: the sharding is that of the mesh, as in jax."""
+    for m in (jax, phalanx):
+        mesh = m.make_mesh((2, 2), AXES, axis_types=(m.sharding.AxisType.Auto,) * 2)
+        f = m.shard_map(lambda x: 2 * x, mesh=mesh, in_specs=m.P(), out_specs=m.P())
+        ct = m.grad(lambda x, f=f: f(x).sum())(X)
+        assert ct.sharding == m.NamedSharding(mesh, m.P()), m.__name__

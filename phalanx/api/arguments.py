@@ -34,8 +34,10 @@ def wrap(wrapper: Callable[..., Any], fun: Callable[..., Any]) -> Any:
 
 def dress(wrapper: Any, fun: Callable[..., Any]) -> Any:
     """Give ``wrapper`` the name, the documentation and the signature of ``fun``."""
-    functools.update_wrapper(wrapper, fun, updated=())
-    if not hasattr(fun, "__name__"):  # an object, or functools.partial
+    if isinstance(getattr(fun, "__name__", None), str):
+        functools.update_wrapper(wrapper, fun, updated=())
+    else:  # an object, whose attributes by these names may be anything, or functools.partial
+        functools.update_wrapper(wrapper, fun, ("__module__", "__doc__"), ())
         wrapper.__name__ = wrapper.__qualname__ = name_of(fun)
     wrapper.__wrapped__ = fun
     return wrapper

@@ -260,7 +260,8 @@ class Dispatched:
         dispatch.__dict__.update(getattr(self.fun, "__dict__", {}))
         dress(dispatch, self.fun)
         setattr(dispatch, TRACED_ONCE, True)
-        for method in (self.trace, self.lower, self.eval_shape, self.clear_cache, *methods):
+        own = self.trace, self.lower, self.eval_shape, self.clear_cache, self._cache_size
+        for method in (*own, *methods):
             setattr(dispatch, method.__name__, hiding(method))
         return dispatch
 
@@ -388,3 +389,7 @@ class Dispatched:
     def clear_cache(self) -> None:
         """Forget what was traced and compiled."""
         self.caches.clear()
+
+    def _cache_size(self) -> int:
+        """For how many kinds of arguments there are programs: tests of others ask."""
+        return len(self.caches.calls)

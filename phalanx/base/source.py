@@ -289,8 +289,10 @@ def naming(name: str) -> Generator[None]:
 
 def name_of(fun: Any) -> str:
     """What to call ``fun`` in messages and programs."""
-    inner = getattr(fun, "func", None)  # functools.partial
-    return getattr(fun, "__name__", None) or (name_of(inner) if inner else type(fun).__name__)
+    name, inner = getattr(fun, "__name__", None), getattr(fun, "func", None)  # functools.partial
+    if name and isinstance(name, str):
+        return name
+    return name_of(inner) if inner else type(fun).__name__
 
 
 def place_of(fun: Any) -> str:

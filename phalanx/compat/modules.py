@@ -40,7 +40,7 @@ def _here(*names: str) -> tuple[str, ...]:
     return tuple([f"phalanx.compat.{name}" for name in names])
 
 
-MODULES: Final[dict[str, tuple[str, ...]]] = {
+_PUBLIC: Final[dict[str, tuple[str, ...]]] = {
     **{f"jax.{name}": (f"phalanx.{name}",) for name in _SAME},
     "jax": (*_here("face"), "phalanx"),
     "jax.version": _here("face"),
@@ -51,6 +51,8 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
     "jax.core": _here("core"),
     "jax.custom_derivatives": (*_here("derivatives"), "phalanx.custom_derivatives"),
     "jax.experimental": ("phalanx.experimental",),
+    "jax.experimental.compilation_cache": (),
+    "jax.experimental.compilation_cache.compilation_cache": _here("compilation_cache"),
     "jax.experimental.hijax": _here("hijax"),
     "jax.extend": (),
     "jax.extend.backend": _here("backend"),
@@ -72,12 +74,41 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
     "jax.lib": (),
     "jax.sharding": (*_here("sharding"), "phalanx.sharding"),
     "jax.tree_util": (*_here("trees"), "phalanx.tree_util"),
-    # private ones that released libraries import
-    "jax._src": (),
+}
+
+# Private modules that programs import, for names that a public one has: the private one, and that.
+_MIRRORS: Final = {
+    "ad_checkpoint": "ad_checkpoint", "api": "", "basearray": "", "callback": "",
+    "config": "", "custom_batching": "custom_batching",
+    "custom_derivatives": "custom_derivatives", "debugging": "debug", "environment_info": "",
+    "errors": "errors", "ffi": "ffi", "image.scale": "image",
+    "interpreters.ad": "interpreters.ad", "interpreters.batching": "interpreters.batching",
+    "interpreters.mlir": "interpreters.mlir",
+    "interpreters.partial_eval": "interpreters.partial_eval",
+    "interpreters.pxla": "interpreters.pxla", "lax.control_flow": "lax",
+    "lax.convolution": "lax", "lax.lax": "lax", "lax.linalg": "lax.linalg",
+    "lax.parallel": "lax", "lax.slicing": "lax", "layout": "experimental.layout",
+    "monitoring": "monitoring", "named_sharding": "sharding",
+    "nn.functions": "nn", "nn.initializers": "nn.initializers", "numpy.lax_numpy": "numpy",
+    "numpy.linalg": "numpy.linalg", "numpy.reductions": "numpy", "numpy.ufuncs": "numpy",
+    "ops.scatter": "ops", "partition_spec": "sharding", "pjit": "experimental.pjit",
+    "profiler": "profiler", "random": "random", "scipy.linalg": "scipy.linalg",
+    "scipy.special": "scipy.special", "shard_map": "experimental.shard_map",
+    "sharding": "sharding", "sharding_impls": "sharding",
+    "source_info_util": "extend.source_info_util", "stages": "stages", "tree": "tree",
+}  # fmt: skip
+
+_PRIVATE: Final[dict[str, tuple[str, ...]]] = {
+    **{
+        f"jax._src.{name}": _PUBLIC[f"jax.{public}".rstrip(".")]
+        for name, public in _MIRRORS.items()
+    },
     "jax._src.ad_util": _here("ad", "operations"),
     "jax._src.api_util": _here("api_util"),
+    "jax._src.array": (*_here("arrays"), "phalanx"),
     "jax._src.checkify": ("phalanx.experimental.checkify",),
     "jax._src.compiler": (),
+    "jax._src.compilation_cache": _here("compilation_cache"),
     "jax._src.core": _here("core"),
     "jax._src.dispatch": _here("backend"),
     "jax._src.distributed": _here("distributed"),
@@ -85,10 +116,25 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
     "jax._src.flatten_util": ("phalanx.flatten_util",),
     "jax._src.linear_util": _here("linear_util"),
     "jax._src.literals": _here("core"),
-    "jax._src.state": (),
+    "jax._src.mesh": (*_here("meshes"), "phalanx.sharding"),
+    "jax._src.numpy.util": _here("promotion"),
     "jax._src.state.types": _here("hijax"),
     "jax._src.traceback_util": _here("sources"),
     "jax._src.tree_util": (*_here("trees"), "phalanx.tree_util"),
     "jax._src.typing": ("phalanx.typing",),
+    "jax._src.util": _here("lists"),
     "jax._src.xla_bridge": _here("backend"),
+}
+
+
+def _above(name: str) -> tuple[str, ...]:
+    """The modules in which the module ``name`` lies."""
+    parts = name.split(".")
+    return tuple([".".join(parts[:i]) for i in range(1, len(parts))])
+
+
+MODULES: Final = {
+    **{above: () for name in _PRIVATE for above in _above(name)},
+    **_PUBLIC,
+    **_PRIVATE,
 }

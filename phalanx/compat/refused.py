@@ -32,9 +32,12 @@ _ATTENTION: Final = [  # kernels below jax.experimental.pallas.ops
 MODULES_REFUSED: Final = {
     "jax.experimental.array_serialization": "use phalanx.experimental.checkpoint",
     "jax.experimental.array_serialization.serialization": "use phalanx.experimental.checkpoint",
+    "jax.experimental.buffer_callback": "use jax.ffi, or pure_callback",
     "jax.experimental.colocated_python": "use pure_callback or io_callback",
     "jax.experimental.compute_on": "what the host computes is said by pure_callback",
+    "jax.experimental.fused": "the compiler fuses what jax.jit is given",
     "jax.experimental.jax2tf": "export the program instead, jax.export",
+    "jax.experimental.mosaic": "write the kernel with jax.numpy and lax",
     "jax.experimental.pallas": "write the kernel with jax.numpy and lax: the compiler fuses it",
     "jax.experimental.pallas.mosaic_gpu": "write the kernel with jax.numpy and lax",
     "jax.experimental.pallas.ops": "write the kernel with jax.numpy and lax",
@@ -44,7 +47,13 @@ MODULES_REFUSED: Final = {
     },
     "jax.experimental.pallas.tpu": "write the kernel with jax.numpy and lax",
     "jax.experimental.pallas.triton": "write the kernel with jax.numpy and lax",
+    "jax.experimental.profiler": "look at what jax.profiler wrote",
     "jax.experimental.rnn": "write the cell, and lax.scan over it",
+    "jax.experimental.roofline": "use phalanx plan, or jax.jit(f).lower(x).cost_analysis()",
+    "jax.experimental.scheduling_groups": "the order of operations is the compiler's",
+    "jax.experimental.source_mapper": "use jax.jit(f).lower(x).as_text(debug_info=True)",
+    "jax.experimental.transfer": "use jax.device_put",
+    "jax.experimental.xla_metadata": "the compiler is told by jax.jit(f).lower(x).compile(options)",
     "jax.extend.ifrt_programs": "compile with jax.jit(f).lower(x).compile()",
 }
 

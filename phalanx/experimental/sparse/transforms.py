@@ -158,7 +158,7 @@ def _dynamic_slice(x: Any, *starts: Any, sizes: Any) -> Any:
 
 
 def _reduce_sum(x: Any, *, dims: Any) -> Any:
-    return bcoo_reduce_sum(x, axes=dims)
+    return x.sum() if len(dims) == x.ndim else bcoo_reduce_sum(x, axes=dims)
 
 
 def _reshape(x: Any, *, shape: Any) -> Any:

@@ -274,3 +274,14 @@ def test_the_order_of_keys_that_a_function_sees_does_not_depend_on_the_first_cal
         for t in trees:
             out = seen(t)
             assert list(out) == ["keys", "a", "b"] and list(out["keys"]["a"]) == ["y", "z"]
+
+
+@pytest.mark.parametrize("transform", [phalanx.jit, phalanx.pmap])
+def test_functions_tell_for_how_many_kinds_of_arguments_there_are_programs(transform):
+    twice = transform(lambda d: d["x"] * 2)
+    assert twice._cache_size() == 0
+    for dtype in np.float32, np.int32, np.float32:
+        twice({"x": np.ones(2, dtype)})
+    assert twice._cache_size() == 2
+    twice.clear_cache()
+    assert twice._cache_size() == 0

@@ -137,6 +137,7 @@ def test_events():
         "scalar": ("scalar", ("s", 3)),
     }
     for what, (short, args) in listeners.items():
+
         def listener(*given, **kwargs):
             heard.append((given, kwargs))
 
@@ -254,3 +255,17 @@ def test_what_a_check_finds_is_a_value_error():
     for caught in (ValueError, RuntimeError, errors.CheckFailed):
         with pytest.raises(caught, match="not positive"):
             error.throw()
+
+
+@pytest.mark.parametrize(
+    "transform", [phalanx.jit, phalanx.vmap, phalanx.grad, phalanx.checkpoint, phalanx.pmap]
+)
+def test_objects_whose_attributes_are_no_names_can_be_called(transform):
+    class Layer:
+        def __call__(self, x):
+            return x
+
+    layer = Layer()
+    vars(layer).update(__name__=None, __qualname__=None, __annotations__=3)
+    given = transform(layer)
+    assert given.__name__ == "Layer" and callable(given)

@@ -279,6 +279,12 @@ def test_sparsified(name):
     same(phalanx.jit(sparse.sparsify(SPARSIFIED["product"]))(given, v), SQUARE @ v)
 
 
+def test_what_is_summed_over_all_dimensions_is_an_array():
+    whole = sparse.sparsify(lambda m: (m * 2).sum())(MAT)
+    assert isinstance(whole, phalanx.Array)
+    same(whole, MAT.todense().sum() * 2)
+
+
 def test_sparsified_functions_close_over_traced_values():
     def loss(v, m):
         return jnp.sum(sparse.sparsify(lambda m: (m @ v) ** 2)(m))

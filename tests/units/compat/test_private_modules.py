@@ -1,0 +1,91 @@
+"""Modules that are private in the field, and that programs import all the same."""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx.compat.modules import _MIRRORS, MODULES
+from phalanx.compat.serving import FINDER
+
+
+@pytest.fixture(autouse=True)
+def served(monkeypatch):
+    for name in [n for n in sys.modules if n.partition(".")[0] == "jax"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [FINDER, *sys.meta_path])
+    yield
+    for name in [n for n in sys.modules if n.partition(".")[0] == "jax"]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(("private", "public"), _MIRRORS.items())
+def test_a_private_module_has_the_names_of_the_public_one(private, public):
+    here = importlib.import_module(f"jax._src.{private}")
+    there = importlib.import_module(f"jax.{public}".rstrip("."))
+    assert set(dir(there)) - {n.split(".")[-1] for n in MODULES} <= set(dir(here))
+
+
+def test_the_class_of_arrays_with_data():
+    from jax._src.array import ArrayImpl
+    from jax._src.basearray import Array
+
+    assert type(jnp.ones(2)) is ArrayImpl and issubclass(ArrayImpl, Array)
+
+
+def test_the_current_mesh():
+    from jax._src.mesh import get_concrete_mesh, thread_resources
+
+    assert thread_resources.env.physical_mesh.empty
+    with phalanx.make_mesh((1,), ("i",)) as mesh:
+        assert thread_resources.env.physical_mesh == get_concrete_mesh() == mesh
+
+
+def test_operands_are_promoted():
+    from jax._src.numpy import util
+
+    x, y = util.promote_dtypes(jnp.int32([1, 2]), jnp.float16(3))
+    assert (x.dtype, y.dtype, x.shape, y.shape) == ("float16", "float16", (2,), ())
+    (z,) = util.promote_dtypes_inexact(jnp.int32([1, 2]))
+    assert z.dtype == "float32"
+    a, b = util.promote_args("mine", np.ones((2, 3), np.float32), jnp.int32([1, 2, 3]))
+    assert (a.shape, b.shape, b.dtype) == ((2, 3), (1, 3), "float32")
+    assert util.promote_args_inexact("mine", jnp.int32(1))[0].dtype == "float32"
+    util.check_arraylike("mine", 1.0, np.ones(2), jnp.ones(2))
+    with pytest.raises(TypeError, match=r"mine: .* got a list"):
+        util.check_arraylike("mine", [1.0])
+
+
+def test_functions_of_lists():
+    from jax._src import util
+
+    marks, elements = [True, False, True], [1, 2, 3]
+    parts = util.partition_list(marks, elements)
+    assert parts == ([2], [1, 3]) and util.merge_lists(marks, *parts) == elements
+    assert util.split_list(range(5), [2, 1]) == [[0, 1], [2], [3, 4]]
+    assert util.unzip2([(1, "a"), (2, "b")]) == ((1, 2), ("a", "b"))
+    assert util.unzip3([]) == ((), (), ())
+    assert util.concatenate([[1], (2, 3)]) == [1, 2, 3] and util.prod([2, 3]) == 6
+    assert util.subvals((1, 2, 3), [(1, "b")]) == (1, "b", 3)
+    assert util.curry(max)(1)(2) == 2
+    assert util.wraps(jnp.sin)(lambda x: x).__name__ == "sin"
+    with pytest.raises(ValueError, match="shorter"):
+        util.safe_map(max, [1, 2], [1])
+
+
+def test_the_folder_of_compiled_programs(tmp_path):
+    from jax.experimental.compilation_cache import compilation_cache
+
+    before = phalanx.config.compilation_cache_dir
+    try:
+        compilation_cache.set_cache_dir(str(tmp_path))
+        assert phalanx.config.compilation_cache_dir == str(tmp_path)
+        assert compilation_cache.is_initialized()
+        compilation_cache.reset_cache()
+        phalanx.config.update("compilation_cache_dir", None)
+        assert not compilation_cache.is_initialized()
+    finally:
+        phalanx.config.update("compilation_cache_dir", before)

@@ -84,7 +84,14 @@ NAVIGATION = {  # the titles of the parts, and their pages
         "checking",
         "types",
     ],
-    "Programs on meshes": ["explicit-sharding", "transformer", "ring", "fsdp", "pipeline", "experts"],
+    "Programs on meshes": [
+        "explicit-sharding",
+        "transformer",
+        "ring",
+        "fsdp",
+        "pipeline",
+        "experts",
+    ],
     "Libraries on JAX": [
         "bring-your-program",
         "libraries/optax",

@@ -24,6 +24,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = ["copy.js"]
 html_copy_source = False
+html_use_index = False  # one page of all names: api.md and the search have them
 html_show_sourcelink = False
 html_show_copyright = False
 pygments_style = "a11y-high-contrast-light"

@@ -7,6 +7,14 @@ differentiates, ``vmap`` vectorizes, and ``pmap`` spreads an axis over the devic
 import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from phalanx.base.errors import ConfigError as _ConfigError
+
+try:
+    from phalanx.base.config import config  # which reads the environment
+except _ConfigError as _error:
+    _error.__traceback__ = None  # so that the last line is the one that imports us
+    raise
+
 from phalanx import (
     ad_checkpoint,
     custom_derivatives,
@@ -87,7 +95,6 @@ from phalanx.api.shard_map import shard_map
 from phalanx.api.smap import smap
 from phalanx.api.vmap import vmap
 from phalanx.base.boundary import bound as _bound
-from phalanx.base.config import config
 from phalanx.base.lazily import later as _later
 from phalanx.base.version import __version__, __version_info__
 from phalanx.core.refs import Ref, typeof

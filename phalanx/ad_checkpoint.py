@@ -1,4 +1,4 @@
-"""Memory for compute: ``checkpoint``, its policies, and what derivatives store."""
+"""Rematerialization (gradient checkpointing): ``checkpoint``, policies, stored residuals."""
 
 from phalanx.api.checkpoint import (
     checkpoint,

@@ -1,7 +1,10 @@
 """Data types: promotion, and what kind a dtype is of."""
 
+import sys as _sys
+
 from ml_dtypes import bfloat16
 
+from phalanx.base.boundary import bound as _bound
 from phalanx.base.dtypes import (
     canonical,
     canonicalize_dtype,
@@ -16,7 +19,6 @@ from phalanx.base.dtypes import (
 )
 from phalanx.base.errors import TypePromotionError
 from phalanx.base.extended import extended, prng_key
-from phalanx.base.lazily import later as _later
 
 __all__ = [
     "TypePromotionError",
@@ -35,4 +37,4 @@ __all__ = [
     "scalar_type_of",
 ]
 
-_later(__name__)
+_bound(_sys.modules[__name__])

@@ -1,8 +1,10 @@
 """Trees of arrays as one vector, and back."""
 
-from phalanx.base.lazily import later as _later
+import sys as _sys
+
+from phalanx.base.boundary import bound as _bound
 from phalanx.numpy.flatten import ravel_pytree
 
 __all__ = ["ravel_pytree"]
 
-_later(__name__)
+_bound(_sys.modules[__name__])

@@ -1,8 +1,10 @@
 """Kinds of memory in which arrays lie."""
 
-from phalanx.base.lazily import later as _later
+import sys as _sys
+
+from phalanx.base.boundary import bound as _bound
 from phalanx.spmd.memory import Space
 
 __all__ = ["Space"]
 
-_later(__name__)
+_bound(_sys.modules[__name__])

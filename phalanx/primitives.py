@@ -4,8 +4,10 @@ A primitive is declared once, with every rule that it needs; from then on it wor
 transformation. ``phalanx.laws.check_primitive`` checks the rules against what it computes.
 """
 
+import sys as _sys
+
+from phalanx.base.boundary import bound as _bound
 from phalanx.base.dtypes import is_bool, is_complex, is_floating, is_inexact, is_integer
-from phalanx.base.lazily import later as _later
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
 from phalanx.core.primitive import (
@@ -73,4 +75,4 @@ __all__ = [
     "i32",
 ]
 
-_later(__name__)
+_bound(_sys.modules[__name__])

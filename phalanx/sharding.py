@@ -1,7 +1,10 @@
 """How arrays lie over devices: meshes and shardings."""
 
+import sys as _sys
+
 from phalanx.api.meshes import get_mesh, set_mesh
 from phalanx.api.positions import get_abstract_mesh, use_abstract_mesh
+from phalanx.base.boundary import bound as _bound
 from phalanx.base.lazily import later as _later
 from phalanx.core.manual import ManualAxisType
 from phalanx.lax.axis_types import auto_axes, explicit_axes
@@ -57,3 +60,5 @@ __all__ = [
     "use_abstract_mesh",
     "use_mesh",
 ]
+
+_bound(_sys.modules[__name__])

@@ -1,10 +1,11 @@
 """The stages between a function and its executable: traced, lowered, compiled."""
 
+import sys as _sys
 from typing import Any as _Any
 
 from phalanx.api.communication import Collective, Collectives
 from phalanx.api.stages import ArgInfo, Compiled, Lowered, MemoryStats, Traced
-from phalanx.base.lazily import later as _later
+from phalanx.base.boundary import bound as _bound
 
 CompilerOptions = dict[str, _Any]  # of XLA, by name
 
@@ -19,4 +20,4 @@ __all__ = [
     "Traced",
 ]
 
-_later(__name__)
+_bound(_sys.modules[__name__])

@@ -19,7 +19,7 @@ from phalanx.core.manual import ManualAxisType
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref, load
 from phalanx.core.types import Array, ArrayType, typeof
-from phalanx.ops.basis import check_lengths
+from phalanx.numpy.promotion import as_shape
 from phalanx.run.array import DeviceArray
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec
@@ -41,7 +41,7 @@ class ShapeDtypeStruct:
 
     Raises:
         ValueError: a length is negative.
-        TypeError: the sharding is none.
+        TypeError: a length is no integer; or the sharding is none.
         NoMesh: there is a spec alone, and no mesh is set.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
@@ -60,8 +60,7 @@ class ShapeDtypeStruct:
         vma: Iterable[str] = (),
         manual_axis_type: ManualAxisType | None = None,
     ) -> None:
-        self.shape = tuple(shape)
-        check_lengths("ShapeDtypeStruct", self.shape)
+        self.shape = as_shape("ShapeDtypeStruct", shape)
         self.dtype = dtypes.canonical(dtypes.as_dtype(dtype))
         self.sharding = _sharding(sharding)
         self.weak_type = weak_type

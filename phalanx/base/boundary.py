@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from inspect import signature, unwrap
 from types import FunctionType, ModuleType, TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from phalanx.base.config import config
 from phalanx.base.errors import PhalanxError, suggest
@@ -29,6 +29,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _UNEXPECTED = re.compile(r"unexpected keyword argument '(\w+)'$")
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("jaxlib", "opt_einsum"))
+_STANDARD = os.path.dirname(os.__file__) + os.sep  # Python's own, but for what is installed there
+_INSTALLED = f"{os.sep}site-packages{os.sep}"
+_MAKING = ("__new__", "__init__")  # instances of classes
 _ACCIDENT = "_phalanx_accident"  # an attribute of exceptions
 _KEPT = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryError)
 
@@ -93,8 +96,9 @@ def hiding(function: F) -> F:
 def bound(*owners: Any) -> None:
     """Put the public functions of ours in modules and classes behind the boundary.
 
-    A module lists what is public alone, and says of names that it lacks which are near, or what
-    took their place.
+    Making an instance of a public class of a module is a call of such a function, too. A module
+    lists what is public alone, and says of names that it lacks which are near, or what took their
+    place.
     """
     for owner in owners:
         if isinstance(owner, ModuleType) and "__getattr__" not in vars(owner):
@@ -107,6 +111,21 @@ def bound(*owners: Any) -> None:
                 setattr(owner, name, public)
                 if isinstance(owner, ModuleType) and public.__module__ == value.__module__:
                     public.__module__, public.__qualname__ = owner.__name__, name  # for pickle
+            elif isinstance(value, classmethod):
+                setattr(owner, name, classmethod(_once(cast("Any", value).__func__)))
+            elif isinstance(value, type) and isinstance(owner, ModuleType):
+                for one in value.__mro__:
+                    _constructed(one)
+
+
+def _constructed(owner: type) -> None:
+    """Put what makes instances of a class, if it is ours, behind the boundary, once."""
+    for name in _MAKING if owner.__module__.startswith("phalanx.") else ():
+        value = vars(owner).get(name)
+        function: Any = value.__func__ if isinstance(value, staticmethod) else value
+        if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+            public = boundary(function)
+            setattr(owner, name, staticmethod(public) if name == "__new__" else public)
 
 
 _once = functools.cache(boundary)  # one function may have several names
@@ -150,9 +169,18 @@ def _of_user(traceback: TracebackType | None) -> TracebackType | None:
 def _is_hidden(entry: TracebackType, within: bool) -> bool:
     """Whether an entry that is, or is not, ``within`` ours is not the user's."""
     file = entry.tb_frame.f_code.co_filename
-    if is_ours(file):
+    if is_ours(file) or (file == "<string>" and _is_written(entry)):
         return True
-    return within and (is_internal(file) or any(name in file for name in _LIBRARIES))
+    return within and (
+        is_internal(file)
+        or (file.startswith(_STANDARD) and _INSTALLED not in file)
+        or any(name in file for name in _LIBRARIES)
+    )
+
+
+def _is_written(entry: TracebackType) -> bool:
+    """Whether the code is that of a dataclass of ours, which Python writes as text."""
+    return entry.tb_frame.f_globals.get("__name__", "").startswith("phalanx.")
 
 
 def _explain(
@@ -167,7 +195,7 @@ def _explain(
     unknown = _UNEXPECTED.search(words)
     if unknown:
         words = f"{words}. {_instead(unknown[1], function)}".rstrip(". ")
-    words = f"{function.__name__}: called with {_shown(args, kwargs)}: {words}"
+    words = f"{_called(function, args, kwargs)}: {words}"
     if isinstance(error, _KEPT):
         error.args = (words,)
         setattr(error, _ACCIDENT, False)
@@ -193,6 +221,14 @@ def _is_accident(error: Exception) -> bool:
         purpose = last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
         setattr(error, _ACCIDENT, not purpose)
     return getattr(error, _ACCIDENT)
+
+
+def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """How it was called; what makes an instance has the name of the class."""
+    name = function.__name__
+    if name in _MAKING:
+        name, args = function.__qualname__.split(".")[-2], args[1:]
+    return f"{name}: called with {_shown(args, kwargs)}"
 
 
 def _shown(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:

@@ -511,7 +511,12 @@ class Config:
             return getattr(settings(), _OTHER_NAMES[option][0])
         if foreign.is_foreign(option):
             return foreign.value(option)
-        raise AttributeError(f"config has no option {name!r}. {suggest(name, OPTIONS)}".rstrip())
+        near = suggest(name, OPTIONS)
+        try:
+            raise AttributeError(f"config has no option {name!r}. {near}".rstrip())
+        except AttributeError as error:
+            error.__traceback__ = None  # so that the last line is the one that asks
+            raise
 
     @property
     def key(self) -> int:
@@ -548,7 +553,10 @@ class Config:
         >>> config.read("jax_enable_x64")
         False
         """
-        return getattr(self, _bare(name))
+        try:
+            return getattr(self, _bare(name))
+        except AttributeError as error:
+            raise AttributeError(*error.args) from None
 
     def update(self, name: str, value: Any) -> None:
         """Set option ``name`` for the whole process.

@@ -308,13 +308,13 @@ for _kind in [kind for kind in globals().values() if isinstance(kind, type)]:
 
 
 
-def suggest(name: str, candidates: Iterable[str]) -> str:
+def suggest(name: object, candidates: Iterable[str]) -> str:
     """A question that offers the candidate nearest to ``name``, or "" where none is near.
 
     >>> suggest("bacth", ["batch", "model"])
     "Did you mean 'batch'?"
     """
-    near = difflib.get_close_matches(name, list(candidates), n=1)
+    near = difflib.get_close_matches(name, list(candidates), n=1) if isinstance(name, str) else []
     return f"Did you mean {near[0]!r}?" if near else ""
 
 
@@ -342,4 +342,4 @@ def suggest_axis(name: object, axes: Iterable[str]) -> str:
     ("Did you mean 'model'?", "The axes are 'data', 'model'.")
     """
     names = list(axes)
-    return suggest(str(name), names) or f"The axes are {', '.join(map(repr, names))}."
+    return suggest(name, names) or f"The axes are {', '.join(map(repr, names))}."

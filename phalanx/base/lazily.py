@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from phalanx.base.errors import no_name
+from phalanx.base.errors import no_name, suggest
 
 
 def later(
@@ -52,3 +52,24 @@ def later(
         return sorted({*own, *modules, *homes})
 
     there.update(__getattr__=get, __dir__=listed)
+
+
+class _Misspelt:
+    """The last finder of modules: says which of ours is near one that was not found."""
+
+    @staticmethod
+    def find_spec(name: str, *_: Any) -> None:
+        package = name.rpartition(".")[0]
+        if package.partition(".")[0] != "phalanx":
+            return
+        near = suggest(name.rpartition(".")[2], dir(sys.modules[package]))
+        if near:
+            error = ModuleNotFoundError(f"No module named {name!r}. {near}", name=name)
+            try:
+                raise error
+            except ModuleNotFoundError:
+                error.__traceback__ = None  # so that the last line is the one that imports
+                raise
+
+
+sys.meta_path.append(_Misspelt())

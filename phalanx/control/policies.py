@@ -16,12 +16,13 @@ f32[3] output of sin from ...
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from typing import Any, Final
 
 from msgspec import Struct
 
-from phalanx.base.lazily import later
+from phalanx.base.boundary import bound
 from phalanx.core.primitive import Primitive
 from phalanx.ops.contract import dot_general
 from phalanx.ops.conv import conv_general_dilated
@@ -344,4 +345,4 @@ def _checked(who: str, names: tuple[Any, ...]) -> frozenset[str]:
     return frozenset(names)
 
 
-later(__name__)
+bound(sys.modules[__name__])

@@ -11,6 +11,7 @@ from typing import Any
 from phalanx.api.arguments import check_callable, wrap
 from phalanx.api.jit import jit
 from phalanx.api.stages import Traced
+from phalanx.base.boundary import boundary
 from phalanx.base.source import Location, user_location
 from phalanx.insight.findings import Finding, is_silenced
 from phalanx.insight.keys import reused_keys
@@ -39,6 +40,7 @@ ANALYSES: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
 )
 
 
+@boundary
 def check(
     fun: Callable[..., Any],
     static_argnums: int | Sequence[int] | None = None,

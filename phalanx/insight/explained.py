@@ -15,6 +15,7 @@ from phalanx.api.communication import Collective
 from phalanx.api.jit import jit
 from phalanx.api.stages import Compiled, Traced
 from phalanx.base import tree
+from phalanx.base.boundary import boundary
 from phalanx.base.source import Location, name_of
 from phalanx.core.blocks import Blocks
 from phalanx.core.program import Program
@@ -34,6 +35,7 @@ _POINTS = 400  # of the chart of memory
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@boundary
 def explain(f: Callable[..., Any], on: str | None = None) -> Callable[..., Report]:
     """A function of the arguments of ``f`` that tells what ``f`` does with them on devices.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from phalanx.api.stages import Traced
+from phalanx.base.boundary import boundary
 from phalanx.base.errors import ArgumentError
 from phalanx.base.source import name_of
 from phalanx.insight.explained import traceable
@@ -20,6 +21,7 @@ _SHOWN = 40  # meshes in the table
 OPEN = Parting(0, 0, 0)  # whatever is best
 
 
+@boundary
 def plan(
     f: Callable[..., Any], on: str, *, data: int = 0, fsdp: int = 0, tensor: int = 0
 ) -> Callable[..., Report]:

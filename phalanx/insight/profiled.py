@@ -18,6 +18,7 @@ from msgspec import Struct, field
 
 from phalanx import profiler
 from phalanx.api.stages import Traced, watching
+from phalanx.base.boundary import boundary
 from phalanx.base.errors import PhalanxError
 from phalanx.insight.living import Living
 from phalanx.insight.report import Column, Facts, Part, Report, Table, Timeline
@@ -208,6 +209,7 @@ def _joined(
 # ---- recording ----------------------------------------------------------------------------------
 
 
+@boundary
 @contextmanager
 def profiling(arrays: bool = False) -> Generator[Profile]:
     """Record what a block runs; the profile that it is given is complete when it has ended.

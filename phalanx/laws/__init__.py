@@ -7,7 +7,9 @@ the primitive computes. Each returns nothing, or raises an ``AssertionError`` th
 was found, and what was expected.
 """
 
-from phalanx.base.lazily import later as _later
+import sys as _sys
+
+from phalanx.base.boundary import bound as _bound
 from phalanx.laws.compare import (
     BatchError,
     DerivativeError,
@@ -34,4 +36,4 @@ __all__ = [
     "check_primitive",
 ]
 
-_later(__name__)
+_bound(_sys.modules[__name__])

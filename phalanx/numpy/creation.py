@@ -705,12 +705,12 @@ def arange(
     [0 1 2 3] [2 5 8]
     """
     given = [x for x in (start, stop, step) if x is not None]
-    kind = dtypes.result_type(*given) if dtype is None else dtypes.requested(dtype)
     if stop is None:
         start, stop = 0, start
     first, last, by = map(_number, (start, stop, 1 if step is None else step))
     if by == 0:
         raise ValueError("arange: step must not be 0")
+    kind = dtypes.result_type(*given) if dtype is None else dtypes.requested(dtype)
     if all(isinstance(x, (int, Length)) for x in (first, last, by)):
         count = lengths.count(first, last, by)
     else:

@@ -334,6 +334,8 @@ def _check_bounds(x: Any, index: Any) -> None:
             dim += x.ndim - count
         elif getattr(e, "dtype", None) == np.bool_ or isinstance(e, (bool, list)):
             return  # a mask may be of several dimensions: what follows is left to the indexing
+        elif e is not None and dim >= x.ndim:
+            return  # too many, which the indexing says
         elif e is not None:
             if isinstance(e, (int, np.integer)) and not -x.shape[dim] <= e < x.shape[dim]:
                 raise IndexError(  # "Out of bound" is the field's, for matching

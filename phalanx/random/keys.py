@@ -137,7 +137,10 @@ def _of_seed(who: str, seed: Any, dtype: KeyType, typed: bool) -> Any:
     """The key of a seed, in its old form unless it is to be ``typed``."""
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         seed = _as_number(who, int(cast(int, seed)))
-    type = typeof(seed)
+    try:
+        type = typeof(seed)
+    except TypeError:
+        raise TypeError(f"{who}: the seed must be a single integer, got {seed!r}") from None
     if not dtypes.is_integer(type.dtype) or type.shape != ():
         raise TypeError(f"{who}: the seed must be a single integer, got {type}; use vmap for more")
     return _of_integer(seed, dtype=dtype, typed=typed)

@@ -1,8 +1,10 @@
 """Integrals of samples."""
 
-from phalanx.base.lazily import later as _later
+import sys as _sys
+
+from phalanx.base.boundary import bound as _bound
 from phalanx.numpy.calculus import trapezoid
 
 __all__ = ["trapezoid"]
 
-_later(__name__)
+_bound(_sys.modules[__name__])

@@ -28,6 +28,7 @@ from phalanx.experimental.sparse.shaping import (
 )
 from phalanx.experimental.sparse.transforms import grad, sparsify, todense, value_and_grad
 
+_bound(BCOO, BCSR)
 bcoo_fromdense = BCOO.fromdense
 bcoo_todense = BCOO.todense
 bcsr_fromdense = BCSR.fromdense

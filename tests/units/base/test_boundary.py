@@ -3,15 +3,20 @@
 import functools
 import operator
 import pickle
+import pkgutil
 import threading
 import traceback
 from contextlib import contextmanager
+from enum import Enum
+from typing import Protocol
 
 import numpy as np
 import pytest
+from msgspec import Struct
 
 import phalanx
 import phalanx.numpy as jnp
+from docs.generator import public
 from phalanx import lax
 from phalanx.base.boundary import boundary
 from phalanx.errors import ConfigError, EscapedTracer
@@ -307,3 +312,59 @@ def test_computations_of_the_library_are_recognized():
         kept = []
         phalanx.jit(functools.partial(lambda kept, x: kept.append(x) or x, kept))(x)
         jnp.sin(kept[0])
+
+
+MESH = phalanx.make_mesh((1,), ("x",))
+MAKING = {  # instances of classes: what is wrong is said where they are made, in words
+    "axis": (lambda: phalanx.NamedSharding(MESH, phalanx.P("y")), "no axis 'y'"),
+    "spec": (lambda: phalanx.NamedSharding(MESH, "x"), "needs a Mesh and a PartitionSpec"),
+    "missing": (lambda: phalanx.NamedSharding(MESH), "NamedSharding: called with"),
+    "entry": (lambda: phalanx.P(3), "PartitionSpec: an entry must be"),
+    "grid": (lambda: phalanx.sharding.Mesh(3, ("x",)), "Mesh: the grid has 0 dimensions"),
+    "mesh": (lambda: phalanx.make_mesh((1,), ("x", "y")), "there are 2 axis names"),
+    "dtype": (lambda: phalanx.ShapeDtypeStruct((3,), "flaot32"), "Did you mean 'float32'"),
+    "length": (lambda: phalanx.ShapeDtypeStruct((3.5,), "float32"), "must be integers"),
+    "custom_vjp": (lambda: phalanx.custom_vjp(3), "must be a function"),
+    "set_mesh": (lambda: phalanx.set_mesh(3), "a Mesh or None is needed"),
+    "devices": (lambda: phalanx.devices(3), "Unknown backend 3"),
+    "key": (lambda: phalanx.random.key("a"), "key: the seed must be a single integer, got 'a'"),
+    "trees": (lambda: phalanx.tree.map(max, [1, 2], [1]), "different lengths of list"),
+    "arange": (lambda: jnp.arange("a"), "arange: start, stop and step must be real numbers"),
+    "reference": (lambda: phalanx.new_ref(1.0)[3], "too many indices"),
+}
+
+
+@pytest.mark.parametrize("case", MAKING)
+def test_what_makes_an_instance_ends_in_the_line_of_the_user(case):
+    make, words = MAKING[case]
+    with pytest.raises(Exception, match=words) as caught:
+        make()
+    assert functions(caught.value)[-1] == "<lambda>"
+
+
+OURS = [  # (where, what is called) of what is public and no enumeration of Python's
+    (f"{module}.{name}", value)
+    for _, modules in public.PAGES.values()
+    for module in modules
+    for name, value in vars(pkgutil.resolve_name(module)).items()
+    if name in getattr(pkgutil.resolve_name(module), "__all__", ())
+    and name not in ("breakpoint", "start_server", "start_trace")  # which go on
+    and callable(value)
+    and str(getattr(value, "__module__", "")).startswith("phalanx")
+    and not (isinstance(value, type) and issubclass(value, (BaseException, Enum, Protocol, Struct)))
+]
+
+
+def test_whatever_is_called_with_what_it_does_not_take_ends_in_the_line_of_the_user():
+    refused, bad = 0, []
+    for where, value in OURS:
+        for args, options in (((object(),), {}), ((object(),) * 3, {}), ((), {"no_such": 1})):
+            try:
+                value(*args, **options)
+            except Exception as error:
+                refused += 1
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                if last.filename != __file__:
+                    bad.append((where, str(error), last))
+    assert not bad
+    assert len(OURS) > 800 and refused > 2 * len(OURS)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import traceback
 import weakref
 
 import pytest
@@ -214,6 +215,15 @@ def test_a_bad_environment_variable_is_named():
     ran = in_a_process("", PHALANX_NUM_CPU_DEVICES="many")
     needed = "PHALANX_NUM_CPU_DEVICES: num_cpu_devices must be a positive integer, got 'many'"
     assert needed in ran.stderr
+    assert [line.split(",")[0] for line in ran.stderr.split("\n") if line.startswith("  File")] == [
+        '  File "<string>"'
+    ]
+
+
+def test_an_option_that_is_not_there_is_no_attribute():
+    with pytest.raises(AttributeError, match=r"'enable_x46'\. Did you mean 'enable_x64'") as e:
+        _ = config.enable_x46
+    assert traceback.extract_tb(e.value.__traceback__)[-1].filename == __file__
 
 
 def test_overrides_of_tasks_that_overlap_do_not_mix():

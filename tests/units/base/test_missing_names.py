@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import traceback
 
 import pytest
 
@@ -72,3 +73,16 @@ def test_names_of_others_that_are_asked_for(module, name, instead):
     found = importlib.import_module(f"phalanx.{module}".rstrip("."))
     with pytest.raises(AttributeError, match=f"{name} is not there: .*{instead}"):
         getattr(found, name)
+
+
+@pytest.mark.parametrize(
+    "module, near",
+    [("numpi", "numpy"), ("scipy.specal", "special"), ("nn.initializer", "initializers")],
+)
+def test_a_module_that_is_nearly_there(module, near):
+    with pytest.raises(ModuleNotFoundError, match=f"phalanx.{module}'. Did you mean '{near}'") as e:
+        importlib.import_module(f"phalanx.{module}")
+    files = [frame.filename for frame in traceback.extract_tb(e.value.__traceback__)]
+    assert not any("phalanx/base" in file for file in files)
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'phalanx\.nonsense'$"):
+        importlib.import_module("phalanx.nonsense")

@@ -198,8 +198,8 @@ def _lower(b: Builder, *xs: Any, host: Host, out_types: Types, **params: Any) ->
     if params["token"] and b.manual:  # there is one such region, over all devices
         raise ValueError(
             f"{host.name}: ordered=True, at {host.location}, asks for the order of the program, "
-            "and there is none between devices: a pmap over several devices cannot contain such a "
-            "call. Leave ordered out; what is printed says which lane speaks"
+            "and there is none between devices: a pmap or shard_map over several cannot contain "
+            "such a call. Leave ordered out; what is printed says which lane speaks"
         )
     call = _Call(host, out_types, **params)
     return b.host_call(call, xs, out_types, has_side_effect=bool(host.effects))

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from phalanx.base.errors import ConfigError, suggest
 from phalanx.processes.dealing import OfHost
+from phalanx.processes.hardware import has_hardware
 
 Env = Mapping[str, str]
 PORT = 8476
@@ -203,6 +204,8 @@ def _torchrun(env: Env) -> Found:
 def _tpu(env: Env) -> Found:
     """The hosts of a slice: from the environment, or from the metadata of the machine.
 
+    Of several slices the environment tells how many there are, which this is, and the host where
+    all of them meet.
     Metadata: https://cloud.google.com/compute/docs/metadata/querying-metadata
     """
     hosts, number = env.get("TPU_WORKER_HOSTNAMES"), env.get("TPU_WORKER_ID")
@@ -211,7 +214,9 @@ def _tpu(env: Env) -> Found:
         entries = _metadata("worker-network-endpoints").split(",")
         hosts = ",".join(entry.rpartition(":")[2] for entry in entries)
     names = hosts.split(",")
-    return Found(f"{names[0]}:{PORT}", len(names), int(number))
+    meeting = env.get("MEGASCALE_COORDINATOR_ADDRESS", names[0]).partition(":")[0]
+    slices, which = _int(env, "MEGASCALE_NUM_SLICES") or 1, _int(env, "MEGASCALE_SLICE_ID") or 0
+    return Found(f"{meeting}:{PORT}", slices * len(names), which * len(names) + int(number))
 
 
 def _metadata(name: str) -> str:
@@ -240,7 +245,7 @@ SCHEDULERS: dict[str, tuple[Callable[[Env], bool], Callable[[Env], Found]]] = {
     "slurm": (lambda env: {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_PROCID"} <= env.keys(), _slurm),
     "k8s": (lambda env: "JOB_COMPLETION_INDEX" in env, _kubernetes),
     "tpu": (
-        lambda env: "TPU_WORKER_HOSTNAMES" in env or os.path.exists("/dev/accel0"),
+        lambda env: "TPU_WORKER_HOSTNAMES" in env or has_hardware("tpu"),
         _tpu,
     ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -22,21 +22,21 @@ class OfHost(Struct, frozen=True):
     count: int
     each: int | None = None
 
-    def dealt(self, gpus: int, env: Mapping[str, str]) -> Sequence[int] | None:
+    def dealt(self, gpus: int, given: bool = False) -> Sequence[int] | None:
         """The numbers of this process's among so many ``gpus`` that it sees; None: all of them.
 
-        What does not suffice for all processes is what one of them was given.
+        If somebody has ``given`` it these, they may be for all processes; what does not suffice for
+        all is its own.
 
         Raises:
             ConfigError: they cannot be dealt out; the message says how else.
 
-        >>> OfHost(1, 4).dealt(8, {}), OfHost(1, 4, each=1).dealt(8, {})
+        >>> OfHost(1, 4).dealt(8), OfHost(1, 4, each=1).dealt(8)
         ((2, 3), (1,))
-        >>> OfHost(1, 4).dealt(1, {"CUDA_VISIBLE_DEVICES": "1"})
+        >>> OfHost(1, 4).dealt(1, given=True)
         """
         if self.count == 1 and self.each is None:
             return None
-        given = any(env.get(name) for name in _VISIBLE)
         if gpus < self.count and given:
             return None
         each = self.each or gpus // self.count
@@ -48,6 +48,3 @@ class OfHost(Struct, frozen=True):
                 "PHALANX_DEVICES_PER_PROCESS=N, or compute on the CPU with JAX_PLATFORMS=cpu"
             )
         return tuple(range(self.number * each, (self.number + 1) * each))
-
-
-_VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")

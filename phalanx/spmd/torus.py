@@ -17,19 +17,56 @@ def along_torus(shape: Shape, devices: Sequence[Any], split: bool = True) -> np.
     """A grid of that shape over ``devices``, whose axes go along those of the torus they lie in.
 
     Each axis of the mesh gets whole axes of the torus, or if ``split``, parts of them; those of
-    the most positions choose first. None where the devices fill no box, or no axes fit.
+    the most positions choose first. One that gets several turns round at the end of each, so that
+    neighbours along it are linked. None where the devices fill no box, or no axes fit.
     """
     box = _box(devices)
     if box is None or box.size != math.prod(shape):
         return None
-    whole = [n for n in box.shape if n > 1]
-    ways = [whole, [p for n in whole for p in _factors(n)]] if split else [whole]
-    for lengths in ways:
+    whole = [[n] for n in box.shape if n > 1]
+    ways = [whole, [_factors(n) for (n,) in whole]] if split else [whole]
+    for parts in ways:
+        lengths = [n for of_axis in parts for n in of_axis]
         chosen = _dealt(shape, lengths)
         if chosen is not None:
             order = [dim for dims in chosen for dim in dims]
-            return box.reshape(lengths).transpose(order).reshape(shape)
+            grid = box.reshape(lengths).transpose(order).reshape(shape)
+            for axis, dims in enumerate(chosen):
+                grid = grid.take(_walk(_joined(dims, parts)), axis)
+            return grid
     return None
+
+
+def _joined(dims: Sequence[int], parts: Sequence[Sequence[int]]) -> list[int]:
+    """The lengths of ``dims``, of which those that follow each other in one axis are one length.
+
+    >>> _joined((0, 1, 2), [[2, 2], [2, 2]]), _joined((1, 3), [[2, 2], [2, 2]])
+    ([4, 2], [2, 2])
+    """
+    axes = [(axis, n) for axis, of_axis in enumerate(parts) for n in of_axis]
+    lengths: list[int] = []
+    before = None
+    for dim in dims:
+        axis, n = axes[dim]
+        if before == (dim - 1, axis):
+            lengths[-1] *= n
+        else:
+            lengths.append(n)
+        before = dim, axis
+    return lengths
+
+
+def _walk(lengths: Sequence[int]) -> list[int]:
+    """The numbers of the places of a grid, so that each is beside the one before.
+
+    >>> _walk((2, 3)), _walk(())
+    ([0, 1, 2, 5, 4, 3], [0])
+    """
+    if not lengths:
+        return [0]
+    row = _walk(lengths[1:])
+    rows = (row if i % 2 == 0 else row[::-1] for i in range(lengths[0]))
+    return [i * len(row) + place for i, along in enumerate(rows) for place in along]
 
 
 def _box(devices: Sequence[Any]) -> np.ndarray | None:
@@ -47,8 +84,9 @@ def _box(devices: Sequence[Any]) -> np.ndarray | None:
 
 
 def _coordinates(device: Any) -> tuple[int, ...] | None:
-    place = getattr(device, "coords", None)
-    return (*place, getattr(device, "core_on_chip", 0) or 0) if place else None
+    """None for what is in no torus: GPUs have coordinates too, of partition, host and device."""
+    place, core = getattr(device, "coords", None), getattr(device, "core_on_chip", None)
+    return (*place, core) if place and core is not None else None
 
 
 def _factors(n: int) -> list[int]:

@@ -16,6 +16,7 @@ from phalanx.base.config import config
 from phalanx.base.errors import ConfigError, DeviceError, suggest
 from phalanx.base.source import warn_user
 from phalanx.core.platforms import GPUS
+from phalanx.processes import hardware
 from phalanx.processes.dealing import OfHost
 from phalanx.processes.joined import joined_member
 from phalanx.xla import cuda, gpu_calls, plugins, rocm
@@ -74,8 +75,8 @@ def _asked() -> list[str]:
 def _best() -> str:
     """The first platform whose plugin and hardware are there; one that lacks a plugin is told."""
     there = plugins.installed()
-    for name in dict.fromkeys((*plugins.DEVICE_FILES, *there)):
-        if not plugins.has_hardware(name):
+    for name in dict.fromkeys((*hardware.DEVICE_FILES, *there)):
+        if not hardware.has_hardware(name):
             continue
         if name in there:
             return name
@@ -98,7 +99,7 @@ def _absence(name: str) -> str | None:
         return suggest(name, known) or f"There are {', '.join(known)}"
     if not there:
         return f"XLA's plugin for it is not installed; {_REMEDIES[name]}"
-    if not plugins.has_hardware(name):
+    if not hardware.has_hardware(name):
         return f"This machine has no {_HARDWARE[name].split(' ', 1)[1]}"
     return None
 
@@ -127,8 +128,12 @@ def dealt(process: OfHost) -> Sequence[int] | None:
             "takes all chips; start one process on each machine, or say in TPU_VISIBLE_CHIPS and "
             "TPU_PROCESS_BOUNDS which are whose"
         )
-    count = plugins.count_of_gpus(names[0])
-    return None if count is None else process.dealt(count, os.environ)
+    own = _asked_to_see(names[0])
+    if own is not None:
+        mine = process.dealt(len(own), given=True)
+        return None if mine is None else [own[i] for i in mine]
+    count = hardware.count_of_gpus(names[0])
+    return None if count is None else process.dealt(count, given=hardware.gpus_are_given())
 
 
 _PARTS_OF_A_HOST: Final = {"TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_PROCESS_BOUNDS"}
@@ -280,7 +285,7 @@ def load(plugin: Plugin) -> Any:
         if name in GPUS:
             gpu_calls.register(plugin, loaded[name])
     if not xla_client.pjrt_plugin_initialized(name):
-        if name == "tpu" and not plugins.has_hardware(name):
+        if name == "tpu" and not hardware.has_hardware(name):
             for variable in _NO_TPU_HERE.keys() - os.environ.keys():
                 os.putenv(variable, _NO_TPU_HERE[variable])
         with _told_of(plugin):
@@ -323,14 +328,15 @@ def _arguments(plugin: Plugin) -> tuple[dict[str, Any], Any]:
     if name in GPUS:
         options |= xla_client.generate_pjrt_gpu_plugin_options()
         options["platform_name"] = name
-        options |= _visible(name) | gpu_arguments()
+        asked = _asked_to_see(name)
+        options |= {} if asked is None else {"visible_devices": list(asked)}
+        options |= gpu_arguments()
     return options | (config.pjrt_client_create_options or {}), distributed_client()
 
 
-def _visible(name: str) -> dict[str, Any]:
+def _asked_to_see(name: str) -> Sequence[int] | None:
     """Those of the GPUs that the user lets this process see, if not all."""
-    asked = getattr(config, f"{name}_visible_devices")
-    return {} if asked is None else {"visible_devices": list(asked)}
+    return getattr(config, f"{name}_visible_devices")
 
 
 loaded: dict[str, Any] = {}  # the interfaces of plugins, for the profiler

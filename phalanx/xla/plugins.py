@@ -1,4 +1,4 @@
-"""Plugins of the runtime, each for a platform, and the hardware that they are for.
+"""Plugins of the runtime, each for a platform.
 
 A plugin is a shared library that offers PJRT's interface. Packages that bring one are looked for,
 never imported: what they do when they are imported needs the package jax.
@@ -6,13 +6,12 @@ never imported: what they do when they are imported needs the package jax.
 
 from __future__ import annotations
 
-import glob
 import importlib.util
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -20,15 +19,6 @@ from phalanx.base.errors import DeviceError
 
 _NAMED = "PJRT_NAMES_AND_LIBRARY_PATHS"
 _FAMILIES = re.compile(r"xla_(cuda|rocm)(\d*)")  # the name of a package, with a version
-
-DEVICE_FILES: Final = {
-    "tpu": ("/dev/accel[0-9]*",),
-    "cuda": ("/dev/nvidia[0-9]*", "/dev/dxg", "/dev/nvgpu", "/dev/nvhost-gpu"),
-    "rocm": ("/dev/kfd",),
-}
-_PCI, _VFIO = "/sys/bus/pci/devices/*", "/dev/vfio/[0-9]*"
-_TPUS = ("0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076")  # v2 to v7
-_GOOGLE = "0x1ae0"  # its network cards are of this vendor, too
 
 
 class Plugin(Struct, frozen=True):
@@ -45,43 +35,6 @@ class Plugin(Struct, frozen=True):
     path: str
     version: int = 0
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-
-def has_hardware(platform: str) -> bool:
-    """Whether the system shows devices of ``platform``; true if nobody knows how they look."""
-    if platform not in DEVICE_FILES:
-        return True
-    if any(map(glob.glob, DEVICE_FILES[platform])):
-        return True
-    return platform == "tpu" and bool(glob.glob(_VFIO)) and _is_tpu_on_the_bus()
-
-
-def count_of_gpus(platform: str) -> int | None:
-    """How many GPUs a process sees, as the system and the environment tell; None: they do not."""
-    seen, files = _SEEN[platform]
-    for name in seen:
-        if name in os.environ:
-            return len([n for n in os.environ[name].split(",") if n.strip()])
-    return len(glob.glob(files)) or None
-
-
-_SEEN: Final = {  # what restricts them, and a file for each
-    "cuda": (("CUDA_VISIBLE_DEVICES",), "/dev/nvidia[0-9]*"),
-    "rocm": (("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"), "/dev/dri/renderD*"),
-}
-
-
-def _is_tpu_on_the_bus() -> bool:
-    """Whether what a general driver shows is a TPU; it may be, where nobody may look at the bus."""
-    places = glob.glob(_PCI)
-    for place in map(Path, places):
-        try:
-            vendor, device = ((place / n).read_text().strip() for n in ("vendor", "device"))
-        except OSError:
-            continue
-        if vendor == _GOOGLE and device in _TPUS:
-            return True
-    return not places
 
 
 def installed() -> dict[str, list[Plugin]]:

@@ -12,7 +12,7 @@ import pytest
 import phalanx
 from phalanx.errors import DeviceError
 from phalanx.experimental import topologies
-from phalanx.xla import plugins
+from phalanx.xla import topology
 
 
 def test_devices_that_are_here_are_a_description_too():
@@ -29,9 +29,40 @@ def test_a_platform_that_nothing_here_knows():
 
 @pytest.mark.skipif(importlib.util.find_spec("jax_plugins") is None, reason="needs the extra aot")
 def test_a_gpu_that_is_not_here_has_to_be_described(monkeypatch):
-    monkeypatch.setattr(plugins, "has_hardware", lambda _: False)
+    monkeypatch.setattr(topology, "has_hardware", lambda _: False)
     with pytest.raises(DeviceError, match=r"no GPU, so say which one is meant: target_config="):
         topologies.get_topology_desc("1x1x8", platform="cuda")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax_plugins") is None, reason="needs the extra aot")
+@pytest.mark.parametrize(
+    ("said", "missing"),
+    [
+        ("", "threads_per_warp, block_dim_limit_x, block_dim_limit_y, block_dim_limit_z"),
+        ("threads_per_warp: 32 block_dim_limit_x: 1 block_dim_limit_y: 1", "block_dim_limit_z"),
+    ],
+)
+def test_a_gpu_is_not_described_by_halves(said, missing):
+    """XLA would divide by what is missing, and end the process."""
+    with pytest.raises(DeviceError, match=rf"describes a GPU; .* says nothing of {missing}$"):
+        topologies.get_topology_desc("1x1x8", platform="cuda", target_config=said)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("v5e", "Near it are v5e:2x2, v5e:2x4"),
+        ("v5e:3x3", "Near it are v5e:2x4, v5e:4x4"),
+        ("v5e-256", "Near it are v5e:8x16, v5e:16x16"),
+        ("v5litepod-16", "Near it are v5e:2x4, v5e:4x4"),
+        ("v6:2x4", "Near it are v6e:2x2, v6e:2x4"),
+        ("v5p:4x4x5", "Near it are v5p:4x4x4, v5p:4x4x8"),
+        ("h100:8", "There are v2, v3, v4, v5e, v5p, v6e, tpu7x"),
+        ("", "There are v2,"),
+    ],
+)
+def test_a_topology_that_is_not_known_is_told_its_nearest(name, near):
+    assert topology._of_tpus(name).startswith(near)
 
 
 OF_ANOTHER_VERSION = """
@@ -74,12 +105,14 @@ def test_a_plugin_that_does_not_fit_is_told(tmp_path, source, reason):
 
 
 PROGRAMS = """
+import math
 import numpy as np
 import phalanx, phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.errors import DeviceError
 from phalanx.experimental import topologies
 from phalanx.sharding import NamedSharding, PartitionSpec as P
+from phalanx.xla.topology import _GRIDS as GRIDS
 
 pod = topologies.get_topology_desc("v5e:2x4", platform="tpu")
 assert topologies.get_topology_desc("v5e:2x4", platform="tpu").devices == pod.devices
@@ -116,7 +149,11 @@ for use in (
 try:
     topologies.get_topology_desc("v5e:2x3", platform="tpu")
 except DeviceError as e:
-    assert "v5e:2x3" in str(e)
+    assert "'v5e:2x3'" in str(e) and "Near it are v5e:2x2, v5e:2x4" in str(e)
+for generation, grids in GRIDS.items():
+    for grid in grids:
+        there = topologies.get_topology_desc(f"{generation}:{grid}", platform="tpu").devices
+        assert len(there) >= math.prod(map(int, grid.split("x")))
 print("all compiled")
 """
 

@@ -1,5 +1,6 @@
 """What schedulers say of the processes of a program."""
 
+import fnmatch
 import http.server
 import os
 import subprocess
@@ -10,6 +11,7 @@ import zlib
 import pytest
 
 from phalanx.base.errors import ConfigError
+from phalanx.processes import cluster, hardware
 from phalanx.processes.cluster import Found, detected, own
 from phalanx.processes.dealing import OfHost
 
@@ -37,6 +39,11 @@ def port(job):
 
 KUBERNETES = {"JOB_COMPLETION_INDEX": "3", "PHALANX_POD_NAME": "train-3.train.ml.svc"}
 TPU = {"TPU_WORKER_HOSTNAMES": "t0,t1,t2", "TPU_WORKER_ID": "1"}
+SLICES = {
+    "MEGASCALE_COORDINATOR_ADDRESS": "s0:8080",
+    "MEGASCALE_NUM_SLICES": "2",
+    "MEGASCALE_SLICE_ID": "1",
+}
 
 
 @pytest.mark.parametrize(
@@ -54,6 +61,7 @@ TPU = {"TPU_WORKER_HOSTNAMES": "t0,t1,t2", "TPU_WORKER_ID": "1"}
         ({name: SLURM[name] for name in SLURM if name != "SLURM_STEP_ID"}, Found()),
         (KUBERNETES, Found("train-0.train.ml.svc:8476", None, 3)),
         (TPU, Found("t0:8476", 3, 1)),
+        (TPU | SLICES, Found("s0:8476", 6, 4)),
         ({}, Found()),
     ],
 )
@@ -116,6 +124,18 @@ from phalanx.processes.cluster import detected
 found = detected(None, os.environ)
 print(found.coordinator_address, found.job)
 """
+
+
+@pytest.mark.parametrize("shown", ["/dev/accel0", "/dev/vfio/0"])
+def test_the_host_of_a_tpu_is_known_by_its_devices(monkeypatch, tmp_path, shown):
+    (tmp_path / "vendor").write_text("0x1ae0\n")
+    (tmp_path / "device").write_text("0x0063\n")
+    monkeypatch.setattr(hardware, "_PCI", str(tmp_path))
+    there = (shown, str(tmp_path))
+    monkeypatch.setattr(hardware.glob, "glob", lambda pattern: fnmatch.filter(there, pattern))
+    told = {"agent-worker-number": "1", "worker-network-endpoints": "a:b:10.0.0.5,a:b:10.0.0.6"}
+    monkeypatch.setattr(cluster, "_metadata", told.__getitem__)
+    assert detected(None, {}) == Found("10.0.0.5:8476", 2, 1)
 
 
 def test_a_slice_is_asked_for_where_the_environment_says_nothing(monkeypatch):

@@ -43,10 +43,32 @@ def test_axes_go_along_those_of_the_torus(box, shape):
     grid = along_torus(shape, devices)
     assert grid.shape == shape
     assert {d.id for d in grid.flat} == {d.id for d in devices}
-    for axis, size in enumerate(shape):
-        alone = box.count(size) >= shape.count(size) > 0
-        lines = 1 if alone else sum(n > 1 for n in box)
-        assert steps(grid, axis) <= lines
+    assert all(steps(grid, axis) <= 1 for axis in range(len(shape)))
+
+
+def hops(grid, axis):
+    """How many links lie between neighbours along an axis of the mesh, at most."""
+    rows = np.moveaxis(grid, axis, -1).reshape(-1, grid.shape[axis])
+    pairs = [(a.coords, b.coords) for row in rows for a, b in itertools.pairwise(row)]
+    return max(sum(abs(x - y) for x, y in zip(a, b, strict=True)) for a, b in pairs)
+
+
+@pytest.mark.parametrize(
+    ("box", "shape", "farthest"),
+    [
+        ((2, 4, 1), (8,), [1]), ((4, 4, 4), (64,), [1]), ((4, 4, 4), (16, 4), [1, 1]),
+        ((8, 8, 1), (64,), [1]), ((4, 4, 1), (8, 2), [2, 1]), ((4, 4, 4), (8, 8), [2, 1]),
+        ((4, 4, 1), (2, 8), [1, 2]),
+    ],
+)  # fmt: skip
+def test_an_axis_over_several_of_the_torus_turns_round_at_their_ends(box, shape, farthest):
+    grid = along_torus(shape, chips(*box))
+    assert [hops(grid, axis) for axis in range(len(shape))] == farthest
+
+
+def test_eight_chips_in_two_rows_are_a_ring():
+    ring = create_device_mesh((8,), chips(2, 4, 1))
+    assert hops(np.append(ring, ring[0]), 0) == 1
 
 
 def test_an_axis_of_the_torus_is_parted_where_it_may_be():
@@ -68,6 +90,14 @@ def test_what_is_no_torus_keeps_its_order():
     plain = [SimpleNamespace(id=i, process_index=i // 2) for i in range(4)]
     assert along_torus((4,), plain) is None
     assert create_device_mesh((2, 2), plain).ravel().tolist() == plain
+
+
+def test_axes_of_gpus_fill_the_last_ones_from_one_machine():
+    gpus = [
+        SimpleNamespace(id=i, process_index=i // 8, coords=[0, i // 8, i % 8]) for i in range(32)
+    ]
+    for shape in ((8, 4), (4, 8), (2, 16), (32,)):
+        assert create_device_mesh(shape, gpus).ravel().tolist() == gpus
 
 
 def test_slices_are_the_slow_part_of_an_axis():

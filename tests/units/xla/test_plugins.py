@@ -12,6 +12,7 @@ import pytest
 
 from phalanx.base.config import OPTIONS, config
 from phalanx.base.errors import ConfigError, DeviceError
+from phalanx.processes import hardware
 from phalanx.processes.dealing import OfHost
 from phalanx.xla import client, cuda, gpu_calls, partitioning, plugins, rocm
 from phalanx.xla.plugins import Plugin
@@ -25,7 +26,7 @@ def files(monkeypatch):
         def glob(pattern):
             return fnmatch.filter(names, pattern)
 
-        monkeypatch.setattr(plugins.glob, "glob", glob)
+        monkeypatch.setattr(hardware.glob, "glob", glob)
 
     there()
     return there
@@ -64,7 +65,10 @@ def fresh(monkeypatch):
     monkeypatch.setattr(client, "_start_cpu", lambda: SimpleNamespace(platform="cpu"))
     monkeypatch.setattr(client, "_watch_forks", lambda: None)
     monkeypatch.setattr(client, "_preferred", client._preferred.__wrapped__)
-    monkeypatch.setattr(client, "config", SimpleNamespace(platforms=None, freeze=lambda *_: None))
+    settings = SimpleNamespace(
+        platforms=None, cuda_visible_devices=None, rocm_visible_devices=None, freeze=lambda *_: None
+    )
+    monkeypatch.setattr(client, "config", settings)
     return started
 
 
@@ -141,8 +145,8 @@ def test_what_the_environment_says_wrongly(packages, monkeypatch, value, message
 )
 def test_devices_are_seen_by_their_files(files, there, platforms):
     files(*there)
-    assert {n for n in ("tpu", "cuda", "rocm") if plugins.has_hardware(n)} == platforms
-    assert plugins.has_hardware("chip")  # nobody knows how it looks
+    assert {n for n in ("tpu", "cuda", "rocm") if hardware.has_hardware(n)} == platforms
+    assert hardware.has_hardware("chip")  # nobody knows how it looks
 
 
 @pytest.mark.parametrize(
@@ -151,11 +155,11 @@ def test_devices_are_seen_by_their_files(files, there, platforms):
 def test_tpus_are_seen_on_the_bus(files, monkeypatch, tmp_path, device, there):
     (tmp_path / "vendor").write_text("0x1ae0\n")
     (tmp_path / "device").write_text(f"{device}\n")  # 0x0042 is a network card
-    monkeypatch.setattr(plugins, "_PCI", str(tmp_path))
+    monkeypatch.setattr(hardware, "_PCI", str(tmp_path))
     files(str(tmp_path))
-    assert not plugins.has_hardware("tpu")  # no driver shows it
+    assert not hardware.has_hardware("tpu")  # no driver shows it
     files(str(tmp_path), "/dev/vfio/0")
-    assert plugins.has_hardware("tpu") is there
+    assert hardware.has_hardware("tpu") is there
 
 
 # ---- what is started ----------------------------------------------------------------------------
@@ -249,7 +253,7 @@ def test_a_driver_that_is_too_old_is_told(monkeypatch):
         cuda.fitting([Plugin("cuda", "", 13)])
 
 
-@pytest.mark.skipif(plugins.has_hardware("cuda"), reason="there is a driver here")
+@pytest.mark.skipif(hardware.has_hardware("cuda"), reason="there is a driver here")
 def test_a_driver_that_is_not_there_is_told():
     with pytest.raises(DeviceError, match=r"driver's library cannot be loaded .* --gpus all"):
         cuda.driver_version()
@@ -404,9 +408,7 @@ def test_what_a_plugin_for_gpus_calls_is_registered(monkeypatch, platform):
         ffi_handlers=lambda: {"f": 2},
     )
     monkeypatch.setitem(sys.modules, f"jax_{platform}7_plugin", ModuleType("package"))
-    monkeypatch.setitem(
-        sys.modules, f"jax_{platform}7_plugin.{platform}_plugin_extension", own
-    )
+    monkeypatch.setitem(sys.modules, f"jax_{platform}7_plugin.{platform}_plugin_extension", own)
 
     def told(what):
         return lambda *args, platform, **_: done.append((what, platform, args[0]))
@@ -453,6 +455,17 @@ def test_gpus_are_dealt_out_to_the_processes_of_a_machine(
         monkeypatch.delenv(name, raising=False)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
+    assert client.dealt(OfHost(1, 2)) == dealt
+
+
+@pytest.mark.parametrize(("own", "dealt"), [((4, 5, 6, 7), [6, 7]), ((5, 3), [3]), ((6,), None)])
+def test_gpus_that_the_user_chose_are_dealt_out_and_no_others(
+    files, packages, fresh, monkeypatch, own, dealt
+):
+    files(*[f"/dev/nvidia{i}" for i in range(8)])
+    packages(CUDA13)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    client.config.cuda_visible_devices = own
     assert client.dealt(OfHost(1, 2)) == dealt
 
 

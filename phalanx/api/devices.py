@@ -180,8 +180,9 @@ def device_put(
         device: a device; a ``Sharding``; a ``PartitionSpec`` over the mesh that is set; a
             ``memory.Space``, for that memory where ``x`` lies now; a sequence of devices, over
             which the leading axis of every array is split as ``pmap`` splits it: in equal blocks,
-            of which the last may be shorter; or a tree of these that is a prefix of ``x``. None
-            means the default device, for what is not on a device yet.
+            of which the last may be shorter; or a tree of these that is a prefix of ``x``, as a
+            list of devices is of a list of as many elements. None means the default device, for
+            what is not on a device yet.
         src: accepted; the source is known.
         donate: whether the memory of ``x`` may be given up: its arrays are deleted, unless the
             results are in the same memory.
@@ -253,13 +254,14 @@ def _is_device_sequence(x: Any) -> bool:
 
 
 def _targets(device: Any, x: Any, count: int) -> list[Any]:
-    if _is_target(device):
+    one_each = is_sequence(device) and type(device) is type(x) and len(device) == len(x)
+    if _is_target(device) and not one_each:
         return [device] * count
     if is_sequence(device) and not device:
         raise ValueError("device_put: the sequence of devices is empty; give at least one device")
     try:
         targets: list[Any] = tree.broadcast_prefix(
-            device, x, "device_put device", is_leaf=_is_target
+            device, x, "device_put device", is_leaf=lambda t: t is not device and _is_target(t)
         )
     except ValueError:
         targets = [device]

@@ -269,3 +269,12 @@ def test_shards_put_on_devices_lie_as_results_of_pmap_do():
     assert type(x.sharding) is type(result.sharding) is phalanx.sharding.PmapSharding
     assert x.sharding.is_equivalent_to(result.sharding, x.ndim)
     assert {s.device for s in x.addressable_shards} == {*devices}
+
+
+def test_a_sequence_of_devices_is_a_tree_where_the_values_are_one():
+    first, second = DEVICES[0], DEVICES[-1]
+    for kind in (list, tuple):
+        x, y = phalanx.device_put(kind([1.0, {"a": X}]), kind([first, second]))
+        assert x.devices() == {first} and y["a"].devices() == {second}
+    rows = phalanx.device_put([X, X], (first, second))  # not of that kind: each is split
+    assert all(row.devices() == {first, second} for row in rows)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from phalanx.base import dtypes, nodes, tree
-from phalanx.base.extended import KEY_TYPES, refuse_declared
+from phalanx.base.extended import KEY_TYPES, key_type_in_files, name_in_files
 from phalanx.base.kinds import class_of
 from phalanx.base.lengths import Length
 from phalanx.core.types import ArrayType
@@ -87,16 +87,20 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 def describe_type(type: ArrayType) -> list[Any]:
     """A type as JSON."""
-    refuse_declared(type.dtype, "serialize")
     shape = [str(n) if isinstance(n, Length) else n for n in type.shape]
-    return [shape, _NAMES[type.dtype], type.weak]
+    name = _NAMES.get(type.dtype) or name_in_files(type.dtype, "serialize")
+    return [shape, name, type.weak]
 
 
 def type_of(said: Any, length: Callable[[str], Any]) -> ArrayType:
     """The type that was described; ``length`` reads symbolic lengths."""
     shape, name, weak = said
     lengths = [length(n) if isinstance(n, str) else n for n in shape]
-    return ArrayType(tuple(lengths), _DTYPES[name], weak)
+    try:
+        dtype = _DTYPES[name] if name in _DTYPES else key_type_in_files(name)
+    except ValueError as e:
+        _refuse(str(e))
+    return ArrayType(tuple(lengths), dtype, weak)
 
 
 # ---- trees ----------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
+from weakref import WeakValueDictionary
 
 import numpy as np
 from msgspec import Struct
@@ -43,7 +44,10 @@ class prng_key(extended):
         raise TypeError(f"a key cannot be made of a number but by random.key(seed); {ADVICE}")
 
 
-class PRNGImpl(Struct, frozen=True):
+UNNAMED: Final = "<unnamed>"
+
+
+class PRNGImpl(Struct, frozen=True, weakref=True):
     """A generator as a user declares it: functions of single keys, arrays uint32 of ``key_shape``.
 
     Attributes:
@@ -52,7 +56,7 @@ class PRNGImpl(Struct, frozen=True):
         split: from a key and a shape to so many keys.
         random_bits: from a key, a number of bits and a shape to unsigned integers.
         fold_in: from a key and an integer to a key.
-        name: in messages.
+        name: in messages, and in files, which know it by that.
         tag: in the name of the dtype.
     """
 
@@ -129,16 +133,51 @@ def key_type(impl: str | PRNGImpl, who: str = "key_type") -> KeyType:
     return KEY_TYPES[impl]
 
 
-def refuse_declared(dtype: Any, who: str) -> None:
-    """Raise TypeError if ``dtype`` is of keys whose generator nobody knows but this process.
+_by_name: WeakValueDictionary[str, PRNGImpl] = WeakValueDictionary()
 
-    ``who`` would write it, for the message.
+
+def declare(impl: PRNGImpl) -> None:
+    """Let files mean ``impl`` by its name: what was declared last by one name is meant."""
+    _by_name[_in_files(impl)] = impl
+
+
+def _in_files(impl: PRNGImpl) -> str:
+    return f"key<{impl.tag}> of {impl.name!r}, uint32{[*impl.key_shape]}"
+
+
+def name_in_files(dtype: Any, who: str) -> str:
+    """What ``who`` writes for ``dtype``.
+
+    Raises:
+        TypeError: it is of keys whose generator was declared without a name.
     """
-    if is_key(dtype) and isinstance(dtype.impl, PRNGImpl):
+    impl = dtype.impl if is_key(dtype) else None
+    if not isinstance(impl, PRNGImpl):
+        return dtype.name
+    if impl.name == UNNAMED:
         raise TypeError(
-            f"{who}: what {dtype.impl!r} does is not written with its keys; take their words, "
-            "random.key_data(keys), and make keys of them again with random.wrap_key_data"
+            f"{who}: a file knows generators by their names, and that of these keys has none; "
+            "declare it with define_prng_impl(name=...), or take the words, random.key_data(keys), "
+            "and make keys of them again with random.wrap_key_data"
         )
+    return _in_files(impl)
+
+
+def key_type_in_files(name: str) -> KeyType:
+    """The dtype that a file calls ``name``, of keys of a generator of a user's.
+
+    Raises:
+        ValueError: there is none, or not yet.
+    """
+    impl = _by_name.get(name)
+    if impl is not None:
+        return key_type(impl)
+    if name.startswith("key<"):
+        raise ValueError(
+            f"{name} is the dtype of random keys whose generator was not declared in this process; "
+            "declare it by that name, with define_prng_impl(name=...), before the file is read"
+        )
+    raise ValueError(f"{name!r} is a dtype that is not known here; another version wrote it")
 
 
 def is_key(dtype: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 import phalanx.numpy as jnp
-from phalanx.base.extended import WORD, PRNGImpl
+from phalanx.base.extended import UNNAMED, WORD, PRNGImpl, declare
 from phalanx.base.source import user_location
 from phalanx.core.types import Array, Shape, typeof
 from phalanx.ops import reshape
@@ -24,7 +24,7 @@ def define_prng_impl(
     split: Callable[[Any, Shape], Any],
     random_bits: Callable[[Any, int, Shape], Any],
     fold_in: Callable[[Any, Any], Any],
-    name: str = "<unnamed>",
+    name: str = UNNAMED,
     tag: str = "?",
 ) -> PRNGImpl:
     """A generator of random numbers of your own, for ``random.key(seed, impl=...)``.
@@ -40,7 +40,8 @@ def define_prng_impl(
         random_bits: ``random_bits(key, width, shape)``, unsigned integers of ``width`` 8, 16, 32 or
             64 bits.
         fold_in: ``fold_in(key, number)``, the key made of one and of an integer.
-        name: what messages call it.
+        name: what messages call it. Files that hold its keys, checkpoints and exported functions,
+            know it by that: whoever reads them declares it before.
         tag: the name of its dtype is ``key<tag>``.
 
     Returns:
@@ -74,6 +75,7 @@ def define_prng_impl(
         if not callable(getattr(declared, what)):
             given = getattr(declared, what)
             raise TypeError(f"define_prng_impl: {what} must be a function, got {given!r}")
+    declare(declared)
     return declared
 
 

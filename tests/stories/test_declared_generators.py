@@ -11,7 +11,7 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx import random
+from phalanx import errors, random
 from phalanx.base.extended import key_type
 from phalanx.experimental import checkpoint
 from phalanx.laws import check_batch, check_jit, check_pmap
@@ -193,13 +193,54 @@ def test_what_is_declared_is_checked():
         random.key(0, impl=draws)
 
 
-def test_files_that_cannot_hold_a_generator_refuse_its_keys(tmp_path):
-    with pytest.raises(TypeError, match=r"save: what PRNGImpl\('<unnamed>'\) does is not written"):
+def test_files_do_not_hold_keys_of_generators_without_a_name(tmp_path):
+    with pytest.raises(TypeError, match=r"save: a file knows generators by their names"):
         checkpoint.save(tmp_path, 0, {"key": KEY})
     exported = phalanx.export.export(phalanx.jit(lambda key: random.bits(key)))(KEY)
     assert exported.call(KEY) == random.bits(KEY)
     with pytest.raises(TypeError, match=r"serialize: .*random\.key_data"):
         exported.serialize()
+
+
+def named(name, key_shape=(2,)):
+    return random.define_prng_impl(
+        key_shape=key_shape, seed=lambda n: seeded(n).reshape(key_shape), split=split,
+        random_bits=drawn, fold_in=folded, name=name, tag="kept",
+    )  # fmt: skip
+
+
+def test_files_know_generators_by_their_names(tmp_path):
+    first = named("kept", (2, 1))
+    keys = random.key(7, impl=first)[None]
+    checkpoint.save(tmp_path, 0, {"keys": keys})
+    taken = phalanx.jit(lambda keys: keys[0])
+    blob = phalanx.export.export(taken)(keys).serialize()
+    again = named("kept", (2, 1))  # declared anew, as another process does
+    assert again != first
+    restored = checkpoint.restore(tmp_path)["keys"]
+    assert restored.dtype is key_type(again)
+    np.testing.assert_array_equal(words(restored), words(keys))
+    given = phalanx.export.deserialize(blob).call(restored)
+    assert given.dtype is key_type(again)
+    np.testing.assert_array_equal(words(given), words(keys[0]))
+    like = {"keys": phalanx.ShapeDtypeStruct((1,), key_type(again))}
+    assert checkpoint.restore(tmp_path, like)["keys"].dtype is key_type(again)
+    with pytest.raises(errors.PhalanxError, match=r"asked for .*key<kept>"):
+        checkpoint.restore(tmp_path, {"keys": phalanx.ShapeDtypeStruct((1,), keys.dtype)})
+
+
+def test_a_generator_that_was_not_declared_is_named(tmp_path):
+    checkpoint.save(tmp_path, 0, {"keys": random.key(7, impl=named("gone"))})
+    blob = phalanx.export.export(phalanx.jit(lambda key: key))(
+        random.key(7, impl=named("gone"))
+    ).serialize()
+    phalanx.clear_caches()
+    gc.collect()
+    needed = r"key<kept> of 'gone', uint32\[2\] is the dtype .* define_prng_impl\(name=\.\.\.\)"
+    with pytest.raises(ValueError, match=needed):
+        checkpoint.restore(tmp_path)
+    with pytest.raises(ValueError, match=needed):
+        phalanx.export.deserialize(blob)
 
 
 def test_a_generator_that_nobody_uses_goes():

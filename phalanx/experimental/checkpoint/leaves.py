@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from phalanx.base import dtypes
-from phalanx.base.extended import KEY_TYPES, WORD, is_key, refuse_declared
+from phalanx.base.extended import KEY_TYPES, WORD, is_key, key_type_in_files, name_in_files
 from phalanx.base.kinds import is_ndarray
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
@@ -89,12 +89,12 @@ class Leaf(Struct, frozen=True):
         Raises:
             ValueError: its dtype is not known here, or there is no memory of that size.
         """
-        if self.dtype not in _DTYPES:
-            raise ValueError(
-                f"{self.path} is stored with dtype {self.dtype!r}, which is not known here; it was "
-                "saved by another version"
-            )
-        return ArrayType(self.shape, _DTYPES[self.dtype], self.weak)
+        try:
+            name = self.dtype
+            dtype = _DTYPES[name] if name in _DTYPES else key_type_in_files(name)
+        except ValueError as e:
+            raise ValueError(f"{self.path} cannot be read: {e}") from None
+        return ArrayType(self.shape, dtype, self.weak)
 
     def with_shape(self, shape: Sequence[int]) -> Leaf:
         return replace(self, shape=tuple(shape))
@@ -145,8 +145,7 @@ def content(path: str, x: Any, copy: bool, who: str) -> Content:
         TypeError: it is neither an array nor a number.
     """
     if isinstance(x, DeviceArray):
-        refuse_declared(x.dtype, who)
-        return _of_array(path, x, copy)
+        return _of_array(path, x, name_in_files(x.dtype, who), copy)
     if isinstance(x, _NUMPY):
         dtypes.refuse_masked(x)
         dtype = _DTYPES.get(x.dtype.name)  # in the order of bytes of this machine
@@ -173,8 +172,8 @@ def _shown(x: Any) -> str:
     return f"{type(x).__name__}{held} {text if len(text) <= 60 else text[:57] + '...'}"
 
 
-def _of_array(path: str, x: DeviceArray, copy: bool) -> Content:
-    leaf = Leaf(path, ARRAY, x.dtype.name, x.shape, x.aval.weak)
+def _of_array(path: str, x: DeviceArray, dtype: str, copy: bool) -> Content:
+    leaf = Leaf(path, ARRAY, dtype, x.shape, x.aval.weak)
     held = words_of(x) if is_key(x.dtype) else x
     sharding = held.sharding
     local = sharding.is_fully_addressable

@@ -498,7 +498,8 @@ def map(f: Callable[[Any], T], xs: Any, *, batch_size: int | None = None) -> T:
     Args:
         f: from a row to a tree of arrays.
         xs: a tree of arrays ``[n, ...]``.
-        batch_size: how many rows to treat at once, vectorized.
+        batch_size: how many rows to treat at once, vectorized. Where ``f`` writes a reference from
+            outside, which the next row may read, it is one.
 
     Returns:
         A tree like the result of ``f``, whose arrays have one dimension more in front.
@@ -514,23 +515,36 @@ def map(f: Callable[[Any], T], xs: Any, *, batch_size: int | None = None) -> T:
         raise ValueError(
             f"map: batch_size must be at least 1, got {batch_size} at {user_location()}"
         )
-    if batch_size is None or config.disable_jit:
+    batched = None if batch_size is None else _map_in_batches(f, xs, operator.index(batch_size))
+    if batched is None:
         return _scan((f, _without_carry), None, xs, None, False, 1, "map")[1]
-    rows, _ = leaves_of(xs, "map", "xs")
+    return batched[0]
+
+
+def _map_in_batches(f: Callable[[Any], T], xs: Any, at_once: int) -> tuple[T] | None:
+    """What ``map`` gives, alone in a tuple; None if a row may read what the one before wrote."""
+    if config.disable_jit:
+        return None
+    given, _ = leaves_of(xs, "map", "xs", refs=True)
+    refs = [i for i, x in enumerate(given) if type(x) is Ref]
+    rows = loaded(given)
     size = _length(rows, None, "map")
     types = [lane_type(typeof(x), 0) for x in rows]
 
     def trace() -> TracedBody:
-        return trace_body(f, _on_a_row, tree.structure((xs,)), types, "map")
+        return trace_body(f, _on_a_row, tree.structure((xs,)), types, "map", refs=refs)
 
-    body = remembered((f,), ("map in batches", tree.flatten_call(xs)[1], *types), trace)
-    refuse_written(body.written, "map with batch_size")
+    body = remembered((f,), ("map in batches", tree.flatten_call(xs)[1], *types, *refs), trace)
+    if body.written:
+        return None
+    refuse_aliases(given, body.captured, "map")
     out = vectorized(
         *loaded(body.captured), *rows, program=body.program, axes=((ROWS, size),),
         ins=(*[FIXED] * len(body.captured), *[each(0)] * len(rows)),
-        outs=(each(0),) * len(body.program.outputs), at_once=operator.index(batch_size),
+        outs=(each(0),) * len(body.program.outputs), at_once=at_once,
     )  # fmt: skip
-    return tree.unflatten(body.out_tree, out)
+    out = store_all({}, [given[i] for i in body.stored], out)
+    return (body.out_tree.unflatten(out),)
 
 
 def _without_carry(f: Callable[..., Any], _: None, row: Any) -> tuple[Any, ...]:

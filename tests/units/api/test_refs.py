@@ -618,3 +618,67 @@ def test_references_made_in_a_block_of_known_values_are_at_home_outside():
     assert f(3.0) == 3
     made[0][...] = 2.0
     assert f(3.0) == 6
+
+
+def _counted(ref, x):
+    ref[...] = ref[...] * 2 + x
+    return ref[...]
+
+
+def _last(ref, x):
+    before = ref[...]
+    ref[...] = x
+    return before
+
+
+def _number(ref, x):
+    ref[...] = ref[...] + 1
+    return x
+
+
+@pytest.mark.parametrize("f", [_counted, _last, _number])
+@pytest.mark.parametrize(
+    "within", [lambda g: g, phalanx.jit, lambda g: lambda xs: FEW(g)(xs[None])]
+)
+def test_map_in_batches_writes_as_map_does(f, within):
+    xs = jnp.arange(1.0, 6.0)
+
+    def run(**options):
+        def whole(xs):
+            ref = phalanx.new_ref(jnp.float32(3))
+            return phalanx.lax.map(lambda x: f(ref, x), xs, **options), ref[...]
+
+        return within(whole)(xs)
+
+    for batched in run(batch_size=2), run(batch_size=5), run(batch_size=1):
+        phalanx.tree.map(np.testing.assert_array_equal, batched, run())
+
+
+def test_map_in_batches_writes_from_outside_of_transformations():
+    ref = phalanx.new_ref(jnp.float32(0))
+    phalanx.lax.map(lambda x: _counted(ref, x), jnp.arange(3.0), batch_size=2)
+    assert ref[...] == 4
+    slope = phalanx.grad(
+        lambda x: phalanx.lax.map(
+            lambda y: _counted(phalanx.new_ref(x), y), jnp.arange(3.0), batch_size=2
+        ).sum()
+    )(1.0)
+    assert slope == 6
+
+
+def test_map_in_batches_takes_rows_of_references():
+    def run(**options):
+        rows, fixed = phalanx.new_ref(jnp.arange(5.0)), phalanx.new_ref(jnp.float32(2))
+
+        def f(row):
+            ref, x = row
+            ref[...] = ref[...] * fixed[...] + x
+            return ref[...] + 1
+
+        out = phalanx.lax.map(f, (rows, jnp.ones(5)), **options)
+        return out, rows[...]
+
+    phalanx.tree.map(np.testing.assert_array_equal, run(batch_size=2), run())
+    with pytest.raises(RefError, match="map"):
+        ref = phalanx.new_ref(jnp.arange(5.0))
+        phalanx.lax.map(lambda row: row[...] + ref[0], ref, batch_size=2)

@@ -521,7 +521,7 @@ def map(f: Callable[[Any], T], xs: Any, *, batch_size: int | None = None) -> T:
     return batched[0]
 
 
-def _map_in_batches(f: Callable[[Any], T], xs: Any, at_once: int) -> tuple[T] | None:
+def _map_in_batches(f: Callable[..., Any], xs: Any, at_once: int) -> tuple[Any] | None:
     """What ``map`` gives, alone in a tuple; None if a row may read what the one before wrote."""
     if config.disable_jit:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import runpy
 import sys
@@ -15,6 +16,8 @@ from phalanx.base.errors import RuntimeFailure
 from phalanx.compat import serving
 from phalanx.compat.raised import as_runtime_error
 from phalanx.compat.sources import api_boundary
+from phalanx.core.types import Array
+from phalanx.numpy.methods import belong
 
 _STARTUP = str(Path(__file__).parent / "startup")
 
@@ -28,6 +31,7 @@ def install() -> None:
         ImportError: another jax was imported before.
     """
     serving.install()
+    belong(Array, importlib.import_module("jax.numpy"))  # libraries tell arrays apart by its name
     RuntimeFailure.of_callback = staticmethod(as_runtime_error)
     for maker in (boundary, dispatch):  # by this name libraries know functions that are transformed
         vars(maker)["api_boundary"] = api_boundary

@@ -152,20 +152,8 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
 
 
 def install(array: type, namespace: ModuleType) -> None:
-    """Set the operators, methods and properties on the class ``array``.
-
-    ``namespace`` has the functions of the array API standard, for ``__array_namespace__``.
-    """
-
-    def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleType:
-        """The module of functions for such arrays, named as in the array API standard.
-
-        Raises:
-            ValueError: ``api_version`` is none that is followed.
-        """
-        return in_version(namespace, api_version)
-
-    array.__array_namespace__ = __array_namespace__  # type: ignore[attr-defined]
+    """Set the operators, methods and properties on the class ``array``, of this ``namespace``."""
+    belong(array, namespace)
     for name, (symbol, function) in _BINARY.items():
         straight, reflected = _operator(symbol, function)
         _set(array, f"__{name}__", straight, function)
@@ -183,6 +171,23 @@ def install(array: type, namespace: ModuleType) -> None:
         setattr(array, name, property(getter, doc=getter.__doc__))
     install_absent(array)
     array.conj = array.conjugate  # type: ignore[attr-defined]
+
+
+def belong(array: type, namespace: ModuleType) -> None:
+    """Let ``array.__array_namespace__`` give ``namespace``.
+
+    It has the functions of the array API standard; who serves them under another name sets it anew.
+    """
+
+    def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleType:
+        """The module of functions for such arrays, named as in the array API standard.
+
+        Raises:
+            ValueError: ``api_version`` is none that is followed.
+        """
+        return in_version(namespace, api_version)
+
+    array.__array_namespace__ = __array_namespace__  # type: ignore[attr-defined]
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -96,7 +96,8 @@ class Shard:
 class DeviceArray(Array):
     """An immutable array whose data lies on devices."""
 
-    __slots__ = ("_blocks", "_host", "_raw", "_sig")
+    # users' attributes, which libraries set on arrays as on their own variables
+    __slots__ = ("__dict__", "_blocks", "_host", "_raw", "_sig")
 
     def __init__(self, raw: Any, sig: Signature) -> None:
         self._raw = raw

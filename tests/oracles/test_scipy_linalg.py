@@ -9,6 +9,7 @@ import scipy.linalg
 
 import phalanx
 import phalanx.numpy as jnp
+from phalanx.base.errors import ShapeError
 from phalanx.scipy import fft, linalg
 from tests.oracles.linear import close, drawn, exact
 
@@ -68,6 +69,21 @@ def test_systems():
                 )
             )
     check(cases)
+
+
+def test_vectors_with_one_for_each_matrix():
+    definite = np.stack([positive(3, np.float64, seed) for seed in (0, 1)])
+    b = drawn((2, 3), np.float64, 2)
+    for solve, of in (
+        (lambda a, b: linalg.solve_triangular(a, b, lower=True), np.tril),
+        (lambda a, b: linalg.cho_solve(linalg.cho_factor(a), b), np.array),
+        (lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b), np.array),
+        (lambda a, b: linalg.solve(a, b, assume_a="pos"), np.array),
+    ):
+        expected = np.stack([np.linalg.solve(of(a), v) for a, v in zip(definite, b, strict=True)])
+        np.testing.assert_allclose(solve(definite, b), expected, rtol=1e-9)
+        with pytest.raises(ShapeError, match="b must be"):
+            solve(definite, b[:, :2])
 
 
 def test_eigenvalues():

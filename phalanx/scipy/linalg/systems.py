@@ -6,6 +6,7 @@ from typing import Any
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import hermitian
@@ -32,11 +33,20 @@ def _letter(who: str, trans: Any) -> str:
 
 
 def _columns(who: str, a: Any, b: Any) -> tuple[Array, Array, bool]:
-    """Square matrices, right sides [..., n, k], and whether those were vectors [n]."""
+    """Square matrices, right sides [..., n, k], and whether those were vectors.
+
+    They are one vector [n], or a vector for every matrix: [..., n], of one dimension less than a.
+    """
     x, y = pair(who, a, b)
     square(who, x)
-    vector = y.ndim == 1
-    return *batched(who, x, ops.expand_dims(y, (1,)) if vector else y), vector
+    vector = y.ndim in (1, x.ndim - 1)
+    columns = ops.expand_dims(y, (y.ndim,)) if vector else y
+    if y.ndim < 1 or columns.shape[-2] != x.shape[-1]:
+        raise ShapeError(
+            f"{who}: b must be [..., n, k] or [..., n] for matrices [..., n, n], "
+            f"got {y.aval} for {x.aval}"
+        )
+    return *batched(who, x, columns), vector
 
 
 def _shaped(x: Array, vector: bool) -> Array:
@@ -58,7 +68,7 @@ def solve_triangular(
 
     Args:
         a: matrices [..., n, n], of which one triangle is read.
-        b: [..., n, k], or one vector [n].
+        b: [..., n, k], or vectors: one [n], or [..., n] with one for each matrix.
         trans: whether a is taken as it is (0 or "N"), transposed (1, "T"), or conjugated and
             transposed (2, "C").
         lower: whether the lower triangle is read, or the upper one.
@@ -135,7 +145,7 @@ def cho_solve(
 
     Args:
         c_and_lower: what ``cho_factor`` gave.
-        b: the right-hand side, [..., n, k], or one vector [n].
+        b: [..., n, k], or vectors: one [n], or [..., n] with one for each matrix.
         overwrite_b: has no meaning: arrays are immutable.
         check_finite: has no meaning: nan and infinities are not looked for.
 
@@ -195,7 +205,7 @@ def lu_solve(
 
     Args:
         lu_and_piv: what ``lu_factor`` gave.
-        b: [..., n, k], or one vector [n].
+        b: [..., n, k], or vectors: one [n], or [..., n] with one for each matrix.
         trans: whether a is taken as it is (0 or "N"), transposed (1, "T"), or conjugated and
             transposed (2, "C").
         overwrite_b: changes nothing.
@@ -271,7 +281,7 @@ def solve(
 
     Args:
         a: matrices [..., n, n].
-        b: [..., n, k], or one vector [n].
+        b: [..., n, k], or one vector [n]; with "pos", also a vector for each matrix, [..., n].
         lower: where a is assumed to be positive definite, the triangle that is read.
         overwrite_a: changes nothing.
         overwrite_b: changes nothing.

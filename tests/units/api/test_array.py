@@ -51,6 +51,13 @@ def test_it_is_immutable(x):
     copied[0] = 1
 
 
+def test_it_takes_attributes_that_programs_set_and_copies_do_not(x):
+    x.trainable = False
+    assert x.trainable is False and not hasattr(x + 1, "trainable")
+    with pytest.raises(AttributeError):
+        x.shape = (6,)
+
+
 def test_it_has_no_hash(x):
     with pytest.raises(TypeError, match="unhashable"):
         hash(x)

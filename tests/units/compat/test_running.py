@@ -56,6 +56,18 @@ for transform in (jax.jit, jax.vmap, jax.pmap, jax.grad):
 """
 
 
+KNOWN_AS_ARRAYS = """
+import jax
+assert jax.numpy.ones(1).__array_namespace__() is jax.numpy
+assert jax.jit(lambda x: x * (x.__array_namespace__() is jax.numpy))(2.0) == 2
+"""
+
+
+def test_the_functions_for_arrays_are_in_the_module_that_libraries_know():
+    done = python("-m", "phalanx.as_jax", "-c", KNOWN_AS_ARRAYS)
+    assert done.returncode == 0, done.stderr
+
+
 def test_libraries_know_functions_that_are_transformed():
     done = python("-m", "phalanx.as_jax", "-c", KNOWN_AS_TRANSFORMED)
     assert done.returncode == 0, done.stderr

@@ -50,6 +50,17 @@ def test_names_are_those_of_phalanx():
     assert not hasattr(jax, "run") and not hasattr(jax, "transforms")  # rooms of ours
 
 
+def test_names_that_libraries_take_from_private_modules():
+    import jax.numpy
+    from jax._src import dtypes
+    from jax._src.lax.control_flow import scan
+
+    assert scan is jax.lax.scan
+    for each in (True, 1, 1.0, jax.numpy.int8, "bfloat16", jnp.ones(2, jnp.uint8)):
+        assert dtypes.dtype(each) == phalanx.numpy.result_type(each)
+    assert dtypes.dtype(phalanx.random.key(0)) == phalanx.random.key(0).dtype
+
+
 def test_what_is_missing_is_told_with_what_to_use():
     import jax
 

@@ -14,8 +14,7 @@ from phalanx.api.arguments import LeafNames, check_leaf
 from phalanx.base import dtypes
 from phalanx.base.config import settings
 from phalanx.base.source import user_location
-from phalanx.core.axes import Typed
-from phalanx.core.manual import ManualAxisType
+from phalanx.core.manual import ManualAxisType, Typed
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref, load
 from phalanx.core.types import Array, ArrayType, typeof

@@ -9,10 +9,11 @@ from phalanx.api import aot
 from phalanx.api.arguments import LeafNames
 from phalanx.api.positions import Positions
 from phalanx.base.source import user_location
-from phalanx.core.axes import as_said
 from phalanx.core.layouts import Layout
+from phalanx.core.manual import as_said
 from phalanx.core.trace import Tracer
 from phalanx.spmd.named import NamedSharding, PartitionSpec
+from phalanx.spmd.sharding import Sharding
 
 
 class _Infer:
@@ -43,21 +44,27 @@ def inferred(
                 f"of {here.mesh} is not. {advice}"
             )
 
-    def cut_by(layout: Layout) -> PartitionSpec:
+    def cut_by(layout: Layout, *sums: frozenset[str]) -> PartitionSpec:
         kept = [tuple(axis for axis in cutting if axis in taken) for cutting in layout]
-        return PartitionSpec.of(tuple(kept))
+        unreduced, reduced = (axes.intersection(taken) for axes in sums)
+        return PartitionSpec.of(tuple(kept)).update(unreduced=unreduced, reduced=reduced)
 
     def spec(x: Any, name: str) -> PartitionSpec:
         if isinstance(x, Tracer):
-            return cut_by(x.aval.layout)
+            return cut_by(x.aval.layout, x.aval.unreduced, x.aval.reduced)
         lies = aot.sharding_of(x)
-        if lies is None or lies.is_fully_replicated:
+        if lies is None or (lies.is_fully_replicated and not _has_sums(lies)):
             return PartitionSpec()
         if not isinstance(lies, NamedSharding) or lies.mesh != here.mesh:
             raise ValueError(
                 f"{missing} {name} lies as {lies}, which is not told over {here.mesh}. {advice}, "
                 "or move it with device_put"
             )
-        return cut_by(lies.spec.layout)
+        return cut_by(lies.spec.layout, lies.spec.unreduced, lies.spec.reduced)
 
     return [spec(x, names[i]) for i, x in enumerate(leaves)]
+
+
+def _has_sums(lies: Sharding) -> bool:
+    """Whether it says of an array that a sum is still to be taken, of it or of its cotangent."""
+    return isinstance(lies, NamedSharding) and lies.spec.has_sums

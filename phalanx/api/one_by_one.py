@@ -75,6 +75,7 @@ def spread(values: Sequence[Any], roles: Roles, mesh: Any, kind: type[NamedShard
         if isinstance(x, Tracer):
             return x
         spec = P.of(tuple([tuple(map(str, cutting)) for cutting in role.layout]))
+        spec = spec.update(reduced=set(map(str, role.reduced)))
         return moved(as_array(x), kind(mesh, spec))
 
     return [lie(x, r) for x, r in zip(values, roles, strict=True)]

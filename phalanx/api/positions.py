@@ -19,8 +19,8 @@ from phalanx.base.config import config
 from phalanx.base.errors import suggest_axis
 from phalanx.base.source import user_location
 from phalanx.core import axes
-from phalanx.core.axes import Typed, as_said
 from phalanx.core.layouts import Axes
+from phalanx.core.manual import Typed, as_said
 from phalanx.core.types import ArrayType
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding
@@ -195,8 +195,9 @@ def told(type: ArrayType) -> NamedSharding:
         type: the type of an array.
     """
     mesh: Any = get_abstract_mesh()
-    if type.lies is not None and type.lies.mesh.shape != mesh.shape:
-        mesh = type.lies.mesh
+    own = type.lies and type.lies.mesh
+    if own is not None and own.shape != mesh.shape:
+        mesh = own
     return NamedSharding(mesh, spec_of(type))
 
 

@@ -38,6 +38,14 @@ from phalanx.api.refs import (
     store_apart,
 )
 from phalanx.api.specs import Specs, snapshot
+from phalanx.api.sums_at_ends import (
+    check_argument,
+    check_result,
+    in_rows,
+    part_of,
+    row_of,
+    spec_of,
+)
 from phalanx.api.transformed import Compilable, Compiling, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -212,6 +220,7 @@ class ShardMapped(Dispatched):
         results, outs = self._results(flat, program.output_types[first:], ins, call)
         ins = (FIXED,) * len(captured) + ins
         for atom, role, name in zip(program.outputs[first:], outs, results, strict=True):
+            check_result(plain(atom.type), role, name, self.who)
             for axis in _missing(atom.type, role, here):
                 where = culprits(program, [r.axes for r in ins], atom, axis)
                 raise ReplicationError(_differs(self.who, name, axis, where))
@@ -225,6 +234,8 @@ class ShardMapped(Dispatched):
         names = call.names.all()
         roles = specs.roles(call.args, call.types, names)
         triples = zip(call.types, roles, names, strict=True)
+        for kind, role, name in zip(call.types, roles, names, strict=True):
+            check_argument(kind, role, name, self.who)
         return roles, [specs.block(t, r, n) for t, r, n in triples]
 
     def _results(
@@ -245,19 +256,31 @@ class ShardMapped(Dispatched):
         flat = Flat(self.fun, call.treedef, call.static, self.who, call.refs)
         refuse_aliases(leaves, (), self.who)
 
-        def outs(results: Sequence[Any]) -> Roles:
-            types = [plain(typeof(y)) for y in results]
-            names, roles = self._results(flat, types, ins, call)
-            for kind, role, name in zip(types, roles, names, strict=True):
-                for axis in _missing(kind, role, call.here):
-                    raise ReplicationError(_differs(self.who, name, axis, []))
-            return roles
+        ends: Roles = ()
 
-        mesh = call.here.mesh
-        values = spread(apart(leaves, flat.refs), ins, mesh, NamedSharding)
+        def outs(results: Sequence[Any]) -> Roles:
+            nonlocal ends
+            types = [plain(typeof(y)) for y in results]
+            names, ends = self._results(flat, types, ins, call)
+            for kind, role, name in zip(types, ends, names, strict=True):
+                for axis in _missing(kind, role, call.here):
+                    if axis not in role.sums:
+                        raise ReplicationError(_differs(self.who, name, axis, []))
+            return ends
+
+        def of_rows(*rows: Any) -> list[Any]:
+            results = flat(*[part_of(x, r) for x, r in zip(rows, ins, strict=True)])
+            return [row_of(y, r) for y, r in zip(results, outs(results), strict=True)]
+
+        mesh, axes = call.here.mesh, call.here.axes
+        values = [_rows(x, r, mesh) for x, r in zip(apart(leaves, flat.refs), ins, strict=True)]
+        values = spread(values, tuple(map(in_rows, ins)), mesh, NamedSharding)
         with running_at(call.here, self.who):
-            results, roles = at_every_position(flat, call.here.axes, values, ins, outs)
+            results, roles = at_every_position(
+                of_rows, axes, values, tuple(map(in_rows, ins)), lambda _: tuple(map(in_rows, ends))
+            )
         placed = spread(results, roles, mesh, NamedSharding)
+        placed = [_of_rows(y, r, mesh) for y, r in zip(placed, ends, strict=True)]
         placed = store_apart([leaves[i] for i in flat.stored], placed, values)
         return flat.out_tree.unflatten(placed)
 
@@ -283,9 +306,33 @@ def _is_array(x: Any) -> bool:
     return is_value(x) and typeof(x).ndim > 0
 
 
+def _rows(x: Any, role: Role, mesh: Any) -> Any:
+    """``x``; the parts of a sum that is still to be taken as rows."""
+    return _moved(row_of, x, role, role, in_rows(role), mesh)
+
+
+def _of_rows(x: Any, role: Role, mesh: Any) -> Any:
+    """The sum, still to be taken, of which ``x`` has the parts as rows; others as they are."""
+    return _moved(part_of, x, role, in_rows(role), role, mesh)
+
+
+def _moved(
+    move: Callable[[Any, Role], Any], x: Any, role: Role, before: Role, after: Role, mesh: Any
+) -> Any:
+    if not role.unreduced:
+        return x
+
+    def one(part: Any) -> Any:
+        return move(part, role)
+
+    ins, outs = spec_of(before), spec_of(after)
+    with config.override(disable_jit=False):
+        return shard_map(one, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)(x)
+
+
 def _missing(type: ArrayType, role: Role, here: Positions) -> list[Any]:
     """The axes along which a result of ``type`` varies although they do not cut it."""
-    return [axis for axis, _ in here.axes if axis in type.varying - role.axes]
+    return [axis for axis, _ in here.axes if axis in type.varying - role.axes - role.unreduced]
 
 
 def _differs(who: str, what: str, axis: Any, where: Sequence[Equation]) -> str:
@@ -343,9 +390,12 @@ def shard_map(
         in_specs: a ``PartitionSpec`` for each argument, or a tree of them that is a prefix of the
             tuple of arguments. An axis at place ``d`` cuts dimension ``d``; along axes that are
             not named every position gets the same. None is for arguments that are Python values.
+            Of an argument whose sum is still to be taken, ``P(unreduced={...})``, every position
+            gets its part; of one that is ``reduced`` the same, with a cotangent of its own.
             If not given, blocks are as the arguments lie along axes of type Explicit.
         out_specs: the same for the results: an axis at place ``d`` joins the blocks along dimension
-            ``d``; along axes that are not named the blocks must be the same, and are given once.
+            ``d``; along axes that are not named the blocks must be the same, and are given once,
+            or, along axes that are ``unreduced``, the parts of a sum.
         axis_names: the axes along which ``f`` says what to do; all if empty. Inside ``f`` the mesh
             is the current one, and specs alone are about the axes that are left.
         check_vma: whether to check that results are the same where ``out_specs`` say so.
@@ -359,6 +409,7 @@ def shard_map(
         ValueError: there is no mesh, a spec does not fit the mesh or its array, axes do not
             divide a dimension, or ``in_specs`` are not given and arguments do not tell.
         ReplicationError: a result may differ along an axis that its spec does not name.
+        ShardingTypeError: a spec and its value differ in whether a sum is still to be taken.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> from phalanx import P

@@ -12,9 +12,9 @@ from phalanx.base import tree
 from phalanx.base.errors import suggest_axis
 from phalanx.base.keys import key_of
 from phalanx.base.source import user_location
-from phalanx.core.axes import as_said
 from phalanx.core.blocks import Blocks
 from phalanx.core.layouts import Axes
+from phalanx.core.manual import as_said
 from phalanx.core.roles import FIXED, Role, Roles, blocks
 from phalanx.core.types import ArrayType
 from phalanx.spmd.mesh import AbstractMesh
@@ -75,13 +75,16 @@ class Specs(Struct, frozen=True):
                 f"{name}, {type}, does not have; there is an entry for each of the first dimensions"
             )
         meant = {as_said(axis): axis for axis, _ in self.axes}
-        return blocks(tuple(tuple(meant[said] for said in names) for names in spec.layout))
+        layout = tuple([tuple([meant[said] for said in names]) for names in spec.layout])
+        sums = [frozenset([meant[said] for said in a]) for a in (spec.unreduced, spec.reduced)]
+        return blocks(layout, *sums)
 
     def _check_axes(self, spec: PartitionSpec, name: str) -> None:
         used = [axis for names in spec.layout for axis in names]
+        sums = sorted(spec.unreduced | spec.reduced)
         manual = [as_said(axis) for axis, _ in self.axes]
         there = self.mesh.axis_names
-        for axis in used:
+        for axis in used + sums:
             if axis not in there:
                 problem = f"the mesh has no axis {axis!r}. {suggest_axis(axis, there)}"
             elif axis not in manual:
@@ -91,6 +94,12 @@ class Specs(Struct, frozen=True):
                 )
             elif used.count(axis) > 1:
                 problem = f"axis {axis!r} occurs more than once; an axis cuts one dimension"
+            elif axis in sums and axis not in self.mesh.explicit_axes:
+                problem = (
+                    f"no type tells outside that a sum over {axis!r} is still to be taken, for "
+                    f"that axis of {self.mesh} is not Explicit. Make the mesh with "
+                    "axis_types=AxisType.Explicit for it"
+                )
             else:
                 continue
             raise ValueError(f"{self._problem(spec, name)}: {problem}")

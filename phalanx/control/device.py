@@ -17,7 +17,7 @@ from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.region import Block, ChunkedLanes
 from phalanx.core.roles import Role, Roles
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import move, reshape
+from phalanx.ops.basis import broadcast_lanes, move, reshape
 from phalanx.ops.lanes import lanes_at
 from phalanx.ops.shape import merge_dims, split_dim
 from phalanx.spmd.replication import Varying, divergences
@@ -103,7 +103,9 @@ def _of_many_lanes(program: Program, axis: Axis, ins: Roles, outs: Roles) -> Pro
 
     def run(*inputs: Any) -> tuple[list[Any], None]:
         values = [in_lanes(x, r, axis) for x, r in zip(inputs, ins, strict=True)]
-        dims = [r.place(axis.name) for r in ins]
+        own = [axis.name in r.unreduced - r.axes for r in ins]  # a part of a sum, of one lane
+        values = [broadcast_lanes(x, 0, 1) if o else x for x, o in zip(values, own, strict=True)]
+        dims = [0 if o else r.place(axis.name) for r, o in zip(ins, own, strict=True)]
         results = zip(*batch(lambda *xs: evaluate(program, xs), axis, values, dims), strict=True)
         return [joined_lanes(v, d, r, axis) for (v, d), r in zip(results, outs, strict=True)], None
 

@@ -32,16 +32,19 @@ from phalanx.control.device import block
 from phalanx.control.family import with_subprograms
 from phalanx.control.lanes import batch_rule
 from phalanx.control.region import lower_region
-from phalanx.core.axes import Axis, Split, as_said, typed
+from phalanx.core.axes import Axis, Split
 from phalanx.core.blocks import Blocks, UnevenBlocks
 from phalanx.core.builder import Builder, Value
 from phalanx.core.layouts import Axes, Layout
+from phalanx.core.manual import as_said, typed
+from phalanx.core.over_mesh import OverMesh, both
 from phalanx.core.primitive import OnDevices, Primitive
-from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Frame, Program, plain
 from phalanx.core.region import Grid, Region
 from phalanx.core.roles import Role, Roles
 from phalanx.core.runs import Lanes
-from phalanx.ops.vary import pvary, sorted_axes
+from phalanx.core.types import ArrayType
+from phalanx.ops.vary import conversion
 from phalanx.transforms.batch import Dims
 
 Devices = tuple[Any, ...] | None  # None: whatever there are
@@ -51,7 +54,7 @@ def on_whole_arrays(
     program: Program, axes: Axes, ins: Roles, outs: Roles, mesh: Grid | None
 ) -> Program:
     """The program of one operation, ``mapped``, which runs ``program``."""
-    program = _varying_where_cut(program, outs)
+    program = _told_as_cut(program, outs)
     params = {
         "program": program,
         "axes": axes,
@@ -61,25 +64,32 @@ def on_whole_arrays(
         "mesh": mesh,
         "at_once": None,
     }
-    types = [r.outer(t, axes) for r, t in zip(ins, program.input_types, strict=True)]
+    types = [_outside(r, t, axes, mesh) for r, t in zip(ins, program.input_types, strict=True)]
     return Program.of_one(mapped, types, params, program.name)
 
 
-def _varying_where_cut(program: Program, outs: Roles) -> Program:
-    """``program`` with results of which types say that they vary where they are cut.
+def _outside(role: Role, type: ArrayType, axes: Axes, mesh: Grid | None) -> ArrayType:
+    """The type of the whole array of which a position sees ``type``."""
+    whole = role.outer(type, axes)
+    return role.told(whole, mesh) if role.sums and mesh is not None else whole
 
-    They may not; but what is made of a part of the whole differs from that of another.
+
+def _told_as_cut(program: Program, outs: Roles) -> Program:
+    """``program`` with results of which types say that they vary where they are cut, and are
+    reduced where their roles say so.
+
+    They may not vary; but what is made of a part of the whole differs from that of another.
     """
     after: list[Equation] = []
     outputs: list[Atom] = []
     for atom, role in zip(program.outputs, outs, strict=True):
         kind = plain(atom.type)
-        missing = typed(role.axes) - kind.varying
-        if missing:
-            result = Var(kind.update(varying=kind.varying | missing))
-            after.append(Equation(pvary, [atom], {"axes": sorted_axes(missing)}, (result,), None))
-            atom = result
-        outputs.append(atom)
+        cut = typed(role.axes) - role.sums
+        reduced = kind.reduced - cut | typed(role.reduced)
+        lies = both(kind.lies, OverMesh.of(None, [()] * kind.ndim, kind.unreduced, reduced))
+        equations = conversion(atom, kind.update(varying=kind.varying | cut, lies=lies))
+        after += equations
+        outputs.append(equations[-1].outputs[0] if equations else atom)
     if not after:
         return program
     return program.update(equations=[*program.equations, *after], outputs=outputs)

@@ -18,8 +18,10 @@ from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.builder import Builder, Value
 from phalanx.core.layouts import Axes, Layout, over_mesh
+from phalanx.core.over_mesh import OverMesh
 from phalanx.core.program import Program
 from phalanx.core.region import Region
+from phalanx.core.types import ArrayType
 
 I32 = np.dtype(np.int32)
 
@@ -87,8 +89,24 @@ def lower_region(b: Builder, *xs: Value, region: Region) -> list[Value]:
             [t.update(shape=parts.whole) for t, parts in zip(types, outs, strict=True)],
             run,
             None if region.mesh is None else own,
+            (
+                [_sum(t, y) for t, y in zip(b.ins, region.in_layouts, strict=True)],
+                [_sum(t, y) for t, y in zip(types, region.out_layouts, strict=True)],
+            ),
         )
     return [b.unpadded(y, t.shape) for y, t in zip(results, types, strict=True)]
+
+
+def _sum(type: ArrayType, layout: Layout) -> OverMesh | None:
+    """How an operand or a result of ``type`` lies that a region cuts by ``layout``; None unless
+    it is a sum that is still to be taken. XLA has to be told all of that."""
+    lies = type.lies
+    if lies is None or not type.unreduced:
+        return None
+    own = {axis for axes in layout for axis in axes}
+    cut = (*layout, *[()] * (type.ndim - len(layout)))
+    left = [[a for a in axes if a not in own] for axes in lies.layout]
+    return lies.with_layout([(*mine, *rest) for mine, rest in zip(cut, left, strict=True)])
 
 
 def _nested(

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from phalanx.base import dtypes
 from phalanx.control.framed import bind_frame, frame_of
-from phalanx.core.axes import Typed
 from phalanx.core.layouts import Axes
+from phalanx.core.manual import Typed
 from phalanx.core.primitive import ZERO, Linear, Primitive, Rule
 from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
@@ -106,13 +106,13 @@ def _transposed(frame: Frame, linear: Marks, given: Marks) -> _Transposed:
     programs = tuple(
         [filled(m.program, wanted, _among(m.about, nonzero)) for m in made]
     )
-    roles = [CARRY if i in sums else frame.ins[i] for i in order]
+    roles = [CARRY if i in sums else frame.ins[i].cotangent for i in order]
     runs = frame.runs
     back = replace(
         frame,
         programs=programs,
         ins=(*_among(frame.ins, [not n for n in linear]), *[CARRY] * len(sums),
-             *_among(frame.outs, given)),
+             *[r.cotangent for r in _among(frame.outs, given)]),
         outs=tuple(_among(roles, nonzero)),
         runs=replace(runs, reverse=not runs.reverse) if isinstance(runs, Loop) else runs,
     )  # fmt: skip

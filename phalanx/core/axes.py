@@ -14,36 +14,11 @@ from phalanx.base.config import config
 from phalanx.base.errors import UnboundAxis
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
+from phalanx.core.manual import as_said
 from phalanx.core.over_mesh import OverMesh
 from phalanx.core.types import ArrayType
 
 Names = tuple[Any, ...]  # of axes
-
-
-class Typed(Struct, frozen=True):
-    """The name of an axis of which types know whether a value varies along it.
-
-    It stands for ``name`` wherever the axis is meant, so that every operation over the axis tells
-    that it is of this kind. Users say ``name``.
-    """
-
-    name: Any
-
-    def __repr__(self) -> str:
-        return repr(self.name)
-
-    def __str__(self) -> str:
-        return str(self.name)
-
-
-def typed(axes: Iterable[Any]) -> frozenset[Typed]:
-    """Those of ``axes`` of which types know whether values vary along them."""
-    return frozenset([a for a in axes if type(a) is Typed])
-
-
-def as_said(axis: Any) -> Any:
-    """The name of ``axis`` as users say it."""
-    return axis.name if type(axis) is Typed else axis
 
 
 class Split(Struct, frozen=True):

@@ -23,6 +23,7 @@ Value = Any
 Values = Sequence[Any]
 Pairs = Sequence[tuple[int, int]]
 Groups = Sequence[Sequence[int]]  # of partition numbers, all of one length
+Sums = tuple[Sequence[OverMesh | None], Sequence[OverMesh | None]]  # of arguments, of results
 Combine = Callable[["Builder", Value, Value], Value]  # of two elements: one
 # body(b, *values): one value, or several. With ``...`` a lambda's would be of unknown types.
 Body = (
@@ -474,11 +475,13 @@ class CollectiveBuilder(Protocol):
         out_types: Sequence[ArrayType],
         body: Body,
         over: Sequence[str] | None = None,
+        sums: Sums | None = None,
     ) -> list[Value]:
         """Run ``body(b, *parts)`` at every position of the mesh with its part of each argument.
 
         ``in_layouts`` and ``out_layouts`` say per value and dimension which mesh axes split it
         (an entry ``()``: not split; fewer entries than dimensions: the rest not split).
+        Of an argument or a result that is a sum still to be taken ``sums`` say how it lies.
         ``out_types`` are those of the whole results. Positions are those ``over`` some axes of
         the mesh, along the others of which the compiler parts the work; over all if not given.
         """

@@ -21,6 +21,7 @@ from msgspec import Struct
 from phalanx.base.dtypes import is_inexact
 from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import user_location
+from phalanx.core.manual import typed
 from phalanx.core.over_mesh import Axed, OverMesh, spec_text
 from phalanx.core.types import ArrayType
 
@@ -94,7 +95,7 @@ def each_alike(*types: ArrayType, **_: Any) -> Dims:
 _leaving: ContextVar[frozenset[str]] = ContextVar("leaving", default=_NONE)
 
 
-def left_to_take() -> frozenset[str]:
+def left_to_take() -> frozenset[Any]:
     """The axes over which sums are left to be taken here."""
     return _leaving.get()
 
@@ -173,15 +174,16 @@ class _Told:
 
     __slots__ = ("leaves", "left", "mesh", "name", "types")
 
-    mesh: Axed
+    mesh: Axed | None
 
     def __init__(self, name: str, types: Sequence[ArrayType], leaves: frozenset[str]) -> None:
         self.name = name
         self.types = types
         self.leaves = leaves  # the axes over which sums need not be taken
         self.left = _NONE  # those of them over which the result is such a sum
-        meshes = dict.fromkeys([t.lies.mesh for t in types if t.lies is not None])
-        self.mesh = next(iter(meshes))
+        given = [t.lies.mesh for t in types if t.lies is not None]
+        meshes = dict.fromkeys([mesh for mesh in given if mesh is not None])
+        self.mesh = next(iter(meshes), None)
         if len(meshes) > 1:
             self.refuse(f"they lie over different meshes, {' and '.join(map(str, meshes))}")
 
@@ -220,25 +222,31 @@ class _Told:
         if not any([t.lies is not None and t.lies.has_sums for t in self.types]):
             return _NONE, _NONE
         left = [i for i, t in enumerate(self.types) if t.unreduced]
+        varying = _NONE.union(*[t.varying for t in self.types])
         if left:
             exact = all([is_inexact(t.dtype) for t in results])
             exact = exact or not any([is_inexact(self.types[i].dtype) for i in left])
-            return self._left(left, linear if exact else ()), _NONE
+            return self._left(left, linear if exact else (), varying), _NONE
         if dims.product:
             return _NONE, _NONE
-        along = _NONE.union(*map(_reduced, self.types))
+        along = _NONE.union(*[t.reduced for t in self.types]) - varying
         if dims.apart:
             return _NONE, along.difference([n for t in self.types for ns in t.layout for n in ns])
         self._check_factors(along, self.types)
         return _NONE, along
 
-    def _left(self, left: Sequence[int], linear: LinearIn) -> frozenset[str]:
+    def _left(
+        self, left: Sequence[int], linear: LinearIn, varying: frozenset[Any]
+    ) -> frozenset[Any]:
         """The axes over which the sum of a result is still to be taken, as those of operands.
 
         Raises:
             ShardingTypeError: the operation on parts of sums does not give parts of its result.
         """
         axes = self.types[left[0]].unreduced
+        if axes & varying:
+            apart = next(t for t in self.types if axes & t.varying)
+            self._refuse_sum(left, f"and {apart} varies along it, a part of no sum")
         every = tuple(range(len(self.types)))
         groups = [every] if linear == ALL else linear
         fitting = [g for g in groups if set(left) <= set(g)]
@@ -264,9 +272,8 @@ class _Told:
         type = self.types[left[0]]
         raise ShardingTypeError(
             f"{self.name}: {type}, at {user_location()}, is unreduced: the sum over "
-            f"{_named(sorted(type.unreduced))} is still to be taken, {problem}; operands are "
-            f"{' and '.join(map(str, self.types))}. Take the sum first: "
-            f"phalanx.reshard(x, {_spec(type, _NONE, _NONE)})"
+            f"{_named(sorted(type.unreduced, key=str))} is still to be taken, {problem}; operands "
+            f"are {' and '.join(map(str, self.types))}. Take the sum first: {how_to_sum(type)}"
         )
 
     def check(
@@ -281,7 +288,7 @@ class _Told:
         twice = next((name for name in used if used.count(name) > 1), None)
         if twice is not None:
             self.refuse(f"both would cut the result, {result} as {spec}, by {twice!r}")
-        sizes = self.mesh.shape
+        sizes = {} if self.mesh is None else self.mesh.shape
         for d, names in enumerate(layout):
             count = math.prod(sizes[name] for name in names)
             if result.shape[d] % count:
@@ -300,8 +307,12 @@ class _Told:
         )
 
 
-def _reduced(type: ArrayType) -> frozenset[str]:
-    return _NONE if type.lies is None else type.lies.reduced
+def how_to_sum(type: ArrayType) -> str:
+    """What a user writes to take the sum that is still to be taken of a value of ``type``."""
+    manual = sorted(map(str, typed(type.unreduced)))
+    if manual:
+        return f"phalanx.lax.psum(x, {manual[0] if len(manual) == 1 else tuple(manual)!r})"
+    return f"phalanx.reshard(x, {_spec(type, _NONE, _NONE)})"
 
 
 def _spec(type: ArrayType, unreduced: frozenset[str], reduced: frozenset[str]) -> str:

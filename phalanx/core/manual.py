@@ -5,27 +5,55 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from phalanx.base.source import user_location
+from msgspec import Struct
+
+
+class Typed(Struct, frozen=True):
+    """The name of an axis of which types know whether a value varies along it.
+
+    It stands for ``name`` wherever the axis is meant, so that every operation over the axis tells
+    that it is of this kind. Users say ``name``.
+    """
+
+    name: Any
+
+    def __repr__(self) -> str:
+        return repr(self.name)
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+
+def typed(axes: Iterable[Any]) -> frozenset[Typed]:
+    """Those of ``axes`` of which types know whether values vary along them."""
+    return frozenset([a for a in axes if type(a) is Typed])
+
+
+def as_said(axis: Any) -> Any:
+    """The name of ``axis`` as users say it."""
+    return axis.name if type(axis) is Typed else axis
 
 
 class ManualAxisType:
-    """The axes of a mesh along which a value varies, from position to position.
+    """What a value is along the axes of a mesh that ``shard_map`` takes; of others it is the same.
 
     Args:
-        varying: the names of these axes.
-        unreduced: must be empty: inside ``shard_map`` no value is a sum that is still to be made.
-        reduced: must be empty.
+        varying: the names of the axes along which it varies, from position to position.
+        unreduced: those along which each position has a part of a sum that is still to be taken.
+        reduced: those along which it is the same, and its cotangent such a sum.
 
     Raises:
-        NotImplementedError: ``unreduced`` or ``reduced`` names axes.
+        ValueError: an axis is in two of them.
 
-    >>> ManualAxisType(varying={"i"})
-    ManualAxisType(varying={'i'})
+    >>> ManualAxisType(varying={"i"}, unreduced={"j"})
+    ManualAxisType(varying={'i'}, unreduced={'j'})
     """
 
-    __slots__ = ("varying",)
+    __slots__ = ("reduced", "unreduced", "varying")
 
     varying: frozenset[Any]
+    unreduced: frozenset[Any]
+    reduced: frozenset[Any]
 
     def __init__(
         self,
@@ -34,32 +62,30 @@ class ManualAxisType:
         unreduced: Iterable[Any] = (),
         reduced: Iterable[Any] = (),
     ) -> None:
-        refuse_sums("ManualAxisType", unreduced=unreduced, reduced=reduced)
         self.varying = frozenset(varying)
+        self.unreduced = frozenset(unreduced)
+        self.reduced = frozenset(reduced)
+        every = [*self.varying, *self.unreduced, *self.reduced]
+        twice = sorted([str(a) for a in {*every} if every.count(a) > 1])
+        if twice:
+            raise ValueError(
+                f"ManualAxisType: {self} has the axis {twice[0]!r} twice; along an axis a value "
+                "varies, or is unreduced, or reduced"
+            )
 
     @property
-    def unreduced(self) -> frozenset[Any]:
-        """No axes."""
-        return frozenset()
-
-    reduced = unreduced
+    def _key(self) -> tuple[Any, ...]:
+        return self.varying, self.unreduced, self.reduced
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ManualAxisType) and other.varying == self.varying
+        return isinstance(other, ManualAxisType) and other._key == self._key
 
     def __hash__(self) -> int:
-        return hash(self.varying)
+        return hash(self._key)
 
     def __repr__(self) -> str:
-        along = f"varying={set(self.varying)}" if self.varying else ""
-        return f"ManualAxisType({along})"
+        said = [f"{name}={set(axes)}" for name in _KINDS if (axes := getattr(self, name))]
+        return f"ManualAxisType({', '.join(said)})"
 
 
-def refuse_sums(who: str, **axes: Iterable[Any]) -> None:
-    """Raise an error for axes over which an array would hold sums that are still to be made."""
-    for name, given in axes.items():
-        if frozenset(given):
-            raise NotImplementedError(
-                f"{who}: {name}={given!r} is not supported, at {user_location()}: inside shard_map "
-                "no value is a sum that is still to be made; lax.psum makes it"
-            )
+_KINDS = ("varying", "unreduced", "reduced")

@@ -1,6 +1,7 @@
 """How values lie over a mesh, as types say it: along the axes of type Explicit.
 
-A type without it says nothing: the value is whole on every device, or the compiler decides.
+A type without it says nothing: the value is whole on every device, or the compiler decides. Over
+Manual axes, inside ``shard_map``, it says the same of sums: there its axes are ``Typed``.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from typing import Any, ClassVar, Final, Protocol
 
 from phalanx.base.recent import Unique
 from phalanx.core.layouts import Layout
+from phalanx.core.manual import typed
 
-_NONE: Final = frozenset[str]()
+_NONE: Final = frozenset[Any]()
 
 
 class Axed(Protocol):
@@ -33,39 +35,45 @@ class OverMesh:
     at all their positions, and its cotangent unreduced.
 
     Args:
-        mesh: the grid, without devices.
+        mesh: the grid, without devices; None where it says something of Manual axes alone.
         layout: for every dimension, the axes that cut it.
         unreduced: the axes over which a sum is still to be taken.
         reduced: the axes over which that of the cotangent is.
     """
 
-    __slots__ = ("__weakref__", "has_sums", "layout", "mesh", "reduced", "unreduced")
+    __slots__ = ("__weakref__", "has_sums", "layout", "mesh", "of_manual", "reduced", "unreduced")
     _one: ClassVar[Unique[OverMesh]] = Unique(1024)
 
-    mesh: Axed
+    mesh: Axed | None
     layout: Layout
-    unreduced: frozenset[str]
-    reduced: frozenset[str]
+    unreduced: frozenset[Any]
+    reduced: frozenset[Any]
     has_sums: bool  # whether a sum is still to be taken: its own, or that of its cotangent
+    of_manual: bool  # whether one of these is over Manual axes
 
     @classmethod
     def of(
         cls,
-        mesh: Axed,
+        mesh: Axed | None,
         layout: Iterable[Iterable[str]],
-        unreduced: frozenset[str] = _NONE,
-        reduced: frozenset[str] = _NONE,
+        unreduced: frozenset[Any] = _NONE,
+        reduced: frozenset[Any] = _NONE,
     ) -> OverMesh | None:
         """What lies so; None where that says nothing."""
         dims = tuple(map(tuple, layout))
-        if not (any(dims) or unreduced or reduced):
+        sums = unreduced | reduced
+        if not (any(dims) or sums):
             return None
+        manual = typed(sums)
+        if not any(dims) and manual == sums:
+            mesh = None
         key = (mesh, dims, unreduced, reduced)
         made = cls._one[key]
         if made is None:
             made = object.__new__(cls)
             made.mesh, made.layout, made.unreduced, made.reduced = key
-            made.has_sums = bool(unreduced or reduced)
+            made.has_sums = bool(sums)
+            made.of_manual = bool(manual)
             made = cls._one.add(key, made)
         return made
 
@@ -89,14 +97,27 @@ class OverMesh:
         return OverMesh.of(self.mesh, left, self.unreduced - taken, self.reduced - taken)
 
     @property
+    def explicit(self) -> OverMesh | None:
+        """What it says along axes of type Explicit."""
+        if not self.of_manual:
+            return self
+        unreduced, reduced = typed(self.unreduced), typed(self.reduced)
+        return OverMesh.of(
+            self.mesh, self.layout, self.unreduced - unreduced, self.reduced - reduced
+        )
+
+    @property
+    def manual(self) -> OverMesh | None:
+        """What it says along Manual axes."""
+        if not self.of_manual:
+            return None
+        whole = [()] * len(self.layout)
+        return OverMesh.of(None, whole, typed(self.unreduced), typed(self.reduced))
+
+    @property
     def cotangent(self) -> OverMesh | None:
         """How the cotangent of what lies so lies: what is reduced is unreduced, and reversed."""
         return OverMesh.of(self.mesh, self.layout, self.reduced, self.unreduced)
-
-    @property
-    def summed(self) -> OverMesh | None:
-        """How it lies once all sums are taken."""
-        return OverMesh.of(self.mesh, self.layout)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return OverMesh.of, (self.mesh, self.layout, self.unreduced, self.reduced)
@@ -105,7 +126,17 @@ class OverMesh:
         return spec_text(map(_entry, self.layout), self.unreduced, self.reduced)
 
 
-def spec_text(entries: Iterable[str], unreduced: frozenset[str], reduced: frozenset[str]) -> str:
+def both(explicit: OverMesh | None, manual: OverMesh | None) -> OverMesh | None:
+    """What ``explicit`` says along axes of type Explicit, and ``manual`` along Manual ones."""
+    told = explicit and explicit.explicit
+    sums = manual and manual.manual
+    if told is None or sums is None:
+        return told or sums
+    unreduced, reduced = told.unreduced | sums.unreduced, told.reduced | sums.reduced
+    return OverMesh.of(told.mesh, told.layout, unreduced, reduced)
+
+
+def spec_text(entries: Iterable[str], unreduced: frozenset[Any], reduced: frozenset[Any]) -> str:
     """What a user writes for it.
 
     >>> spec_text(["'x'", "None"], frozenset({"z", "y"}), frozenset())
@@ -116,8 +147,8 @@ def spec_text(entries: Iterable[str], unreduced: frozenset[str], reduced: frozen
     return f"P({', '.join([*entries, *said])})"
 
 
-def _listed(names: frozenset[str]) -> str:
-    return ", ".join(map(repr, sorted(names)))
+def _listed(names: frozenset[Any]) -> str:
+    return ", ".join(map(repr, sorted(names, key=str)))
 
 
 def _entry(names: tuple[str, ...]) -> str:

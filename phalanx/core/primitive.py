@@ -15,9 +15,10 @@ from msgspec import Struct, field
 from phalanx.base.errors import MissingRule
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
-from phalanx.core.axes import Axis, typed
+from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
 from phalanx.core.correspond import Dims, LinearIn, left_to_take, lying
+from phalanx.core.manual import typed
 from phalanx.core.platforms import names_of
 from phalanx.core.trace import current, entered_trace
 from phalanx.core.types import ArrayType

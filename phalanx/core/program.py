@@ -19,12 +19,12 @@ from msgspec.structs import replace
 
 from phalanx.base.recent import Recent
 from phalanx.base.source import Location
-from phalanx.core.axes import typed
 from phalanx.core.layouts import Axes
+from phalanx.core.manual import typed
 from phalanx.core.primitive import Primitive
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role, Roles, slices
 from phalanx.core.runs import ONCE, Lanes, Loop, Runs
-from phalanx.core.types import Array, ArrayType, typeof
+from phalanx.core.types import NOWHERE, Array, ArrayType, typeof
 
 
 @final
@@ -390,8 +390,13 @@ class Frame(Struct, frozen=True):
         """The role of a further result, of which a run gives ``type``, and of the operand that
         takes it to another such frame: a slice for each of the runs that may differ."""
         axes = [axis for axis, _ in self.runs.axes]
-        alike = typed(axes) - type.varying
-        return slices(tuple([(axis,) for axis in axes if axis not in alike]))
+        unreduced, reduced = NOWHERE, NOWHERE
+        if type.lies is not None:
+            unreduced = type.lies.unreduced.intersection(axes)
+            reduced = type.lies.reduced.intersection(axes)
+        alike = typed(axes) - type.varying - unreduced - reduced
+        layout = tuple([(axis,) for axis in axes if axis not in alike])
+        return slices(layout, unreduced, reduced)
 
     @property
     def state(self) -> Role:
@@ -409,7 +414,8 @@ class Frame(Struct, frozen=True):
         """The named axes along which all lanes have the same of what has ``role``, in full size."""
         if not isinstance(self.runs, Lanes):
             return ()
-        alike = [(axis, size) for axis, size in self.runs.axes if axis not in role.axes]
+        apart = role.axes | role.sums
+        alike = [(axis, size) for axis, size in self.runs.axes if axis not in apart]
         if self.runs.total is not None:
             return tuple([(axis, index(self.runs.total)) for axis, _ in alike])
         return tuple(alike)

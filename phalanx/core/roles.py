@@ -2,13 +2,14 @@
 
 What is neither carried nor a choice is whole, or cut: a layout says which axes of the runs cut
 which dimensions. A run sees a *slice*, of which the dimensions that are cut are no longer part, or
-a *block*, in which they are shorter. Everything that transformations do follows from that.
+a *block*, in which they are shorter. Everything that transformations do follows from that. Of what
+is *unreduced* along axes of the runs, a sum that is still to be taken, each run has a part, of the
+shape of the whole; what is *reduced* is the same in all of them, and its cotangent unreduced.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -16,10 +17,10 @@ from msgspec.structs import replace
 
 from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import user_location
-from phalanx.core.axes import as_said, typed
 from phalanx.core.layouts import Axes, Layout, along
-from phalanx.core.over_mesh import OverMesh
-from phalanx.core.types import ArrayType
+from phalanx.core.manual import as_said, typed
+from phalanx.core.over_mesh import OverMesh, both
+from phalanx.core.types import NOWHERE, ArrayType
 
 ROWS = "<rows>"  # the axis of the runs of a loop, which nobody else names
 
@@ -36,6 +37,18 @@ class Role(Struct, frozen=True):
 
     name: str
     layout: Layout = ()
+    unreduced: frozenset[Any] = NOWHERE
+    reduced: frozenset[Any] = NOWHERE
+
+    @property
+    def sums(self) -> frozenset[Any]:
+        """The axes along which a sum is still to be taken: its own, or that of its cotangent."""
+        return self.unreduced | self.reduced
+
+    @property
+    def cotangent(self) -> Role:
+        """The role of the cotangent of what has this one."""
+        return replace(self, unreduced=self.reduced, reduced=self.unreduced) if self.sums else self
 
     @property
     def axes(self) -> frozenset[Any]:
@@ -63,22 +76,26 @@ class Role(Struct, frozen=True):
         """The type of what one of the runs over ``axes`` sees of an array of ``type``."""
         lies = type.lies
         if lies is not None:
-            _refuse_sums(type, [as_said(axis) for axis, _ in axes])
+            here = [as_said(axis) for axis, _ in axes]
+            _refuse_sums(type, {*here}.difference(map(as_said, self.unreduced)))
             lies = lies.without_dims(self._gone)
-            lies = lies and lies.without_axes([as_said(axis) for axis, _ in axes])
-        if not self.layout:
+            lies = lies and lies.without_axes(here)
+        if not self.layout and not self.sums:
             return type if lies is type.lies else type.update(lies=lies)
         shape, gone = list(type.shape), self._gone
         for d, count in enumerate(self._counts(axes)):
             shape[d] //= count
         left = tuple([n for d, n in enumerate(shape) if d not in gone])
-        return type.update(shape=left, varying=type.varying | typed(self.axes), lies=lies)
+        sums = OverMesh.of(None, [()] * len(left), typed(self.unreduced), typed(self.reduced))
+        varying = type.varying | (typed(self.axes) - self.sums)
+        return type.update(shape=left, varying=varying, lies=both(lies, sums))
 
     def outer(self, type: ArrayType, axes: Axes) -> ArrayType:
         """The type of the array of which each of the runs over ``axes`` has a part of ``type``."""
-        if not self.layout:
+        if not self.layout and not self.sums:
             return type
-        shape, counts, lies = list(type.shape), self._counts(axes), type.lies
+        shape, counts = list(type.shape), self._counts(axes)
+        lies = type.lies and type.lies.without_axes([axis for axis, _ in axes])
         for d in self._gone:
             shape.insert(d, 1)
             lies = lies and lies.with_dim(d)
@@ -88,13 +105,20 @@ class Role(Struct, frozen=True):
 
     def told(self, type: ArrayType, mesh: Any) -> ArrayType:
         """The type of the whole, which also says that parts lie along the axes of ``mesh``."""
-        layout = list(type.layout)
+        layout, lies = list(type.layout), type.lies
         for d, cutting in enumerate(self.layout):
             here = [name for name in map(as_said, cutting) if name in mesh.explicit_axes]
             if type.shape[d] % math.prod(mesh.shape[name] for name in here):
                 return type  # the last part is shorter
             layout[d] = (*here, *layout[d])
-        return type.update(lies=OverMesh.of(mesh.abstract_mesh, layout))
+        unreduced, reduced = (self._left(axes, mesh) for axes in (self.unreduced, self.reduced))
+        if lies is not None:
+            unreduced, reduced = unreduced | lies.unreduced, reduced | lies.reduced
+        return type.update(lies=OverMesh.of(mesh.abstract_mesh, layout, unreduced, reduced))
+
+    def _left(self, axes: frozenset[Any], mesh: Any) -> frozenset[str]:
+        """Those of ``axes``, along which it is a sum, that cut nothing, as ``mesh`` has them."""
+        return frozenset(map(as_said, axes - self.axes)).intersection(mesh.explicit_axes)
 
     # ---- dimensions of the whole, and of what a run sees ----
 
@@ -121,7 +145,7 @@ class Role(Struct, frozen=True):
             return self
         before, after = self.layout[:dim], self.layout[dim:]
         layout = (*before, *((),) * (dim - len(before)), cutting, *after)
-        return blocks(layout) if cutting else replace(self, layout=layout)
+        return replace(self, name="block" if cutting else self.name, layout=layout)
 
     # ---- one axis of several ----
 
@@ -149,9 +173,13 @@ class Role(Struct, frozen=True):
     def without(self, *axes: Any) -> Role:
         """The role of the same array where ``axes`` do not cut it."""
         layout = tuple([tuple([a for a in cutting if a not in axes]) for cutting in self.layout])
-        return _cut(self.name, layout)
+        return _cut(self.name, layout, self.unreduced.difference(axes), self.reduced - {*axes})
 
     def __str__(self) -> str:
+        if self.sums:
+            sums = {"U": self.unreduced, "R": self.reduced}
+            said = [f"{kind}:{'*'.join(sorted(map(str, a)))}" for kind, a in sums.items() if a]
+            return f"{replace(self, unreduced=NOWHERE, reduced=NOWHERE)}{{{', '.join(said)}}}"
         if not self.layout:
             return self.name
         if self.layout[-1] == (ROWS,):
@@ -169,14 +197,18 @@ CHOICE = Role("choice")  # the number of the program that runs; programs do not 
 Roles = tuple[Role, ...]
 
 
-def slices(layout: Layout) -> Role:
+def slices(
+    layout: Layout, unreduced: frozenset[Any] = NOWHERE, reduced: frozenset[Any] = NOWHERE
+) -> Role:
     """One slice for every run: of what is cut, each dimension by one axis, it sees one row."""
-    return _cut("each", layout)
+    return _cut("each", layout, unreduced, reduced)
 
 
-def blocks(layout: Layout) -> Role:
+def blocks(
+    layout: Layout, unreduced: frozenset[Any] = NOWHERE, reduced: frozenset[Any] = NOWHERE
+) -> Role:
     """One block for every run: of the dimensions that are cut it sees an equal part of the rows."""
-    return _cut("block", layout)
+    return _cut("block", layout, unreduced, reduced)
 
 
 def each(dim: int) -> Role:
@@ -184,18 +216,19 @@ def each(dim: int) -> Role:
     return slices(along(dim, ROWS))
 
 
-def _refuse_sums(type: ArrayType, axes: Sequence[Any]) -> None:
+def _refuse_sums(type: ArrayType, axes: set[Any]) -> None:
     """Raise ShardingTypeError if the sum over any of ``axes`` is still to be taken."""
     left = sorted(type.unreduced.intersection(axes))
     if left:
         raise ShardingTypeError(
             f"{type}, at {user_location()}, is unreduced: the sum over "
             f"{' and '.join(map(repr, left))} is still to be taken, and the function runs at each "
-            f"position of it. Take the sum first: phalanx.reshard(x, P(..))"
+            f"position of it. Take the sum first: phalanx.reshard(x, P(..)); shard_map also takes "
+            f"the parts, in_specs=P(.., unreduced={{{', '.join(map(repr, left))}}})"
         )
 
 
-def _cut(name: str, layout: Layout) -> Role:
+def _cut(name: str, layout: Layout, unreduced: frozenset[Any], reduced: frozenset[Any]) -> Role:
     while layout and not layout[-1]:
         layout = layout[:-1]
-    return Role(name, layout) if layout else FIXED
+    return Role(name, layout, unreduced, reduced) if layout or unreduced or reduced else FIXED

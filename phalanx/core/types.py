@@ -13,7 +13,7 @@ from phalanx.base.extended import WORD, is_key
 from phalanx.base.lengths import Length
 from phalanx.base.recent import Unique
 from phalanx.core.layouts import Layout
-from phalanx.core.manual import ManualAxisType
+from phalanx.core.manual import ManualAxisType, as_said
 from phalanx.core.over_mesh import OverMesh
 
 Shape = tuple[int, ...]
@@ -121,17 +121,23 @@ class ArrayType:
         >>> phalanx.typeof(phalanx.numpy.ones(3)).vma
         frozenset()
         """
-        return frozenset([axis.name for axis in self.varying])
+        return _said(self.varying)
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
-        """``vma`` as a record, which a ``ShapeDtypeStruct`` takes.
+        """What it says of the axes that ``shard_map`` takes, as a ``ShapeDtypeStruct`` takes it.
 
         >>> import phalanx
         >>> phalanx.typeof(phalanx.numpy.ones(3)).manual_axis_type
         ManualAxisType()
         """
-        return ManualAxisType(varying=self.vma)
+        sums = self.lies and self.lies.manual
+        if sums is None:
+            return ManualAxisType(varying=self.vma)
+        unreduced, reduced = _said(sums.unreduced), _said(sums.reduced)
+        return ManualAxisType(varying=self.vma, unreduced=unreduced, reduced=reduced)
+
+    mat = manual_axis_type
 
     @property
     def sharding(self) -> Any:
@@ -166,8 +172,13 @@ class ArrayType:
 
     @property
     def unreduced(self) -> frozenset[str]:
-        """The axes of type Explicit over which the sum is still to be taken."""
+        """The axes over which the sum is still to be taken."""
         return NOWHERE if self.lies is None else self.lies.unreduced
+
+    @property
+    def reduced(self) -> frozenset[Any]:
+        """The axes over which the sum of the cotangent is still to be taken."""
+        return NOWHERE if self.lies is None else self.lies.reduced
 
     @property
     def cotangent(self) -> ArrayType:
@@ -213,7 +224,12 @@ class LiteralType(ArrayType):
 def _sums(lies: OverMesh) -> str:
     """Along which axes sums are still to be taken: ``U`` for unreduced, ``R`` for reduced."""
     said = [("U", lies.unreduced), ("R", lies.reduced)]
-    return f"{{{', '.join([f'{word}:{_joined(tuple(sorted(a)))}' for word, a in said if a])}}}"
+    named = [(word, tuple(sorted(map(str, axes)))) for word, axes in said if axes]
+    return f"{{{', '.join([f'{word}:{_joined(names)}' for word, names in named])}}}"
+
+
+def _said(axes: frozenset[Any]) -> frozenset[Any]:
+    return frozenset(map(as_said, axes))
 
 
 def _joined(names: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from phalanx.base import dtypes
-from phalanx.core.axes import Typed
+from phalanx.core.manual import Typed
 from phalanx.core.program import Atom, Equation, Literal, Program
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import Marks

@@ -24,7 +24,7 @@ from phalanx.core.refs import Ref, is_lasting, load, store
 from phalanx.core.types import NOWHERE, Array, ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert
 from phalanx.ops.lay import laid
-from phalanx.ops.vary import pvary, sorted_axes, varying_along
+from phalanx.ops.vary import conversion, varying_along
 from phalanx.run.eager import as_array
 from phalanx.transforms.reach import NotComparable, Reach
 from phalanx.transforms.stage import is_value, stage_with_refs
@@ -206,7 +206,8 @@ def _vary_more(body: TracedBody) -> bool:
 def _promoted(given: ArrayType, returned: ArrayType) -> ArrayType:
     if given is returned or given.shape != returned.shape:
         return given
-    over = {"varying": given.varying | returned.varying}
+    lies = given.lies and given.lies.without_axes(given.reduced & returned.varying)
+    over = {"varying": given.varying | returned.varying, "lies": lies}
     if not given.weak:
         return given.update(**over)
     dtype, weak = dtypes.common((given.dtype, True), (returned.dtype, returned.weak))
@@ -248,18 +249,17 @@ def retyped(
 
 
 def _conversion(x: Atom, result: Var) -> list[Equation]:
-    """What makes ``result`` of ``x``: of another dtype, and varying along more axes."""
-    kind, wanted, here = plain(x.type), result.type, user_location()
-    numbers = {"dtype": wanted.dtype, "weak": wanted.weak}
-    missing = wanted.varying - kind.varying
-    if not missing:
-        return [Equation(convert, [x], numbers, (result,), here)]
-    params = {"axes": sorted_axes(missing)}
-    if kind.update(varying=wanted.varying) is wanted:
-        return [Equation(pvary, [x], params, (result,), here)]
-    between = Var(kind.update(**numbers))
-    converted = Equation(convert, [x], numbers, (between,), here)
-    return [converted, Equation(pvary, [between], params, (result,), here)]
+    """What makes ``result`` of ``x``: of another dtype, and another kind along Manual axes."""
+    kind, wanted = plain(x.type), result.type
+    made: list[Equation] = []
+    if (kind.dtype, kind.weak) != (wanted.dtype, wanted.weak):
+        numbers = {"dtype": wanted.dtype, "weak": wanted.weak}
+        converted = Var(kind.update(**numbers))
+        made.append(Equation(convert, [x], numbers, (converted,), user_location()))
+        x = converted
+    made += conversion(x, wanted)
+    made[-1] = made[-1].update(outputs=(result,))
+    return made
 
 
 def joined(bodies: Sequence[TracedBody]) -> tuple[list[Program], list[Any]]:

@@ -18,8 +18,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from phalanx.base import dtypes, tree
+from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import user_location
 from phalanx.core import axes
+from phalanx.core.manual import typed
 from phalanx.core.types import SCALARS, Array, typeof
 from phalanx.lax import grouped
 from phalanx.lax.operands import OPERANDS
@@ -27,7 +29,7 @@ from phalanx.ops import collective as ops
 from phalanx.ops.basis import BOOL, I32, broadcast, convert, full, move, reshape, zeros
 from phalanx.ops.compare import eq, select
 from phalanx.ops.elementwise import div
-from phalanx.ops.vary import varying_along
+from phalanx.ops.vary import as_parts, as_reduced, as_sum, varying_along
 
 __all__ = [
     "all_gather",
@@ -143,7 +145,8 @@ def _reduce(prim: Any, x: Any, axis_name: AxisName, groups: Groups, who: str) ->
                 continue
         dynamic.append(i)
     if dynamic:
-        operands = [_as_operand(leaves[i]) for i in dynamic]
+        ready = _summand if who == "psum" else _differing
+        operands = [ready(_as_operand(leaves[i]), names) for i in dynamic]
         results = grouped.reduce(prim, operands, names, sizes, checked)
         for i, v in zip(dynamic, results, strict=True):
             out[i] = v
@@ -167,6 +170,18 @@ def _counted(x: Any) -> Any:
     if not isinstance(x, SCALARS) and typeof(x).dtype == BOOL:
         return convert(x, dtype=I32, weak=False)
     return x
+
+
+def _summand(x: Any, names: tuple[Any, ...]) -> Any:
+    """``x`` as what is summed up over the axes ``names``: of a sum over them its parts."""
+    kind = typeof(x)
+    return as_parts(x, (kind.unreduced | kind.reduced).intersection(names))
+
+
+def _differing(x: Any, names: tuple[Any, ...]) -> Any:
+    """``x`` as what positions of the axes ``names`` exchange, which is no part of a sum."""
+    kind = typeof(x)
+    return varying_along(x, (kind.unreduced | kind.reduced).intersection(names))
 
 
 def _as_operand(x: Any) -> Any:
@@ -283,16 +298,18 @@ def all_gather(
         axis: where the new dimension stands in the result; negative ones count from the end.
         tiled: whether to concatenate along the existing dimension ``axis`` instead.
         to: what types inside ``shard_map`` say of the result: that it is "varying", so that every
-            position may use it in its own way, and has a cotangent of its own; or "invarying", so
-            that all have one cotangent, of which each takes its own part. Elsewhere both are the
-            same.
+            position may use it in its own way, and has a cotangent of its own; "invarying", so that
+            all have one cotangent, of which each takes its own part; or "reduced", so that the
+            cotangent is a sum that is still to be taken, of which each gets its own part.
+            Elsewhere they are the same.
 
     Returns:
         Arrays of shape ``[..., n, ...]``, or ``[..., n * d, ...]`` if ``tiled``.
 
     Raises:
-        ValueError: ``to`` is something else; or "invarying" is asked of groups, or of axes of
-            ``shard_map`` together with others.
+        ValueError: ``to`` is something else; or it is asked of groups, or of axes of
+            ``shard_map`` together with others, that all have the same.
+        ShardingTypeError: ``x`` is unreduced along the axes.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(lambda x: all_gather(x, "i"), axis_name="i", out_axes=None)(jnp.arange(3))
@@ -303,7 +320,7 @@ def all_gather(
     alike = _alike(to, names, groups)
 
     def gather_one(v: Any) -> Any:
-        v = _as_operand(_leaf(v, "all_gather"))
+        v = _differing(_as_operand(_leaf(v, "all_gather")), names)
         shape = typeof(v).shape
         ndim = len(shape) + (not tiled)
         dim = _dim(axis, ndim, "all_gather", "axis") if ndim else 0
@@ -312,10 +329,12 @@ def all_gather(
                 "all_gather: tiled=True needs an array with a dimension, got a scalar, at "
                 f"{user_location()}"
             )
-        if alike:
+        if alike and to == "invarying":
             out = ops.all_gather_alike(v, axes=names, sizes=sizes, groups=None)
         else:
             out = grouped.all_gather(v, names, sizes, groups)
+        if alike and to == "reduced":
+            out = as_reduced(out, typed(names))
         moved = move(out, 0, dim)
         return _merged(moved, dim) if tiled else moved
 
@@ -324,13 +343,13 @@ def all_gather(
 
 def _alike(to: str, names: tuple[Any, ...], groups: Any) -> bool:
     """Whether types are to say that all positions have what ``all_gather`` gives."""
-    if to not in ("varying", "invarying"):
-        reduced = "no type says that cotangents are still to be added up; " * (to == "reduced")
+    if to not in ("varying", "invarying", "reduced"):
         raise ValueError(
-            f"all_gather: to must be 'varying' or 'invarying', got {to!r}, at {user_location()}; "
-            f"{reduced}with 'invarying' every position takes its part of one cotangent"
+            f"all_gather: to must be 'varying', 'invarying' or 'reduced', got {to!r}, at "
+            f"{user_location()}; with 'invarying' every position takes its part of one cotangent, "
+            "and with 'reduced' its part of the sum of the cotangents"
         )
-    known = axes.typed(names)
+    known = typed(names)
     if to == "varying" or not known:
         return False
     if groups is not None or len(known) < len(names):
@@ -391,7 +410,7 @@ def psum_scatter(
     n = ops.group_size(sizes, groups)
 
     def scatter_one(v: Any) -> Any:
-        v = _counted(_leaf(v, who))
+        v = _summand(_counted(_leaf(v, who)), names)
         kind = typeof(v)
         dim = _dim(scatter_dimension, kind.ndim, who, "scatter_dimension")
         if not tiled:
@@ -448,7 +467,7 @@ def all_to_all(
     n = ops.group_size(sizes, groups)
 
     def exchange_one(v: Any) -> Any:
-        v = _leaf(v, who)
+        v = _differing(_leaf(v, who), names)
         kind = typeof(v)
         split = _dim(split_axis, kind.ndim, who, "split_axis")
         concat = _dim(concat_axis, kind.ndim, who, "concat_axis")
@@ -513,7 +532,7 @@ def ppermute(x: T, axis_name: AxisName, perm: Iterable[Iterable[int]]) -> T:
     pairs = _pairs(perm, math.prod(sizes))
 
     def permute_one(v: Any) -> Any:
-        v = _as_operand(_leaf(v, "ppermute"))
+        v = _differing(_as_operand(_leaf(v, "ppermute")), names)
         if len(names) == 1:
             return ops.ppermute(v, axes=names, size=sizes[0], perm=pairs)
         return _permute_product(v, names, sizes, pairs)
@@ -660,36 +679,78 @@ def pvary(x: T, axis_name: AxisName) -> T:
     Array(1., dtype=float32, weak_type=True)
     """
     names, _ = _axes(axis_name, "pvary")
-    along = axes.typed(names)
+    along = typed(names)
     return tree.map(lambda v: varying_along(_leaf(v, "pvary"), along), x)
 
 
 def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
-    """``pvary(x, axis_name)``, where ``to`` is ``"varying"``, the only kind there is.
+    """``x`` as a value of another kind along the axes, to types: its values stay what they are.
+
+    What every position has can be told as "varying", which is what ``pvary`` does, or "reduced":
+    then its cotangent is a sum that is still to be taken. What varies can be told as "unreduced":
+    the sum, still to be taken, of what the positions have, which ``psum`` takes. What is reduced
+    can be told as varying. Along axes of ``pmap``, ``vmap`` and ``shard_map(check_vma=False)``,
+    of which types do not know, it does nothing.
 
     Args:
         x: a tree of arrays, of one lane.
         axis_name: the name of the axis, or a sequence of names.
-        to: must be "varying".
+        to: "varying", "reduced" or "unreduced".
 
     Returns:
         A tree like ``x``.
 
     Raises:
         ValueError: ``to`` is something else.
+        ShardingTypeError: a value is of a kind of which it cannot be made without communication.
 
     >>> import phalanx
-    >>> from phalanx import lax
-    >>> f = phalanx.vmap(lambda x: lax.pcast(x, "i", to="varying"), axis_name="i")
-    >>> print(f(jnp.arange(3)))
-    [0 1 2]
+    >>> mesh = phalanx.make_mesh((1,), ("i",))
+    >>> def total(x):
+    ...     part = pcast(x, "i", to="unreduced")
+    ...     print(phalanx.typeof(part))
+    ...     return psum(2 * part, "i")
+    >>> phalanx.shard_map(total, mesh=mesh, in_specs=phalanx.P("i"), out_specs=phalanx.P())(
+    ...     phalanx.numpy.ones(2)
+    ... )
+    f32[2]{U:i}
+    Array([2., 2.], dtype=float32)
     """
-    if to != "varying":
+    if to not in _CASTS:
         raise ValueError(
-            f"pcast: to must be 'varying', got {to!r}, at {user_location()}; psum, pmean and "
-            "all_gather(to='invarying') make values that are the same everywhere"
+            f"pcast: to must be 'varying', 'reduced' or 'unreduced', got {to!r}, at "
+            f"{user_location()}; psum, pmean and all_gather(to='invarying') make values that are "
+            "the same everywhere"
         )
-    return pvary(x, axis_name)
+    along = typed(_axes(axis_name, "pcast")[0])
+    return tree.map(lambda v: _cast(_leaf(v, "pcast"), along, to), x)
+
+
+_CASTS = {
+    "varying": (varying_along, "what is the same everywhere, or reduced"),
+    "reduced": (as_reduced, "what is the same everywhere"),
+    "unreduced": (as_sum, "what varies"),
+}
+
+
+def _cast(x: Any, along: frozenset[Any], to: str) -> Any:
+    kind = typeof(x)
+    kinds = {"varying": kind.varying, "reduced": kind.reduced, "unreduced": kind.unreduced}
+    left = along - kinds.pop(to)  # along which it is of another kind
+    wrong = {
+        "varying": kind.unreduced,
+        "reduced": kind.varying | kind.unreduced,
+        "unreduced": left - kind.varying,
+    }[to]
+    if left & wrong:
+        axis = sorted(left & wrong, key=str)[0]
+        now = next((name for name, axes in kinds.items() if axis in axes), "the same everywhere")
+        raise ShardingTypeError(
+            f"pcast: {kind} is {now} along {axis!r}, at {user_location()}, and only "
+            f"{_CASTS[to][1]} can be told as {to!r} without communication; psum makes a value that "
+            "is the same everywhere of one that varies or is unreduced"
+        )
+    return _CASTS[to][0](_as_operand(x), left) if left else x
 
 
 # ---- positions --------------------------------------------------------------------------------

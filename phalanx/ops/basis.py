@@ -42,7 +42,7 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import SCALARS, Array, ArrayType, Ints, LiteralType, Shape, typeof
-from phalanx.ops.lay import laid, unstretched
+from phalanx.ops.lay import unstretched, zeros_as
 
 F32 = np.dtype("float32")
 I32 = np.dtype("int32")
@@ -880,7 +880,7 @@ def zeros(type: ArrayType) -> Any:
     """
     if is_key(type.dtype):
         return random_wrap(zeros(type.physical), dtype=type.dtype)
-    return laid(full(type.shape, 0, type.dtype), type.lies)
+    return zeros_as(full(type.shape, 0, type.dtype), type)
 
 
 def instantiate(value: Any, type: ArrayType) -> Any:

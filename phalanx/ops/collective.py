@@ -19,8 +19,10 @@ import numpy as np
 from msgspec import Struct
 
 from phalanx.base import dtypes
-from phalanx.core.axes import Axis, Names, typed, without
+from phalanx.core.axes import Axis, Names, without
 from phalanx.core.builder import Body, Builder, Combine, Pairs, Value, Values
+from phalanx.core.correspond import ALL, Dims, Whole, alike, lying
+from phalanx.core.manual import typed
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -127,8 +129,9 @@ def _lower_reduction(
     """One variadic operation for the operands of each dtype."""
     out: list[Any] = [None] * len(xs)
     kinds = [b.type(x).dtype for x in xs]
-    for dtype in dict.fromkeys(kinds):
-        here = [i for i, kind in enumerate(kinds) if kind == dtype]
+    left = [i if t.unreduced else None for i, t in enumerate(b.ins)]  # a sum is by itself
+    for dtype, alone in dict.fromkeys(zip(kinds, left, strict=True)):
+        here = [i for i, kind in enumerate(kinds) if (kind, left[i]) == (dtype, alone)]
         operands = [xs[i] for i in here]
         reduced = b.all_reduce(operands, partitions, lambda b, x, y: [combine(b, x, y)])
         for i, value in zip(here, reduced, strict=True):
@@ -222,6 +225,8 @@ def _reduction(
     def type_rule(*types: ArrayType, axes: Names, groups: Groups) -> tuple[Any, ...]:
         for t in types:
             check_domain(name, t, on)
+            if t.unreduced and nan_is_largest is not None:
+                lying(name, alike(t), [t], [t])
         return tuple(t.update(weak=False) for t in types)
 
     def lower(b: Builder, *xs: Value, axes: Names, groups: Groups) -> list[Value]:
@@ -378,6 +383,7 @@ def _exchange(
     batch_groups: Callable[[Axis, Any, Partition], Batched],
     vary: Of[frozenset[Any]],
     takes_axis: bool,
+    gives_axis: bool,
     fold: Fold | None = None,
     copied: bool = True,
     doc: str,
@@ -410,6 +416,11 @@ def _exchange(
     def transpose_rule(ct: Any, x: Any, **params: Any) -> Cotangents:
         return [transpose()(ct, **params)]
 
+    def dims(x: ArrayType, **_: Any) -> Dims:
+        own = list(range(takes_axis, x.ndim))
+        exchanged = [Whole("its rows are exchanged")] if takes_axis else []
+        return Dims(((*exchanged, *own),), ((*[None] * gives_axis, *own),))
+
     operand = f32(4, 3) if takes_axis else f32(3)
     half = f32(2, 3) if takes_axis else f32(3)
     params = {"axes": ("i",), "sizes": (4,)}
@@ -420,6 +431,8 @@ def _exchange(
         linearize=linear_in_first(lambda: prim),
         transpose=transpose_rule,
         batch=batch_rule,
+        dims=dims,
+        linear=ALL,
         vary=vary,
         named_axes=NamedAxes(named_by_axes, fold=fold),
         elements=Elements(copied=copied),
@@ -460,8 +473,14 @@ def _gathered_type(x: ArrayType, axes: Names, sizes: Ints, groups: Groups) -> Ar
     return ArrayType((group_size(sizes, groups), *x.shape), x.dtype)
 
 
+def _as_row(type: ArrayType) -> ArrayType:
+    """The type of a single row of ``type``."""
+    return type.update(shape=(1, *type.shape), lies=type.lies and type.lies.with_dim(0))
+
+
 def _all_gather_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Groups) -> Any:
-    one = b.reshape(x, (1, *b.ins[0].shape))
+    row = _as_row(b.ins[0])
+    one = b.summed_as(row, b.reshape(x, row.shape))
     return b.all_gather(one, 0, b.replica_groups(axes, groups), b.outs[0].shape)
 
 
@@ -513,6 +532,7 @@ all_gather = _exchange(
     batch_groups=_all_gather_groups,
     vary=_gathered_varies,
     takes_axis=False,
+    gives_axis=True,
     doc="out[l] = x_l in every lane; stablehlo.all_gather",
 )
 
@@ -538,6 +558,7 @@ all_gather_alike = _exchange(
     batch_groups=_all_gather_groups,
     vary=lambda v, axes, sizes, groups: v - set(axes) if groups is None else v | set(axes),
     takes_axis=False,
+    gives_axis=True,
     doc="the same, of which types say that all lanes have it; stablehlo.all_gather",
 )
 
@@ -557,7 +578,7 @@ def _psum_scatter_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Gr
         lambda b, x, y: [b.add(x, y)],
         (1, *shape),
     )
-    return b.reshape(out, shape)
+    return b.reshape(b.summed_as(_as_row(b.outs[0]), out), shape)
 
 
 def _scattered(axis: Axis, total: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
@@ -600,6 +621,7 @@ psum_scatter = _exchange(
     batch_groups=_psum_scatter_groups,
     vary=lambda v, axes, sizes, groups: v | set(axes),
     takes_axis=True,
+    gives_axis=False,
     fold=_SCATTERED,
     copied=False,
     doc="out_l = sum_m x_m[l]; stablehlo.reduce_scatter with add",
@@ -647,6 +669,7 @@ all_to_all = _exchange(
     batch_groups=_all_to_all_groups,
     vary=lambda v, axes, sizes, groups: v | set(axes),
     takes_axis=True,
+    gives_axis=True,
     doc="out_l[m] = x_m[l]; stablehlo.all_to_all",
 )
 
@@ -748,6 +771,8 @@ ppermute = Primitive(
     transpose=_ppermute_transpose,
     batch=_ppermute_batch,
     vary=_ppermute_varies,
+    dims=alike,
+    linear=ALL,
     named_axes=NamedAxes(named_by_axes),
     elements=Elements(copied=True),
     doc="out_t = x_s for (s, t) in perm, zeros elsewhere; stablehlo.collective_permute",

@@ -43,6 +43,7 @@ from phalanx.ops.basis import (
 )
 from phalanx.ops.index import GatherNumbers, gather, scatter
 from phalanx.ops.shape import concatenate, stack, typeof_operand
+from phalanx.ops.sums import zeros_for
 
 
 def _fit_starts(starts: Sequence[Any]) -> list[Any]:
@@ -126,7 +127,7 @@ def _slice_windows(x: Any, *starts: Any, sizes: Ints) -> Windows | None:
 
 
 def _slice_transpose(ct: Any, x: Any, *starts: Any, sizes: Ints) -> Cotangents:
-    empty = zeros(x.type.update(dtype=typeof(ct).dtype))
+    empty = zeros_for(ct, x.type)
     return [dynamic_update_slice(empty, ct, *starts), *(None for _ in starts)]
 
 

@@ -64,6 +64,7 @@ from phalanx.ops.basis import (
 from phalanx.ops.compare import eq, greater_of, select, smaller_of
 from phalanx.ops.elementwise import div
 from phalanx.ops.shape import iota, typeof_operand
+from phalanx.ops.sums import zeros_for
 
 # ---- dimension numbers, named as in StableHLO -------------------------------------------------
 
@@ -391,7 +392,7 @@ def _gather_transpose(
     fill: Any = None,
     **hints: Any,
 ) -> Cotangents:
-    empty = zeros(x.type.update(dtype=typeof(ct).dtype))
+    empty = zeros_for(ct, x.type)
     return [scatter_add(empty, indices, ct, numbers=numbers.of_scatter(), mode=mode, **hints), None]
 
 

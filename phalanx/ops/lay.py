@@ -1,4 +1,7 @@
-"""``lay``: a value as one that lies over a mesh as its type says, or as the compiler decides."""
+"""``lay``: a value as one that lies over a mesh as its type says, or as the compiler decides.
+
+``recast``: a value as one that is something else along Manual axes, to types.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import numpy as np
 
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.over_mesh import OverMesh, both
 from phalanx.core.primitive import (
     Active,
     Batched,
@@ -28,11 +31,12 @@ Lies = OverMesh | None  # None: nothing is said
 
 
 def _type(x: ArrayType, *, lies: Lies) -> ArrayType:
-    return ArrayType(x.shape, x.dtype, x.weak, x.varying, lies)
+    return ArrayType(x.shape, x.dtype, x.weak, x.varying, both(lies, x.lies))
 
 
 def _lower(b: Builder, x: Value, lies: Lies) -> Value:
-    before, unreduced = b.ins[0].lies, b.ins[0].unreduced
+    before = b.ins[0].lies and b.ins[0].lies.explicit
+    unreduced = frozenset[str]() if before is None else before.unreduced
     if lies is None and before is not None and unreduced:
         return b.summed(x, before)
     if lies is not None and lies.unreduced - unreduced:
@@ -72,13 +76,15 @@ lay = Primitive(
 
 
 def laid(x: Any, lies: Lies) -> Any:
-    """``x``, of which types say that it ``lies`` so; ``x`` itself where they do.
+    """``x``, of which types say that it ``lies`` so, along axes of type Explicit; ``x`` itself
+    where they do.
 
     Args:
         x: an array.
         lies: how it is to lie; None leaves that to the compiler.
     """
-    return x if typeof(x).lies is lies else lay(x, lies=lies)
+    now, said = typeof(x).lies, lies and lies.explicit
+    return x if (now and now.explicit) is said else lay(x, lies=said)
 
 
 def in_the_open(x: Any) -> Any:
@@ -87,7 +93,74 @@ def in_the_open(x: Any) -> Any:
     Args:
         x: an operand of a rule, which may be none.
     """
-    return lay(x, lies=None) if isinstance(x, Array) and x.aval.lies is not None else x
+    return laid(x, None) if isinstance(x, Array) and x.aval.lies is not None else x
+
+
+# ---- along Manual axes --------------------------------------------------------------------------
+
+
+def _recast_type(x: ArrayType, *, varying: frozenset[Any], manual: Lies) -> ArrayType:
+    return ArrayType(x.shape, x.dtype, x.weak, varying, both(x.lies, manual))
+
+
+def _recast_lower(b: Builder, x: Value, varying: frozenset[Any], manual: Lies) -> Value:
+    return x
+
+
+def _recast_linearize(active: Active, x: Any, **params: Any) -> Derivative:
+    return recast(x, **params), lambda t: recast(t, **params)
+
+
+def _recast_transpose(ct: Any, x: Any, varying: frozenset[Any], manual: Lies) -> Cotangents:
+    type = x.type.cotangent
+    return [recast(ct, varying=type.varying, manual=type.lies and type.lies.manual)]
+
+
+def _recast_batch(
+    axis: Axis, values: Operands, dims: LaneDims, *, varying: frozenset[Any], manual: Lies
+) -> Batched:
+    """Of the axis of the lanes themselves nothing is said: what varies along it has lanes."""
+    (x,), (dim,) = values, dims
+    if dim is not None:
+        manual = manual and manual.with_dim(dim)
+    manual = manual and manual.without_axes([axis.name])
+    return recast(x, varying=varying - {axis.name}, manual=manual), dim
+
+
+def _as_given(*operands: frozenset[Any], varying: frozenset[Any], manual: Lies) -> frozenset[Any]:
+    return varying
+
+
+recast = Primitive(
+    "recast",
+    _recast_type,
+    _recast_lower,
+    linearize=_recast_linearize,
+    transpose=_recast_transpose,
+    batch=_recast_batch,
+    vary=_as_given,
+    elements=Elements(copied=True, fused=True),
+    doc="x, of which types say that it varies along axes, or is a sum over them; no operation",
+    examples=[
+        Example(
+            (ArrayType((2, 3), np.dtype("float32")),),
+            {"varying": frozenset[Any](), "manual": None},
+        )
+    ],
+)
+
+
+def told_manual(x: Any, type: ArrayType) -> Any:
+    """``x``, of which types are to say along Manual axes what ``type`` says; the caller knows it.
+
+    Args:
+        x: an array.
+        type: a type of its shape.
+    """
+    now, manual = typeof(x), type.lies and type.lies.manual
+    if now.varying == type.varying and (now.lies and now.lies.manual) is manual:
+        return x
+    return recast(x, varying=type.varying, manual=manual)
 
 
 def unstretched(b: Builder, x: Value, shape: Shape, dims: Ints) -> tuple[Value, Shape, Ints]:
@@ -104,3 +177,9 @@ def unstretched(b: Builder, x: Value, shape: Shape, dims: Ints) -> tuple[Value, 
     kept = tuple([type.shape[i] for i in left])
     made = type.update(shape=kept, lies=type.lies.without_dims(stretched))
     return b.summed_as(made, b.reshape(x, kept)), shape, tuple([dims[i] for i in left])
+
+
+def zeros_as(x: Any, type: ArrayType) -> Any:
+    """Zeros, as an array of ``type``: they are parts of any sum."""
+    x = laid(x, type.lies)
+    return told_manual(x, type) if type.lies is not None and type.lies.of_manual else x

@@ -235,6 +235,12 @@ def _pad_type(x: ArrayType, value: ArrayType, *, config: Padding) -> ArrayType:
 
 def _pad_lower(b: Builder, x: Any, value: Any, config: Padding) -> Any:
     low, high, interior = (tuple(c[i] for c in config) for i in range(3))
+    if any(interior) and min(*low, *high) < 0 and b.parted:  # at which XLA's partitioner aborts
+        more, less = (tuple([max(n, 0) for n in edge]) for edge in (low, high))
+        wide = b.pad(x, value, more, less, interior)
+        start = tuple([max(-n, 0) for n in low])
+        stop = tuple([s + n for s, n in zip(start, b.outs[0].shape, strict=True)])
+        return b.slice(wide, start, stop, (1,) * len(start))
     return b.pad(x, value, low, high, interior)
 
 

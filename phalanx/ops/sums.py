@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from phalanx.core.over_mesh import OverMesh
-from phalanx.core.types import Array, ArrayType, Shape, is_scalar
+from phalanx.core.manual import typed
+from phalanx.core.over_mesh import OverMesh, both
+from phalanx.core.types import Array, ArrayType, Shape, is_scalar, typeof
 from phalanx.ops.basis import zeros
 
 
@@ -22,3 +23,12 @@ def zero_beside(x: Any, other: Any, shape: Shape | None = None) -> Any:
         return x
     type = other.aval if shape is None else ArrayType(shape, other.dtype)
     return zeros(type.update(lies=OverMesh.of(lies.mesh, [()] * type.ndim, lies.unreduced)))
+
+
+def zeros_for(part: Any, type: ArrayType) -> Any:
+    """The zeros of ``type`` in which ``part``, of its cotangent, is put: along Manual axes they are
+    such a sum as that is."""
+    kind = typeof(part)
+    sums = OverMesh.of(None, [()] * type.ndim, typed(kind.unreduced), typed(kind.reduced))
+    lies = both(type.lies and type.lies.explicit, sums)
+    return zeros(type.update(dtype=kind.dtype, varying=kind.varying, lies=lies))

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
+import numpy as np
+
+from phalanx.base.errors import ShardingTypeError
+from phalanx.base.source import user_location
 from phalanx.core.axes import Axis, Names
 from phalanx.core.builder import Builder, Value
-from phalanx.core.correspond import ALL, alike
+from phalanx.core.correspond import ALL, alike, how_to_sum
+from phalanx.core.manual import typed
+from phalanx.core.over_mesh import OverMesh
 from phalanx.core.primitive import (
     Batched,
     Cotangents,
@@ -18,10 +24,13 @@ from phalanx.core.primitive import (
     Operands,
     Primitive,
 )
+from phalanx.core.program import Atom, Equation, Var, plain
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import broadcast_lanes, f32, linear_in_first
+from phalanx.ops.basis import broadcast, broadcast_lanes, f32, linear_in_first, zeros
 from phalanx.ops.collective import psum
-from phalanx.ops.lanes import named_by_axes
+from phalanx.ops.compare import eq, select
+from phalanx.ops.lanes import axis_index, named_by_axes
+from phalanx.ops.lay import laid, recast, told_manual
 
 
 def _type(x: ArrayType, axes: Names) -> ArrayType:
@@ -66,9 +75,107 @@ pvary = Primitive(
 
 
 def varying_along(x: Any, axes: Iterable[Any]) -> Any:
-    """``x`` as a value of which the type says that it varies along all of ``axes``."""
-    missing = frozenset(axes) - typeof(x).varying
+    """``x`` as a value of which the type says that it varies along all of ``axes``.
+
+    Raises:
+        ShardingTypeError: it is unreduced along one of them: then its parts are of a sum.
+    """
+    kind = typeof(x)
+    missing = frozenset(axes) - kind.varying
+    if not missing:
+        return x
+    if kind.lies is not None and kind.lies.of_manual:
+        if kind.unreduced & missing:
+            _refuse_parts(kind, missing)
+        x = as_parts(x, kind.reduced & missing)
+        missing -= kind.reduced
     return pvary(x, axes=sorted_axes(missing)) if missing else x
+
+
+def _refuse_parts(kind: ArrayType, missing: frozenset[Any]) -> NoReturn:
+    axis = sorted_axes(kind.unreduced & missing)[0]
+    raise ShardingTypeError(
+        f"{kind}, at {user_location()}, is unreduced: the sum over {axis!r} is still to be taken, "
+        f"and what is done with it differs along that axis. Take the sum first: {how_to_sum(kind)}"
+    )
+
+
+# ---- from one kind to another along Manual axes, to types ---------------------------------------
+
+
+def as_parts(x: Any, axes: frozenset[Any]) -> Any:
+    """``x``, which is unreduced or reduced along ``axes``, as what varies along them."""
+    kind = typeof(x)
+    if not axes:
+        return x
+    manual = kind.lies and kind.lies.manual
+    left = manual and manual.without_axes(axes)
+    return recast(x, varying=kind.varying | axes, manual=left)
+
+
+def as_sum(x: Any, axes: frozenset[Any]) -> Any:
+    """The sum, still to be taken, of what ``x`` is at the positions of ``axes``."""
+    return _as_kind(x, axes, axes, frozenset())
+
+
+def as_reduced(x: Any, axes: frozenset[Any]) -> Any:
+    """``x``, which is the same at all positions of ``axes``, as what is reduced along them."""
+    return _as_kind(varying_along(x, axes), axes, frozenset(), axes)
+
+
+def _as_kind(
+    x: Any, axes: frozenset[Any], unreduced: frozenset[Any], reduced: frozenset[Any]
+) -> Any:
+    if not axes:
+        return x
+    kind = typeof(x)
+    lies = kind.lies and kind.lies.manual
+    if lies is not None:
+        unreduced, reduced = unreduced | lies.unreduced, reduced | lies.reduced
+    manual = OverMesh.of(None, [()] * kind.ndim, unreduced, reduced)
+    return recast(x, varying=kind.varying - axes, manual=manual)
+
+
+def fitted(x: Any, type: ArrayType) -> Any:
+    """``x`` as a value that lies over the mesh, and varies, as ``type`` says."""
+    x = laid(x, type.lies)
+    kind = typeof(x)
+    if not any([t.lies is not None and t.lies.of_manual for t in (kind, type)]):
+        return varying_along(x, type.varying)
+    left, wanted = typed(kind.unreduced), typed(type.unreduced)
+    if left - wanted:
+        total = sorted_axes(left - wanted)
+        (x,) = psum(as_parts(x, left - wanted), axes=total, groups=None)
+    varying = typeof(x).varying
+    x = as_sum(_at_first(x, wanted - left - varying), wanted - left)
+    x = as_reduced(x, typed(type.reduced) - typeof(x).reduced)
+    x = varying_along(x, type.varying)
+    return told_manual(x, type)
+
+
+def conversion(x: Atom, wanted: ArrayType) -> list[Equation]:
+    """What makes of ``x`` a value of the type ``wanted``, which may vary along more axes than it
+    does, and be reduced along others.
+    """
+    made: list[Equation] = []
+    kind, here = plain(x.type), user_location()
+    missing = sorted_axes((wanted.varying | typed(wanted.reduced)) - kind.varying - kind.reduced)
+    if missing:
+        between = Var(kind.update(varying=kind.varying.union(missing)))
+        made.append(Equation(pvary, [x], {"axes": missing}, (between,), here))
+        kind, x = between.type, between
+    if kind is not wanted:
+        params = {"varying": wanted.varying, "manual": wanted.lies and wanted.lies.manual}
+        made.append(Equation(recast, [x], params, (Var(wanted),), here))
+    return made
+
+
+def _at_first(x: Any, axes: frozenset[Any]) -> Any:
+    """``x`` at the first position of each of ``axes``, and zeros at the others."""
+    for axis in sorted_axes(axes):
+        first = eq(axis_index(axes=(axis,)), np.int32(0))
+        x = select(broadcast(first, shape=typeof(x).shape, dims=()), x, zeros(typeof(x)))
+    return x
 
 
 def sorted_axes(axes: Iterable[Any]) -> Names:

@@ -64,15 +64,18 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, sharding: Sharding) 
 
 
 def _lower(b: Builder, x: Value, sharding: Sharding) -> Value:
-    lies = b.outs[0].lies
-    if lies is not None and lies.unreduced - b.ins[0].unreduced:
+    before, lies = (t.lies and t.lies.explicit for t in (*b.ins, *b.outs))
+    left, asked = (frozenset[str]() if y is None else y.unreduced for y in (before, lies))
+    if b.manual and before is not None and left - asked:
+        x = b.summed(x, before)
+    if lies is not None and asked - left:
         x = b.left_as_sum(x, lies)
     return b.in_memory(b.constrained(x, sharding), sharding.memory)
 
 
 def _run(x: Any, *, sharding: Sharding) -> DeviceArray:
     array = as_array(x)
-    if unreduced_along(array.sharding) != unreduced_along(sharding):
+    if unreduced_along(array.sharding) or unreduced_along(sharding):
         return run_compiled(constrain, (array,), {"sharding": sharding})
     who = f"with_sharding_constraint at {user_location()}"
     sharding = surely_over(sharding, array.sharding.device_list, who)

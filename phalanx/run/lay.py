@@ -33,7 +33,7 @@ def lay_array(x: Any, lies: OverMesh | None) -> DeviceArray:
     if mesh is None:
         return array
     asked = asked.update(mesh=mesh.update(axis_types=asked.mesh.axis_types))
-    if lies.unreduced != array.aval.unreduced:
+    if lies.unreduced or array.aval.unreduced:
         return constrain(array, sharding=asked)
     target = in_full(settled(asked, here, array.ndim), array.ndim)
     check_fits(array.aval, target)

@@ -6,7 +6,7 @@ from phalanx.base.errors import ShardingTypeError
 from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.layouts import OpenLayout
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.over_mesh import OverMesh, both
 from phalanx.core.types import ArrayType
 from phalanx.spmd.mesh import AbstractMesh, AxisType
 from phalanx.spmd.named import NamedSharding, PartitionSpec
@@ -36,7 +36,8 @@ def lies_of(sharding: Sharding, ndim: int, now: OverMesh | None = None) -> OverM
         kept[d] if names is None else [a for a in names if a in mesh.explicit_axes]
         for d, names in enumerate(given)
     ]
-    return OverMesh.of(_without_devices(mesh), layout, spec.unreduced, spec.reduced)
+    said = OverMesh.of(_without_devices(mesh), layout, spec.unreduced, spec.reduced)
+    return both(said, now)
 
 
 def _refuse_sums(sharding: NamedSharding) -> None:
@@ -83,6 +84,7 @@ def sharding_of(lies: OverMesh) -> NamedSharding:
 def spec_of(type: ArrayType) -> PartitionSpec:
     """The spec of ``type``, with an entry for every dimension."""
     entries = [names or None for names in type.layout]
-    if type.lies is None:
+    lies = type.lies and type.lies.explicit
+    if lies is None:
         return P(*entries)
-    return P(*entries, unreduced=type.lies.unreduced, reduced=type.lies.reduced)
+    return P(*entries, unreduced=lies.unreduced, reduced=lies.reduced)

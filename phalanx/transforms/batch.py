@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phalanx.core.axes import Axis, Typed, typed
+from phalanx.core.axes import Axis
 from phalanx.core.leaks import leaving_nothing
+from phalanx.core.manual import Typed, typed
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, has_user_rules
 from phalanx.core.refs import Ref, refuse_aliases, refuse_differing, store

@@ -134,7 +134,8 @@ class Stage(Trace):
         """An input for a value of ``type`` from outside."""
         kind = plain(type)
         if self.along:
-            kind = kind.update(varying=kind.varying | self.along)
+            lies = kind.lies and kind.lies.without_axes(self.along & kind.reduced)
+            kind = kind.update(varying=kind.varying | self.along, lies=lies)
         self.of_mesh |= kind.of_mesh
         return Var(kind)
 

@@ -9,17 +9,20 @@ from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import replaying
 from phalanx.core.correspond import leaving
 from phalanx.core.interpret import interpret
+from phalanx.core.manual import typed
+from phalanx.core.over_mesh import both
 from phalanx.core.primitive import ZERO, Linear, Primitive
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.trace import current
-from phalanx.core.types import typeof
+from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add, instantiate, reshape
 from phalanx.ops.collective import psum
 from phalanx.ops.lay import in_the_open, laid
-from phalanx.ops.vary import sorted_axes, varying_along
+from phalanx.ops.vary import as_parts, fitted, sorted_axes, varying_along
 
 Rule = Callable[[Equation, tuple[Any, ...], tuple[Any, ...]], Sequence[Any]]
-_NO_PARTS: dict[frozenset[Any], Any] = {}
+_Along = tuple[frozenset[Any], frozenset[Any]]
+_NO_PARTS: dict[_Along, Any] = {}
 
 
 class _Cotangents:
@@ -27,38 +30,40 @@ class _Cotangents:
 
     A cotangent is of the type of its variable, but that along axes along which this is reduced it
     is unreduced. How it lies until it is taken, the compiler decides: a sum over what axes of type
-    Explicit cut need not be taken before. One that varies
-    along axes along which the variable does not is a *part*: every position has one, and the
-    cotangent is their sum.
+    Explicit cut need not be taken before. One that varies, or is unreduced, along axes along which
+    that of the variable does not is a *part*: every position has one, and the cotangent is their
+    sum.
     """
 
     __slots__ = ("parts", "wholes")
 
     def __init__(self) -> None:
         self.wholes: dict[Any, Any] = {}
-        self.parts: dict[Var, dict[frozenset[Any], Any]] = {}
+        self.parts: dict[Var, dict[_Along, Any]] = {}
 
     def add(self, var: Any, ct: Any) -> None:
         """Add ``ct`` to that of ``var``."""
         if ct is ZERO:
             return
         sums, key = self.wholes, var
-        if (lies := var.type.lies) is not None and lies.has_sums:
-            ct = laid(ct, lies.cotangent)  # each by itself: what is added is parts of sums
-        along = typeof(ct).varying
-        if along and (extra := along - var.type.varying):
-            sums, key = self.parts.setdefault(var, {}), extra
+        if var.type.of_mesh or typeof(ct).of_mesh:
+            ct = _by_itself(ct, var.type.cotangent)
+            extra = _beyond(typeof(ct), var.type.cotangent)
+            if any(extra):
+                sums, key = self.parts.setdefault(var, {}), extra
         sums[key] = add(sums[key], ct) if key in sums else ct
 
     def take(self, var: Var) -> Any:
         """The cotangent of ``var``, which gets no more; ``ZERO`` if it got none."""
         whole = self.wholes.pop(var, ZERO)
-        for along, part in self.parts.pop(var, _NO_PARTS).items():
-            (total,) = psum(part, axes=sorted_axes(along), groups=None)
+        for (along, left), part in self.parts.pop(var, _NO_PARTS).items():
+            total = laid(part, var.type.cotangent.lies) if left else part
+            if along:
+                (total,) = psum(total, axes=sorted_axes(along), groups=None)
             whole = total if whole is ZERO else add(whole, total)
-        if whole is ZERO or not var.type.of_mesh:
+        if whole is ZERO or not (var.type.of_mesh or typeof(whole).of_mesh):
             return whole
-        return varying_along(laid(whole, var.type.cotangent.lies), var.type.varying)
+        return fitted(whole, var.type.cotangent)
 
     def take_part(self, var: Var) -> Any:
         """The same, or a part of it if that is all there is.
@@ -66,10 +71,27 @@ class _Cotangents:
         To sum after a linear operation is to sum before it, but there may be fewer elements.
         """
         parts = self.parts.get(var, _NO_PARTS)
-        if len(parts) != 1 or var in self.wholes:
+        if len(parts) != 1 or var in self.wholes or any([left for _, left in parts]):
             return self.take(var)
         (part,) = self.parts.pop(var).values()
         return varying_along(part, var.type.varying)
+
+
+def _by_itself(ct: Any, wanted: ArrayType) -> Any:
+    """``ct``, one of those that are added up to what is of the type ``wanted``: a part of a sum
+    where that is one, and no sum along Manual axes where it is none."""
+    if wanted.lies is not None and wanted.lies.has_sums:
+        ct = laid(ct, wanted.lies)
+    kind = typeof(ct)
+    over = typed(wanted.unreduced) - kind.unreduced
+    if over:
+        ct = fitted(ct, kind.update(varying=kind.varying - over, lies=both(kind.lies, wanted.lies)))
+    return as_parts(ct, typed(kind.unreduced) - wanted.unreduced)
+
+
+def _beyond(kind: ArrayType, wanted: ArrayType) -> _Along:
+    """The axes along which what is of ``kind`` varies, and is unreduced, and ``wanted`` not."""
+    return kind.varying - wanted.varying, kind.unreduced - wanted.unreduced
 
 
 def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -165,7 +187,8 @@ def _open(operand: Any) -> Any:
     """``operand`` as one of which types say nothing."""
     if type(operand) is not Linear:
         return in_the_open(operand)
-    return Linear(operand.type.update(lies=None)) if operand.type.lies is not None else operand
+    lies = operand.type.lies
+    return operand if lies is None else Linear(operand.type.update(lies=lies.manual))
 
 
 def _follows_types(prim: Primitive, cts: Sequence[Any]) -> bool:

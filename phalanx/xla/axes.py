@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from phalanx.core.builder import Body
+from phalanx.core.builder import Body, Sums
 from phalanx.core.layouts import Cut, Layout
+from phalanx.core.over_mesh import OverMesh
 from phalanx.core.region import Region
 from phalanx.core.types import ArrayType
-from phalanx.spmd.plan import Plan
+from phalanx.spmd.plan import Plan, sums_in_terms_of_mesh
+from phalanx.spmd.told import sharding_of
 from phalanx.xla.collectives import CollectiveEmitter
 from phalanx.xla.elementwise import ElementwiseEmitter
 
@@ -125,10 +127,13 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
         out_types: Sequence[ArrayType],
         body: Body,
         over: Sequence[str] | None = None,
+        sums: Sums | None = None,
     ) -> list[ir.Value]:
         sizes = dict(self.plan.axes)
         if not self._told and (over is None or len(over) == len(sizes)):
-            return super().manual_computation(args, in_layouts, out_layouts, out_types, body, over)
+            return super().manual_computation(
+                args, in_layouts, out_layouts, out_types, body, over, sums
+            )
         free = [name for name in over or sizes if name not in self.manual]
         told = {name: self.iota(I32, (sizes[name],), 0) for name in free}
         values = {**self._told, **told}
@@ -139,7 +144,48 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
             out_types,
             self._at(tuple(values), body),
             over,
+            sums and ([*[None] * len(values), *sums[0]], sums[1]),
         )
+
+    # In what is manual along other axes, XLA would end the process instead of taking a sum, or
+    # leaving one. So positions do that there themselves.
+
+    def summed(self, x: ir.Value, lies: OverMesh) -> ir.Value:
+        if not self.manual:
+            return super().summed(x, lies)
+        groups = self.rows_along(self._over(lies))
+
+        def added(b: Any, x: ir.Value, y: ir.Value) -> Sequence[ir.Value]:
+            return [b.add(x, y)]
+
+        def total(b: Any, part: ir.Value) -> Sequence[ir.Value]:
+            return b.all_reduce([part], groups, added)
+
+        return self._at_positions(x, lies, total, (lies, None))
+
+    def left_as_sum(self, x: ir.Value, lies: OverMesh) -> ir.Value:
+        if not self.manual:
+            return super().left_as_sum(x, lies)
+        kind = self.type(x)
+
+        def at_first(b: Any, part: ir.Value) -> Sequence[ir.Value]:
+            here = b.compare(self.place_along(self._over(lies)), b.constant(0, I32), "EQ")
+            first = b.broadcast_in_dim(here, kind.shape, ())
+            return [b.select(first, part, b.constant(0, kind.dtype, kind.shape))]
+
+        return self._at_positions(x, lies, at_first, (None, lies))
+
+    def _over(self, lies: OverMesh) -> tuple[str, ...]:
+        """The axes over which what lies so is a sum."""
+        return sums_in_terms_of_mesh(sharding_of(lies), self.plan.devices, self.plan.axes)
+
+    def _at_positions(
+        self, x: ir.Value, lies: OverMesh, body: Body, sums: tuple[OverMesh | None, OverMesh | None]
+    ) -> ir.Value:
+        """``body`` of ``x`` at the positions of the axes over which what ``lies`` so is a sum."""
+        before, after = sums
+        over, types = self._over(lies), [self.type(x)]
+        return self.manual_computation([x], [()], [()], types, body, over, ([before], [after]))[0]
 
     def call(self, key: Any, emit: Body, args: Sequence[ir.Value]) -> list[ir.Value]:
         places = self._told

@@ -13,7 +13,7 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.base import dtypes
 from phalanx.core.blocks import blocks_of
-from phalanx.core.builder import Body, Groups
+from phalanx.core.builder import Body, Groups, Sums
 from phalanx.core.layouts import Layout, OpenLayout
 from phalanx.core.over_mesh import OverMesh
 from phalanx.core.types import ArrayType
@@ -80,16 +80,18 @@ class CollectiveEmitter(RegionEmitter):
         return self.attribute(_sharding, layout, ndim, False, sums)
 
     def _shardings(
-        self, layouts: Sequence[Layout], types: Sequence[ArrayType], shared: bool
-    ) -> ir.Attribute:
+        self, layouts: Sequence[Layout], types: Sequence[ArrayType],
+        sums: Sequence[OverMesh | None], shared: bool,
+    ) -> ir.Attribute:  # fmt: skip
         """Those of operands of a manual computation, which the partitioner may have ``shared``:
-        then it may split what a position has over further axes."""
-        return sdy.TensorShardingPerValueAttr.get(
-            [
-                self.attribute(_sharding, x, t.ndim, shared)
-                for x, t in zip(layouts, types, strict=True)
-            ]
-        )
+        then it may split what a position has over further axes, but of ``sums``."""
+
+        def one(layout: Layout, ndim: int, lies: OverMesh | None) -> ir.Attribute:
+            split = lies and self._split(sharding_of(lies), ndim, self.manual)
+            return split or self.attribute(_sharding, layout, ndim, shared)
+
+        triples = zip(layouts, types, sums, strict=True)
+        return sdy.TensorShardingPerValueAttr.get([one(x, t.ndim, lies) for x, t, lies in triples])
 
     def new_channel(self) -> int:
         """The number of a channel that nothing else in the module has."""
@@ -205,7 +207,7 @@ class CollectiveEmitter(RegionEmitter):
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
 
     def summed_as(self, type: ArrayType, x: Value) -> Value:
-        lies = type.lies
+        lies = type.lies and type.lies.explicit
         return x if lies is None or not lies.has_sums else self.constrained(x, sharding_of(lies))
 
     def summed(self, x: Value, lies: OverMesh) -> Value:
@@ -264,6 +266,7 @@ class CollectiveEmitter(RegionEmitter):
         out_types: Sequence[ArrayType],
         body: Body,
         over: Sequence[str] | None = None,
+        sums: Sums | None = None,
     ) -> list[Value]:
         if not self.plan.axes:
             return list(body(self.builder, *args))
@@ -271,9 +274,10 @@ class CollectiveEmitter(RegionEmitter):
         free = self.parted
         names = [name for name in free if over is None or name in over]
         shared = len(names) < len(free)
+        in_sums, out_sums = sums or ([None] * len(types), [None] * len(out_types))
         attributes = {
-            "in_shardings": self._shardings(in_layouts, types, shared),
-            "out_shardings": self._shardings(out_layouts, out_types, shared),
+            "in_shardings": self._shardings(in_layouts, types, in_sums, shared),
+            "out_shardings": self._shardings(out_layouts, out_types, out_sums, shared),
             "manual_axes": sdy.ManualAxesAttr.get([ir.StringAttr.get(name) for name in names]),
         }
         parts = [self._part(t, layout) for t, layout in zip(types, in_layouts, strict=True)]

@@ -337,7 +337,7 @@ class RegionEmitter(StructuralEmitter):
             raise refused(error, prim.name, equation.location) from None
         self.conditional = outer
         for var, value in zip(equation.outputs, out if prim.multi else (out,), strict=True):
-            lies = var.type.lies
+            lies = var.type.lies and var.type.lies.explicit
             env[var] = value if lies is None else self.builder.constrained(value, sharding_of(lies))
 
     def _read(self, atoms: Iterable[Atom], env: dict[Any, Value]) -> list[Value]:

@@ -242,3 +242,14 @@ def test_draws_by_rejection_lie_as_what_they_are_drawn_for(name):
     cut = phalanx.jit(drawn)(phalanx.device_put(values, P("x", "y")))
     assert spec(cut) == P("x", "y")
     np.testing.assert_allclose(cut, drawn(values), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [AxisType.Explicit, AxisType.Auto])
+@pytest.mark.parametrize("config", [((-1, 2, 1), (1, -2, 0)), ((0, -2, 2), (0, 0, 1))])
+def test_what_is_cut_is_padded_and_cropped_at_once(kind, config):
+    x = np.arange(32.0, dtype="f").reshape(8, 4)
+    alone = lax.pad(x, 7.0, config)
+    with phalanx.set_mesh(phalanx.make_mesh((2, 2), ("x", "y"), (kind, kind))):
+        cut = phalanx.device_put(x, P("x"))
+        padded = phalanx.jit(lambda x: lax.pad(x, 7.0, config))(cut)
+    assert np.array_equal(padded, alone)

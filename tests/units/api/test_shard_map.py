@@ -326,8 +326,10 @@ def test_results_lie_as_the_specs_say_in_their_words():
     assert [y.sharding.spec for y in f(x)] == [P(None), P()]
 
 
-def test_no_value_varies_as_a_sum_that_is_still_to_be_made():
-    assert not ManualAxisType(unreduced=(), reduced=()).unreduced
-    for name in ("unreduced", "reduced"):
-        with pytest.raises(NotImplementedError, match=rf"{name}=.'x'. is not .*lax\.psum makes"):
-            ManualAxisType(**{name: {"x"}})
+def test_what_a_value_is_along_axes_that_are_taken():
+    kind = ManualAxisType(varying={"x"}, unreduced={"y"}, reduced=())
+    assert (kind.varying, kind.unreduced, kind.reduced) == ({"x"}, {"y"}, set())
+    assert str(kind) == "ManualAxisType(varying={'x'}, unreduced={'y'})"
+    assert kind == ManualAxisType(unreduced=["y"], varying=["x"]) != ManualAxisType(varying={"x"})
+    with pytest.raises(ValueError, match=r"has the axis 'x' twice; along an axis a value varies"):
+        ManualAxisType(varying={"x"}, reduced={"x"})

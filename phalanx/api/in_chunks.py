@@ -14,6 +14,7 @@ from phalanx.core.layouts import along
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref, refuse_aliases, refuse_differing, store_all
 from phalanx.core.roles import FIXED, Roles, slices
+from phalanx.core.trace import Tracer
 from phalanx.core.types import typeof
 from phalanx.lax.bodies import TracedBody, remembered
 from phalanx.spmd.replication import varying_outputs
@@ -41,14 +42,17 @@ def in_chunks(
     dims: Dims,
     at_once: AtOnce,
     passed: Sequence[Ref],
+    keep_known: bool = False,
 ) -> tuple[list[Any], list[int | None]]:
     """What ``flat`` gives in the lanes of ``axis``, which lie in ``dims`` of ``leaves``.
 
     Results that differ between lanes have them first. References are not among the leaves, but what
     those hold that are ``passed`` as arguments; others from outside hold in the end what the lanes
-    agree on.
+    agree on. Where ``keep_known``, what all lanes share and is known stays so.
     """
-    given = [i for i, x in enumerate(leaves) if is_value(x)]
+    traced_too = [not keep_known or d is not None or isinstance(x, Tracer)
+                  for x, d in zip(leaves, dims, strict=True)]  # fmt: skip
+    given = [i for i, x in enumerate(leaves) if traced_too[i] and is_value(x)]
     values, places = [leaves[i] for i in given], [dims[i] for i in given]
     types = [
         plain(typeof(x)) if d is None else lane_type(typeof(x), d)

@@ -30,6 +30,7 @@ from phalanx.core import axes
 from phalanx.core.axes import Axis
 from phalanx.core.over_mesh import OverMesh
 from phalanx.core.refs import Ref, refuse_aliases
+from phalanx.core.trace import is_recorded
 from phalanx.core.types import Array, is_scalar, typeof
 from phalanx.ops.basis import full
 from phalanx.transforms.batch import batch, place_lanes
@@ -237,6 +238,7 @@ def vmap(
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         together = at_once is None or config.disable_jit
+        looked_at = config.keep_lanes and together and is_recorded()
         given, treedef = tree.flatten_call((args, kwargs))
         names = LeafNames(fun, args, kwargs, range(len(args)))
         dims = input_dims(in_axes, args, kwargs, names, who)
@@ -247,13 +249,15 @@ def vmap(
         named = nullcontext() if axis_name is None else axes.binding((axis_name, size))
         with named:
             passed = [given[i] for i in refs]
-            if together:
-                lies = _lanes_lying(leaves, dims, names, who)
+            lies = _lanes_lying(leaves, dims, names, who) if together else None
+            if together and not (looked_at and over is None and lies is None):
                 axis = Axis(axis_name, size, over=over, lies=lies)
                 values, lanes = batch(flat, axis, leaves, dims, passed)
             else:
-                name = UNNAMED if axis_name is None else axis_name
-                values, lanes = in_chunks(flat, (name, size), leaves, tuple(dims), at_once, passed)
+                values, lanes = in_chunks(
+                    flat, (UNNAMED if axis_name is None else axis_name, size), leaves, tuple(dims),
+                    "all" if together else at_once, passed, together,
+                )  # fmt: skip
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
         wanted = output_dims(out_axes, flat.out_tree, ranks[: flat.out_tree.num_leaves], who)
         wanted += [dims[i] for i in flat.stored]

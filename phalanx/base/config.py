@@ -224,6 +224,7 @@ OPTIONS: dict[str, Option] = {
         _flag("enable_custom_prng", "Let random.PRNGKey give keys of the kind of random.key."),
         _flag("disable_jit", "Run jitted and mapped functions eagerly, one operation at a time."),
         _flag("disable_most_optimizations", "Compile faster, to programs that are slower."),
+        _flag("keep_lanes", "Keep what vmap does in a program as one operation in lanes."),
         _log("log_compiles", "Log a warning for each program that is compiled."),
         _log("explain_cache_misses", "Log a warning when a function is traced, and what is new."),
         _log("no_tracing", "Refuse to trace functions that jit, pmap and shard_map have not seen."),

@@ -10,6 +10,8 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from phalanx.compat.serving import is_installed
+
 __all__ = ["add_script", "is_there", "run_reporting", "run_script"]
 
 
@@ -52,6 +54,7 @@ def run_script(script: str, is_module: bool, arguments: Sequence[str]) -> None:
 
 def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> bool:
     """Run it; whether it came to its end. If it fails it is said why, as Python does."""
+    jax_before = "jax" in sys.modules
     try:
         run_script(script, is_module, arguments)
     except SystemExit as e:
@@ -65,6 +68,10 @@ def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> boo
         print("".join(traceback.format_list(frames)), end="", file=sys.stderr)
         traceback.print_exception(e)
         return False
+    finally:
+        if "jax" in sys.modules and not jax_before and not is_installed():
+            told = f"{script} imported jax itself, of which nothing is seen here; to have it served"
+            print(f"{told} by Phalanx: python -m phalanx.as_jax -m phalanx ...", file=sys.stderr)
     return True
 
 

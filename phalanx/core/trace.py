@@ -296,6 +296,14 @@ def current() -> Trace:
     return trace
 
 
+def is_recorded() -> bool:
+    """Whether what is bound here goes into a program, through whatever transformations."""
+    trace: Trace | None = current()
+    while trace is not None and not trace.records:
+        trace = trace.parent
+    return trace is not None
+
+
 class entering:
     """Make ``trace`` the current one for the duration of a block."""
 

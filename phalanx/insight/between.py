@@ -14,9 +14,11 @@ import numpy as np
 from msgspec import Struct, field
 
 from phalanx.api.stages import watching
+from phalanx.base import dtypes
 from phalanx.base.extended import is_key
 from phalanx.base.source import Location, user_frame
 from phalanx.core.program import Program
+from phalanx.core.runs import Lanes
 from phalanx.core.types import typeof
 from phalanx.insight.findings import Finding
 from phalanx.insight.keys import P106, keys_drawn
@@ -66,10 +68,10 @@ class Between:
         else:
             self._operations[frame.f_code, frame.f_lasti] += 1
         for key in _keys(program, values):
-            if is_of_user:
-                self._called_with(frame, (frame.f_lasti, id(program), key), [*map(id, values)])
-            else:
+            if not is_of_user:
                 self._drawn_with(frame, key)
+            elif not _estimates(program):
+                self._called_with(frame, (frame.f_lasti, id(program), key), [*map(id, values)])
 
     def _called_with(self, frame: FrameType, key: Any, given: Sequence[int]) -> None:
         """A function with the same keys, and nothing else than before, is called again on purpose,
@@ -118,6 +120,15 @@ class Between:
                     "Compile what is in the loop, jit, or the whole of it with lax.scan or "
                     "lax.fori_loop; for independent iterations vmap.",
                 )
+
+
+def _estimates(program: Program) -> bool:
+    """Whether a function, or each of its lanes, returns numbers alone: then the same random numbers
+    serve, as those are to be compared with each other."""
+    frame = None if program.only is None else program.only.frame
+    if frame is not None and isinstance(frame.runs, Lanes):
+        (program,) = frame.programs
+    return all(t.shape == () and dtypes.is_floating(t.dtype) for t in program.output_types)
 
 
 def _keys(program: Program, values: Sequence[Any]) -> Iterator[Any]:

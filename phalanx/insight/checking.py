@@ -12,6 +12,7 @@ from phalanx.api.arguments import check_callable, wrap
 from phalanx.api.jit import jit
 from phalanx.api.stages import Traced
 from phalanx.base.boundary import boundary
+from phalanx.base.config import config
 from phalanx.base.source import Location, user_location
 from phalanx.insight.findings import Finding, is_silenced
 from phalanx.insight.keys import reused_keys
@@ -89,7 +90,8 @@ def check(
         traced = jit(fun, static_argnums=static_argnums, static_argnames=static_argnames)
 
     def find(*args: Any, **kwargs: Any) -> list[Finding]:
-        return findings_in(traced.trace(*args, **kwargs), user_location())
+        with config.override(keep_lanes=True):
+            return findings_in(traced.trace(*args, **kwargs), user_location())
 
     return wrap(find, fun)
 

@@ -23,7 +23,7 @@ from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var
 from phalanx.core.runs import Lanes, Runs
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks
-from phalanx.insight.subject import MappedLanes, Subject
+from phalanx.insight.subject import MappedLanes, Subject, is_unnamed
 from phalanx.ops.basis import broadcast, mul
 from phalanx.ops.collective import psum, psum_scatter
 from phalanx.ops.elementwise import div
@@ -105,6 +105,13 @@ class Sample(Struct, frozen=True):
     place: Location
 
 
+class Row(Struct, frozen=True):
+    """Of a value: its elements are those that a lane of ``axis`` was given, or made of them one by
+    one."""
+
+    axis: Any
+
+
 INPUT = Input()
 _SHARE, _SEED = Apportioned(), Seed()
 
@@ -124,11 +131,12 @@ class LaneFlow(Flow):
         self.uses: dict[Atom, list[Equation]] = {}
         self.makers: dict[Atom, Equation] = {}
         self.draws = bool(_GENERATORS & lanes.body.primitives)
+        self.unnamed = is_unnamed(lanes.equation)  # so that lanes may be to see the same numbers
 
     def inputs(self, alike: frozenset[int] = frozenset()) -> list[Marks]:
         """The marks of the inputs, of which those numbered ``alike`` are taken to be replicated."""
         return [
-            frozenset({INPUT}) | (NOTHING if i in alike else r.axes)
+            frozenset({INPUT}) | (NOTHING if i in alike else r.axes | set(map(Row, r.axes)))
             for i, r in enumerate(self.lanes.frame.seen)
         ]
 
@@ -166,6 +174,8 @@ class LaneFlow(Flow):
         marks = NOTHING.union(*operands)
         if self.draws:
             marks = self._with_samples(e, operands, marks)
+            if not _is_elementwise(e):
+                marks = marks.difference([m for m in marks if type(m) is Row])
         if _SHARE not in marks and self._is_share(e):
             return marks | {_SHARE}
         return marks
@@ -178,6 +188,12 @@ class LaneFlow(Flow):
     def said(self, axes: Sequence[Any]) -> str:
         """The names of ``axes``."""
         return ", ".join(map(repr, axes))
+
+    def _of(self, axes: Sequence[Any]) -> str:
+        """To what lanes along ``axes`` belong."""
+        if self.unnamed:
+            return f" of the vmap at {self.lanes.equation.location}"
+        return f" of {self.said(axes)}"
 
     def count(self, axes: Sequence[Any]) -> int:
         """How many lanes there are along ``axes``."""
@@ -249,7 +265,6 @@ class LaneFlow(Flow):
     # ---- random numbers ----
 
     def _with_samples(self, e: Equation, operands: Sequence[Marks], marks: Marks) -> Marks:
-        elements = e.prim.elements
         samples = [m for m in marks if type(m) is Sample]
         if e.prim in _GENERATORS and not e.params.get("once"):
             alike = [a for a, size in self.sizes.items() if a not in marks and size > 1]
@@ -259,7 +274,7 @@ class LaneFlow(Flow):
             return marks
         if not samples:
             return marks
-        if not (elements.fused or elements.copied) or _repeats(e):
+        if not _is_elementwise(e):
             return marks.difference(samples)
         for sample in samples:
             if self._meets_lanes(sample, e, operands):
@@ -269,7 +284,7 @@ class LaneFlow(Flow):
 
     def _meets_lanes(self, sample: Sample, e: Equation, operands: Sequence[Marks]) -> bool:
         """Whether an array of samples meets one, of the same shape, that differs from lane to
-        lane."""
+        lane; that is what these were given, where their axis has no name."""
         if e.outputs[0].type.size <= 1:
             return False
         others = [
@@ -277,7 +292,8 @@ class LaneFlow(Flow):
             for a, m in zip(e.inputs, operands, strict=True)
             if type(a) is Var and sample not in m and a.type.shape == e.outputs[0].type.shape
         ]
-        return any(axis in m for axis in sample.axes for m in others)
+        axes = map(Row, sample.axes) if self.unnamed else sample.axes
+        return any(axis in m for axis in axes for m in others)
 
     # ---- what is said ----
 
@@ -329,7 +345,7 @@ class LaneFlow(Flow):
         self.report(
             P107.at(
                 sample.place,
-                f"the key is the same in all {n} lanes of {self.said(sample.axes)}, so each of "
+                f"the key is the same in all {n} lanes{self._of(sample.axes)}, so each of "
                 "them combines its own values with the same random numbers",
             )
         )
@@ -353,8 +369,10 @@ def _communicates(e: Equation) -> bool:
     return e.prim.named_axes is not None and e.prim.named_axes.communicates
 
 
-def _repeats(e: Equation) -> bool:
-    return e.prim is broadcast and e.outputs[0].type.size > e.inputs[0].type.size
+def _is_elementwise(e: Equation) -> bool:
+    """Whether each element of a result is made of one of each operand, or is one."""
+    repeats = e.prim is broadcast and e.outputs[0].type.size > e.inputs[0].type.size
+    return (e.prim.elements.fused or e.prim.elements.copied) and not repeats
 
 
 def _divides_by(e: Equation, n: int) -> bool:

@@ -6,11 +6,13 @@ line that comes from, the text of the program tells.
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 import tempfile
 import time
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -23,6 +25,8 @@ from phalanx.base.errors import PhalanxError
 from phalanx.insight.living import Living
 from phalanx.insight.report import Column, Facts, Part, Report, Table, Timeline
 from phalanx.run.backend import Kernel
+from phalanx.run.calls import calls
+from phalanx.run.execute import Runnable
 
 __all__ = ["Profile", "Span", "profiling"]
 
@@ -102,13 +106,16 @@ class Profile(Struct):
             row[1] += span.stop - span.start
         total = sum([row[1] for row in rows.values()]) or 1.0
         columns = (
-            Column("line", "line"), Column("instruction"), Column("runs", "count"),
-            Column("time", "seconds"), Column("share", "share"),
+            Column("line", "line"), Column("time", "seconds"), Column("share", "share"),
+            Column("instruction"), Column("runs", "count"),
         )  # fmt: skip
         ordered = sorted(rows.items(), key=lambda item: -item[1][1])
         return Table(
             "lines, the slowest first", columns,
-            tuple([(*key, runs, time, time / total) for key, (runs, time) in ordered]),
+            tuple([
+                (line, time, time / total, instruction, runs)
+                for (line, instruction), (runs, time) in ordered
+            ]),
             "The time of all devices. What the compiler fused is told by one of its lines.",
         )  # fmt: skip
 
@@ -244,8 +251,20 @@ def profiling(arrays: bool = False) -> Generator[Profile]:
             found.seconds = time.perf_counter() - begun
             recorded = profiler.stop_trace()
     found.spans = sorted(_spans(recorded), key=lambda s: s.start)
+    found.kernels.update(_compiled_before({s.module for s in found.spans}))
     for traced in seen:
         found.kernels.update(_named(traced))
+
+
+def _compiled_before(modules: Set[str]) -> Iterator[tuple[tuple[str, str], Kernel]]:
+    """What the instructions of ``modules`` are, as far as what was compiled is still there.
+
+    Operations outside of compiled functions are programs that all lines share.
+    """
+    shared = {id(calls[key].prepared) for key in list(calls)}
+    for x in gc.get_objects():
+        if type(x) is Runnable and id(x) not in shared and re.sub(r"\W", "_", x.name) in modules:
+            yield from [((k.module, k.name), k) for k in x.executable.kernels()]
 
 
 def _named(traced: Traced) -> dict[tuple[str, str], Kernel]:

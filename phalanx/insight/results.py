@@ -120,11 +120,12 @@ def _is_number(atom: Atom) -> bool:
 def _own_statistics(
     subject: Subject, flow: LaneFlow, outputs: list[Marks], apart: Sequence[tuple[int, int]]
 ) -> Iterator[Finding]:
-    """Running means that lanes do not share, where they share other results."""
+    """Running means that lanes do not share, where they share other state."""
     body = flow.lanes.body
+    state = [outputs[o] for _, o in subject.state]
     for i, o in apart:
         axes = flow.axes & outputs[o]
-        shared = [m for m in outputs if any(Reduced(a) in m and a not in m for a in axes)]
+        shared = [m for m in state if any(Reduced(a) in m and a not in m for a in axes)]
         update = _maker(body, body.outputs[o])
         if shared and update is not None and _is_running_mean(body, update, body.inputs[i]):
             yield P108.at(
@@ -138,13 +139,23 @@ def _own_statistics(
 def _is_running_mean(body: Program, update: Equation, old: Atom) -> bool:
     """Whether ``update`` adds to a part of ``old`` a part of a mean over rows."""
     makers: dict[Any, Equation] = {v: e for e in body.equations for v in e.outputs}
-    operands = [a for a in update.inputs if not isinstance(a, Literal)]
+    operands = [a for a in update.inputs if not _is_constant(makers, a)]
     decayed = [a for a in operands if a in makers and old in makers[a].inputs]
-    scaled = [a for a in decayed if any(isinstance(c, Literal) for c in makers[a].inputs)]
+    scaled = [a for a in decayed if any(_is_constant(makers, c) for c in makers[a].inputs)]
     others = [a for a in operands if a not in scaled and a is not old]
     if len(operands) != 2 or not (scaled or old in operands):
         return False
     return any(_from_mean(makers, a) for a in others or scaled)
+
+
+def _is_constant(makers: dict[Any, Equation], atom: Atom) -> bool:
+    """Whether ``atom`` is a constant, or made of constants one by one."""
+    if isinstance(atom, Literal):
+        return True
+    made = makers.get(atom)
+    if made is None or not (made.prim.elements.fused or made.prim.elements.copied):
+        return False
+    return all(_is_constant(makers, a) for a in made.inputs)
 
 
 def _from_mean(makers: dict[Any, Equation], atom: Atom, depth: int = 8) -> bool:

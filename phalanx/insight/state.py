@@ -33,7 +33,7 @@ def state_of(call: TracedCall, program: Program) -> Pairs:
     behind = len(program.outputs) - len(call.stored)
     pairs = [(i, o) for o, i in enumerate(call.written) if i is not None]
     pairs += [(first + i, behind + n) for n, i in enumerate(call.stored)]
-    pairing = _Pairing(program, pairs)
+    pairing = _Pairing(program, program.input_types, pairs)
     pairing.offer(_parts(call.out_tree, results))
     for argument in _arguments(call.in_tree, first):
         pairing.match(argument, True)
@@ -44,18 +44,20 @@ class _Pairing(Struct):
     """Parts of results, of which each is what one part of the arguments is now, at most."""
 
     program: Program
+    types: Sequence[ArrayType]  # of its inputs
     pairs: Pairs
     _offered: dict[Any, list[range]] = field(default_factory=lambda: defaultdict(list))
 
     def offer(self, parts: Iterator[Part]) -> None:
         """Take ``parts`` of the results to be new values."""
+        types = self.program.output_types
         for leaves, structure in parts:
-            self._offered[_kind(leaves, structure, self.program.output_types)].append(leaves)
+            self._offered[_kind(leaves, structure, types)].append(leaves)
 
     def match(self, part: Part, is_argument: bool) -> None:
         """Find what a ``part`` of the arguments is now, or else what its parts are."""
         leaves, structure = part
-        kind = _kind(leaves, structure, self.program.input_types)
+        kind = _kind(leaves, structure, self.types)
         for results in self._offered.get(kind, ()):
             pairs = [*zip(leaves, results, strict=True)]
             if self._are_free(pairs) and self._are_new(pairs, is_argument):

@@ -10,12 +10,14 @@ from msgspec import Struct
 
 from phalanx.api.stages import TracedCall
 from phalanx.base.source import Location
+from phalanx.control.vectorized import vectorized
+from phalanx.core.axes import is_internal
 from phalanx.core.program import Equation, Frame, Program
 from phalanx.core.runs import Lanes
 from phalanx.core.types import ArrayType
 from phalanx.insight.state import Pairs, state_of
 
-__all__ = ["MappedLanes", "Subject"]
+__all__ = ["MappedLanes", "Subject", "is_unnamed"]
 
 
 class MappedLanes(Struct, frozen=True):
@@ -51,8 +53,10 @@ class Subject:
 
     @cached_property
     def mapped(self) -> list[MappedLanes]:
-        """The outermost functions that run in lanes."""
-        if not any(p.on_devices.region or p.execution.launch for p in self.primitives):
+        """The outermost functions that run in lanes; what is in those of an axis without a name
+        stands beside them."""
+        if not any(p.on_devices.region or p.execution.launch or p is vectorized
+                   for p in self.primitives):  # fmt: skip
             return []
         return [*_mapped(self.program)]
 
@@ -72,7 +76,7 @@ class Subject:
     @property
     def lanes(self) -> MappedLanes | None:
         """The mapped function, where the program is nothing else."""
-        return self.mapped[0] if self.mapped and len(self.program.equations) == 1 else None
+        return self.mapped[0] if self.mapped and self.program.only is not None else None
 
     @property
     def types_of_inputs(self) -> tuple[ArrayType, ...]:
@@ -90,10 +94,16 @@ class Subject:
 
 
 def _mapped(program: Program) -> Iterator[MappedLanes]:
-    for e in program.walk(into=lambda e: not _is_mapped(e)):
+    for e in program.walk(into=lambda e: not _is_mapped(e) or is_unnamed(e)):
         if _is_mapped(e):
             yield MappedLanes(e, e.prim.frame(e.params))
 
 
 def _is_mapped(e: Equation) -> bool:
     return e.prim.subprograms is not None and isinstance(e.prim.frame(e.params).runs, Lanes)
+
+
+def is_unnamed(e: Equation) -> bool:
+    """Whether an operation is in lanes of a ``vmap`` whose axis has no name."""
+    axes = e.prim.frame(e.params).runs.axes
+    return e.prim is vectorized and all([is_internal(axis) for axis, _ in axes])

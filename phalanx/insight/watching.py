@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from phalanx.api.stages import Traced, watching
+from phalanx.base.config import config
 from phalanx.base.source import user_location
 from phalanx.insight.between import watching_between
 from phalanx.insight.checking import findings_in
@@ -32,6 +33,6 @@ def checking_compiled() -> Generator[Found]:
     def look(traced: Traced) -> None:
         note(findings_in(traced, user_location()))
 
-    with watching_between() as between, watching(look):
+    with watching_between() as between, watching(look), config.override(keep_lanes=True):
         yield found
     note([f for f in (*between.findings, *between.loops()) if not is_silenced(f)])

@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 from phalanx.run.backend import Exchange
-from phalanx.xla.hlo_text import computations_of, place_of, places_of, runs_of
+from phalanx.xla.hlo_text import HloModule, place_of
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -26,16 +26,14 @@ _OVER_AXES = re.compile(
 _PAIRS = re.compile(r"source_target_pairs=\{(.*?\})?\}")
 
 
-def exchanges(text: str) -> list[Exchange]:
-    """What devices exchange in the program that ``text`` is.
+def exchanges(module: HloModule) -> list[Exchange]:
+    """What devices exchange in a compiled program.
 
     In a loop of known length an operation counts for every iteration, in others once.
     """
-    partitions = int((re.search(r"num_partitions=(\d+)", text) or [0, 1])[1])
-    places, computations = places_of(text), computations_of(text)
-    often = runs_of(computations)
+    partitions = int((re.search(r"num_partitions=(\d+)", module.text) or [0, 1])[1])
     found: list[Exchange] = []
-    for name, computation in reversed(computations.items()):
+    for name, computation in reversed(module.computations.items()):
         for line in computation.lines:
             match = _OPERATION.search(line)
             if match is not None:
@@ -45,8 +43,8 @@ def exchanges(text: str) -> list[Exchange]:
                         _groups(line, partitions),
                         _pairs(line),
                         _bytes(match),
-                        often[name],
-                        place_of(line, places),
+                        module.runs[name],
+                        place_of(line, module.places),
                     )
                 )
     return found

@@ -36,6 +36,7 @@ from phalanx.xla.flight import (
     over_processes,
     waiting_in_another_thread,
 )
+from phalanx.xla.hlo_text import HloModule
 from phalanx.xla.kernels import kernels
 from phalanx.xla.module import XlaModule, number_of
 from phalanx.xla.packed import Packed, check_made_here, contents_of, made_by
@@ -80,8 +81,12 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
     else:
         made = _load(lowered, devices, options)
         executable = _launched_together(lowered, made.loaded)
-    executable.read = made.read
+    executable.read, executable.anew = made.read, made.anew
     return executable
+
+
+def _text_of(loaded: Any) -> str:
+    return "\n".join(m.to_string() for m in loaded.hlo_modules())
 
 
 def _launched_together(lowered: XlaModule | Packed, loaded: Any) -> XlaExecutable:
@@ -112,9 +117,7 @@ def _load(lowered: XlaModule, devices: tuple[Any, ...], options: dict[str, Any])
     options = _default_options(lowered, devices[0].platform) | options
 
     def made() -> Any:
-        client = devices[0].client
-        functions = lowered.callbacks.attached(client)
-        return client.compile_and_load(lowered.module, device_list(devices), settings, functions)
+        return _from_module(lowered.module, lowered.callbacks, devices, settings)
 
     def compiled(options: dict[str, Any]) -> Any:
         settings.env_option_overrides = list(options.items())
@@ -131,9 +134,31 @@ def _load(lowered: XlaModule, devices: tuple[Any, ...], options: dict[str, Any])
             return compiled({name: options[name] for name in options.keys() - dict(quick)})
 
     try:
-        return load_or_compile(lowered, devices, settings, options, anew)
+        found = load_or_compile(lowered, devices, settings, options, anew)
     except (RuntimeError, ValueError, TypeError) as e:
         raise refused_option(e, options) or translated(e, "compile") from None
+    if found.read is None or group_over(devices, lowered.name) is not None:
+        return found
+    return found._replace(anew=_again(lowered, devices, settings, options))
+
+
+def _from_module(module: Any, callbacks: Any, devices: tuple[Any, ...], settings: Any) -> Any:
+    client = devices[0].client
+    functions = callbacks.attached(client)
+    return client.compile_and_load(module, device_list(devices), settings, functions)
+
+
+def _again(
+    lowered: XlaModule, devices: tuple[Any, ...], settings: Any, options: dict[str, Any]
+) -> Callable[[], Any]:
+    """What compiles a module that was not, for its lines; it keeps no more of it than its code."""
+    code, callbacks = lowered.bytecode, lowered.callbacks
+
+    def again() -> Any:
+        settings.env_option_overrides = list(options.items())
+        return _from_module(xla.lower.module_of(code), callbacks, devices, settings)
+
+    return again
 
 
 def _compile_only(lowered: XlaModule, devices: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -225,12 +250,14 @@ class XlaExecutable:
         "_group",
         "_handlers",
         "_loaded",
+        "_module",
         "_name",
         "_one_here",
         "_out_types",
         "_program",
         "_tokens",
         "_windowed",
+        "anew",
         "devices",
         "in_shardings",
         "inspected",
@@ -241,6 +268,7 @@ class XlaExecutable:
     is_here = True
     devices: tuple[Any, ...]
     in_shardings: tuple[Sharding, ...]
+    anew: Callable[[], Any] | None
     inspected: list[tuple[Any, ArrayType, Sharding]]
     out_shardings: tuple[Sharding, ...]
 
@@ -257,7 +285,9 @@ class XlaExecutable:
         self._donated = lowered.donate
         self._name = lowered.name
         self._loaded = loaded
+        self._module: HloModule | None = None  # once somebody looks into it
         self.read: Callable[[], bytes | None] | None = None  # its content, where it was loaded
+        self.anew = None  # what compiles it, where it was loaded, and so has lines of other code
         self._execute: Any = getattr(loaded, "execute_sharded", None)  # none if it cannot run here
         plan, count = lowered.plan, len(lowered.out_types)
         self.in_shardings = _settled(plan, plan.in_shardings, loaded.get_parameter_shardings)
@@ -348,13 +378,19 @@ class XlaExecutable:
         return xla.lower.text_of(self._bytecode)
 
     def hlo_text(self) -> str:
-        return "\n".join(m.to_string() for m in self._loaded.hlo_modules())
+        return _text_of(self._loaded)
+
+    def _looked_into(self) -> HloModule:
+        """What was compiled, with the lines of the user's; made once."""
+        if self._module is None:
+            self._module = HloModule(_text_of(self._loaded if self.anew is None else self.anew()))
+        return self._module
 
     def exchanges(self) -> list[Exchange]:
-        return exchanges(self.hlo_text())
+        return exchanges(self._looked_into())
 
     def kernels(self) -> list[Kernel]:
-        return kernels(self.hlo_text())
+        return kernels(self._looked_into())
 
     def cost_analysis(self) -> dict[str, Any]:
         return dict(self._loaded.cost_analysis())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from msgspec import Struct, field
 
@@ -17,6 +18,29 @@ _NAME = re.compile(r"^\s+(?:ROOT )?%(\S+) = ")
 _FRAME = re.compile(r"stack_frame_id=(\d+)")
 
 
+class HloModule:
+    """A compiled program.
+
+    Attributes:
+        text: of it.
+        computations: by name; callers stand behind what they call, the program itself last.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.computations = _computations_of(text)
+
+    @cached_property
+    def runs(self) -> dict[str, int]:
+        """How often each computation runs in a call. In a loop of unknown length, once."""
+        return _runs_of(self.computations)
+
+    @cached_property
+    def places(self) -> dict[int, str]:
+        """``file:line (function)`` by the number of the frame, as the head of the text has them."""
+        return _places_of(self.text)
+
+
 class Computation(Struct):
     """The lines of its instructions."""
 
@@ -25,6 +49,8 @@ class Computation(Struct):
     def called(self, others: Mapping[str, Computation]) -> Iterator[tuple[str, int]]:
         """Those of the ``others`` that they run, with how often."""
         for line in self.lines:
+            if "=%" not in line and "={%" not in line:
+                continue
             trips, loop = _TRIPS.search(line), _LOOP.search(line)
             often = int(trips[1]) if trips else 1
             if loop is not None and not trips and loop[2] in others:
@@ -58,8 +84,7 @@ class Computation(Struct):
         return next((x for x in self.lines if (m := _NAME.match(x)) and m[1] == name), "")
 
 
-def computations_of(text: str) -> dict[str, Computation]:
-    """The computations by name; callers stand behind what they call, the program itself last."""
+def _computations_of(text: str) -> dict[str, Computation]:
     computations: dict[str, Computation] = {}
     current = Computation()
     for line in text.splitlines():
@@ -71,8 +96,7 @@ def computations_of(text: str) -> dict[str, Computation]:
     return computations
 
 
-def runs_of(computations: Mapping[str, Computation]) -> dict[str, int]:
-    """How often each runs in a call. In a loop whose length is not known, once."""
+def _runs_of(computations: Mapping[str, Computation]) -> dict[str, int]:
     often = dict.fromkeys(computations, 0)
     for name in list(computations)[-1:]:
         often[name] = 1
@@ -85,8 +109,7 @@ def runs_of(computations: Mapping[str, Computation]) -> dict[str, int]:
 # ---- the user's lines ---------------------------------------------------------------------------
 
 
-def places_of(text: str) -> dict[int, str]:
-    """``file:line (function)`` by the number of the frame, as the head of the text lists them."""
+def _places_of(text: str) -> dict[int, str]:
     files, functions = _strings(text, "FileNames"), _strings(text, "FunctionNames")
     lines = {
         int(n): f"{files[int(file)]}:{line} ({functions[int(function)]})"

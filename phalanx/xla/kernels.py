@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 
 from phalanx.run.backend import Kernel
-from phalanx.xla.hlo_text import Computation, computations_of, place_of, places_of, runs_of
+from phalanx.xla.hlo_text import Computation, HloModule, place_of
 
-_MODULE = re.compile(r"HloModule ([^\s,]+)")
+_NAMED = re.compile(r"HloModule ([^\s,]+)")
 _INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%(\S+) = (?:\([^=]*?\)|\S+) ([a-z][\w-]*)\(")
 _BY = re.compile(r"(?:calls|to_apply)=%([^\s,)]+)")
 _NOT_RUN = ("parameter", "constant", "tuple", "get-tuple-element", "bitcast")
 _FREE = frozenset((*_NOT_RUN, "while", "call", "conditional"))  # what these run is listed itself
 
 
-def kernels(text: str) -> list[Kernel]:
-    """The instructions that the program that ``text`` is runs; those inside of a fusion are one."""
-    places, computations = places_of(text), computations_of(text)
-    often, head = runs_of(computations), _MODULE.search(text)
-    module = head[1] if head else ""
+def kernels(module: HloModule) -> list[Kernel]:
+    """The instructions that a program runs; those inside of a fusion are one."""
+    computations, often, head = module.computations, module.runs, _NAMED.search(module.text)
+    named = head[1] if head else ""
     inside = {name for c in computations.values() for line in c.lines for name in _within(line)}
     found: list[Kernel] = []
     for name, computation in computations.items():
@@ -28,8 +27,8 @@ def kernels(text: str) -> list[Kernel]:
             match = _running(line)
             if match is not None:
                 fused = sum([_count(computations[c]) for c in _within(line)]) or 1
-                where = place_of(line, places)
-                found.append(Kernel(match[1], match[2], fused, often[name], where, module))
+                where = place_of(line, module.places)
+                found.append(Kernel(match[1], match[2], fused, often[name], where, named))
     return found
 
 

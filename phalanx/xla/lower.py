@@ -25,10 +25,15 @@ from phalanx.xla.failures import refused
 from phalanx.xla.module import XlaModule
 
 
+def module_of(bytecode: bytes) -> ir.Module:
+    """The module that ``bytecode`` holds."""
+    with context_for_module():
+        return ir.Module.parse(bytecode)
+
+
 def text_of(bytecode: bytes) -> str:
     """The module that ``bytecode`` holds, as StableHLO."""
-    with context_for_module():
-        return str(ir.Module.parse(bytecode))
+    return str(module_of(bytecode))
 
 
 def spreads_arrays(module: ir.Module) -> bool:

@@ -68,11 +68,13 @@ class Made(NamedTuple):
         loaded: the runtime's object.
         content: what was read or written of it.
         read: gives its content again, where it was loaded: that cannot be serialized again.
+        anew: compiles it, where it was loaded: what was has other lines of the user's.
     """
 
     loaded: Any
     content: bytes | None = None
     read: Callable[[], bytes | None] | None = None
+    anew: Callable[[], Any] | None = None
 
 
 def load(

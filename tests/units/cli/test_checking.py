@@ -97,3 +97,10 @@ def test_a_script_that_exits(check):
     assert check(SCRIPT + "sys.exit(3)\n", "script.py").returncode == 2
     done = check("import sys\nsys.exit('no data')\n", "script.py")
     assert done.returncode == 2 and done.stderr == "no data\n"
+
+
+def test_a_script_of_jax_itself_is_told_how_to_be_seen(check, tmp_path):
+    (tmp_path / "jax.py").touch()
+    done = check("import jax\n", "script.py")
+    assert done.returncode == 0 and "nothing is seen here" in done.stderr
+    assert "python -m phalanx.as_jax -m phalanx" in done.stderr

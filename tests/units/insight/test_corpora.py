@@ -10,13 +10,16 @@ from tests.units.insight.corpus import (
     right_lanes,
     right_programs,
     scripts,
+    vectorized,
     wrong_lanes,
     wrong_others,
     wrong_programs,
 )
 
 # they enter their programs
-assert {right_lanes, right_programs, scripts, wrong_lanes, wrong_others, wrong_programs}
+assert {
+    right_lanes, right_programs, scripts, vectorized, wrong_lanes, wrong_others, wrong_programs,
+}  # fmt: skip
 
 eight = pytest.mark.skipif(phalanx.device_count() != 8, reason="they are for eight devices")
 

@@ -184,3 +184,23 @@ def test_tables_are_sorted_in_a_browser(tmp_path):
     words = ["chromium", *flags, "--dump-dom", file.as_uri()]
     dom = subprocess.run(words, capture_output=True, text=True, timeout=120).stdout
     assert "<title>down c.py:3 a.py:1 b.py:2 up b.py:2 a.py:1 c.py:3</title>" in dom
+
+
+def test_lines_are_those_of_the_code_not_of_what_a_cache_has(tmp_path):
+    def compiled(lines):
+        space = {}
+        exec(compile("\n" * lines + "def f(x): return x @ x\n", "scale.py", "exec"), space)
+        return ph.jit(space["f"]).lower(jnp.ones((8, 8))).compile()
+
+    kept = {"compilation_cache_dir": str(tmp_path), "persistent_cache_min_compile_time_secs": 0}
+    for name, value in kept.items():
+        ph.config.update(name, value)
+    try:
+        for lines in (2, 7):
+            ph.clear_caches()
+            made = compiled(lines).runtime_executable()
+            assert (made.read is not None) == (lines == 7)
+            assert {k.line for k in made.kernels()} == {f"scale.py:{lines + 1} (f)"}
+    finally:
+        ph.config.update("compilation_cache_dir", None)
+        ph.config.update("persistent_cache_min_compile_time_secs", 0.0)

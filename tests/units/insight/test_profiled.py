@@ -96,3 +96,15 @@ def test_leaks_are_what_only_grows():
     assert Living(samples).leaks == ["leak.py:1"]
     assert Living(samples[:3]).leaks == []
     assert Living([]).parts() == []
+
+
+def test_lines_of_what_was_compiled_before_are_known():
+    function = lambda x: x @ x  # noqa: E731
+    square = ph.jit(function)
+    x = square(jnp.ones((32, 32)))
+    with profiling() as profile:
+        ph.block_until_ready((square(x), 2 * x))
+    lines = {row["line"] for row in profile.report()["lines, the slowest first"].as_json()["rows"]}
+    first = function.__code__.co_firstlineno
+    assert f"test_profiled.py:{first} (<lambda>)" in lines
+    assert not any("test_lines_of" in line for line in lines)  # operations are shared

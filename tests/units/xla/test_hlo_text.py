@@ -2,7 +2,7 @@
 
 import pytest
 
-from phalanx.xla.hlo_text import computations_of, runs_of
+from phalanx.xla.hlo_text import HloModule
 
 TEXT = """\
 HloModule f
@@ -40,4 +40,4 @@ ENTRY %main (x: f32[4]) -> (s32[], f32[4]) {
     ],
 )
 def test_runs_of_a_loop(old, new, times):
-    assert runs_of(computations_of(TEXT.replace(old, new)))["body"] == times
+    assert HloModule(TEXT.replace(old, new)).runs["body"] == times

@@ -101,6 +101,21 @@ def a_key_that_evaluation_does_not_use():
         evaluate(W, key, X + i)
 
 
+@jit
+def held_out_loss(w, key, x):
+    return dropout_loss(w, key, x)
+
+
+@correct_script
+def held_out_losses_that_are_compared():
+    """The same random numbers, so that only the weights differ."""
+    key, w, same = random.key(0), W, random.key(99)
+    for i in range(4):
+        key, sub = random.split(key)
+        w = dropout_step(w, sub, X + i)
+        float(held_out_loss(w, same, X))
+
+
 @correct_script
 def losses_added_up_over_many_steps():
     step = jit(lambda w, x: (w - 0.1 * grad(lambda w: jnp.mean((x @ w) ** 2))(w), jnp.mean(x @ w)))

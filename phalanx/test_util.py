@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx import laws
+from phalanx.api.transformed import P
 from phalanx.base.boundary import bound
 from phalanx.laws.given import check_jvp, check_vjp
 
@@ -14,7 +15,7 @@ __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
 
 def check_grads(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     args: Sequence[Any],
     order: int,
     modes: Sequence[str] = ("fwd", "rev"),

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from phalanx.api import aot
 from phalanx.api.arguments import LeafNames, check_callable, check_leaf
+from phalanx.api.transformed import P
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.errors import TreeError
@@ -167,7 +168,7 @@ def _call(
 
 
 def pure_callback(
-    callback: Callable[..., Any],
+    callback: Callable[P, Any],
     result_shape_dtypes: Any,
     *args: Any,
     sharding: Any = None,
@@ -220,7 +221,7 @@ def pure_callback(
 
 
 def io_callback(
-    callback: Callable[..., Any],
+    callback: Callable[P, Any],
     result_shape_dtypes: Any,
     *args: Any,
     sharding: Any = None,

@@ -194,7 +194,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 
 def saved_residuals(
-    f: Callable[..., Any], *args: Any, **kwargs: Any
+    f: Callable[P, Any], *args: Any, **kwargs: Any
 ) -> list[tuple[ShapeDtypeStruct, str]]:
     """What reverse mode through ``f`` at these arguments stores, without computing anything.
 
@@ -214,7 +214,7 @@ def saved_residuals(
     return [(struct(t), origin) for t, origin in _residuals(f, args, kwargs, "saved_residuals")]
 
 
-def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+def print_saved_residuals(f: Callable[P, Any], *args: Any, **kwargs: Any) -> None:
     """Print what reverse mode through ``f`` at these arguments stores, a value a line.
 
     Arguments are those of ``saved_residuals``.

@@ -318,7 +318,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def closure_convert(
-    fun: Callable[..., Any], *example_args: Any
+    fun: Callable[P, Any], *example_args: Any
 ) -> tuple[Callable[..., Any], list[Any]]:
     """``fun`` with what it closes over as further arguments, and these values.
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from phalanx.api.arguments import check_callable
 from phalanx.api.callbacks import Positions, effects_of, lane_positions, on_host
+from phalanx.api.transformed import P
 from phalanx.base import tree
 from phalanx.base.kinds import is_ndarray
 from phalanx.base.source import name_of, user_frame, user_location
@@ -168,7 +169,7 @@ def _fields(fmt: str) -> set[int | str]:
 
 
 def callback(
-    callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any
+    callback: Callable[P, Any], *args: Any, ordered: bool = False, **kwargs: Any
 ) -> None:
     """Call callback(*args, **kwargs) when the program comes to it, with the values it has.
 

@@ -26,15 +26,15 @@ Aux = TypeVar("Aux")  # what a function gives beside its results
 
 @overload
 def vjp(
-    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+    fun: Callable[P, R], *primals: Any, has_aux: Literal[False] = False
 ) -> tuple[R, Pullback]: ...
 @overload
 def vjp(
     fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
 ) -> tuple[R, Pullback, Aux]: ...
 @overload
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def vjp(fun: Callable[P, Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
+def vjp(fun: Callable[P, Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """(f(x), c -> f'(x)^T c): the value, and the pullback of cotangents.
 
     Args:
@@ -197,7 +197,7 @@ def _scalar_result(outs: list[Any], flat: Flat, holomorphic: bool, who: str) -> 
 
 @overload
 def jvp(
-    fun: Callable[..., R],
+    fun: Callable[P, R],
     primals: Sequence[Any],
     tangents: Sequence[Any],
     has_aux: Literal[False] = False,
@@ -211,10 +211,10 @@ def jvp(
 ) -> tuple[R, R, Aux]: ...
 @overload
 def jvp(
-    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
+    fun: Callable[P, Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
 ) -> tuple[Any, ...]: ...
 def jvp(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     primals: Sequence[Any],
     tangents: Sequence[Any],
     has_aux: bool = False,
@@ -281,15 +281,15 @@ def _refs_in(args: Sequence[Any]) -> tuple[list[Ref], list[int]]:
 
 @overload
 def linearize(
-    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+    fun: Callable[P, R], *primals: Any, has_aux: Literal[False] = False
 ) -> tuple[R, Callable[..., R]]: ...
 @overload
 def linearize(
     fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
 ) -> tuple[R, Callable[..., R], Aux]: ...
 @overload
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def linearize(fun: Callable[P, Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
+def linearize(fun: Callable[P, Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """(f(x), t -> f'(x) t): the value, and the derivative as a function to apply many times.
 
     The derivative is itself a tree, so it may be the result or an argument of functions that
@@ -321,7 +321,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 
 def linear_transpose(
-    fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
+    fun: Callable[P, Any], *primals: Any, reduce_axes: Sequence[Any] = ()
 ) -> Callable[..., Any]:
     """c -> f^T c, for a function that is linear.
 

@@ -28,6 +28,7 @@ from phalanx.api.portable_bytes import (
 )
 from phalanx.api.stages import TracedCall
 from phalanx.api.symbolic import SymbolicScope, constraints_of, symbolic_shape
+from phalanx.api.transformed import P
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingRule, RefError, TreeError
@@ -379,7 +380,7 @@ def default_export_platform() -> str:
 
 
 def export(
-    fun_jit: Callable[..., Any],
+    fun_jit: Callable[P, Any],
     *,
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),

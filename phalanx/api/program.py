@@ -35,7 +35,7 @@ from phalanx.transforms.stage import loaded, stage_with_refs
 
 
 def make_program(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     static_argnums: int | Sequence[int] = (),
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
@@ -101,7 +101,7 @@ def traced_program(
     return program, loaded(captured), results
 
 
-def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[P, Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of ``fun(*args)``, without computing anything.
 
     Args:

@@ -26,6 +26,7 @@ import numpy as np
 
 from phalanx.api import aot
 from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, wrap
+from phalanx.api.transformed import P
 from phalanx.base import tree
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError, CheckFailed
@@ -190,7 +191,7 @@ def check_error(error: Error) -> None:
 
 
 def checkify(
-    f: Callable[..., Any], errors: frozenset[ErrorCategory] = user_checks
+    f: Callable[P, Any], errors: frozenset[ErrorCategory] = user_checks
 ) -> Callable[..., Any]:
     """(x, ...) -> (error, f(x, ...)): what went wrong in ``f``, and its result.
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 import phalanx.numpy as jnp
 from phalanx.api.arguments import check_callable
 from phalanx.api.derivatives import jvp
+from phalanx.api.transformed import P
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import bound, hiding
 from phalanx.control.call import call
@@ -54,7 +55,7 @@ def _with_arguments(f: Callable[..., Any], *args: Any) -> Any:
 
 
 def jet(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     primals: Sequence[Any],
     series: Sequence[Sequence[Any]],
     factorial_scaled: bool = True,

@@ -11,6 +11,7 @@ from typing import Any
 from phalanx.api.arguments import check_callable, wrap
 from phalanx.api.jit import jit
 from phalanx.api.stages import Traced
+from phalanx.api.transformed import P
 from phalanx.base.boundary import boundary
 from phalanx.base.config import config
 from phalanx.base.source import Location, user_location
@@ -43,7 +44,7 @@ ANALYSES: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
 
 @boundary
 def check(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., list[Finding]]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from phalanx.api.communication import Collective
 from phalanx.api.jit import jit
 from phalanx.api.stages import Compiled, Traced
+from phalanx.api.transformed import P
 from phalanx.base import tree
 from phalanx.base.boundary import boundary
 from phalanx.base.source import Location, name_of
@@ -36,7 +37,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @boundary
-def explain(f: Callable[..., Any], on: str | None = None) -> Callable[..., Report]:
+def explain(f: Callable[P, Any], on: str | None = None) -> Callable[..., Report]:
     """A function of the arguments of ``f`` that tells what ``f`` does with them on devices.
 
     ``f`` is traced and compiled, and not run. The report has where arrays and lanes lie; each

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from phalanx.api.stages import Traced
+from phalanx.api.transformed import P
 from phalanx.base.boundary import boundary
 from phalanx.base.errors import ArgumentError
 from phalanx.base.source import name_of
@@ -23,7 +24,7 @@ OPEN = Parting(0, 0, 0)  # whatever is best
 
 @boundary
 def plan(
-    f: Callable[..., Any], on: str, *, data: int = 0, fsdp: int = 0, tensor: int = 0
+    f: Callable[P, Any], on: str, *, data: int = 0, fsdp: int = 0, tensor: int = 0
 ) -> Callable[..., Report]:
     """A function of the arguments of ``f``, a training step, that tells what it takes ``on`` a
     machine which need not be here: seconds, and bytes on a chip, for each mesh that its batch

@@ -18,6 +18,7 @@ from phalanx import lax
 from phalanx.api.derivatives import jvp, vjp
 from phalanx.api.jit import jit
 from phalanx.api.program import make_program
+from phalanx.api.transformed import P
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.source import name_of
@@ -33,7 +34,7 @@ MODES = ("fwd", "rev")
 
 
 def check_grads(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     args: Sequence[Any],
     order: int = 2,
     modes: Sequence[str] | str = MODES,

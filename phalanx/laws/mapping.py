@@ -10,6 +10,7 @@ import numpy as np
 from phalanx.api.derivatives import jvp, vjp
 from phalanx.api.jit import jit
 from phalanx.api.pmap import pmap
+from phalanx.api.transformed import P
 from phalanx.api.vmap import is_none, vmap
 from phalanx.base import tree
 from phalanx.base.kinds import is_list
@@ -94,7 +95,7 @@ def _itself(h: Any) -> Any:
 
 
 def check_jit(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     args: Sequence[Any],
     order: int = 0,
     atol: float | None = None,
@@ -121,7 +122,7 @@ def check_jit(
 
 
 def check_pmap(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     args: Sequence[Any],
     axis_name: Any = None,
     in_axes: Any = 0,

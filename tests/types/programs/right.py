@@ -13,7 +13,8 @@ import numpy as np
 
 import phalanx as jax
 import phalanx.numpy as jnp
-from phalanx import Array, lax, nn, random
+from phalanx import Array, export, lax, nn, random
+from phalanx.experimental import checkify
 from phalanx.sharding import Mesh, NamedSharding
 from phalanx.sharding import PartitionSpec as P
 from phalanx.typing import ArrayLike, DTypeLike
@@ -853,3 +854,24 @@ def keys_in_a_loop() -> None:
     print(jax.vmap(one)(keys), [one(k) for k in keys], random.split(key, (2, 3)).shape)
     a, b, *rest = random.split(key, 5)
     print(one(a), one(b), len(rest), random.key_data(key), random.normal(random.PRNGKey(1)))
+
+
+def of_functions_without_names() -> None:
+    ones = jnp.ones(3)
+    print(jax.make_jaxpr(jax.jit(lambda x: x * 2))(ones))
+    print(jax.eval_shape(jax.vmap(lambda x: x * 2), ones).shape)
+    print(jax.jvp(jax.vmap(lambda x: x * 2), (ones,), (ones,))[1].sum())
+    value, pull = jax.vjp(jax.jit(lambda x: x * 2), ones)
+    print(value.sum(), pull(ones)[0], jax.linearize(jax.jit(lambda x: x * 2), ones)[1](ones))
+    print(jax.pure_callback(jax.jit(lambda x: x * 2), ones, ones))
+
+
+def exported() -> None:
+    twice = export.export(jax.jit(lambda x: x * 2))(jax.ShapeDtypeStruct((3,), "float32"))
+    print(export.deserialize(twice.serialize()).call(jnp.ones(3)))
+
+
+def checked() -> None:
+    error, value = checkify.checkify(jax.jit(lambda x: jnp.log(x)))(jnp.ones(3))
+    error.throw()
+    print(value)

@@ -532,8 +532,8 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """The dtype that an operation on ``args`` would have.
 
     Args:
-        args: arrays, scalars, dtypes, or whatever means a dtype. Python scalars, the types
-            ``int``, ``float`` and ``complex`` and weakly typed arrays are weak.
+        args: arrays, scalars, dtypes, or whatever means a dtype: None the default float. Python
+            scalars, the types ``int``, ``float`` and ``complex`` and weak arrays are weak.
         return_weak_type_flag: whether to tell, too, whether the result is weak.
 
     Returns:
@@ -578,8 +578,9 @@ def _is_scalar_type(x: Any) -> bool:
 
 
 def _operand(x: Any) -> tuple[np.dtype, bool]:
-    if _is_scalar_type(x):
-        return weak_dtype(x), x is not bool
+    given = float if x is None else x  # as to NumPy
+    if _is_scalar_type(given):
+        return weak_dtype(given), x not in (None, bool)
     return dtype_of(x), is_weak(x)
 
 

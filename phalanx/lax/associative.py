@@ -10,10 +10,10 @@ from phalanx.base.source import user_location
 from phalanx.base.tree import shown
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
-from phalanx.lax.bodies import leaves_of
+from phalanx.lax.bodies import check_functions, leaves_of
 from phalanx.lax.shape import concatenate, pad, slice_in_dim
-from phalanx.ops.basis import BOOL, I32, add, convert, full, move
-from phalanx.ops.shape import reverse
+from phalanx.ops.basis import BOOL, I32, add, convert, full
+from phalanx.ops.shape import reverse as flip
 
 __all__ = ["associative_scan"]
 _WHO = "associative_scan"
@@ -21,16 +21,15 @@ _WHO = "associative_scan"
 T = TypeVar("T")  # a tree of arrays
 
 
-def associative_scan(
-    fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0
-) -> T:
+def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0) -> T:
     """out[i] = x[0] * x[1] * ... * x[i] for an associative operation *, in logarithmic depth.
 
     Adjacent elements are combined in pairs, the pairs are scanned, and the elements between
     follow from their neighbours (Blelloch, 1990).
 
     Args:
-        fn: from two trees of arrays to one, elementwise along ``axis``.
+        fn: from two trees of arrays to one, elementwise along ``axis``. It is given parts of
+            ``elems``, which are shorter along that axis.
         elems: a tree of arrays of equal length along ``axis``.
         reverse: whether to start from the end: out[i] = x[-1] * x[-2] * ... * x[i].
         axis: the dimension to scan over.
@@ -46,23 +45,25 @@ def associative_scan(
     >>> associative_scan(lambda a, b: a * b, jnp.array([1, 2, 3, 4]))
     Array([ 1,  2,  6, 24], dtype=int32)
     """
+    check_functions(_WHO, fn)
     leaves, treedef = leaves_of(elems, _WHO, "elems")
     dims = [_dim(typeof(x), axis) for x in leaves]
-    rows = [move(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
-    lengths = {typeof(x).shape[0] for x in rows}
-    if len(lengths) != 1:
-        what = f"must agree, got {sorted(lengths)}" if lengths else "are needed, got no arrays"
-        raise ValueError(f"{_WHO}: lengths along axis {axis} {what}, at {user_location()}")
-    if reverse:
-        rows = [_flipped(x) for x in rows]
+    lengths = {typeof(x).shape[d] for x, d in zip(leaves, dims, strict=True)}
+    if len(lengths) != 1:  # "same first dimension" is the field's, for matching
+        what = f"got lengths {sorted(lengths)}" if lengths else "got no arrays"
+        raise ValueError(
+            f"{_WHO}: arrays of the same first dimension, along axis {axis}, are needed, {what}, "
+            f"at {user_location()}"
+        )
 
     def combine(a: list[Any], b: list[Any]) -> list[Any]:
         return _checked(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)), a, treedef)
 
-    out = _scan_pairs(combine, rows, lengths.pop())
-    if reverse:
-        out = [_flipped(x) for x in out]
-    return tree.unflatten(treedef, [move(x, 0, d) for x, d in zip(out, dims, strict=True)])
+    def turned(rows: list[Any]) -> list[Any]:
+        return [flip(x, dims=(d,)) if reverse else x for x, d in zip(rows, dims, strict=True)]
+
+    out = _scan_pairs(combine, turned(leaves), dims, lengths.pop())
+    return tree.unflatten(treedef, turned(out))
 
 
 def _dim(kind: ArrayType, axis: int) -> int:
@@ -86,35 +87,34 @@ def _checked(result: Any, given: list[Any], treedef: tree.PyTreeDef) -> list[Any
     return leaves_out
 
 
-def _flipped(x: Any) -> Any:
-    return reverse(x, dims=(0,))
+def _scan_pairs(combine: Callable[..., Any], rows: list[Any], dims: list[int], n: int) -> list[Any]:
+    """The scan of ``n`` rows, which lie along ``dims``."""
 
+    def part(of: list[Any], *bounds: int) -> list[Any]:
+        return [slice_in_dim(x, *bounds, axis=d) for x, d in zip(of, dims, strict=True)]
 
-def _scan_pairs(combine: Callable[..., Any], rows: list[Any], n: int) -> list[Any]:
     if n < 2:
         return rows
-    even = [slice_in_dim(x, 0, n - 1, 2) for x in rows]
-    odd = [slice_in_dim(x, 1, n, 2) for x in rows]
-    at_odd = _scan_pairs(combine, combine(even, odd), n // 2)
-    before = at_odd if n % 2 else [slice_in_dim(x, 0, n // 2 - 1) for x in at_odd]
-    later = [slice_in_dim(x, 2, n, 2) for x in rows]
+    at_odd = _scan_pairs(
+        combine, combine(part(rows, 0, n - 1, 2), part(rows, 1, n, 2)), dims, n // 2
+    )
+    before = at_odd if n % 2 else part(at_odd, 0, n // 2 - 1)
+    later = part(rows, 2, n, 2)
     between = combine(before, later) if n > 2 else later
-    at_even = [
-        concatenate([slice_in_dim(x, 0, 1), y], 0) for x, y in zip(rows, between, strict=True)
+    return [
+        _interleaved(concatenate([first, x], d), odd, d, n)
+        for first, x, odd, d in zip(part(rows, 0, 1), between, at_odd, dims, strict=True)
     ]
-    return [_interleaved(a, b, n) for a, b in zip(at_even, at_odd, strict=True)]
 
 
-def _interleaved(even: Any, odd: Any, n: int) -> Any:
-    """Rows of ``even`` and ``odd`` in turn, ``n`` in all."""
+def _interleaved(even: Any, odd: Any, dim: int, n: int) -> Any:
+    """Rows of ``even`` and ``odd`` in turn along ``dim``, ``n`` in all."""
     zero = full((), 0, typeof(even).dtype)
-    rest = [(0, 0, 0)] * (typeof(even).ndim - 1)
-    dilated = pad(even, zero, [(0, (n + 1) % 2, 1), *rest])
-    shifted = pad(odd, zero, [(1, n % 2, 1), *rest])
-    if typeof(even).dtype == BOOL:
-        return convert(
-            add(convert(dilated, dtype=I32, weak=False), convert(shifted, dtype=I32, weak=False)),
-            dtype=BOOL,
-            weak=False,
-        )
-    return add(dilated, shifted)
+
+    def spread(x: Any, before: int, after: int) -> Any:
+        between = [(before, after, 1) if d == dim else (0, 0, 0) for d in range(typeof(x).ndim)]
+        padded = pad(x, zero, between)
+        return convert(padded, dtype=I32, weak=False) if typeof(x).dtype == BOOL else padded
+
+    both = add(spread(even, 0, (n + 1) % 2), spread(odd, 1, n % 2))
+    return convert(both, dtype=BOOL, weak=False) if typeof(even).dtype == BOOL else both

@@ -57,6 +57,16 @@ def leaves_of(
     return leaves, treedef
 
 
+def check_functions(who: str, *functions: Any) -> None:
+    """Raise TypeError for what cannot be called."""
+    for fun in functions:
+        if not callable(fun):  # "should be a callable" is the field's, for matching
+            raise TypeError(
+                f"{who}: what it runs should be a callable, got {fun!r} of type "
+                f"{type(fun).__name__}, at {user_location()}"
+            )
+
+
 class TracedBody(Struct, frozen=True):
     """A function traced: its program, what this captured, and the tree that it returns.
 

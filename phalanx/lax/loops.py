@@ -27,6 +27,7 @@ from phalanx.core.types import ArrayLike, ArrayType, is_scalar, typeof
 from phalanx.lax.bodies import (
     TracedBody,
     as_type,
+    check_functions,
     held,
     joined,
     leaves_of,
@@ -113,6 +114,7 @@ def _while(test: _Called, step: _Called, init_val: Any, who: str, own: int = 0) 
     The first ``own`` keys of a path into what is carried are none that the user knows.
     """
     (cond_fun, test_with), (body_fun, step_with) = test, step
+    check_functions(who, cond_fun, body_fun)
     if config.disable_jit:
         init_val = tree.map(_not_a_number, held(init_val))
         while is_known(goes_on := test_with(cond_fun, init_val)):
@@ -371,6 +373,7 @@ def _scan(
 ) -> tuple[Any, Any]:
     """``scan`` with a function and the way in which to call it, as ``who``."""
     f, call = step
+    check_functions(who, f)
     init_leaves, _ = leaves_of(init, who, "init")
     given, rows_tree = leaves_of(xs, who, "xs", refs=True)
     refs = [i for i, x in enumerate(given) if type(x) is Ref]
@@ -435,7 +438,7 @@ def _length(rows: list[Any], length: int | None, who: str) -> int:
         lengths.add(as_length(length))
     if len(lengths) != 1:
         what = f"the lengths must agree, got {sorted(lengths)}"
-        what = what if lengths else "nothing tells the length; give xs or length"
+        what = what if lengths else "there is nothing to scan over and no length; give xs or length"
         raise ValueError(f"{who}: {what}, at {user_location()}")
     (only,) = lengths
     if only < 0:

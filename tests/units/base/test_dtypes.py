@@ -76,6 +76,12 @@ def test_result_type_is_that_of_jax(jnp):
     assert not differences(dtypes.result_type, jnp.result_type, values)
 
 
+def test_none_is_the_default_floating_point_dtype_to_result_type(jnp):
+    values = [None, int, float, bool, complex, 1, "int8", "float16", "complex64"]
+    assert not differences(dtypes.result_type, jnp.result_type, values)
+    assert dtypes.result_type(None) == dtypes.canonical(np.result_type(None))
+
+
 def test_result_type_of_three_is_that_of_jax(jnp):
     few = [np.dtype(t) for t in ("bool", "uint8", "int16", "float16", "float32")]
     few += [np.dtype(ml_dtypes.bfloat16), 1, 1.0, 1j]

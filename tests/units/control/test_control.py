@@ -1,5 +1,7 @@
 """Loops and branches against plain Python, under every transformation."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -267,6 +269,35 @@ def test_associative_scan_gives_what_a_scan_in_its_direction_gives(n, reverse):
     for i in order:
         wanted[i] = state = factors[i] * state + terms[i]
     near(both, wanted)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_associative_scan_leaves_the_axes_where_they_are(axis, reverse):
+    rows = np.random.default_rng(0).normal(size=(5, 2, 2))
+    order = {0: "nij,njk->nik", 1: "inj,jnk->ink"}.get(axis, "ijn,jkn->ikn")
+    found = lax.associative_scan(
+        lambda a, b: jnp.einsum(order, b, a), np.moveaxis(rows, 0, axis), reverse, axis
+    )
+    wanted = list(itertools.accumulate(rows[::-1] if reverse else rows, lambda a, b: b @ a))
+    wanted = np.stack(wanted[::-1] if reverse else wanted, axis)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4)
+
+
+LOOPS = [
+    lambda f: lax.scan(f, 0.0, jnp.ones(3)),
+    lambda f: lax.map(f, jnp.ones(3)),
+    lambda f: lax.associative_scan(f, jnp.ones(3)),
+    lambda f: lax.while_loop(f, lambda x: x, 1.0),
+    lambda f: lax.while_loop(lambda x: False, f, 1.0),
+    lambda f: lax.fori_loop(0, 3, f, 1.0),
+]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_a_loop_runs_is_a_function(loop):
+    with pytest.raises(TypeError, match=r"should be a callable, got 123 of type int, at test_con"):
+        loop(123)
 
 
 def test_the_carry_takes_the_type_that_it_turns_into():

@@ -12,6 +12,9 @@ import operator
 import sys
 from typing import Any
 
+import numpy as np
+
+from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
@@ -19,6 +22,7 @@ from phalanx.lax.operands import accept
 from phalanx.lax.polar import qdwh
 from phalanx.lax.updates import cholesky_update, symmetric_product
 from phalanx.ops import linalg as prims
+from phalanx.ops.basis import convert
 from phalanx.ops.linalg.algebra import adjoint, symmetrized
 from phalanx.ops.shape import expand_dims, slice_dim, squeeze
 
@@ -149,7 +153,7 @@ def triangular_solve(
         unit_diagonal: whether the diagonal is taken for ones, and not read.
 
     Returns:
-        An array of the shape of ``b``.
+        An array of the shape of ``b``. Of dtypes of half precision it is computed in float32.
 
     Raises:
         ShapeError: the shapes do not fit.
@@ -159,6 +163,14 @@ def triangular_solve(
     [1. 2.]
     """
     a, b = accept("linalg.triangular_solve", a), accept("linalg.triangular_solve", b)
+    half = typeof(b).dtype
+    if half == typeof(a).dtype and dtypes.itemsize_bits(half) == 16 and dtypes.is_floating(half):
+        wide = [convert(x, dtype=np.dtype(np.float32), weak=False) for x in (a, b)]
+        how: dict[str, bool] = {
+            "left_side": left_side, "lower": lower, "transpose_a": transpose_a,
+            "conjugate_a": conjugate_a, "unit_diagonal": unit_diagonal,
+        }  # fmt: skip
+        return convert(triangular_solve(*wide, **how), dtype=half, weak=False)
     op = ("C" if conjugate_a else "T") if transpose_a else ("R" if conjugate_a else "N")
     params = {"left": left_side, "low": lower, "op": op, "unit": unit_diagonal}
     ndim = typeof(b).ndim

@@ -60,7 +60,8 @@ def hurwitz(s: int, q: float) -> float:
 
 def stirling(z: Any) -> Any:
     """log Γ(z) - (z - 1/2) log z + z - log √2π, for z ≥ 8 (DLMF 5.11.1)."""
-    terms = [b / ((2 * k + 2) * (2 * k + 1)) for k, b in enumerate(BERNOULLI)]
+    count = 8 if precision(z) < 1e-10 else 4
+    terms = [b / ((2 * k + 2) * (2 * k + 1)) for k, b in enumerate(BERNOULLI[:count])]
     u = 1.0 / z
     return polynomial(u * u, terms) * u
 
@@ -196,7 +197,6 @@ digamma: Primitive = special(
 
 def _polygamma_lower(b: Builder, x: Any, order: int) -> Any:
     return b.polygamma(b.constant(order, b.outs[0].dtype, b.outs[0].shape), x)
-
 
 
 class _Order(TypedDict):

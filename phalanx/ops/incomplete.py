@@ -51,7 +51,7 @@ def curvature(m: Any) -> Any:
     near = absolute(m) < 0.3
     n = within(near, m, 0.1)
     r = n / (n + 2.0)
-    terms = [2 / (2 * k + 3) for k in range(12)]
+    terms = [2 / (2 * k + 3) for k in range(12 if precision(m) < 1e-10 else 6)]
     close = (1.0 - r * polynomial(r * r, terms) / (n + 2.0)) * 2.0 / (n + 2.0)
     f = within(~near, m, 1.0)
     return where(near, close, (f - log1p(f)) / (f * f) * 2.0)
@@ -193,38 +193,43 @@ def _uniform(a: Any, x: Any, upper: bool) -> Any:
     """
     m = (x - a) / a
     eta = m * sqrt(curvature(m))
-    f = _temme()
+    f = _temme()[: None if precision(a) < 1e-10 else 15]
+    inverse = 1.0 / a
     b: list[Any] = [0.0] * len(f)
     b[-2:] = f[-1], 0.0
     for k in range(len(f) - 2, 0, -1):
-        b[k - 1] = f[k] + (k + 1) * b[k + 1] / a
-    rest = polynomial(eta, b[:-1]) / (1.0 + b[1] / a)
+        b[k - 1] = f[k] + (k + 1) * b[k + 1] * inverse
+    rest = polynomial(eta, b[:-1]) / (1.0 + b[1] * inverse)
     rest = rest * exp(a * eta * eta * -0.5) / sqrt(a * (2 * math.pi))
     z = eta * sqrt(a * 0.5)
     return erfc(z) * 0.5 + rest if upper else erfc(-z) * 0.5 - rest
 
 
 def _fraction(a: Any, x: Any) -> Any:
-    """Q(a, x), for x > max(a, 1.5) (DLMF 8.9.2)."""
-    fraction = continued_fraction(
+    """Q(a, x) over ``poisson``, for x > max(a, 1.5) (DLMF 8.9.2)."""
+    return a / continued_fraction(
         x + 1.0 - a, lambda n: n * (a - n), lambda n: x + n * 2.0 + 1.0 - a
     )
-    return poisson(a, x) * a / fraction
 
 
-def _power_series(a: Any, x: Any) -> Any:
-    """P(a, x), for x below a, or small (DLMF 8.7.1)."""
-    return poisson(a, x) * series(_one(x), lambda n, term: term * x / (a + n))
+def _power_series(a: Any, x: Any, small: Number | None) -> Any:
+    """P(a, x) over ``poisson``, for x below a, or small (DLMF 8.7.1).
+
+    Of ``small`` arguments the series of ``_small``, in the same loop.
+    """
+    if small is None:
+        return series(_one(x), lambda n, term: term * x / (a + n))
+    start = where(small, -x, _one(x))
+    return series(start, lambda n, term: term * x * where(small, -_step(a, n), 1.0 / (a + n)))
 
 
 def _one(x: Any) -> Any:
     return where(x >= x, 1.0, x)
 
 
-def _small(a: Any, x: Any) -> Any:
+def _small(a: Any, x: Any, terms: Any) -> Any:
     """Q(a, x) of small arguments, where it is the difference of 1 and almost 1 (DLMF 8.7.3)."""
     power = a * log(x) - (about_two(a) - log1p(a))
-    terms = series(-x, lambda n, term: -term * x * _step(a, n))
     return -expm1(power) - exp(power) * a * terms / (a + 1.0)
 
 
@@ -246,10 +251,13 @@ def _gamma_ratio(a: Any, x: Any, upper: bool) -> Any:
     uniform, below, small = _regions(u, v)
     beyond = ~uniform & ~below
     near = isolated(_uniform(within(uniform, u, 20.0), within(uniform, v, 20.0), upper))
-    p = isolated(_power_series(within(below, u, 1.0), within(below, v, 1.0)))
-    q = isolated(_fraction(within(beyond, u, 1.0), within(beyond, v, 2.0)))
+    factor = poisson(within(~uniform, u, 1.0), within(~uniform, v, 1.0))
+    terms = _power_series(within(below, u, 1.0), within(below, v, 1.0), small if upper else None)
+    q = _fraction(within(beyond, u, 1.0), within(beyond, v, 2.0))
+    p, q = isolated(factor * where(below, terms, 0.0)), isolated(factor * where(beyond, q, 0.0))
     if upper:
-        less = isolated(_small(within(small, u, 0.25), within(small, v, 1.0)))
+        terms = where(small, terms, 0.0)
+        less = isolated(_small(within(small, u, 0.25), within(small, v, 1.0), terms))
         far = where(below, where(small, less, 1.0 - p), q)
     else:
         far = where(below, p, 1.0 - q)
@@ -272,7 +280,6 @@ def _density(a: Any, x: Any) -> Any:
 
 def _slope(out: Any, a: Any, x: Any, upper: bool) -> Any:
     return neg(_density(a, x)) if upper else _density(a, x)
-
 
 
 class _Upper(Differentiated):

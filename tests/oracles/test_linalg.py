@@ -85,6 +85,16 @@ def rebuilt(function, build, operands):
     check(lambda x: build(function(x)), lambda x: x, operands)
 
 
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_triangular_systems_of_half_precision(dtype):
+    a, b = drawn((4, 4), np.float32), drawn((4, 3), np.float32)
+    a, b = jnp.asarray(a + 4 * np.eye(4), dtype), jnp.asarray(b, dtype)
+    x = lax.linalg.triangular_solve(a, b, left_side=True, lower=True)
+    assert x.dtype == dtype
+    wanted = np.linalg.solve(np.tril(exact(a)), exact(b))
+    np.testing.assert_allclose(exact(x), wanted, rtol=float(jnp.finfo(dtype).eps), atol=1e-3)
+
+
 def test_factorizations_multiply_to_the_matrix():
     rebuilt(jnp.linalg.qr, lambda out: out.Q @ out.R, ones(SHAPES))
     rebuilt(lambda x: jnp.linalg.qr(x, "complete"), lambda out: out[0] @ out[1], ones(SHAPES))

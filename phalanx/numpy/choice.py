@@ -12,6 +12,7 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT, is_weak
 from phalanx.base.extended import is_key
 from phalanx.base.kinds import SEQUENCE
+from phalanx.base.lengths import larger
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply
@@ -152,7 +153,7 @@ def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple[Any, ...]:
     fills = _fills(fill_value, mask.aval.ndim)
     out: list[Any] = []
     for length, fill in zip(reversed(mask.aval.shape), reversed(fills), strict=True):
-        n = dtypes.scalar(max(length, 1), index)
+        n = ops.constant_like(positions, larger(length, 1))
         place, positions = ops.rem(positions, n), ops.div(positions, n)
         out.append(where(exists, place, convert(as_array("nonzero", fill), index)))
     return tuple(reversed(out))

@@ -262,7 +262,7 @@ def counted_from_front(i: Any, length: int) -> Any:
     if dtypes.is_unsigned(i.aval.dtype):
         return convert(i, _I32) if i.aval.dtype.itemsize < 4 else i
     i = convert(i, i.aval.dtype if i.aval.dtype.itemsize >= 4 else _I32)
-    return ops.select(ops.lt(i, literal(i, 0)), ops.add(i, literal(i, length)), i)
+    return ops.select(ops.lt(i, literal(i, 0)), ops.add(i, ops.constant_like(i, length)), i)
 
 
 # ---- the three steps, reading and writing ---------------------------------------------------

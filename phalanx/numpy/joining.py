@@ -14,7 +14,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.kinds import LIST, NDARRAY, SEQUENCE, SLICE, is_dict, is_iterable
-from phalanx.base.lengths import length, slice_of
+from phalanx.base.lengths import larger, length, slice_of
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
@@ -614,8 +614,28 @@ def _pad_by(function: Callable[..., Any], x: Any, widths: Any, options: dict[str
 
 
 def _pad_by_index(x: Any, d: int, width: tuple[int, int], mode: str) -> Any:
-    places = np.pad(np.arange(operator.index(x.shape[d]), dtype=np.int32), width, mode)  # type: ignore
-    return take(x, from_host(places), d, mode="clip")
+    n = x.shape[d]
+    if all(isinstance(m, int) for m in (n, *width)):
+        places = from_host(np.pad(np.arange(n, dtype=np.int32), width, mode))  # type: ignore
+    else:
+        places = _mirrored(n, width, mode)
+    return take(x, places, d, mode="clip")
+
+
+def _mirrored(n: Any, width: tuple[Any, Any], mode: str) -> Any:
+    """The place of each element of a padded dimension of symbolic length ``n``."""
+    before, after = width
+    places = ops.iota(dtype=_I32, shape=(before + n + after,), dim=0)
+    places = ops.sub(places, ops.constant_like(places, before))
+    if mode == "edge":
+        return places  # which is limited to those that there are
+    period = {"wrap": n, "symmetric": 2 * n, "reflect": larger(2 * n - 2, 1)}[mode]
+    count = ops.constant_like(places, period)
+    places = ops.rem(ops.add(ops.rem(places, count), count), count)
+    if mode == "wrap":
+        return places
+    last = ops.constant_like(places, 2 * n - 1 if mode == "symmetric" else 2 * n - 2)
+    return ops.min(places, ops.sub(last, places))
 
 
 def _pad_odd(x: Any, d: int, width: tuple[int, int], skipped: int) -> Any:
@@ -762,7 +782,7 @@ def delete(
             return take(x, _all_but(n, obj), d, mode="clip")
         remedy = "give known positions, or assume_unique_indices=True if none comes twice"
         obj = value_of("delete", obj, remedy)
-    places = np.delete(np.arange(n, dtype=np.int32), obj)
+    places = np.delete(np.arange(operator.index(n), dtype=np.int32), obj)
     return take(x, from_host(places), d, mode="clip")
 
 
@@ -823,11 +843,11 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
 def _order_with_inserted(n: int, where: Any, count: int) -> Any:
     """The order in which ``n`` elements and ``count`` more behind them come, if these are put
     before the positions ``where``."""
-    if is_known(where):
+    if is_known(where) and isinstance(n, int):
         places = np.broadcast_to(known_value(where), (count,))
         order = np.insert(np.arange(n), places, np.arange(n, n + count))
         return from_host(order.astype(np.int32))
-    places = convert(counted_from_front(where, n), _I32)
+    places = convert(counted_from_front(as_array("insert", where), n), _I32)
     old = ops.iota(dtype=_I32, shape=(n,), dim=0)
     new = ops.broadcast_to(ops.reshape(places, shape=(where.size,)), (count,))
     keys = ops.concatenate(ops.add(ops.add(old, old), np.int32(1)), ops.add(new, new), dim=0)

@@ -32,6 +32,7 @@ from phalanx.ops.basis import (
     number_or_bool,
     pointwise,
 )
+from phalanx.ops.length import need_numbers
 
 U8 = np.dtype("uint8")
 U32 = np.dtype("uint32")
@@ -143,7 +144,11 @@ def _bitcast_batch(axis: Axis, values: Operands, dims: LaneDims, *, dtype: np.dt
 
 
 def _bitcast_lower(b: Builder, x: Value, dtype: np.dtype) -> Value:
-    return b.bitcast_convert(x, dtype, b.outs[0].shape)
+    shape = b.outs[0].shape
+    if _bits(b.ins[0].dtype) != _bits(dtype):
+        remedy = "convert with astype, or take the bits apart by shifts"
+        need_numbers("bitcast", "the shape of elements of another size", shape, remedy)
+    return b.bitcast_convert(x, dtype, shape)
 
 
 def _bitcast_dims(x: ArrayType, *, dtype: np.dtype) -> Dims:

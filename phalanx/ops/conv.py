@@ -36,6 +36,7 @@ from phalanx.core.primitive import (
 from phalanx.core.types import ArrayType, Ints, typeof
 from phalanx.ops.basis import f32, move, zeros
 from phalanx.ops.contract import as_dtype, bilinear_linearize, product_type, same_dtype
+from phalanx.ops.length import need_numbers
 from phalanx.ops.shape import merge_dims, reverse, split_dim
 
 
@@ -110,6 +111,8 @@ def _check_groups(
     batch, features = _at(x.shape, numbers.lhs_spec[:2])
     outputs, inputs = _at(kernel.shape, numbers.rhs_spec[:2])
     who = "conv_general_dilated"
+    remedy = "where kernels are mapped, each is a group: take them one by one, with lax.map"
+    need_numbers(who, "the number of groups", (groups, batches), remedy)
     if groups < 1 or batches < 1 or (groups != 1 and batches != 1):
         raise ValueError(
             f"{who}: feature_group_count and batch_group_count must be positive and one of them "

@@ -26,6 +26,7 @@ from phalanx.core.primitive import (
 from phalanx.core.types import ArrayType, Shape
 from phalanx.ops.basis import I32, broadcast_lanes, check_domain, move, number, real_number
 from phalanx.ops.bits import U32, u32
+from phalanx.ops.length import need_numbers
 
 U64 = np.dtype("uint64")
 _STATES = {U32: 4, U64: 2}  # how many words hold the 128 bits of a generator's state
@@ -111,6 +112,8 @@ def _next(
     b: Builder, key: Value, shape: Shape, dtype: np.dtype, algorithm: str
 ) -> list[Value]:
     """The next state, and bits, of a single key; a state is u64[2] to XLA."""
+    remedy = "draw with keys of threefry2x32"
+    need_numbers("rng_bit_generator", "the shape that is drawn", shape, remedy)
     if math.prod(shape) == 0:
         return [key, b.constant(0, dtype, shape)]
     if b.type(key).dtype == U64:

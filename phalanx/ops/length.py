@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -54,6 +55,20 @@ def _filled(n: Length, shape: Shape, dtype: np.dtype | None) -> Any:
 def value_of(n: Any, dtype: np.dtype) -> Any:
     """The length ``n`` as a scalar of ``dtype``: a constant where it is a number."""
     return n.filled((), dtype) if isinstance(n, Length) else dtypes.scalar(n, dtype)
+
+
+def need_numbers(who: str, what: str, lengths: Iterable[Any], remedy: str) -> None:
+    """Make sure that ``lengths``, which are ``what``, are numbers.
+
+    Raises:
+        InconclusiveDimensionOperation: one is symbolic.
+    """
+    for n in lengths:
+        if isinstance(n, Length):
+            raise InconclusiveDimensionOperation(
+                f"{who}: {what} must be known where the module is written, got the symbolic length "
+                f"{n}, at {user_location()}; {remedy}"
+            )
 
 
 def constant_like(x: Any, n: Any) -> Any:

@@ -16,6 +16,7 @@ from phalanx.ops import (
     add,
     and_,
     argmax,
+    constant_like,
     convert,
     cumsum,
     le,
@@ -28,6 +29,7 @@ from phalanx.ops import (
     sort,
     sub,
     top_k,
+    value_of,
 )
 from phalanx.ops.basis import check_domain, move
 from phalanx.ops.compare import ordered
@@ -37,6 +39,8 @@ from phalanx.random.distributions import draw_gumbel
 from phalanx.random.generators import sources
 from phalanx.random.keys import single
 from phalanx.random.uniform import as_shape, draw_bits, draw_uniform, is_high, randint
+
+_INT = np.dtype(np.int32)
 
 # ---- permutations ---------------------------------------------------------------------------
 
@@ -110,14 +114,26 @@ def _range(n: int) -> Any:
     return iota(dtype=dtypes.default_int(), shape=(n,), dim=0)
 
 
+# So many elements need no round, one round, two: the cube of their number is to be a power of 2**32
+_ENOUGH = 1, 1625, 2642245
+
+
 def _shuffle(key: Any, x: Any, dim: int) -> Any:
-    """Sort by random keys, often enough that equal keys, which keep an order, do not matter."""
-    type = typeof(x)
-    rounds = math.ceil(3 * math.log(max(1, type.size)) / math.log(2**32 - 1))
-    for _ in range(rounds):
+    """Sort by random keys, often enough that equal keys, which keep an order, do not matter.
+
+    How often that is the program finds out where the number of elements is symbolic.
+    """
+    shape, size = typeof(x).shape, typeof(x).size
+    for enough in _ENOUGH:
+        if not isinstance(size, Length) and size <= enough:
+            break
         key, drawn = sources(key, 2)
-        keys = draw_bits(drawn, type.shape, 32)
-        x = sort(keys, x, dim=dim, num_keys=1, stable=True)[1]
+        keys = draw_bits(drawn, shape, 32)
+        again = sort(keys, x, dim=dim, num_keys=1, stable=True)[1]
+        if isinstance(size, Length):
+            done = le(value_of(size, _INT), _INT.type(enough))
+            again = select(broadcast_to(done, shape), x, again)
+        x = again
     return x
 
 
@@ -169,7 +185,7 @@ def choice(
     wanted = as_shape("choice", shape)
     a = _things("choice", a)
     high = is_high("choice", mode)
-    if isinstance(a, int):
+    if isinstance(a, (int, Length)):
         _check_choice(a, wanted, replace, p)
         return _positions(key, a, wanted, replace, p, high)
     dim = dimension("choice", axis, typeof(a).ndim)
@@ -245,10 +261,12 @@ def _first_not_below(ascending: Any, marks: Any) -> Any:
     """The first position in ``ascending`` with an element >= each mark, by bisection."""
     (n,) = typeof(ascending).shape
     position = broadcast_to(dtypes.scalar(0, dtypes.default_int()), typeof(marks).shape)
-    for step in reversed([1 << i for i in range(n.bit_length())]):
+    bits = 31 if isinstance(n, Length) else n.bit_length()
+    for step in reversed([1 << i for i in range(bits)]):
         further = add(position, step)
-        before = _take(ascending, min(sub(further, 1), n - 1), 0)
-        position = select(and_(le(further, n), lt(before, marks)), further, position)
+        before = _take(ascending, min(sub(further, 1), constant_like(further, n - 1)), 0)
+        is_below = and_(le(further, constant_like(further, n)), lt(before, marks))
+        position = select(is_below, further, position)
     return position
 
 

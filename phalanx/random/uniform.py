@@ -10,7 +10,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import ArgumentError
-from phalanx.base.lengths import length
+from phalanx.base.lengths import Length, length
 from phalanx.control.one_program import staged
 from phalanx.core.types import (
     Array,
@@ -38,6 +38,7 @@ from phalanx.ops import (
     select,
     shift_right_logical,
     sub,
+    value_of,
 )
 from phalanx.ops import max as maximum
 from phalanx.ops.basis import check_lengths
@@ -305,6 +306,8 @@ def randint(
 def _bound(name: str, x: Any, dtype: np.dtype) -> tuple[Any, Any]:
     """A bound brought into the range of ``dtype``; whether it was above, or None if it cannot."""
     limits = dtypes.iinfo(dtype)
+    if isinstance(x, Length):
+        return value_of(x, dtype), None
     if is_scalar(x) and not isinstance(x, complex):
         clipped = max(limits.min, min(int(x), limits.max))
         return dtypes.scalar(clipped, dtype), np.bool_(True) if int(x) > limits.max else None

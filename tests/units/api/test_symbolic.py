@@ -198,8 +198,8 @@ def test_lengths_have_no_number_outside():
 def test_what_needs_a_number_is_refused():
     (n,) = symbolic_shape("n")
     for function in (
-        lambda x: jnp.pad(x, 1, mode="edge"),
-        lambda x: random.permutation(random.key(0), x.shape[0]),
+        lambda x: jnp.fft.fft(x),
+        lambda x: lax.associative_scan(jnp.add, x),
         lambda x: [x[i] for i in range(x.shape[0])],
     ):
         with pytest.raises(InconclusiveDimensionOperation, match=r"test_symbolic.py:\d+"):
@@ -244,3 +244,55 @@ def test_dimension_functions_of_the_field():
     from phalanx.compat import core
 
     assert str(core.max_dim(n, 4)) == "max(n, 4)" and core.min_dim(n, 0) == 0
+
+
+BY_INDEX = {
+    "edge": lambda x: jnp.pad(x, ((1, 2), (0, 0)), mode="edge"),
+    "reflect": lambda x: jnp.pad(x, ((7, 1), (0, 2)), mode="reflect"),
+    "symmetric": lambda x: jnp.pad(x, ((1, 9), (0, 0)), mode="symmetric"),
+    "wrap": lambda x: jnp.pad(x, ((7, 8), (1, 0)), mode="wrap"),
+    "own length": lambda x: jnp.pad(x, ((0, x.shape[0]), (0, 0)), mode="edge"),
+    "permutation": lambda x: random.permutation(KEY, x),
+    "of numbers": lambda x: random.permutation(KEY, x.shape[0]),
+    "of each": lambda x: random.permutation(KEY, x, independent=True),
+    "choice": lambda x: random.choice(KEY, x, (4,)),
+    "choice of numbers": lambda x: random.choice(KEY, x.shape[0], (4,)),
+    "choice once": lambda x: random.choice(KEY, x, (2,), replace=False),
+    "choice by weights": lambda x: random.choice(KEY, x, (4,), p=x[:, 0] + 1),
+    "randint": lambda x: random.randint(KEY, (4,), 0, x.shape[0]),
+    "nonzero": lambda x: jnp.nonzero(x > 3, size=4, fill_value=x.shape[0]),
+    "unique": lambda x: jnp.unique(x[:, 0] // 2, size=3),
+    "insert": lambda x: jnp.insert(x, -1, 9, axis=0),
+}
+KEY = random.key(3)
+
+
+@pytest.mark.parametrize("name", BY_INDEX)
+def test_elements_are_found_where_lengths_are_not_known(name):
+    function = phalanx.jit(BY_INDEX[name])
+    (n,) = symbolic_shape("n", constraints=["n >= 2"])
+    exported = export(function)(phalanx.ShapeDtypeStruct((n, 3), "int32"))
+    for count in (2, 5) if name != "of numbers" else (2, 5, 1700):
+        x = jnp.arange(3 * count, dtype="int32").reshape(count, 3)
+        phalanx.tree.map(np.testing.assert_array_equal, exported.call(x), function(x))
+
+
+def test_what_needs_numbers_says_so():
+    n, m = symbolic_shape("n, m")
+    drawn = phalanx.jit(lambda x: random.bits(random.key(0, impl="rbg"), x.shape))
+    with pytest.raises(InconclusiveDimensionOperation, match="draw with keys of threefry2x32"):
+        export(drawn)(phalanx.ShapeDtypeStruct((n,), "float32"))
+    with pytest.raises(InconclusiveDimensionOperation, match=r"jnp\.array"):
+        export(phalanx.jit(lambda x: jnp.delete(x, 1)))(phalanx.ShapeDtypeStruct((m,), "float32"))
+
+
+def test_kernels_of_unknown_number_are_taken_one_by_one():
+    one = lambda x, w: lax.conv(x[None], w, (1, 1), "SAME")  # noqa: E731
+    (n,) = symbolic_shape("n")
+    asked = [phalanx.ShapeDtypeStruct((n, *s), "float32") for s in ((2, 4, 4), (3, 2, 3, 3))]
+    together = phalanx.jit(phalanx.vmap(one))
+    with pytest.raises(InconclusiveDimensionOperation, match=r"with lax\.map"):
+        export(together)(*asked)
+    one_by_one = phalanx.jit(lambda x, w: lax.map(lambda each: one(*each), (x, w)))
+    x, w = (jnp.arange(k * 2.0).reshape(2, *s) for k, s in ((32, (2, 4, 4)), (54, (3, 2, 3, 3))))
+    np.testing.assert_allclose(export(one_by_one)(*asked).call(x, w), together(x, w), rtol=1e-5)

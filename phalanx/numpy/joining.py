@@ -840,7 +840,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     return take(both, _order_with_inserted(n, where, count), d, mode="clip")
 
 
-def _order_with_inserted(n: int, where: Any, count: int) -> Any:
+def _order_with_inserted(n: Any, where: Any, count: int) -> Any:
     """The order in which ``n`` elements and ``count`` more behind them come, if these are put
     before the positions ``where``."""
     if is_known(where) and isinstance(n, int):

@@ -15,6 +15,7 @@ from phalanx.base import dtypes
 from phalanx.base.config import settings
 from phalanx.base.source import user_location
 from phalanx.core.manual import ManualAxisType, Typed
+from phalanx.core.over_mesh import OverMesh, both
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref, load
 from phalanx.core.types import Array, ArrayType, typeof
@@ -36,7 +37,8 @@ class ShapeDtypeStruct:
         sharding: where it lies; a spec is about the mesh that is set.
         weak_type: whether its dtype gives way to others.
         vma: inside ``shard_map``, the names of the axes along which it varies.
-        manual_axis_type: the same as a record; None for what ``vma`` says.
+        manual_axis_type: the same as a record, which also says along which it is unreduced or
+            reduced; None for what ``vma`` says.
 
     Raises:
         ValueError: a length is negative.
@@ -47,7 +49,7 @@ class ShapeDtypeStruct:
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("dtype", "shape", "sharding", "vma", "weak_type")
+    __slots__ = ("dtype", "manual_axis_type", "shape", "sharding", "weak_type")
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class ShapeDtypeStruct:
         self.dtype = dtypes.canonical(dtypes.as_dtype(dtype))
         self.sharding = _sharding(sharding)
         self.weak_type = weak_type
-        self.vma = frozenset(vma if manual_axis_type is None else manual_axis_type.varying)
+        self.manual_axis_type = manual_axis_type or ManualAxisType(varying=vma)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """The same but for ``changes``, by the names of arguments.
@@ -74,7 +76,10 @@ class ShapeDtypeStruct:
         >>> ShapeDtypeStruct((2, 3), "float32").update(shape=(4,))
         ShapeDtypeStruct(shape=(4,), dtype=float32)
         """
-        return ShapeDtypeStruct(**{**{name: getattr(self, name) for name in _PARTS}, **changes})
+        kept = {name: getattr(self, name) for name in _PARTS}
+        if "vma" in changes:
+            del kept["manual_axis_type"]
+        return ShapeDtypeStruct(**{**kept, **changes})
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
@@ -89,9 +94,9 @@ class ShapeDtypeStruct:
         return struct(abstract(x, ["x"], 0, "ShapeDtypeStruct.like"), getattr(x, "sharding", None))
 
     @property
-    def manual_axis_type(self) -> ManualAxisType:
-        """``vma`` as a record."""
-        return ManualAxisType(varying=self.vma)
+    def vma(self) -> frozenset[Any]:
+        """Inside ``shard_map``, the names of the axes along which it varies."""
+        return self.manual_axis_type.varying
 
     @property
     def ndim(self) -> int:
@@ -109,7 +114,10 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def __repr__(self) -> str:
+        manual = self.manual_axis_type
         along = f", vma={set(self.vma)}" if self.vma else ""
+        if manual.unreduced or manual.reduced:
+            along = f", manual_axis_type={manual}"
         lies = "" if self.sharding is None else f", sharding={self.sharding}"
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{lies}{along})"
 
@@ -123,7 +131,7 @@ class ShapeDtypeStruct:
         return tuple([getattr(self, name) for name in _PARTS])
 
 
-_PARTS = ("shape", "dtype", "sharding", "weak_type", "vma")
+_PARTS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type")
 
 
 def _sharding(said: Any) -> Sharding | None:
@@ -146,7 +154,7 @@ def struct(type: ArrayType, sharding: Sharding | None = None) -> ShapeDtypeStruc
     if sharding is None and (type.lies is not None or (mesh is not None and mesh.explicit_axes)):
         sharding = type.sharding
     return ShapeDtypeStruct(
-        type.shape, type.dtype, sharding=sharding, weak_type=type.weak, vma=type.vma
+        type.shape, type.dtype, sharding=sharding, weak_type=type.weak, manual_axis_type=type.mat
     )
 
 
@@ -156,9 +164,13 @@ def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayTyp
         return plain(x.aval)  # its dtype is what it is, whatever dtypes are enabled now
     if not isinstance(x, (np.ndarray, np.generic)) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
-        varying = frozenset(map(Typed, getattr(x, "vma", ())))
         shape, said = tuple(x.shape), sharding_of(x)
         lies = None if said is None else lies_of(said, len(shape))
+        kind = getattr(x, "manual_axis_type", None) or ManualAxisType(varying=getattr(x, "vma", ()))
+        varying, *sums = (
+            frozenset(map(Typed, a)) for a in (kind.varying, kind.unreduced, kind.reduced)
+        )
+        lies = both(lies, OverMesh.of(None, [()] * len(shape), *sums))
         return ArrayType(shape, dtypes.canonical(x.dtype), weak, varying, lies)
     if not is_value(x):
         check_leaf(x, names[i], who)

@@ -238,6 +238,7 @@ def _pad_lower(b: Builder, x: Any, value: Any, config: Padding) -> Any:
     if any(interior) and min(*low, *high) < 0 and b.parted:  # at which XLA's partitioner aborts
         more, less = (tuple([max(n, 0) for n in edge]) for edge in (low, high))
         wide = b.pad(x, value, more, less, interior)
+        wide = b.summed_as(b.outs[0].update(shape=b.type(wide).shape, lies=b.outs[0].lies), wide)
         start = tuple([max(-n, 0) for n in low])
         stop = tuple([s + n for s, n in zip(start, b.outs[0].shape, strict=True)])
         return b.slice(wide, start, stop, (1,) * len(start))

@@ -12,6 +12,8 @@ from jaxlib.mlir.dialects import sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.base import dtypes
+from phalanx.base.errors import MeshesDiffer
+from phalanx.base.source import user_location
 from phalanx.core.blocks import blocks_of
 from phalanx.core.builder import Body, Groups, Sums
 from phalanx.core.layouts import Layout, OpenLayout
@@ -62,12 +64,40 @@ class CollectiveEmitter(RegionEmitter):
     def __init__(self, plan: Plan, module: ir.Module) -> None:
         super().__init__(plan, module)
         self._channels = 0
+        self._nested: set[tuple[str, str]] = set()  # axes that are taken inside of others
         self._splits: dict[Any, ir.Attribute | None] = {}  # by sharding, dimensions, taken axes
 
-    def declare_mesh(self) -> None:
-        """Write the mesh of the plan into the module."""
-        axes = [sdy.MeshAxisAttr.get(name, size) for name, size in self.plan.axes]
-        sdy.mesh(MESH, sdy.MeshAttr.get(axes))
+    def declare_mesh(self, name: str) -> None:
+        """Write the mesh of the plan into the module, which is called ``name``.
+
+        Axes that are taken inside of others stand behind these: otherwise XLA ends the process.
+
+        Raises:
+            MeshesDiffer: some are taken inside of each other.
+        """
+        sizes = dict(self.plan.axes)
+        order, names = self._outer_first(name), list(sizes)
+        axes = [sdy.MeshAxisAttr.get(axis, sizes[axis]) for axis in order]
+        places: list[int] = []
+        if order != names:
+            grid = np.arange(len(self.plan.devices)).reshape(*sizes.values())
+            places = grid.transpose([names.index(axis) for axis in order]).ravel().tolist()
+        sdy.mesh(MESH, sdy.MeshAttr.get(axes, places))
+
+    def _outer_first(self, name: str) -> list[str]:
+        order, left = list[str](), [axis for axis, _ in self.plan.axes]
+        while left:
+            outer = [a for a in left if not any([(b, a) in self._nested for b in left])]
+            if not outer:
+                raise MeshesDiffer(
+                    f"{name}: functions over different axes of a mesh lie inside of each other, "
+                    f"now this one, now the other, at {user_location()}, which XLA cannot compile "
+                    "while it decides about further axes. Nest them in one order, or call one of "
+                    "them outside the jit of the others"
+                )
+            order.append(outer[0])
+            left.remove(outer[0])
+        return order
 
     def sharding(
         self, layout: Layout | OpenLayout, ndim: int, sums: tuple[str, ...] = ()
@@ -283,6 +313,8 @@ class CollectiveEmitter(RegionEmitter):
         parts = [self._part(t, layout) for t, layout in zip(types, in_layouts, strict=True)]
         results = [self.tensor_of(t) for t in out_types]
         outer, self.manual = self.manual, self.manual.union(names)
+        if self.parted:  # the compiler decides about further ones
+            self._nested.update(itertools.product(outer, names))
         try:
             return self.region_op(
                 "sdy.manual_computation",

@@ -119,6 +119,9 @@ def build(
 
         b.fill(main.regions[0], [b.tensor_of(t) for t in inside], body, "func.return")
         b.forget_lengths(module)
+        if plan.axes:
+            with ir.InsertionPoint(module.body.operations[0]):
+                b.declare_mesh(name)
         try:
             module.operation.verify()
         except ir.MLIRError as error:
@@ -135,8 +138,6 @@ def _count_partitions(b: MlirBuilder, module: ir.Module) -> None:
     attributes = module.operation.attributes
     attributes["mhlo.num_replicas"] = b.int_attribute(1, 32)
     attributes["mhlo.num_partitions"] = b.int_attribute(len(b.plan.devices), 32)
-    if b.plan.axes:
-        b.declare_mesh()
 
 
 def _say(

@@ -115,8 +115,8 @@ def no_specs_for_what_lies_over_another_mesh():
 
 
 @mistake
-def gathered_as_reduced():
-    over_mesh(lambda x: lax.all_gather(x, "data", to="reduced"), P("data"), P())(ROWS)
+def gathered_as_unreduced():
+    over_mesh(lambda x: lax.all_gather(x, "data", to="unreduced"), P("data"), P())(ROWS)
 
 
 @mistake

@@ -306,10 +306,14 @@ def test_shapes_with_axes_along_which_they_vary(mesh):
     assert kind == phalanx.ShapeDtypeStruct((2,), "float32", manual_axis_type=along)
     assert kind.update(manual_axis_type=ManualAxisType()).vma == set()
     assert kind != phalanx.ShapeDtypeStruct((2,), "float32") and "x" in repr(kind)
+    part = kind.update(manual_axis_type=ManualAxisType(unreduced={"x"}))
+    assert not part.vma and "unreduced={'x'}" in repr(part) and part.update(vma={"x"}) == kind
 
     def f(x):
         assert phalanx.eval_shape(lambda v: v + 1, kind).vma == {"x"}
         assert phalanx.eval_shape(jnp.sum, x).vma == {"x"}
+        twice = phalanx.eval_shape(lambda v: v + v, part)
+        assert twice.manual_axis_type == part.manual_axis_type
         assert typeof(x).manual_axis_type == ManualAxisType(varying=["x"]) == kind.manual_axis_type
         return x
 

@@ -1,12 +1,14 @@
 """Functions of blocks on sums over devices that are still to be taken."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax, reshard, shard_map, typeof
-from phalanx.errors import ReplicationError, ShardingTypeError
+from phalanx.errors import MeshesDiffer, ReplicationError, ShardingTypeError
 from phalanx.sharding import AxisType
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 4")
@@ -267,3 +269,58 @@ def test_what_differs_is_not_reduced():
 def test_a_cast_needs_a_kind():
     with pytest.raises(ValueError, match="'varying', 'reduced' or 'unreduced', got 'invarying'"):
         shard_map(lambda x: lax.pcast(x, "y", to="invarying"), in_specs=P(), out_specs=P())(X)
+
+
+# ---- axes that are taken inside of others -------------------------------------------------------
+
+
+def cube(*kinds):
+    return phalanx.make_mesh((2, 2, 2), ("a", "b", "c"), kinds)
+
+
+def over(name, f, spec, out):
+    return shard_map(f, in_specs=spec, out_specs=out, axis_names={name})
+
+
+@pytest.mark.parametrize("kinds", [("Auto",) * 3, ("Explicit",) * 3, ("Auto", "Explicit", "Auto")])
+@pytest.mark.parametrize("order", ["bc", "cb", "ca", "ba", "ac"])
+def test_the_order_in_which_axes_are_taken(kinds, order):
+    first, second = order
+
+    def inside(x):
+        return lax.psum(jnp.sin(x), second) * lax.axis_index(first)
+
+    def outside(x):
+        return over(second, inside, P(None, second), P())(x)
+
+    x = np.arange(64.0, dtype="f").reshape(8, 8)
+    with phalanx.set_mesh(cube(*[AxisType[kind] for kind in kinds])):
+        f = phalanx.jit(over(first, outside, P(first), P(first)))
+        y, slope = f(x), phalanx.grad(lambda x: jnp.sum(f(x) ** 2))(x)
+    summed = np.sin(x)[:, :4] + np.sin(x)[:, 4:]
+    summed[:4] = 0
+    np.testing.assert_allclose(y, summed, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        slope, 2 * np.tile(summed, 2) * np.cos(x), rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(("axis", "other"), list(itertools.permutations("abc", 2)))
+def test_sums_along_axes_that_stand_anywhere(axis, other):
+    with phalanx.set_mesh(cube(*[AxisType.Explicit] * 3)):
+        u = reshard(X, P(unreduced={other}))
+        f = lambda u: reshard(u + reshard(u.T.T, P(unreduced={other})), P())  # noqa: E731
+        y = phalanx.jit(over(axis, f, P(axis), P(axis)))(reshard(u, P(axis, unreduced={other})))
+        np.testing.assert_allclose(y, 2 * X, rtol=1e-6)
+
+
+def test_axes_that_are_taken_inside_of_each_other():
+    def both(x):
+        twice = over("b", over("c", lambda x: 2 * x, P(None, "c"), P(None, "c")), P("b"), P("b"))
+        thrice = over("c", over("b", lambda x: 3 * x, P(None, "b"), P(None, "b")), P("c"), P("c"))
+        return twice(x) + thrice(x)
+
+    with phalanx.set_mesh(cube(*[AxisType.Auto] * 3)):
+        with pytest.raises(MeshesDiffer, match=r"inside of each other.*Nest them in one order"):
+            phalanx.jit(both)(X)
+        assert np.array_equal(both(X), 5 * X)

@@ -11,7 +11,7 @@ class MeshAxisAttr(ir.Attribute):
 
 class MeshAttr(ir.Attribute):
     @staticmethod
-    def get(axes: Sequence[MeshAxisAttr], /) -> MeshAttr: ...
+    def get(axes: Sequence[MeshAxisAttr], device_ids: Sequence[int] = ..., /) -> MeshAttr: ...
 
 class AxisRefAttr(ir.Attribute):
     @staticmethod

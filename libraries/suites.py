@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 PEER, OURS = "jax", "phalanx"
 START = {PEER: ["-m", "pytest"], OURS: ["-m", "phalanx.as_jax", "-m", "pytest"]}
 Outcomes = dict[str, str]  # name of a test -> passed, failed or skipped
+Run = tuple[Path, Path, Path]  # the first of its files, and the reports under jax and Phalanx
 GRACE = 60  # seconds in which an interrupted pytest may write its report
 STOPPED = "interrupted after"  # in the log of a run that took too long
 
@@ -50,8 +51,10 @@ def main() -> None:
         groups = of_folders(files) if given.together else [[file] for file in files]
         results = given.results.resolve() / library
         if given.reported:
-            groups = [group for group in groups if was_run(results, group)]
-        peer, ours, partly = run_all(source, groups, results, given.workers, given.seconds)
+            runs = reported(results)
+        else:
+            runs = run_all(source, groups, results, given.workers, given.seconds)
+        peer, ours, partly = outcomes_of_all(runs)
         for name in differing(peer, ours):
             print(f"{library}: {name}: {ours.get(name, 'not run')}")
         rows.append(row(source.name, len(every), peer, ours, partly))
@@ -84,16 +87,33 @@ def of_folders(files: list[Path]) -> list[list[Path]]:
 
 def run_all(
     source: Path, groups: list[list[Path]], results: Path, workers: int, seconds: int
-) -> tuple[Outcomes, Outcomes, int]:
-    """The outcomes under jax and under Phalanx, and how many files were not run to their ends."""
+) -> list[Run]:
+    """Run each group of files on both sides."""
     turns = [(side, group) for group in groups for side in (PEER, OURS)]
     with ThreadPoolExecutor(workers) as pool:
         reports = list(
             pool.map(lambda turn: run_files(source, turn[1], results, turn[0], seconds), turns)
         )
+    firsts = [group[0] for group in groups]
+    return list(zip(firsts, reports[::2], reports[1::2], strict=True))
+
+
+def reported(results: Path) -> list[Run]:
+    """What was run on both sides, of files alone and together."""
+    logs = sorted((results / PEER).glob("*.log"))
+    both = [(theirs, results / OURS / theirs.name) for theirs in logs]
+    return [
+        (Path(theirs.stem), theirs.with_suffix(".xml"), own.with_suffix(".xml"))
+        for theirs, own in both
+        if own.exists()
+    ]
+
+
+def outcomes_of_all(runs: list[Run]) -> tuple[Outcomes, Outcomes, int]:
+    """The outcomes under jax and under Phalanx, and how many runs did not come to their ends."""
     peer, ours, partly = {}, {}, 0
-    for group, theirs, own in zip(groups, reports[::2], reports[1::2], strict=True):
-        of_peer, of_ours, whole = outcomes_of(group[0], theirs, own)
+    for file, theirs, own in runs:
+        of_peer, of_ours, whole = outcomes_of(file, theirs, own)
         peer |= of_peer
         ours |= of_ours
         partly += bool(of_peer) and not whole
@@ -162,10 +182,6 @@ def report_of(results: Path, group: list[Path], side: str) -> Path:
 def log_of(report: Path) -> Path:
     """What a run printed; it has this name once the run is over, with a report or without."""
     return report.with_suffix(".log")
-
-
-def was_run(results: Path, group: list[Path]) -> bool:
-    return all(log_of(report_of(results, group, side)).exists() for side in (PEER, OURS))
 
 
 def heed_interrupts() -> None:

@@ -16,10 +16,10 @@ from libraries.suites import (
     of_folders,
     outcomes_of,
     read_report,
+    reported,
     row,
     run_files,
     stop,
-    was_run,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -55,8 +55,9 @@ def test_a_library_is_run_under_both(tmp_path):
     assert "tiny: some_test.py::some_test::test_the_peer_alone: failed" in done.stdout
     assert table.read_text().splitlines()[-1] == "| tiny-1.0 | 1 of 1 | 2 | 1 | 50.0% |"
     assert {path.parent.name for path in results.rglob("*.xml")} == {PEER, OURS}
-    assert was_run(results / "tiny", [Path("some_test.py")])
-    assert not was_run(results / "tiny", [Path("other_test.py")])
+    (results / "tiny" / PEER / "other_test.log").touch()
+    ((_, theirs, own),) = reported(results / "tiny")  # the other was not run under Phalanx
+    assert theirs.name == own.name == "some_test.xml" and theirs.exists() and own.exists()
 
 
 def test_files_of_a_folder_run_in_one_process(tmp_path):

@@ -172,11 +172,8 @@ def bcoo_multiply_dense(sp_mat: Entries, v: Any) -> Any:
     [3. 3.]
     """
     v = jnp.asarray(v)
-    try:
-        fits = np.broadcast_shapes(v.shape, sp_mat.shape) == sp_mat.shape
-    except ValueError:
-        fits = False
-    if not fits:
+    lengths = zip(reversed(v.shape), reversed(sp_mat.shape), strict=False)
+    if v.ndim > len(sp_mat.shape) or not all(n in (1, whole) for n, whole in lengths):
         raise ValueError(
             f"bcoo_multiply_dense: an array of shape {v.shape} does not broadcast to that of "
             f"{sp_mat}; todense() gives what other shapes can be multiplied with"

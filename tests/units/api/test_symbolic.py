@@ -8,6 +8,7 @@ import phalanx.numpy as jnp
 from phalanx import lax, nn, random
 from phalanx.base.lengths import numbered
 from phalanx.errors import InconclusiveDimensionOperation
+from phalanx.experimental.sparse import BCOO
 from phalanx.export import (
     SymbolicScope,
     deserialize,
@@ -85,6 +86,7 @@ PROGRAMS = [
     (lambda x: lax.associative_scan(jnp.add, x), "8,a"),
     (lambda x: phalanx.image.resize(x, (x.shape[0], 16, 16, 3), "bilinear"), "a,8,8,3"),
     (lambda x: jnp.searchsorted(jnp.sort(x), x), "a"),
+    (lambda x: (2 * BCOO.fromdense(x, nse=2) * x[0]).todense(), "a,3"),
     (lambda x: phalanx.ops.segment_sum(x, jnp.zeros(x.shape[0], int), num_segments=2), "a,3"),
 ]  # fmt: skip
 

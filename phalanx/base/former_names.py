@@ -1,4 +1,7 @@
-"""Names that NumPy and JAX once had, and what took their place, as programs still ask for them."""
+"""Names that programs ask for, and what is here in their place.
+
+NumPy and JAX once had them, or PyTorch and NumPy's global generator have them.
+"""
 
 FORMER_NAMES = {
     "NINF": "-numpy.inf", "NZERO": "-0.0", "NaN": "numpy.nan", "PINF": "numpy.inf", "PZERO": "0.0",
@@ -23,9 +26,24 @@ FORMER_NAMES = {
     "JAXRuntimeError": "errors.JaxRuntimeError",
     "DeviceLocalLayout": "experimental.layout.Layout",
     "soft_pmap": "pmap, whose axis may have any size",
+    # of PyTorch
+    "tensor": "numpy.array", "Tensor": "Array", "cat": "numpy.concatenate",
+    "compile": "jit", "no_grad": "lax.stop_gradient", "autograd": "grad", "device": "devices",
+    "cuda": "devices", "manual_seed": "random.key",
+    "optim": "example_libraries.optimizers, or optax",
+    "Linear": "example_libraries.stax, or flax or equinox",
+    "Module": "example_libraries.stax, or flax or equinox",
+    "functional": "nn.relu, and the other functions of nn",
+    "all_reduce": "lax.psum", "reduce_scatter": "lax.psum_scatter",
+    "init_process_group": "distributed.initialize", "get_rank": "process_index",
+    "get_world_size": "process_count",
+    "barrier": "experimental.multihost_utils.sync_global_devices",
+    # of NumPy's generator
+    "seed": "random.key", "rand": "random.uniform", "randn": "random.normal",
+    "shuffle": "random.permutation", "default_rng": "random.key",
 }  # fmt: skip
 
 FORMER_KEYWORDS = {
     "a_min": "'min'", "a_max": "'max'", "newshape": "'shape'", "check_rep": "'check_vma'",
-    "reduce_axes": "lax.psum of the gradient",
+    "reduce_axes": "lax.psum of the gradient", "dim": "'axis'", "keepdim": "'keepdims'",
 }  # fmt: skip

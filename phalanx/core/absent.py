@@ -9,6 +9,7 @@ _ASSIGN = "arrays are immutable; x.at[index].set(value) gives a new one"
 _PARTS = "see x.addressable_shards, whose items have .data and .device"
 _MEMORY = "how elements lie in memory is left to the compiler"
 _MOVE = "phalanx.device_put(x, device) gives one on another device"
+_CAST = "x.astype(dtype) gives one of another dtype"
 _GRAD = "phalanx.grad(f) is a function that gives the gradient of f"
 ABSENT: dict[str, str] = {
     "fill": _ASSIGN,
@@ -39,6 +40,15 @@ ABSENT: dict[str, str] = {
     "unsqueeze": "jnp.expand_dims(x, axis), or x[:, None], gives a dimension more",
     "expand": "jnp.broadcast_to(x, shape) repeats the elements",
     "matmul": "x @ y is the product",
+    "requires_grad_": _GRAD,
+    "float": _CAST,
+    "double": _CAST,
+    "half": _CAST,
+    "bfloat16": _CAST,
+    "int": _CAST,
+    "long": _CAST,
+    "bool": _CAST,
+    "type": _CAST,
     "append": "arrays are immutable; jnp.append(x, values) gives a new one",
 }
 

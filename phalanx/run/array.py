@@ -417,11 +417,19 @@ class DeviceArray(Array):
             raise TypeError("iteration over an array without dimensions")
         return (self[i] for i in range(self.aval.shape[0]))
 
+    @hiding
     def __format__(self, spec: str) -> str:
         summed = not unreduced_along(self.sharding)
         if is_key(self.aval.dtype) or not self.sharding.is_whole_here or not summed:
             return format(repr(self), spec)
-        return format(self._value[()] if not self.aval.ndim else self._value, spec)
+        if not self.aval.ndim:
+            return format(self._value[()], spec)
+        if spec:
+            raise TypeError(
+                f"an array {self.aval} does not take the format {spec!r}; format its elements, or "
+                "print jnp.round(x, digits)"
+            )
+        return format(self._value)
 
     def __repr__(self) -> str:
         if isinstance(self._sig, DeletedSignature):

@@ -330,6 +330,7 @@ MAKING = {  # instances of classes: what is wrong is said where they are made, i
     "key": (lambda: phalanx.random.key("a"), "key: the seed must be a single integer, got 'a'"),
     "trees": (lambda: phalanx.tree.map(max, [1, 2], [1]), "different lengths of list"),
     "arange": (lambda: jnp.arange("a"), "arange: start, stop and step must be real numbers"),
+    "format": (lambda: f"{jnp.float32(1.0):d}", "Unknown format code 'd'"),
     "reference": (lambda: phalanx.new_ref(1.0)[3], "too many indices"),
 }
 

@@ -53,6 +53,21 @@ def test_what_took_the_place_of_a_keyword_is_told():
         phalanx.grad(len, reduce_axes=())
 
 
+def test_what_other_libraries_call_otherwise_is_told():
+    x = phalanx.numpy.ones(3)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'dim'\. Use 'axis'$"):
+        phalanx.numpy.sum(x, dim=0)
+    with pytest.raises(AttributeError, match=r"random: seed is not there: use random\.key"):
+        _ = phalanx.random.seed
+    with pytest.raises(AttributeError, match=r"phalanx\.nn: Linear is not there: use .* flax"):
+        _ = phalanx.nn.Linear
+    with pytest.raises(AttributeError, match=r"f32\[3\] has no attribute 'float': x\.astype"):
+        x.float()
+    with pytest.raises(TypeError, match=r"f32\[3\] does not take the format '\.2f'; format its el"):
+        f"{x:.2f}"
+    assert f"{x[0]:.2f} {x}" == "1.00 [1. 1. 1.]"
+
+
 def test_a_keyword_that_is_nearly_there():
     with pytest.raises(TypeError, match=r"^sum: called with .*'axes'. Did you mean 'axis'\?$"):
         phalanx.numpy.ones(3).sum(axes=0)

@@ -70,8 +70,8 @@ def run(devices: int | None, epochs: int, out: Path) -> int:
         )
     if len(chosen) == 1:
         console.print(
-            f"[dim]On one device {LANES} lanes are {LANES} small products where one lane is a "
-            "large one; they pay where devices share them.[/dim]"
+            f"[dim]On one device, {LANES} lanes compute {LANES} small products, and one lane a "
+            "large one: lanes gain time where several devices share them.[/dim]"
         )
     draw(many, one, out)
     console.print(f"Loss curve: {out}")

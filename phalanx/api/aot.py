@@ -182,6 +182,8 @@ def sharding_of(x: Any) -> Sharding | None:
     """Where ``x`` says that it lies, if it does; an array also says whether that was chosen. A
     reference lies as what it holds."""
     x = load(x) if type(x) is Ref else x
+    if isinstance(x, ArrayType) and x.lies is None:  # the sharding of a type is over the mesh set
+        return None
     sharding = x._sig.sharding if isinstance(x, DeviceArray) else getattr(x, "sharding", None)
     return sharding if isinstance(sharding, Sharding) else None
 

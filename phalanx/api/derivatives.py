@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from phalanx.api.arguments import NO_STATIC, Flat, check_callable, shown_call, wrap
 from phalanx.api.differentiable import Chosen, WithAux, differentiable, flattened, result_as_array
-from phalanx.api.linear import Pullback, Pushforward, pull, tangent_in, weak_as
+from phalanx.api.linear import Pullback, Pushforward, home_of, pull, tangent_in, weak_as
 from phalanx.api.refs import store_apart
 from phalanx.api.transformed import P, R
 from phalanx.base import dtypes, tree
@@ -58,7 +58,8 @@ def vjp(fun: Callable[P, Any], *primals: Any, has_aux: bool = False) -> tuple[An
     outs, linear = linearize_flat(flat, leaves, [differentiable(x) for x in leaves])
     in_types = tuple(plain(typeof(x)) for x in leaves)
     out_types = tuple(plain(typeof(y)) for y in outs)
-    pullback = Pullback(linear, flat.in_tree, in_types, flat.out_tree, out_types)
+    homes = tuple([home_of(x) for x in leaves])
+    pullback = Pullback(linear, flat.in_tree, in_types, flat.out_tree, out_types, homes)
     result = flat.out_tree.unflatten(outs)
     return (result, pullback, body.aux()) if has_aux else (result, pullback)
 
@@ -103,7 +104,7 @@ def value_and_grad(
         value = _scalar_result(outs, flat, holomorphic, who)
         types = [plain(typeof(x)) for x in leaves]
         one = dtypes.scalar(1, typeof(value).dtype)
-        cotangents = pull(linear, [one], types)
+        cotangents = pull(linear, [one], types, [home_of(x) for x in leaves])
         gradient = chosen.results([result_as_array(g) for g in cotangents])
         return chosen.body.with_data(result_as_array(value)), gradient
 
@@ -355,8 +356,8 @@ def linear_transpose(
     flat = Flat(fun, treedef, NO_STATIC, who)
     program, captured = stage(flat, types, name_of(fun))
     linear = LinearMap(program, captured, (True,) * len(program.outputs))
-    pullback = Pullback(linear, treedef, tuple(types), flat.out_tree, program.output_types)
-    return pullback
+    homes = (None,) * len(types)
+    return Pullback(linear, treedef, tuple(types), flat.out_tree, program.output_types, homes)
 
 
 def _example_type(x: Any, who: str) -> ArrayType:

@@ -19,6 +19,10 @@ from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import convert, instantiate, zeros
+from phalanx.run.array import DeviceArray
+from phalanx.run.constrain import constrain
+from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.linearize import LinearMap
 from phalanx.transforms.stage import is_value
 from phalanx.transforms.transpose import backward
@@ -84,8 +88,11 @@ class AtPoint:
     out_types: tuple[ArrayType, ...]
 
 
+@dataclass(eq=False, repr=False)
 class Pullback(AtPoint):
     """The function from cotangents of results to cotangents of arguments: a tree of residuals."""
+
+    homes: tuple[Sharding | None, ...]
 
     @hiding
     def __call__(self, *cts: Any) -> Any:
@@ -98,7 +105,7 @@ class Pullback(AtPoint):
             for i, (ct, t) in enumerate(zip(leaves, self.out_types, strict=True))
         ]
         with dtypes.enabled(*[t.dtype for t in self.in_types]):
-            cotangents = pull(self.linear, given, self.in_types)
+            cotangents = pull(self.linear, given, self.in_types, self.homes)
         args, _ = self.in_tree.unflatten(cotangents)
         return args
 
@@ -158,14 +165,30 @@ def weak_as(t: Any, type: ArrayType) -> Any:
     return t if kind.weak == type.weak else convert(t, dtype=kind.dtype, weak=type.weak)
 
 
-def pull(linear: LinearMap, cts: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
+def home_of(x: Any) -> Sharding | None:
+    """Where the cotangent of ``x`` is to lie, if that is over a mesh of Explicit axes.
+
+    Types do not tell which mesh that is, nor that what is whole lies over one.
+    """
+    home = x.sharding if type(x) is DeviceArray else None
+    told = isinstance(home, NamedSharding) and home.mesh.explicit_axes and not home.spec.has_sums
+    return home if told else None
+
+
+def pull(
+    linear: LinearMap,
+    cts: Sequence[Any],
+    types: Sequence[ArrayType],
+    homes: Sequence[Sharding | None],
+) -> list[Any]:
     """The cotangents of all arguments: zeros where nothing depends on them."""
     variables = linear.program.inputs[len(linear.residuals) :]
     operands = [*linear.residuals, *(Linear(v.type) for v in variables)]
     given = [ct for ct, n in zip(cts, linear.nonzero, strict=True) if n]
     pulled = iter(backward(linear.program, operands, given))
     out: list[Any] = []
-    for t in types:
-        ct = next(pulled) if dtypes.is_inexact(t.dtype) else ZERO
-        out.append(weak_as(ct, t))
+    for t, home in zip(types, homes, strict=True):
+        ct = weak_as(next(pulled) if dtypes.is_inexact(t.dtype) else ZERO, t)
+        at_home = home is None or type(ct) is not DeviceArray
+        out.append(ct if at_home else constrain(ct, sharding=home))
     return out

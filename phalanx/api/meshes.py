@@ -174,6 +174,10 @@ class set_mesh:
     Args:
         mesh: a mesh; None for none.
 
+    Raises:
+        TypeError: what is given is no mesh.
+        ValueError: an axis of it is of type Manual.
+
     >>> import phalanx
     >>> with phalanx.set_mesh(phalanx.make_mesh((1,), ("data",))):
     ...     print(phalanx.get_mesh())
@@ -185,6 +189,11 @@ class set_mesh:
     def __init__(self, mesh: Mesh | None) -> None:
         if mesh is not None and not isinstance(mesh, Mesh):
             raise TypeError(f"set_mesh: a Mesh or None is needed, got {mesh!r}")
+        if mesh is not None and mesh.manual_axes:
+            raise ValueError(
+                f"set_mesh: the axes {mesh.manual_axes} of {mesh} are of type Manual, at "
+                f"{user_location()}; such are axes inside phalanx.shard_map, which takes them"
+            )
         self._block = config.override(mesh=mesh)
         self._block.__enter__()
 

@@ -404,8 +404,17 @@ class Compiled(AheadOfTime):
     @property
     def output_shardings(self) -> Any:
         """How the results lie."""
-        results = self._traced.results(self._compiled.out_sigs)
-        return self.out_tree.unflatten([s.sharding for s in results])
+        return self.out_tree.unflatten(self._results_lie)
+
+    @property
+    def out_info(self) -> Any:
+        """The shapes and dtypes of the results, and how they lie."""
+        types = self._traced.results(self._traced.program.output_types)
+        return self.out_tree.unflatten(list(map(struct, types, self._results_lie)))
+
+    @property
+    def _results_lie(self) -> list[Sharding]:
+        return [s.sharding for s in self._traced.results(self._compiled.out_sigs)]
 
     def __getattr__(self, name: str) -> NoReturn:
         why = _LAYOUT if name in _LAYOUTS else suggest(name, dir(self))

@@ -15,6 +15,7 @@ from phalanx.core.types import Array
 from phalanx.lax.layout import reshard
 from phalanx.ops.lay import in_the_open, laid
 from phalanx.spmd.mesh import AxisType, Mesh
+from phalanx.spmd.named import NamedSharding
 
 
 def auto_axes(
@@ -36,7 +37,7 @@ def auto_axes(
         A function of the same arguments, whose results lie as ``out_sharding`` says.
 
     Raises:
-        NoMesh: no mesh is set.
+        NoMesh: no mesh is set, and ``out_sharding`` has none.
         ValueError: the mesh has no axis of that name, or nothing says how the results lie.
 
     >>> import phalanx, phalanx.numpy as jnp
@@ -59,7 +60,7 @@ def auto_axes(
                 f"{who}: nothing says how the results are to lie, at {user_location()}; give "
                 "out_sharding, a PartitionSpec such as phalanx.P('data')"
             )
-        mesh = _changed(axes, AxisType.Auto, who)
+        mesh = _changed(axes, AxisType.Auto, who, out_sharding)
         with config.override(mesh=mesh):
             args, kwargs = tree.map(lambda x: _seen_over(x, mesh), (args, kwargs))
             results = function(*args, **kwargs)
@@ -119,9 +120,12 @@ def explicit_axes(
     return with_explicit_axes
 
 
-def _changed(axes: str | tuple[str, ...] | None, kind: AxisType, who: str) -> Mesh:
-    """The mesh that is set, whose ``axes`` are of another kind."""
-    mesh = settings().mesh
+def _changed(
+    axes: str | tuple[str, ...] | None, kind: AxisType, who: str, asked: Any = None
+) -> Mesh:
+    """The mesh that is set, or that of what is ``asked``, whose ``axes`` are of another kind."""
+    named = [s.mesh for s in tree.leaves(asked) if isinstance(s, NamedSharding)]
+    mesh = settings().mesh or next(iter(named), None)
     if mesh is None or mesh.empty:
         raise NoMesh(
             f"{who}: no mesh is set whose axes it could change, at {user_location()}; set one "

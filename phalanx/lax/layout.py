@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from phalanx.base import tree
-from phalanx.base.config import config
+from phalanx.base.config import config, settings
 from phalanx.base.errors import ConcretizationTypeError, ShardingTypeError
 from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
@@ -170,12 +170,22 @@ _programs: Recent[Program] = Recent(512)
 
 
 def sharding_like(x: Any, shape: tuple[int, ...]) -> Sharding | None:
-    """How ``x`` lies, if the user placed it, or its type says so, and it has ``shape``."""
-    if not isinstance(x, Array) or x.shape != shape:
+    """How ``x`` lies, if the user placed it, or its type says so, and it has ``shape``.
+
+    It may be what describes an array; if that lies over a mesh without devices, the one that is set
+    has them.
+    """
+    if getattr(x, "shape", None) != shape:
         return None
     if isinstance(x, DeviceArray):
         return x.sharding if x.committed else None
-    return None if x.aval.lies is None else x.aval.sharding
+    if isinstance(x, Array):
+        return None if x.aval.lies is None else x.aval.sharding
+    said, around = getattr(x, "sharding", None), settings().mesh
+    if not isinstance(said, NamedSharding):
+        return None
+    known = said.mesh.has_devices or (around is not None and around.abstract_mesh == said.mesh)
+    return said if known else None
 
 
 def _laid_out(x: Any, shardings: Any, who: str) -> Any:

@@ -12,9 +12,9 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base import tree as trees
 from phalanx.base.broadcasting import common_shape
-from phalanx.core.types import Array, ArrayLike, DTypeLike, ShapeLike, typeof
+from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, ShapeLike, typeof
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
-from phalanx.lax.operands import accept, dtype_of, integers, is_python
+from phalanx.lax.operands import OPERANDS, accept, dtype_of, integers, is_python
 from phalanx.ops.shape import dimension, dimensions, reorder, slice_dim
 
 T = TypeVar("T")  # a tree of arrays
@@ -76,7 +76,7 @@ def full_like(
     """An array like ``x`` in shape, dtype and layout, with ``fill_value`` everywhere.
 
     Args:
-        x: an array, or a number.
+        x: an array, or a number, or what describes an array, such as a ``ShapeDtypeStruct``.
         fill_value: the element, a number.
         dtype: the dtype of the result; None for that of ``x``.
         shape: the shape of the result; None for that of ``x``.
@@ -88,7 +88,8 @@ def full_like(
     >>> lax.full_like(np.float32([1, 2]), 3)
     Array([3., 3.], dtype=float32)
     """
-    type = typeof(accept("full_like", x))
+    is_described = not isinstance(x, OPERANDS) and hasattr(x, "shape") and hasattr(x, "dtype")
+    type = ArrayType(x.shape, x.dtype) if is_described else typeof(accept("full_like", x))
     lengths = type.shape if shape is None else integers("full_like", "shape", shape)
     lies = sharding_like(x, lengths) if sharding is None else sharding
     out = full(lengths, fill_value, dtype or type.dtype, sharding=lies)

@@ -60,7 +60,8 @@ def _transpose(ct: Any, x: Any, sharding: Sharding) -> Cotangents:
 
 def _batch(axis: Axis, values: Operands, dims: LaneDims, *, sharding: Sharding) -> Batched:
     (x,), (dim,) = values, dims
-    return constrain(x, sharding=sharding_of_lanes(sharding, dim, axis.over)), dim
+    along = axis.cut or None if axis.over is None else axis.over
+    return constrain(x, sharding=sharding_of_lanes(sharding, dim, along)), dim
 
 
 def _lower(b: Builder, x: Value, sharding: Sharding) -> Value:

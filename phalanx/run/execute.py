@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from phalanx.base import dtypes, tree
-from phalanx.base.config import config
+from phalanx.base.config import config, settings
 from phalanx.base.errors import DeletedArray, NonFiniteError
 from phalanx.base.keys import key_of
 from phalanx.base.source import user_location
@@ -203,8 +203,8 @@ def compile_program(
     places = places.over(plan.devices)
 
     said = [s for s in (*places.outs, *places.ins) if s is not None]
-    inside = [closed(over(s, plan.devices)) for s, _ in constraints(program)]
-    known = known_names(program, plan.mesh, [*said, *inside, *(s.sharding for s in sigs)])
+    inside = [_as_around(closed(over(s, plan.devices))) for s, _ in constraints(program)]
+    known = known_names(program, plan.mesh, [*said, *inside, *(s.sharding for s in every)])
 
     def lower(plan: Plan) -> Module:
         given = lowered is not None and not plan.halvings
@@ -239,6 +239,15 @@ def compile_program(
         program, executable, taking.constants, sigs, executable.in_shardings, results,
         wanted, donate, known,
     )  # fmt: skip
+
+
+def _as_around(said: Sharding) -> Sharding:
+    """``said`` inside a program, over the mesh that is set where only types of axes differ."""
+    around = settings().mesh
+    if around is None or not isinstance(said, NamedSharding) or not said.mesh.has_devices:
+        return said
+    same = said.mesh.update(axis_types=around.axis_types) if said.mesh.axes == around.axes else None
+    return said.update(mesh=around) if same == around else said
 
 
 def _named_by_type(lying: Sharding, said: Sharding, ndim: int) -> Sharding:

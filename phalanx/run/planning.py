@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from phalanx.base.config import settings
 from phalanx.base.errors import DevicesDiffer
 from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
@@ -83,7 +84,9 @@ def as_types_say(program: Program) -> list[Sharding | None]:
     if mesh is None:
         return [None] * len(program.outputs)
     every = [t.lies and sharding_of(t.lies) for t in program.output_types]
-    whole = None if mesh.auto_axes else NamedSharding(mesh, P())  # type: ignore[arg-type]
+    around = settings().mesh or mesh  # only a part of the program may have Explicit axes
+    is_open = mesh.auto_axes or around.auto_axes
+    whole = None if is_open else NamedSharding(mesh, P())  # type: ignore[arg-type]
     return [whole if s is None else s for s in every]
 
 

@@ -165,6 +165,32 @@ class AbstractMesh:
         """The grid without devices."""
         return self
 
+    def update(
+        self,
+        axis_sizes: Sequence[int] | None = None,
+        axis_names: str | Sequence[str] | None = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+        abstract_device: Any = None,
+    ) -> AbstractMesh:
+        """The same mesh with other sizes, other names or other types.
+
+        Args:
+            axis_sizes: the sizes of the axes; None for the same.
+            axis_names: the names of the axes; None for the same.
+            axis_types: the types of the axes; None for the same.
+            abstract_device: the kind of the devices; None for the same.
+
+        >>> AbstractMesh((2, 2), ("x", "y")).update((4, 1), ("a", "b")).shape
+        {'a': 4, 'b': 1}
+        """
+        device = self.abstract_device if abstract_device is None else abstract_device
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+            abstract_device=device,
+        )
+
     def update_axis_types(self, changes: Mapping[str, AxisType]) -> AbstractMesh:
         """The same mesh, some of whose axes have other types.
 

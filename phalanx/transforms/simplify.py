@@ -99,6 +99,18 @@ def prune(program: Program, fixed: int) -> tuple[Program, list[int]]:
 
 
 def used(program: Program) -> tuple[Program, list[int]]:
-    """``program`` on the inputs alone that it needs, and their positions."""
-    pruned, kept = keep(program, "used", lambda: prune(program, 0))
+    """``program`` on the inputs alone that it needs, and their positions.
+
+    Of those that lie over a mesh one is needed: it tells where results are that depend on none.
+    """
+    pruned, kept = keep(program, "used", lambda: _used(program))
     return (pruned if len(kept) < len(program.inputs) else program), kept
+
+
+def _used(program: Program) -> tuple[Program, list[int]]:
+    pruned, kept = prune(program, 0)
+    lying = [i for i, t in enumerate(program.input_types) if t.lies is not None]
+    if not lying or not set(kept).isdisjoint(lying):
+        return pruned, kept
+    kept = sorted([*kept, lying[0]])
+    return pruned.update(inputs=[program.inputs[i] for i in kept]), kept

@@ -112,6 +112,21 @@ CASES = {
         )(x),
         [((8, 16), "x", "y")],
     ),
+    "vmap of a layout that is asked for": (
+        lambda w, x: w.m.vmap(lambda v: w.reshard(v, w.P("y")))(x), [((8, 16), "x")]
+    ),
+    "vmap of rows that are to be cut": (
+        lambda w, x, i: w.m.vmap(
+            lambda v, k: v.at[w.np.int32(abs(k)) % 2].get(out_sharding=w.P("y"))
+        )(x, i),
+        [((8, 3, 16), "x"), ((8, 4), "x")],
+    ),
+    "vmap of a jitted product": (
+        lambda w, x, y: w.m.vmap(
+            w.m.jit(lambda v: w.np.einsum("i,ij->j", v, y, out_sharding=w.P("y")))
+        )(x),
+        [((8, 16), "x"), ((16, 8), None, "y")],
+    ),
     "gradient of vmap of shard_map": (
         lambda w, x: w.m.grad(
             lambda x: w.m.vmap(
@@ -180,3 +195,106 @@ def test_what_is_not_clear_is_refused_by_both(case):
         run(phalanx, REFUSED[case], values)
     with pytest.raises(Exception, match=r"shard|specify"):
         run(jax, REFUSED[case], values)
+
+
+@pytest.mark.parametrize("m", [jax, phalanx], ids=["jax", "phalanx"])
+def test_eager_gradients_lie_as_their_parameters(m):
+    kind = m.sharding.AxisType.Explicit
+    mesh = m.make_mesh((2, 4), ("x", "y"), axis_types=(kind, kind))
+    with m.set_mesh(mesh):
+        x = m.device_put(np.ones((8, 16), "f"), m.P("x", "y"))
+        for spec in [m.P(None, None), m.P("y", None)]:
+            w = m.device_put(np.ones((16, 4), "f"), spec)
+
+            def loss(w, x):
+                return (m.numpy.matmul(x, w, out_sharding=m.P("x")) ** 2).sum()
+
+            assert m.grad(loss)(w, x).sharding == w.sharding
+            assert m.vjp(loss, w, x)[1](np.float32(1))[0].sharding == w.sharding
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        phalanx.numpy.zeros_like,
+        phalanx.grad(lambda x: x.sum()),
+        lambda x: 3 * phalanx.numpy.ones_like(x),
+    ],
+    ids=["zeros", "gradient", "product"],
+)
+def test_what_depends_on_no_argument_lies_as_its_type_says(function):
+    """Without a mesh that is set the argument tells the devices, though it is not needed."""
+    kind = phalanx.sharding.AxisType.Explicit
+    mesh = phalanx.make_mesh((2, 4), ("x", "y"), axis_types=(kind, kind))
+    home = phalanx.NamedSharding(mesh, phalanx.P("x", None))
+    x = phalanx.device_put(np.ones((8, 16), "f"), home)
+    assert phalanx.jit(function)(x).sharding == home
+    assert phalanx.grad(lambda x: x.sum())(x).sharding == home
+
+
+def over(m, kind, *values_and_specs):
+    """A mesh of axes of one kind, and arrays that lie over it."""
+    mesh = m.make_mesh((2, 4), ("x", "y"), axis_types=(kind,) * 2)
+    return mesh, [m.device_put(v, m.NamedSharding(mesh, m.P(*s))) for v, s in values_and_specs]
+
+
+@pytest.mark.parametrize("m", [jax, phalanx], ids=["jax", "phalanx"])
+def test_a_part_with_explicit_axes_leaves_results_to_the_mesh_around_it(m):
+    mesh, (x,) = over(m, m.sharding.AxisType.Auto, (np.ones((8, 16), "f"), ("x", "y")))
+    sine = m.sharding.explicit_axes(m.numpy.sin, in_sharding=m.P("x", "y"))
+    with m.set_mesh(mesh):
+        for f in [sine, m.jit(sine)]:
+            assert f(x).sharding == m.NamedSharding(mesh, m.P("x", "y"))
+
+
+@pytest.mark.parametrize("m", [jax, phalanx], ids=["jax", "phalanx"])
+def test_auto_axes_are_those_of_the_mesh_that_is_asked_for(m):
+    mesh, (x,) = over(m, m.sharding.AxisType.Explicit, (np.ones((8, 16), "f"), ("x", "y")))
+    asked = m.NamedSharding(mesh, m.P("x", None))
+    square = m.sharding.auto_axes(lambda x: x @ x.T, out_sharding=asked)
+    assert m.jit(square)(x).sharding == square(x).sharding == asked
+
+
+@pytest.mark.parametrize("m", [jax, phalanx], ids=["jax", "phalanx"])
+def test_what_a_function_closes_over_tells_names(m):
+    mesh, (x,) = over(m, m.sharding.AxisType.Explicit, (np.ones((8, 16), "f"), (None, None)))
+    with m.set_mesh(mesh):
+        assert m.jit(lambda: x[:, :-1])().sharding == m.NamedSharding(mesh, m.P(None, None))
+
+
+@pytest.mark.parametrize("m", [jax, phalanx], ids=["jax", "phalanx"])
+def test_arrays_like_what_describes_one(m):
+    mesh, _ = over(m, m.sharding.AxisType.Explicit)
+    home = m.NamedSharding(mesh, m.P("x", None))
+    there = m.NamedSharding(mesh.abstract_mesh, m.P("x", None))
+    like = m.ShapeDtypeStruct((8, 16), np.float32, sharding=there)
+    assert m.lax.full_like(like, 0).sharding.device_set == {m.devices()[0]}
+    with m.set_mesh(mesh):
+        for x in [m.numpy.ones_like(like), m.lax.full_like(like, 1.0)]:
+            assert x.sharding == home and (x == 1).all()
+
+
+@pytest.mark.parametrize("m", [jax, phalanx], ids=["jax", "phalanx"])
+def test_meshes_without_devices_change(m):
+    mesh, _ = over(m, m.sharding.AxisType.Explicit)
+    flat = mesh.abstract_mesh.update(axis_sizes=(8, 1), axis_names=("a", "b"))
+    assert flat.shape == {"a": 8, "b": 1} and flat.axis_types == mesh.axis_types
+    with pytest.raises(ValueError, match=r"(?i)manual"):
+        m.set_mesh(mesh.update(axis_types=(m.sharding.AxisType.Manual,) * 2))
+
+
+@pytest.mark.parametrize("m", [jax, phalanx], ids=["jax", "phalanx"])
+def test_what_is_compiled_tells_how_results_lie(m):
+    mesh, (x,) = over(m, m.sharding.AxisType.Auto, (np.ones((8, 16), "f"), ("x",)))
+    compiled = m.jit(lambda x: (2 * x, x.sum())).lower(x).compile()
+    rows, total = compiled.out_info
+    assert rows.sharding == m.NamedSharding(mesh, m.P("x"))
+    assert total.sharding == m.NamedSharding(mesh, m.P())
+
+
+def test_types_alone_may_be_compiled_for_any_layout():
+    """The sharding of a type is over the mesh that is set, and asks for nothing along Auto axes."""
+    mesh, (x,) = over(phalanx, phalanx.sharding.AxisType.Auto, (np.ones((8, 16), "f"), ("x",)))
+    with phalanx.set_mesh(mesh):
+        double = phalanx.jit(lambda x: 2 * x, in_shardings=phalanx.P("x"))
+        assert (double.lower(phalanx.typeof(np.asarray(x))).compile()(x) == 2).all()

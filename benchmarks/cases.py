@@ -210,9 +210,9 @@ def training_step(np: Any, api: Any) -> Callable:
 # ---- meshes -------------------------------------------------------------------------------------
 
 
-def mesh_of(api: Any) -> Any:
+def mesh_of(api: Any, kind: str = "Auto") -> Any:
     """Two rows of four devices, along which the compiler decides what nobody has fixed."""
-    types = (api.sharding.AxisType.Auto,) * 2
+    types = (api.sharding.AxisType[kind],) * 2
     return api.make_mesh((2, 4), ("data", "model"), axis_types=types)
 
 
@@ -248,19 +248,20 @@ def shard_mapped(np: Any, api: Any) -> Callable:
     return lambda: f(x)
 
 
-def training_over_mesh(np: Any, api: Any) -> tuple:
+def training_over_mesh(np: Any, api: Any, mesh: Any) -> tuple:
     """Parameters of twelve layers and a batch, on a mesh."""
-    mesh = mesh_of(api)
     rng = np.random.default_rng(1)
     text = rng.integers(0, transformer.VOCABULARY, (DEVICES, transformer.LENGTH + 1), np.int32)
     lies = api.tree.map(lambda spec: api.NamedSharding(mesh, spec), transformer.specs(api))
     params = api.device_put(transformer.init(np), lies)
-    return params, *api.device_put((text[:, :-1], text[:, 1:]), lying(api, "data"))
+    rows = api.NamedSharding(mesh, api.P("data"))
+    return params, *api.device_put((text[:, :-1], text[:, 1:]), rows)
 
 
 @case("mesh training step, trace and lower", kind="fresh")
 def lower_over_mesh(np: Any, api: Any) -> tuple[Callable, Callable]:
-    arguments, mesh = training_over_mesh(np, api), mesh_of(api)
+    mesh = mesh_of(api)
+    arguments = training_over_mesh(np, api, mesh)
 
     def fresh() -> Callable:
         return transformer.mesh_step(api, transformer.loss_in_blocks(api, mesh))
@@ -268,8 +269,26 @@ def lower_over_mesh(np: Any, api: Any) -> tuple[Callable, Callable]:
     return fresh, lambda f: f.lower(*arguments)
 
 
+@case("mesh training step, Explicit axes, trace and lower", kind="fresh")
+def lower_over_explicit_axes(np: Any, api: Any) -> tuple[Callable, Callable]:
+    mesh = mesh_of(api, "Explicit")
+    params, *batch = training_over_mesh(np, api, mesh)
+    moments = (params, params)
+
+    def fresh() -> Callable:
+        lying = {"lying": api.P("data")}
+        return transformer.adam_step(api, functools.partial(transformer.loss, api, **lying))
+
+    def lower(step: Any) -> Any:
+        with api.set_mesh(mesh):
+            return step.lower(params, moments, *batch)
+
+    return fresh, lower
+
+
 def steps_over_mesh(np: Any, api: Any, loss: Callable) -> Callable:
-    step, (params, *batch) = transformer.mesh_step(api, loss), training_over_mesh(np, api)
+    step = transformer.mesh_step(api, loss)
+    params, *batch = training_over_mesh(np, api, mesh_of(api))
     state = [params]
 
     def call() -> Any:

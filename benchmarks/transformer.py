@@ -47,7 +47,7 @@ def normalize(api: Any, x: Any, norm: dict) -> Any:
     return x * api.lax.rsqrt(variance + 1e-5) * norm["scale"] + norm["shift"]
 
 
-def attend(api: Any, x: Any, layer: dict) -> Any:
+def attend(api: Any, x: Any, layer: dict, lying: dict) -> Any:
     """What the heads whose weights are in the layer add."""
     jnp = api.numpy
     batch, length, width = x.shape
@@ -57,37 +57,41 @@ def attend(api: Any, x: Any, layer: dict) -> Any:
     seen = jnp.tril(jnp.ones((length, length), bool))
     weights = api.nn.softmax(jnp.where(seen, scores, -1e9), axis=-1)
     mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, v)
-    return mixed.reshape(batch, length, -1) @ layer["out"]
+    return jnp.matmul(mixed.reshape(batch, length, -1), layer["out"], **lying)
 
 
-def feed_forward(api: Any, x: Any, layer: dict) -> Any:
+def feed_forward(api: Any, x: Any, layer: dict, lying: dict) -> Any:
     """What the hidden units whose weights are in the layer add."""
     hidden = api.nn.gelu(x @ layer["up"]["weights"] + layer["up"]["bias"])
-    return hidden @ layer["down"]["weights"]
+    return api.numpy.matmul(hidden, layer["down"]["weights"], **lying)
 
 
-def block(api: Any, x: Any, layer: dict, total: Callable) -> Any:
-    """One layer; ``total`` adds up what the parts of it add."""
-    x = x + total(attend(api, normalize(api, x, layer["norm_1"]), layer))
-    added = total(feed_forward(api, normalize(api, x, layer["norm_2"]), layer))
+def block(api: Any, x: Any, layer: dict, total: Callable, lying: dict) -> Any:
+    """One layer; ``total`` adds up what the parts of it add, or sums are ``lying`` as told."""
+    x = x + total(attend(api, normalize(api, x, layer["norm_1"]), layer, lying))
+    added = total(feed_forward(api, normalize(api, x, layer["norm_2"]), layer, lying))
     return x + added + layer["down"]["bias"]
 
 
 def loss(
-    api: Any, params: dict, tokens: Any, targets: Any, total: Callable = lambda part: part
-) -> Any:
+    api: Any, params: dict, tokens: Any, targets: Any,
+    total: Callable = lambda part: part, lying: Any = None,
+) -> Any:  # fmt: skip
     """Mean cross-entropy of the next token; tokens and targets are [batch, length].
 
-    The layers are a list, taken one by one, or stacked, and scanned over.
+    The layers are a list, taken one by one, or stacked, and scanned over. Over axes of type
+    Explicit, ``lying`` is how what is added up over devices lies.
     """
-    jnp = api.numpy
-    x = params["embedding"][tokens] + params["positions"]
+    jnp, told = api.numpy, {} if lying is None else {"out_sharding": lying}
+    table = params["embedding"]
+    rows = table[tokens] if lying is None else table.at[tokens].get(**told)
+    x = rows + params["positions"]
     if isinstance(params["layers"], list):
         for layer in params["layers"]:
-            x = block(api, x, layer, total)
+            x = block(api, x, layer, total, told)
     else:
         x, _ = api.lax.scan(
-            lambda x, layer: (block(api, x, layer, total), None), x, params["layers"]
+            lambda x, layer: (block(api, x, layer, total, told), None), x, params["layers"]
         )
     scores = normalize(api, x, params["norm"]) @ params["embedding"].T
     chosen = api.nn.one_hot(targets, VOCABULARY) * api.nn.log_softmax(scores, axis=-1)
@@ -140,5 +144,21 @@ def mesh_step(api: Any, loss: Callable) -> Any:
     def step(params: dict, tokens: Any, targets: Any) -> tuple[dict, Any]:
         value, grads = api.value_and_grad(loss)(params, tokens, targets)
         return api.tree.map(lambda p, g: p - RATE * g, params, grads), value
+
+    return api.jit(step)
+
+
+def adam_step(api: Any, loss: Callable) -> Any:
+    """A new function `(params, moments, tokens, targets) -> (params, moments, loss)`."""
+    jnp, tree = api.numpy, api.tree
+
+    def step(params: dict, moments: tuple, tokens: Any, targets: Any) -> tuple:
+        value, grads = api.value_and_grad(loss)(params, tokens, targets)
+        first = tree.map(lambda m, g: 0.9 * m + 0.1 * g, moments[0], grads)
+        second = tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, moments[1], grads)
+        stepped = tree.map(
+            lambda p, m, v: p - RATE * m / (jnp.sqrt(v) + 1e-8), params, first, second
+        )
+        return stepped, (first, second), value
 
     return api.jit(step)

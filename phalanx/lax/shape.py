@@ -88,8 +88,9 @@ def full_like(
     >>> lax.full_like(np.float32([1, 2]), 3)
     Array([3., 3.], dtype=float32)
     """
-    is_described = not isinstance(x, OPERANDS) and hasattr(x, "shape") and hasattr(x, "dtype")
-    type = ArrayType(x.shape, x.dtype) if is_described else typeof(accept("full_like", x))
+    said: Any = x
+    described = not isinstance(x, OPERANDS) and hasattr(said, "shape") and hasattr(said, "dtype")
+    type = ArrayType(said.shape, said.dtype) if described else typeof(accept("full_like", x))
     lengths = type.shape if shape is None else integers("full_like", "shape", shape)
     lies = sharding_like(x, lengths) if sharding is None else sharding
     out = full(lengths, fill_value, dtype or type.dtype, sharding=lies)

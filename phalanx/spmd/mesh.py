@@ -337,7 +337,7 @@ class Mesh(AbstractMesh):
         """What a notebook shows."""
         return f"<div>{repr(self) if self.empty else self.picture.svg()}</div>"
 
-    def update(
+    def update(  # pyright: ignore[reportIncompatibleMethodOverride]: sizes are those of the grid
         self,
         devices: Any = None,
         axis_names: str | Sequence[str] | None = None,

@@ -412,6 +412,8 @@ class Compiled(AheadOfTime):
         types = self._traced.results(self._traced.program.output_types)
         return self.out_tree.unflatten(list(map(struct, types, self._results_lie)))
 
+    out_avals = out_info
+
     @property
     def _results_lie(self) -> list[Sharding]:
         return [s.sharding for s in self._traced.results(self._compiled.out_sigs)]

@@ -2,7 +2,8 @@
 
 Its chips are processes of one CPU device each, which share its cores and exchange over the loopback
 interface. So rates are those of all of them together, and a latency is that of a doubling of their
-number.
+number. How much several do together is measured, too: one does not keep all cores busy, and more
+than there are cores wait for each other.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from phalanx.base.version import __version__
 
 __all__ = ["run", "table"]
 
-Exchanges = dict[int, dict[str, float]]  # by the number of processes, seconds by bytes
+Together = dict[int, dict[str, Any]]  # by the number of processes, what the first of them says
 
 FORM = """\
 # What {cores} cores of a CPU do, by `phalanx measure`: operations and bytes in a second, bytes of
-# memory, seconds. Processes share them: each of n has the n-th part.
+# memory, seconds. Processes share them: each of n has the n-th part of what n do together, which is
+# for some n so many times what one does alone.
 
 [cpu]
 title = "process on {cores} cores of a CPU"
@@ -41,7 +43,13 @@ link = {link:.3g} # that processes exchange over the loopback interface
 latency = {latency:.2g}
 between = {{ link = {link:.3g}, latency = {latency:.2g} }}
 sources = ["phalanx {version} measure, {day}"]
+together = [
+{rows}
+]
 """
+ROW = """\
+    {{ processes = {count}, computing = {computing:.3g}, moving = {moving:.3g}, link = {link:.3g}, \
+latency = {latency:.2g} }},"""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,11 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     try:
         alone = _measured(1)
-        exchanges: Exchanges = {n: _measured(n)["exchanges"] for n in arguments.processes}
+        together: Together = {n: _measured(n) for n in arguments.processes}
     except subprocess.CalledProcessError as e:
         print(f"phalanx measure: processes failed:\n{e.stderr or e.stdout}", file=sys.stderr)
         return 1
-    text = table(alone, exchanges)
+    text = table(alone, together)
     if arguments.out is None:
         print(text, end="")
     else:
@@ -76,31 +84,37 @@ def _measured(count: int) -> dict[str, Any]:
     return json.loads(line.removeprefix("[0] "))
 
 
-def table(alone: dict[str, Any], exchanges: Exchanges) -> str:
+def table(alone: dict[str, Any], together: Together) -> str:
     """The system as a table of TOML."""
-    link, latency = _network(exchanges)
+    networks = {count: _network(count, said["exchanges"]) for count, said in together.items()}
+    links, latencies = zip(*networks.values(), strict=True)
+    rows = [
+        ROW.format(
+            count=count, link=networks[count][0], latency=networks[count][1],
+            computing=said["products"] / alone["products"]["float32"],
+            moving=said["bandwidth"] / alone["bandwidth"],
+        )
+        for count, said in sorted(together.items())
+    ]  # fmt: skip
     return FORM.format(
-        cores=os.cpu_count(), memory=_memory(), link=link, latency=latency, day=date.today(),
-        version=__version__, bandwidth=alone["bandwidth"], **alone["products"],
+        cores=os.cpu_count(), memory=_memory(), link=statistics.geometric_mean(links),
+        latency=statistics.geometric_mean(latencies), day=date.today(), version=__version__,
+        bandwidth=alone["bandwidth"], rows="\n".join(rows), **alone["products"],
     )  # fmt: skip
 
 
-def _network(exchanges: Exchanges) -> tuple[float, float]:
+def _network(count: int, seconds: dict[str, float]) -> tuple[float, float]:
     """Bytes a second, and seconds of latency with each doubling, of what processes exchange.
 
     A sum over n processes moves 2 (n - 1) times its bytes.
 
-    >>> link, latency = _network({2: {"4": 1e-4, "1000000": 2.1e-3}})
+    >>> link, latency = _network(2, {"4": 1e-4, "1000000": 2.1e-3})
     >>> f"{link:.3g} {latency:.3g}"
     '1e+09 0.0001'
     """
-    links: list[float] = []
-    latencies: list[float] = []
-    for count, seconds in exchanges.items():
-        small, large = sorted(seconds, key=int)
-        links.append(2 * (count - 1) * int(large) / (seconds[large] - seconds[small]))
-        latencies.append(seconds[small] / math.log2(count))
-    return statistics.geometric_mean(links), statistics.geometric_mean(latencies)
+    small, large = sorted(seconds, key=int)
+    moved = 2 * (count - 1) * int(large)
+    return moved / (seconds[large] - seconds[small]), seconds[small] / math.log2(count)
 
 
 def _memory() -> float:

@@ -25,7 +25,8 @@ def measured() -> dict[str, Any]:
     """What one process takes alone, or several of them for what they exchange."""
     phalanx.distributed.initialize()
     if phalanx.process_count() > 1:
-        return {"exchanges": {str(size): _exchange(size) for size in SIZES}}
+        exchanges = {str(size): _exchange(size) for size in SIZES}
+        return {"exchanges": exchanges, "products": _products("float32"), "bandwidth": _bandwidth()}
     products = {name: _products(name) for name in ("bfloat16", "float32", "float64")}
     return {"products": products, "bandwidth": _bandwidth()}
 
@@ -48,25 +49,29 @@ def _scaled(x: Any) -> Any:
 
 def _exchange(size: int) -> float:
     """Seconds for the sum over all processes of ``size`` bytes of each."""
+    return _seconds(_sum_of(size))
+
+
+def _sum_of(size: int) -> Callable[[], Any]:
     total = phalanx.pmap(_summed, "all", out_axes=None)
     x = np.ones((phalanx.local_device_count(), size // 4), np.float32)
     lanes = phalanx.pmap(_itself)(x)
-    return _seconds(lambda: total(lanes))
+    return lambda: total(lanes)
 
 
 def _products(dtype: str) -> float:
-    """Operations a second of products."""
+    """Operations a second of products, of all processes."""
     with phalanx.enable_x64(dtype == "float64"):
         x = jnp.ones((SIDE, SIDE), dtype)
         multiply = phalanx.jit(_squared)
-        return 2 * SIDE**3 / _seconds(lambda: multiply(x))
+        return 2 * SIDE**3 * phalanx.process_count() / _seconds_of_all(lambda: multiply(x))
 
 
 def _bandwidth() -> float:
-    """Bytes a second that operations of elements read and write."""
+    """Bytes a second that operations of elements read and write, of all processes."""
     x = jnp.ones(ELEMENTS, jnp.float32)
     scaled = phalanx.jit(_scaled)
-    return 2 * x.nbytes / _seconds(lambda: scaled(x))
+    return 2 * x.nbytes * phalanx.process_count() / _seconds_of_all(lambda: scaled(x))
 
 
 def _seconds(call: Callable[[], Any]) -> float:
@@ -76,6 +81,19 @@ def _seconds(call: Callable[[], Any]) -> float:
     if phalanx.process_count() == 1:
         calls = max(1, round(SECONDS / _round(call, 1)))
     return min(_round(call, calls) for _ in range(ROUNDS))
+
+
+def _seconds_of_all(call: Callable[[], Any]) -> float:
+    """Of a call that all processes make at the same time, until the last has made it."""
+    if phalanx.process_count() == 1:
+        return _seconds(call)
+    meet, calls = _sum_of(SIZES[0]), 8
+
+    def everybody() -> Any:
+        phalanx.block_until_ready([call() for _ in range(calls)])
+        return meet()
+
+    return (_seconds(everybody) - _seconds(meet)) / calls
 
 
 def _round(call: Callable[[], Any], calls: int) -> float:

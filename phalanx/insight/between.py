@@ -4,6 +4,7 @@ and operations that are run one by one.
 
 from __future__ import annotations
 
+import sysconfig
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ __all__ = ["Between", "watching_between"]
 MANY_TIMES, MANY_OPERATIONS, MANY_PER_CALL = 500, 3000, 3
 LARGEST = 4096  # elements of what keys are made of, that is looked at
 KEPT = 10_000  # keys of a function
+_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 _AGAIN = "a loop of Python comes here with the same key again"
 _SECOND = "the key is used here for the second time, after"
 
@@ -80,9 +82,11 @@ class Between:
         if before is not None and before[1] != given:
             self._report(frame, _AGAIN)
 
-    def _drawn_with(self, frame: FrameType, key: Any) -> None:
+    def _drawn_with(self, inner: FrameType, key: Any) -> None:
+        """A function of a library may draw as often as it likes, but be called once with a key."""
+        frame = _of_user(inner)
         before = self._before(frame, key, ())
-        if before is not None:
+        if before is not None and (frame is inner or before[0] != frame.f_lasti):
             first, here = (Location(frame.f_code, i) for i in (before[0], frame.f_lasti))
             place = "the same line" if first.line == here.line else first
             self._report(frame, _AGAIN if before[0] == frame.f_lasti else f"{_SECOND} {place}")
@@ -120,6 +124,14 @@ class Between:
                     "Compile what is in the loop, jit, or the whole of it with lax.scan or "
                     "lax.fori_loop; for independent iterations vmap.",
                 )
+
+
+def _of_user(frame: FrameType) -> FrameType:
+    """The innermost frame from ``frame`` on that is not of a library, if there is one."""
+    outer: FrameType | None = frame
+    while outer is not None and outer.f_code.co_filename.startswith(_INSTALLED):
+        outer = outer.f_back
+    return outer or frame
 
 
 def _estimates(program: Program) -> bool:

@@ -28,13 +28,13 @@ from msgspec import Struct
 
 from phalanx.api.stages import Traced
 from phalanx.base.errors import ArgumentError
-from phalanx.core.program import Program
+from phalanx.core.program import Atom, Equation, Program
 from phalanx.core.runs import Lanes
 from phalanx.insight.alive import course
 from phalanx.insight.costs import steps
 from phalanx.insight.keys import keys_drawn
 from phalanx.insight.products import Products, products_in
-from phalanx.insight.state import state_of
+from phalanx.insight.state import Pairs, state_of
 from phalanx.insight.systems import Machine, System
 from phalanx.ops.attention import attention, attention_backward, attention_tangent
 from phalanx.ops.contract import dot_general
@@ -99,6 +99,7 @@ class Load(Struct, frozen=True):
         products: what its products take and exchange.
         operations: of products, by the dtype that they are in.
         moved: bytes that all else reads and writes.
+        updating: of these, not counted there, those of making the new state, which each copy does.
         batch: over how many chips the batch can be parted.
         state: bytes of the state.
         alive: the most bytes of values, beside the state, that are there at once.
@@ -107,6 +108,7 @@ class Load(Struct, frozen=True):
     products: Products
     operations: dict[np.dtype, float]
     moved: float
+    updating: float
     batch: int
     state: float
     alive: float
@@ -159,11 +161,14 @@ def load_of(traced: Traced) -> Load:
             "step takes its state, parameters and what the optimizer keeps, and returns it anew"
         )
     operations: dict[np.dtype, float] = {}
-    moved = 0.0
+    moved = updating = 0.0
+    updates = _updates(program, state_of(traced._traced, program))
     for step in steps(program):
         if step.equation.prim in _PRODUCTS:
             dtype = step.equation.inputs[0].type.dtype
             operations[dtype] = operations.get(dtype, 0.0) + lanes * step.operations
+        elif step.equation in updates:
+            updating += step.moved
         else:
             moved += lanes * step.often * step.moved
     sizes = [float(size_in_bytes(t)) for t in program.input_types]
@@ -173,9 +178,22 @@ def load_of(traced: Traced) -> Load:
     products = products_in(program, state)
     products.reduced *= lanes
     return Load(
-        products, operations, moved, lanes * _batch(program, taken), held,
+        products, operations, moved, updating, lanes * _batch(program, taken), held,
         lanes * max(0.0, peak - held),
     )  # fmt: skip
+
+
+def _updates(program: Program, state: Pairs) -> set[Equation]:
+    """The equations that make the new state, one element of each array by one of the others."""
+    makers: dict[Atom, Equation] = {v: e for e in program.equations for v in e.outputs}
+    found: set[Equation] = set()
+    waiting = [program.outputs[o] for _, o in state]
+    while waiting:
+        e = makers.get(waiting.pop())
+        if e is not None and e not in found and e.prim.elements.fused:
+            found.add(e)
+            waiting += e.inputs
+    return found
 
 
 def _batch(program: Program, state: Set[int]) -> int:
@@ -203,7 +221,8 @@ def timing(load: Load, chips: Machine, parting: Parting, fitted: Fitted | None =
     fitted = fitted or fitted_to(chips.system)
     count, products, system = parting.chips, load.products, chips.chip
     arithmetic = load.at_peak(chips) / fitted.efficiency
-    memory = load.moved / count / system.bandwidth
+    moved = load.moved / count + load.updating / parting.fsdp / parting.tensor
+    memory = moved / system.bandwidth
     groups = parting.data * parting.fsdp
 
     def seconds(operation: str, size: float, among: int, apart: int, times: float) -> float:

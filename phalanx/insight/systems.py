@@ -14,7 +14,7 @@ import functools
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,31 @@ from msgspec.structs import replace
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError, suggest
 
-__all__ = ["Link", "Machine", "System", "balanced", "enough", "machine", "systems"]
+__all__ = ["Link", "Machine", "System", "Together", "balanced", "enough", "machine", "systems"]
 
 
 class Link(Struct, frozen=True):
     """What joins chips: bytes a second in one direction, and seconds until the first arrives."""
 
     bandwidth: float
+    latency: float
+
+
+class Together(Struct, frozen=True):
+    """What so many processes of one computer do together.
+
+    Attributes:
+        processes: how many.
+        computing: how many times as many operations as one of them alone.
+        moving: how many times as many bytes of memory as one of them alone.
+        link: the bytes a second that all of them exchange.
+        latency: seconds of an exchange, for each doubling of their number.
+    """
+
+    processes: int
+    computing: float
+    moving: float
+    link: float
     latency: float
 
 
@@ -53,6 +71,7 @@ class System(Struct, frozen=True):
         reached: the share of the peak that large products reach.
         hidden: of exchanges that have products to hide behind, the share that does.
         shared: whether figures are those of all chips together, as of processes on one computer.
+        together: what some numbers of them do together; else as much as one alone.
     """
 
     name: str
@@ -68,16 +87,37 @@ class System(Struct, frozen=True):
     reached: float = 1.0
     hidden: float = 0.0
     shared: bool = False
+    together: tuple[Together, ...] = ()
 
     def part(self, count: int) -> System:
         """What each of ``count`` chips has of it: all, unless they share."""
         if not self.shared:
             return self
-        each = {dtype: rate / count for dtype, rate in self.operations.items()}
-        link = replace(self.link, bandwidth=self.link.bandwidth / count)
+        every = self._of_all(count)
+        each = {d: every.computing * rate / count for d, rate in self.operations.items()}
         return replace(
-            self, operations=each, memory=self.memory / count, link=link,
-            bandwidth=self.bandwidth / count,
+            self, operations=each, memory=self.memory / count,
+            link=Link(every.link / count, every.latency),
+            bandwidth=every.moving * self.bandwidth / count,
+        )  # fmt: skip
+
+    def _of_all(self, count: int) -> Together:
+        """What ``count`` do together: between the numbers that were measured as on a curve, beyond
+        them as at the last."""
+        alone = Together(1, 1.0, 1.0, self.link.bandwidth, self.link.latency)
+        if not self.together or count == 1:
+            return replace(alone, processes=count)
+        rows = sorted(self.together, key=lambda row: row.processes)
+        if rows[0].processes > 1:
+            rows = [replace(alone, link=rows[0].link, latency=rows[0].latency), *rows]
+        counts = [math.log(row.processes) for row in rows]
+
+        def curve(values: Iterable[float]) -> float:
+            return math.exp(np.interp(math.log(count), counts, [math.log(v) for v in values]))
+
+        return Together(
+            count, curve(row.computing for row in rows), curve(row.moving for row in rows),
+            curve(row.link for row in rows), curve(row.latency for row in rows),
         )  # fmt: skip
 
     def peak(self, dtype: np.dtype) -> float:
@@ -210,10 +250,14 @@ def _system(
     latency: float,
     between: dict[str, float],
     sources: list[str],
+    together: Sequence[dict[str, Any]] = (),
     **row: Any,
 ) -> System:
     outer = Link(between["link"], between["latency"])
-    return System(name, link=Link(link, latency), between=outer, sources=tuple(sources), **row)
+    rows = tuple([Together(**measured) for measured in together])
+    return System(
+        name, link=Link(link, latency), between=outer, sources=tuple(sources), together=rows, **row
+    )
 
 
 def machine(name: str) -> Machine:

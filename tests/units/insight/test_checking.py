@@ -9,6 +9,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import ShapeDtypeStruct, lax, random
 from phalanx.errors import ConcretizationTypeError, UnboundAxis
+from phalanx.insight import between
 from phalanx.insight.watching import checking_compiled
 
 X = np.ones((4, 3), np.float32)
@@ -235,3 +236,33 @@ def test_what_is_compiled_is_looked_at_once_for_each_line():
     assert [code for code, _, _ in found] == ["P106", "P103"]
     phalanx.jit(drawn_twice)(random.key(0))
     assert len(found) == 2
+
+
+# ---- keys that libraries are given --------------------------------------------------------------
+
+LIBRARY = """
+from phalanx import random
+
+def linear(key):
+    first, second = random.split(key)
+    return random.normal(first, (2, 2)), random.normal(second, (2,))
+
+def twice(key):
+    return random.normal(key, (2,)), random.uniform(key, (2,))
+"""
+
+
+def test_a_key_for_two_calls_of_a_library_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(between, "_INSTALLED", (str(tmp_path),))
+    library = {}
+    exec(compile(LIBRARY, str(tmp_path / "library.py"), "exec"), library)
+    key = random.key(0)
+    with checking_compiled() as found:
+        library["twice"](random.key(1))  # what it does with one key is its own affair
+        library["linear"](key)
+    assert not found
+    with checking_compiled() as found:
+        library["linear"](key)
+        library["linear"](key)
+    (finding,) = found.values()
+    assert finding.code == "P106" and finding.file == __file__

@@ -107,6 +107,17 @@ def test_times_are_those_of_the_formulas(traced):
     assert twice.waiting > 0 and twice.data > 0
 
 
+def test_each_copy_makes_the_new_state(traced):
+    load = load_of(traced)
+    weights = 2 * 2 * WIDE * NARROW  # bytes of both
+    assert load.state == weights
+    assert load.updating == 3 * weights  # reads old weights and gradients, writes new ones
+    chips = machine("h100:8")
+    copies, parts = (timing(load, chips, Parting(*p)) for p in ((8, 1, 1), (1, 8, 1)))
+    apart = load.updating * (1 - 1 / 8) / chips.chip.bandwidth
+    assert copies.memory - parts.memory == pytest.approx(apart)
+
+
 @pytest.mark.parametrize("out_axes", [None, 0])
 def test_a_pmap_is_what_its_lanes_do(traced, out_axes):
     def lane(w, x):

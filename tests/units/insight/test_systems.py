@@ -39,10 +39,10 @@ def test_machines_that_do_not_exist(name, said):
         machine(name)
 
 
-TABLE = table(
-    {"products": {"bfloat16": 2e11, "float32": 1e11, "float64": 5e10}, "bandwidth": 8e9},
-    {2: {"4": 1e-3, "1000000": 3e-3}, 4: {"4": 2e-3, "1000000": 8e-3}},
-)
+ALONE = {"products": {"bfloat16": 2e11, "float32": 1e11, "float64": 5e10}, "bandwidth": 8e9}
+TWO = {"exchanges": {"4": 1e-3, "1000000": 3e-3}, "products": 1e11, "bandwidth": 8e9}
+FOUR = {"exchanges": {"4": 2e-3, "1000000": 8e-3}, "products": 1e11, "bandwidth": 8e9}
+TABLE = table(ALONE, {2: TWO, 4: FOUR})
 
 
 def test_processes_share_a_computer(tmp_path):
@@ -58,6 +58,21 @@ def test_processes_share_a_computer(tmp_path):
     # what was measured comes out: 2 (n - 1) times the bytes over all links together
     assert machine(f"{path}:2").exchange("all-reduce", size, 2) == pytest.approx((1e-3, 2e-3))
     assert four.exchange("all-reduce", size, 4) == pytest.approx((2e-3, 6e-3))
+
+
+def test_processes_do_more_together_than_one_alone(tmp_path):
+    path = tmp_path / "cpu.toml"
+    two, eight = TWO | {"products": 1.6e11, "bandwidth": 12e9}, FOUR | {"products": 0.4e11}
+    path.write_text(table(ALONE, {2: two, 8: eight}))
+    f32 = np.dtype("float32")
+    peaks = {n: n * machine(f"{path}:{n}").chip.peak(f32) for n in (1, 2, 4, 8, 16)}
+    # between what was measured the geometric mean, beyond it what was measured last
+    assert peaks == pytest.approx({1: 1e11, 2: 1.6e11, 4: 0.8e11, 8: 0.4e11, 16: 0.4e11})
+    assert 2 * machine(f"{path}:2").chip.bandwidth == pytest.approx(12e9)
+    # a latency for each doubling, bytes over all links: as they were measured with so many
+    for count, seconds in ((2, (1e-3, 2e-3)), (8, (2e-3, 6e-3))):
+        found = machine(f"{path}:{count}").exchange("all-reduce", 1e6, count)
+        assert found == pytest.approx(seconds, rel=0.01)  # as the file has them
 
 
 def test_files_that_have_no_system(tmp_path):

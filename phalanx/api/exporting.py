@@ -38,9 +38,9 @@ from phalanx.base.source import user_location
 from phalanx.control.call import call
 from phalanx.control.exported import PortableModule, exported
 from phalanx.control.foreign import foreign_call
+from phalanx.core.length_variables import numbers_of
 from phalanx.core.program import Equation, Program
 from phalanx.core.refs import Ref
-from phalanx.core.solved import numbers_of
 from phalanx.core.types import ArrayType, Types
 from phalanx.ops.basis import random_unwrap, random_wrap
 from phalanx.ops.callback import host_call

@@ -19,7 +19,7 @@ from jaxlib.mlir import ir
 from phalanx.base import length_terms
 from phalanx.base.length_terms import Terms
 from phalanx.base.lengths import Length, Lengths, symbolic
-from phalanx.core.solved import solved
+from phalanx.core.length_variables import steps_to_variables
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.emitter import Emitter
@@ -49,7 +49,7 @@ class LengthEmitter(Emitter):
         if not dims:
             return
         sizes = [self._size(x, d) for x, d, _ in dims]
-        for name, which, less, times in solved([n for _, _, n in dims]):
+        for name, which, less, times in steps_to_variables([n for _, _, n in dims]):
             self._variables[name] = self._solved(sizes[which], less, times)
         for size, (_, _, n) in zip(sizes, dims, strict=True):
             self._assert("EQ", self.length(n), size, f"a dimension must have the length {n}")

@@ -31,7 +31,7 @@ def codes_in(program):
 
 @eight
 def test_hardly_any_correct_program_has_findings():
-    told = {name: codes_in(program) for name, program in corpus.CORRECT.items()}
+    told = {name: codes_in(program) for name, program in corpus.PROGRAMS.right.items()}
     alarms = {name: codes for name, codes in told.items() if codes}
     assert len(told) >= 60
     assert len(alarms) < 0.02 * len(told), alarms
@@ -39,7 +39,8 @@ def test_hardly_any_correct_program_has_findings():
 
 @eight
 def test_nearly_all_mistakes_are_found():
-    told = {name: (code, codes_in(program)) for name, (code, program) in corpus.FAULTY.items()}
+    entered = corpus.PROGRAMS.wrong.items()
+    told = {name: (code, codes_in(program)) for name, (code, program) in entered}
     missed = {name: code for name, (code, found) in told.items() if code not in found}
     assert len(told) >= 60
     assert len(missed) < 0.05 * len(told), missed
@@ -48,7 +49,7 @@ def test_nearly_all_mistakes_are_found():
 
 
 def test_there_are_several_programs_for_each_code():
-    codes = [code for code, _ in corpus.FAULTY.values()]
+    codes = [code for code, _ in corpus.PROGRAMS.wrong.values()]
     assert not {code for code in CODES if codes.count(code) < 3}
 
 
@@ -64,13 +65,13 @@ def codes_in_script(script):
 
 @eight
 def test_correct_scripts_have_no_findings():
-    told = {name: codes_in_script(script) for name, script in corpus.CORRECT_SCRIPTS.items()}
+    told = {name: codes_in_script(script) for name, script in corpus.SCRIPTS.right.items()}
     assert len(told) >= 10
     assert not {name: codes for name, codes in told.items() if codes}
 
 
 @eight
 def test_mistakes_in_scripts_are_found():
-    told = {n: (code, codes_in_script(s)) for n, (code, s) in corpus.FAULTY_SCRIPTS.items()}
+    told = {n: (code, codes_in_script(s)) for n, (code, s) in corpus.SCRIPTS.wrong.items()}
     assert len(told) >= 10
     assert not {name: (code, found) for name, (code, found) in told.items() if found != {code}}

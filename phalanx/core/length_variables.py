@@ -1,4 +1,4 @@
-"""What variables are where lengths made of them are numbers."""
+"""The variables of symbolic lengths: what they are where the lengths are numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from phalanx.base.source import user_location
 Step = tuple[str, int, Any, Any]
 
 
-def solved(lengths: Sequence[Length]) -> list[Step]:
+def steps_to_variables(lengths: Sequence[Length]) -> list[Step]:
     """For each variable in ``lengths``: ``name, which, less, times``, where the variable is
     ``(lengths[which] - less) / times``, and these depend on variables before it.
 
@@ -70,7 +70,7 @@ def numbers_of(lengths: Sequence[Length], sizes: Sequence[int]) -> dict[str, int
         ValueError: they cannot be; the message says which.
     """
     found: dict[str, int] = {}
-    for name, which, less, times in solved(lengths):
+    for name, which, less, times in steps_to_variables(lengths):
         left, by = (_value(x, found) for x in (less, times))
         found[name] = (sizes[which] - left) // by if by else 0
     check_numbers(lengths, sizes, found)

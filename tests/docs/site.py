@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 SITE = ROOT / "build" / "site"
 PAGES = sorted(path for path in SITE.rglob("*.html") if "_static" not in path.parts)
 NAMES = {str(path.relative_to(SITE)): path for path in PAGES}
-MADE = {"genindex.html", "py-modindex.html", "search.html"}  # by the generator alone
+MADE = {"py-modindex.html", "search.html"}  # by the generator alone
 GUIDES = [name for name in NAMES if not name.startswith("reference/") and name not in MADE]
 LISTS = [name for name in NAMES if re.fullmatch(r"reference/[a-z_.]+\.html", name)]
 LONGEST = sorted(set(NAMES) - MADE, key=lambda name: NAMES[name].stat().st_size)[-60:]
@@ -45,6 +45,8 @@ WORDS = {  # what people type, and a page that is to be among the first ten
     "value_and_grad": "reference/phalanx.value_and_grad",
     "shard_map": "reference/phalanx.shard_map",
     "sharding": "axes",
+    "explicit sharding": "explicit-sharding",
+    "symbolic shape": "export",
     "mesh": "axes",
     "GPU": "accelerators",
     "TPU": "accelerators",

@@ -96,7 +96,7 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
 
 
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
-    """Register a type of which a foreign function keeps a state between its stages.
+    """Register the type of the state that a foreign function keeps between its stages.
 
     Args:
         name: unique in this process.

@@ -51,7 +51,7 @@ def sync_global_devices(name: str) -> None:
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """What every process has, in all of them: a tree of NumPy arrays, and of arrays of keys.
+    """Gather the values of every process in all of them, as NumPy arrays and arrays of keys.
 
     Args:
         in_tree: a tree of arrays, in all processes of the same types. Of those that lie over
@@ -139,7 +139,7 @@ def _gather() -> Any:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """What one process has, in all of them: a tree of NumPy arrays, and of arrays of keys.
+    """Give all processes the values of one of them, as NumPy arrays and arrays of keys.
 
     Args:
         in_tree: a tree of arrays, in all processes of the same types. Of those that lie over
@@ -273,7 +273,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """The inverse: of arrays over ``global_mesh`` what the devices of this process hold.
+    """The inverse of ``host_local_array_to_global_array``: what the devices of this process hold.
 
     Args:
         global_inputs: a tree of arrays that span processes.

@@ -167,7 +167,7 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: Class, *, serialized_name: str) -> Class:
-    """The same for a namedtuple, which need not be registered as a node.
+    """Say how a namedtuple is written in what is exported; it need not be registered as a node.
 
     Args:
         nodetype: the class.

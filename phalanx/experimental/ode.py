@@ -56,7 +56,7 @@ def odeint(
         t: times, in any order.
         *args: trees of arrays.
         rtol: the error of a step that is allowed, relative to y.
-        atol: the same in itself; both add up.
+        atol: the absolute error that is allowed; the two add up.
         mxstep: the most steps from one time to the next; there y is what was reached.
         hmax: the longest step.
 

@@ -59,7 +59,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
 
     Raises:
         TypeError: ``compiled`` is something else.
-        ValueError: it closes over large arrays or references, runs in pieces.
+        ValueError: it closes over large arrays or references, or runs in pieces.
         RuntimeFailure: it calls Python or spans processes, or the runtime cannot do that.
 
     >>> import phalanx, phalanx.numpy as jnp

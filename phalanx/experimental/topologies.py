@@ -23,10 +23,10 @@ __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", 
 
 
 class TopologyDescription(Struct, frozen=True):
-    """Some devices.
+    """Devices, which need not be here.
 
     Attributes:
-        devices: they, in the order of the topology.
+        devices: the devices, in the order of the topology.
 
     >>> from phalanx.experimental import topologies
     >>> topologies.get_attached_topology().devices[0].platform

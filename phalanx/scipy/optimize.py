@@ -72,9 +72,9 @@ def minimize(
         x0: a vector.
         args: further arguments of ``fun``.
         method: 'BFGS'.
-        tol: which gradient is small; 1e-5 if not given.
-        options: ``gtol``, in place of tol; ``norm``, which one of the gradient is meant, as its
-            order; ``maxiter``, the most steps; ``line_search_maxiter``, the most in one search.
+        tol: stop where the norm of the gradient is below; 1e-5 if not given.
+                options: ``gtol``, in place of tol; ``norm``, the order of the norm of the gradient;
+            ``maxiter``, the most steps; ``line_search_maxiter``, the most in one search.
 
     Returns:
         An ``OptimizeResults``: the point ``x``, the value ``fun`` there, and how it went.

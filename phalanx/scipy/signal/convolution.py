@@ -131,7 +131,7 @@ def correlate2d(
 def fftconvolve(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequence[int] | None = None
 ) -> Array:
-    """``convolve`` by Fourier transforms: fast for long arrays, and rounded by the largest sum.
+    """``convolve`` by Fourier transforms: fast for long arrays, errors relative to the largest sum.
 
     Args:
         in1: an array.

@@ -47,7 +47,7 @@ def stft(
 
     Args:
         x: the signal.
-        fs: how often it was sampled.
+        fs: the sampling rate.
         window: "hann", "hamming", "blackman", "bartlett", "boxcar", a pair ("kaiser", beta), or
             the weights of a segment.
         nperseg: the length of a segment.
@@ -58,7 +58,7 @@ def stft(
         boundary: what the signal is continued with at both ends: "zeros", "even", "odd",
             "constant", or None.
         padded: whether zeros at the end complete the last segment.
-        axis: along which.
+        axis: the dimension of time.
 
     Returns:
         The frequencies, the times, and the transforms, of which times are the last dimension; of
@@ -101,7 +101,7 @@ def csd(
     Args:
         x: a signal.
         y: another one; the shorter one is continued with zeros. None: the same.
-        fs: how often they were sampled.
+        fs: the sampling rate.
         window: as in ``stft``.
         nperseg: the length of a segment; default 256.
         noverlap: as in ``stft``.
@@ -109,7 +109,7 @@ def csd(
         detrend: as in ``stft``.
         return_onesided: as in ``stft``.
         scaling: "density", per frequency, or "spectrum".
-        axis: along which.
+        axis: the dimension of time.
         average: "mean" or "median", without its bias.
 
     Returns:
@@ -165,7 +165,7 @@ def welch(
 
     Args:
         x: a signal.
-        fs: how often they were sampled.
+        fs: the sampling rate.
         window: as in ``stft``.
         nperseg: the length of a segment; default 256.
         noverlap: as in ``stft``.
@@ -173,7 +173,7 @@ def welch(
         detrend: as in ``stft``.
         return_onesided: as in ``stft``.
         scaling: "density", per frequency, or "spectrum".
-        axis: along which.
+        axis: the dimension of time.
         average: "mean" or "median", without its bias.
 
     Returns:
@@ -310,7 +310,7 @@ def istft(
 
     Args:
         Zxx: the transforms.
-        fs: how often the signal was sampled.
+        fs: the sampling rate.
         window: as it was for ``stft``.
         nperseg: the length of a segment; default what the number of frequencies tells.
         noverlap: how many elements neighbours share; default half of them.
@@ -379,7 +379,7 @@ def detrend(
 
     Args:
         data: a signal.
-        axis: along which.
+        axis: the dimension of time.
         type: "linear" or "constant".
         bp: where one line ends and the next one begins.
         overwrite_data: must be None.

@@ -72,7 +72,7 @@ def minimize(
         x0: a vector.
         args: further arguments of ``fun``.
         method: 'BFGS'.
-        tol: stop where the norm of the gradient is below; 1e-5 if not given.
+        tol: the norm of the gradient at which to stop; 1e-5 if not given.
         options: ``gtol``, in place of tol; ``norm``, the order of the norm of the gradient;
             ``maxiter``, the most steps; ``line_search_maxiter``, the most in one search.
 

@@ -88,19 +88,22 @@ def _chart(chart: Chart) -> str:
     points = [p for _, line in chart.series for p in line]
     if not points:
         return "<p>nothing to draw</p>"
-    low, high = min(x for x, _ in points), max(x for x, _ in points)
-    top = max(y for _, y in points) or 1.0
+    places = [p for line in chart.drawn for p in line]
+    ends = min(x for x, _ in places), max(x for x, _ in places)
+    top = max(y for _, y in places) or 1.0
     lines = "".join(
-        _line(line, i, low, high, top, filled=len(chart.series) == 1)
-        for i, (_, line) in enumerate(chart.series)
+        _line(line, i, *ends, top, filled=len(chart.series) == 1)
+        for i, line in enumerate(chart.drawn)
     )
+    low, high = min(x for x, _ in points), max(x for x, _ in points)
+    most = shown(max(y for _, y in points), chart.y.kind)
     legend = "".join(
         f'<li class="c{i % _LINES}">{escape(name)}</li>'
         for i, (name, _) in enumerate(chart.series)
         if name
     )
     return (
-        f'<figure><div class="top">{escape(shown(top, chart.y.kind))} {escape(chart.y.name)}</div>'
+        f'<figure><div class="top">{escape(most)} {escape(chart.y.name)}</div>'
         f'<svg viewBox="0 0 {_WIDE} {_HIGH}" preserveAspectRatio="none" role="img" '
         f'aria-label="{escape(chart.title)}">{lines}</svg>'
         f'<div class="ends"><span>{escape(shown(low, chart.x.kind))}</span>'

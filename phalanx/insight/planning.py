@@ -216,8 +216,10 @@ def _counts(counts: list[tuple[Machine, Timing]], load: Load) -> Table:
 def _chart(counts: list[tuple[Machine, Timing]]) -> Chart:
     points = tuple([(float(m.chips), t.seconds) for m, t in counts])
     return Chart(
-        "seconds by chips", Column("chips", "count"), Column("a step", "seconds"), (("", points),)
-    )
+        "seconds by chips", Column("chips", "count"), Column("a step", "seconds"), (("", points),),
+        "Both by doublings: where twice as many chips take half the time, the line is straight.",
+        doublings=True,
+    )  # fmt: skip
 
 
 def _model(chips: Machine) -> Facts:

@@ -62,13 +62,26 @@ class Table(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True):
-    """Lines through points ``(x, y)``, one line for each name in ``series``."""
+    """Lines through points ``(x, y)``, one for each name in ``series``; by ``doublings``, equal
+    factors are equal distances."""
 
     title: str
     x: Column
     y: Column
     series: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
     note: str = ""
+    doublings: bool = False
+
+    @property
+    def drawn(self) -> tuple[tuple[tuple[float, float], ...], ...]:
+        """The points of each line, at the places where they are drawn."""
+        lines = [line for _, line in self.series]
+        if not self.doublings:
+            return tuple(lines)
+        lowest = min([y for line in lines for _, y in line], default=1.0)
+        return tuple(
+            [tuple([(math.log2(x), 1 + math.log2(y / lowest)) for x, y in line]) for line in lines]
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The points of each line."""

@@ -283,8 +283,8 @@ def machine(name: str) -> Machine:
     system = _read(kind) if kind.endswith(".toml") else systems().get(kind.lower())
     if system is None:
         raise ArgumentError(
-            f"there is no system {kind!r}. {suggest(kind, [*systems()])} "
-            f"The systems are {', '.join(sorted(systems()))}"
+            f"there is no system {kind!r}. {suggest(kind, [*systems()])}".rstrip()
+            + f" The systems are {', '.join(sorted(systems()))}"
         )
     form = re.fullmatch(r"(\d+(?:x\d+)*)(?::(\d+))?", rest or "1")
     sizes = [int(n) for n in form[1].split("x")] if form else []

@@ -115,11 +115,12 @@ def _short(text: str, column: Column) -> str:
 
 
 def _chart(chart: Chart) -> Iterator[str]:
-    for name, points in chart.series:
+    for (name, points), drawn in zip(chart.series, chart.drawn, strict=True):
         highest = max([y for _, y in points], default=0.0)
+        top = max([y for _, y in drawn], default=0.0)
         if name:
             yield f"  {name}"
-        yield from _columns(_heights(points), highest, shown(highest, chart.y.kind))
+        yield from _columns(_heights(drawn), top, shown(highest, chart.y.kind))
         if points:
             first, last = (shown(points[i][0], chart.x.kind) for i in (0, -1))
             between = max(_WIDTH - len(first) - len(last), len(chart.x.name) + 2)

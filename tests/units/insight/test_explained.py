@@ -204,3 +204,15 @@ def test_lines_are_those_of_the_code_not_of_what_a_cache_has(tmp_path):
     finally:
         ph.config.update("compilation_cache_dir", None)
         ph.config.update("persistent_cache_min_compile_time_secs", 0.0)
+
+
+def test_charts_by_doublings_are_straight_where_twice_as_many_take_half():
+    points = tuple([(n, 8.0 / n) for n in (1.0, 2.0, 4.0, 8.0)])
+    axes = Column("chips", "count"), Column("a step", "seconds")
+    chart = Chart("by chips", *axes, (("", points),), doublings=True)
+    assert chart.drawn == (((0, 4), (1, 3), (2, 2), (3, 1)),)
+    report = Report("r", (chart,))
+    assert report["by chips"].as_json()["series"] == {"": points}
+    text, html = str(report), report.html()
+    assert "8.0 s" in text and "1" in text and "8.0 s a step" in html
+    assert Chart("by chips", *axes, (("", points),)).drawn == (points,)

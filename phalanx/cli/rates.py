@@ -87,7 +87,7 @@ def _seconds_of_all(call: Callable[[], Any]) -> float:
     """Of a call that all processes make at the same time, until the last has made it."""
     if phalanx.process_count() == 1:
         return _seconds(call)
-    meet, calls = _sum_of(SIZES[0]), 8
+    meet, calls = _sum_of(SIZES[0]), 4
 
     def everybody() -> Any:
         phalanx.block_until_ready([call() for _ in range(calls)])

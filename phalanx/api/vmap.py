@@ -33,6 +33,7 @@ from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.trace import is_recorded
 from phalanx.core.types import Array, is_scalar, typeof
 from phalanx.ops.basis import full
+from phalanx.ops.lay import laid
 from phalanx.transforms.batch import batch, place_lanes
 from phalanx.transforms.stage import is_value
 
@@ -268,11 +269,22 @@ def vmap(
             _place(v, d, to, size)
             for v, d, to in zip(values, lanes, wanted, strict=True)
         ]
+        if lies is not None:
+            placed = [_cut(v, to, lies) for v, to in zip(placed, wanted, strict=True)]
         if flat.stored:
             placed = store_apart([given[i] for i in flat.stored], placed, leaves)
         return flat.out_tree.unflatten(placed)
 
     return wrap(mapped, fun)
+
+
+def _cut(x: Any, dim: int | None, lies: OverMesh) -> Any:
+    """``x``, of which types say nothing, with its lanes in ``dim`` cut as those of ``lies`` are."""
+    kind = typeof(x)
+    if dim is None or kind.lies is not None:
+        return x
+    layout = [() if d != dim % kind.ndim else lies.layout[0] for d in range(kind.ndim)]
+    return laid(x, lies.with_layout(layout))
 
 
 def _lanes_lying(

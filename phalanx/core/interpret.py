@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from phalanx.base.source import replaying
+from phalanx.core.correspond import leaving
 from phalanx.core.program import Equation, Literal, Program, Var
 
 Step = Callable[[Equation, tuple[Any, ...]], Any]  # to the result; a tuple where ``multi``
@@ -31,12 +32,25 @@ def values_of(
     with replaying() as at:
         for e in program.equations:
             at(e.location)
-            out = step(e, tuple([values[a] if type(a) is Var else of(a) for a in e.inputs]))
+            operands = tuple([values[a] if type(a) is Var else of(a) for a in e.inputs])
+            out = _as_it_was(step, e, operands)
             if e.prim.multi:
                 values.update(zip(e.outputs, out, strict=True))
             else:
                 values[e.outputs[0]] = out
     return values
+
+
+def _as_it_was(step: Step, e: Equation, operands: tuple[Any, ...]) -> Any:
+    """What ``step`` makes of ``e``, which leaves the sums that it left when it was recorded."""
+    if not e.outputs or e.outputs[0].type.lies is None or e.prim.subprograms is not None:
+        return step(e, operands)
+    had = [a.type.unreduced for a in e.inputs]
+    left = e.outputs[0].type.unreduced.difference(*had)
+    if not left:
+        return step(e, operands)
+    with leaving(left):
+        return step(e, operands)
 
 
 def interpret(

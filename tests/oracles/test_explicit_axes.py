@@ -115,6 +115,13 @@ CASES = {
     "vmap of a layout that is asked for": (
         lambda w, x: w.m.vmap(lambda v: w.reshard(v, w.P("y")))(x), [((8, 16), "x")]
     ),
+    "vmap of gradients": (
+        lambda w, x: w.m.vmap(w.m.grad(lambda v: w.np.cos(w.reshard(v, w.P("y"))).sum()))(x),
+        [((8, 16), "x")],
+    ),
+    "vmap of what depends on no lane": (
+        lambda w, x: w.m.vmap(lambda v: w.np.zeros(4), out_axes=-1)(x), [((8, 16), "x")]
+    ),
     "vmap of rows that are to be cut": (
         lambda w, x, i: w.m.vmap(
             lambda v, k: v.at[w.np.int32(abs(k)) % 2].get(out_sharding=w.P("y"))

@@ -49,6 +49,21 @@ CASES = {
     "rows and a sum": (
         lambda w, x, y: w.product(x, y, cut=(X,)), [((8, 16), X, Y), ((16, 8), Y)]
     ),
+    "gradient of what is jitted": (
+        lambda w, x, y: w.m.grad(
+            w.m.jit(lambda x, y: w.reshard(w.product(x, y), None, None).sum()), 1
+        )(x, y),
+        TWO,
+    ),
+    "gradient of a loop": (
+        lambda w, x, y: w.m.grad(
+            lambda y: w.lax.scan(
+                lambda s, _: (s + w.reshard(w.product(w.np.sin(x), y), None, None).sum(), None),
+                0.0, None, 3,
+            )[0]
+        )(y),
+        TWO,
+    ),
     "a sum of two": (lambda w, x, y: w.product(x, y) + w.product(2 * x, y), TWO),
     "a difference": (lambda w, x, y: w.product(x, y) - w.product(2 * x, y), TWO),
     "negated": (lambda w, x, y: -w.product(x, y), TWO),

@@ -41,5 +41,6 @@ composite: Primitive = with_subprograms(
     transpose=as_call(call.rule("transpose")),
     batch=as_call(call.rule("batch")),
     carry_state=as_call(call.rule("carry_state", call.effects)),
+    whole=True,
     doc="the results of a program that has a name; stablehlo.composite",
 )

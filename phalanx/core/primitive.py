@@ -225,11 +225,13 @@ class SubPrograms(Struct, frozen=True):
             sub-program, and between them store what it computes.
         decides: ``(varying operands, **params)`` to the axes over which lanes may differ in
             whether, or how often, they run a sub-program.
+        whole: whether all operands and results belong to what a compiler knows by name.
     """
 
     frame: FrameRule
     jvp: Rule
     decides: Rule | None = None
+    whole: bool = False
 
 
 def _nothing(**_: Any) -> frozenset[Any]:

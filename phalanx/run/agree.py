@@ -27,8 +27,8 @@ def agree(
 ) -> None:
     """Go on when all processes of ``devices`` are about to compile the same for ``program``.
 
-    That is the same ``module`` with the same ``constants``, for the same devices in the same order,
-    by the same ``options`` of the compiler.
+    That is the same ``module`` with the same captured ``constants``, for the same devices in the
+    same order, by the same ``options`` of the compiler.
 
     Raises:
         ProgramMismatch: one of them has another; it tells the first line or thing that differs.
@@ -38,18 +38,19 @@ def agree(
     if group is None:
         return
     what = f"compiling {program.name}"
+    captured = [f"captured constant {i}, {_content(c)}" for i, c in enumerate(constants)]
     options = {"disable_most_optimizations": config.disable_most_optimizations} | options
     told = [
         _digest(module.as_text().encode()),
         f"the devices {', '.join(str(d.id) for d in devices)}",
         f"the compiler's options {sorted(options.items())}",
-        *[f"captured constant {i}, {_content(c)}" for i, c in enumerate(constants)],
+        *captured,
     ]
     every = group.gather(what, told)
     if all(other == told for other in every):
         return
     if len({module for module, *_ in every}) > 1:
-        every = group.gather(f"{what}, which differs", program.lines())
+        every = group.gather(f"{what}, which differs", [*program.lines(), *captured])
     else:
         every = [[_ALIKE, *rest] for _, *rest in every]
     raise ProgramMismatch.of(_first_difference(every, sorted(group.processes))).at(what)

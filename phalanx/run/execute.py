@@ -17,9 +17,10 @@ from msgspec.structs import replace
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config, settings
 from phalanx.base.errors import DeletedArray, NonFiniteError
+from phalanx.base.extended import is_key
 from phalanx.base.keys import key_of
 from phalanx.base.source import user_location
-from phalanx.core.program import Program
+from phalanx.core.program import Literal, Program
 from phalanx.core.types import ArrayType
 from phalanx.run.agree import agree
 from phalanx.run.array import (
@@ -153,24 +154,48 @@ _ONE_LEAF = tree.structure(0)
 
 
 class _Ready(Struct, frozen=True):
-    """A program as it is lowered, and the constants that it takes first."""
+    """A program as it is lowered, the constants that it takes first, and those written into it."""
 
     program: Program
     constants: tuple[DeviceArray, ...]
+    written: tuple[DeviceArray, ...]
+
+
+# Elements of an array that is written into a program which captured it. An operand takes each
+# launch a microsecond and a compiler does not know its value, so settings and tables of a method
+# are no operands. What is larger is rather data or parameters: with other values of these, what was
+# compiled and stored is used again.
+_FEW = 256
 
 
 def _ready(program: Program) -> _Ready:
     def make() -> _Ready | None:
         """None where the program is ready as it is."""
         made = ready(program)
-        constants = tuple([_on_device(c.value) for c in made.constants])
-        return None if made.program is program else _Ready(made.program, constants)
+        values = [_on_device(c.value) for c in made.constants]
+        pairs = list(zip(made.program.inputs, values, strict=False))
+        written = {v: x for v, x in pairs if _is_written(x)}
+        if not written:
+            return None if made.program is program else _Ready(made.program, tuple(values), ())
+        # a copy, since memory that NumPy looks at cannot be donated
+        literals = {v: Literal(np.array(x._fetched())) for v, x in written.items()}
+        inputs = [v for v in made.program.inputs if v not in written]
+        taken = tuple([x for v, x in pairs if v not in written])
+        renamed = made.program.renamed(literals).update(inputs=inputs)
+        return _Ready(renamed, taken, tuple(written.values()))
 
-    return keep(program, "ready", make) or _Ready(program, ())
+    return keep(program, "ready", make) or _Ready(program, (), ())
 
 
 def _on_device(value: Any) -> DeviceArray:
     return value if isinstance(value, DeviceArray) else from_host(value)
+
+
+def _is_written(x: DeviceArray) -> bool:
+    """Whether ``x`` is small, of numbers, in the host's memory, and where nobody put it."""
+    if x.size > _FEW or x.committed or is_key(x.dtype):
+        return False
+    return len(x.sharding.device_list) == 1 and x.platform() == "cpu"
 
 
 def compile_program(
@@ -209,7 +234,8 @@ def compile_program(
     def lower(plan: Plan) -> Module:
         given = lowered is not None and not plan.halvings
         module: Any = lowered if given else _lowered(taking, plan, donate)
-        agree(program, module, plan.devices, taking.constants, options or {})
+        captured = [*taking.constants, *taking.written]
+        agree(program, module, plan.devices, captured, options or {})
         return module
 
     def make() -> Executable:

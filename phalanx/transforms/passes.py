@@ -12,6 +12,7 @@ from phalanx.transforms.constants import Lifted, lifted
 from phalanx.transforms.derive import keep
 from phalanx.transforms.effects import with_ordered_calls
 from phalanx.transforms.keys import on_words
+from phalanx.transforms.needed import only_needed
 from phalanx.transforms.products import around_products
 
 Pass = Callable[[Program], Program]
@@ -45,7 +46,8 @@ def everywhere(change: Pass) -> Pass:
 
 
 WHOLE: tuple[Pass, ...] = (with_ordered_calls,)  # they look at the program as a whole
-WITHIN: tuple[Pass, ...] = (everywhere(around_products),)  # and these at what each device runs
+# and these at what each device runs
+WITHIN: tuple[Pass, ...] = (only_needed, everywhere(around_products))
 
 
 def within_a_device(program: Program) -> Program:

@@ -7,8 +7,7 @@ import random
 import re
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,16 +38,33 @@ class _EntryPoint:
 
 
 class Launch:
-    """A run of a program that calls back.
+    """A run of a program that calls back, for the length of a block.
 
     ``raised`` is what its functions raised, ``running`` is locked while it runs.
     """
 
-    __slots__ = ("raised", "running")
+    __slots__ = ("_callbacks", "raised", "running")
 
-    def __init__(self) -> None:
+    def __init__(self, callbacks: Callbacks) -> None:
+        self._callbacks = callbacks
         self.raised: list[BaseException] = []
         self.running = threading.Lock()
+
+    # not a generator: that takes longer than the rest of a small launch
+    def __enter__(self) -> Launch:
+        callbacks = self._callbacks
+        if not callbacks.stops:
+            callbacks.turn.acquire()
+            callbacks.launch = self
+        self.running.acquire()
+        _underway.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _underway.discard(self)
+        self.running.release()
+        if not self._callbacks.stops:
+            self._callbacks.turn.release()
 
 
 class Stopped(Exception):
@@ -92,8 +108,8 @@ class Callbacks:
         self._devices = devices
         self._transfers: list[HostTransfers | None] = []
         self._functions: list[tuple[Function, tuple[ArrayType, ...]]] = []
-        self._turn = threading.Lock()
-        self._launch: Launch | None = None  # the one that goes on
+        self.turn = threading.Lock()
+        self.launch: Launch | None = None  # the one that goes on
         self._count = 0  # of calls with made-up results
 
     def add(
@@ -115,22 +131,10 @@ class Callbacks:
             for entry, by in zip(self.entries, self._transfers, strict=True)
         ]
 
-    @contextmanager
-    def launching(self) -> Generator[Launch]:
-        """A launch of the module, for the length of a block."""
-        launch = Launch()
-        with nullcontext() if self.stops else self._turn, launch.running:
-            self._launch = None if self.stops else launch
-            _underway.add(launch)
-            try:
-                yield launch
-            finally:
-                _underway.discard(launch)
-
     def call(self, number: int, args: Sequence[Any]) -> tuple[np.ndarray, ...]:
         """The results of function ``number``."""
         function, out_types = self._functions[number]
-        launch = self._launch
+        launch = self.launch
         if launch is not None and launch.raised:
             return self._made_up(out_types)
         outer, _here.calling = called_by(), self

@@ -24,7 +24,7 @@ from phalanx.run.backend import Exchange, Kernel, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import cuda, host_transfers, maps, rocm
-from phalanx.xla.callbacks import Stopped, refuse_in_callback, refuse_where_devices_wait
+from phalanx.xla.callbacks import Launch, Stopped, refuse_in_callback, refuse_where_devices_wait
 from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import deleted, only_described, refused_option, translated
 from phalanx.xla.flight import (
@@ -537,11 +537,20 @@ class CallingBack(XlaExecutable):
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
         self._check(raws)
+        return self._run(raws)
+
+    def launcher(
+        self, fixed: list[Any], finish: Callable[[list[Any]], Any]
+    ) -> Callable[[Sequence[Any]], Any]:
+        run = self.__call__ if OLD or self._donated else self._run
+        return lambda held: finish(run(fixed + [x._raw for x in held]))
+
+    def _run(self, raws: list[Any]) -> list[Any]:
         if self._device_count > 1:
             refuse_in_callback(self._name)
         refuse_where_devices_wait(self._name, self.devices[0])
         failure, outs = None, []
-        with self._callbacks.launching() as launch:
+        with Launch(self._callbacks) as launch:
             try:
                 outs, token = self._launch(raws)
                 waiting_in_another_thread(token.block_until_ready, self._name)

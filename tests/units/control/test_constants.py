@@ -118,12 +118,59 @@ def test_a_numpy_array_is_taken_as_it_was_while_tracing():
 
 
 def test_a_constant_that_was_deleted_is_told():
-    w = jnp.ones(3) * 2
+    w = jnp.ones(300) * 2
     f = phalanx.jit(lambda x: x * w)
-    assert f(1.0).tolist() == [2.0, 2.0, 2.0]
+    assert f(1.0).tolist() == [2.0] * 300
     w.delete()
     with pytest.raises(phalanx.errors.DeletedArray):
         f(1.0)
+
+
+def test_a_few_numbers_are_what_they_were_when_the_function_was_compiled():
+    w = jnp.ones(3) * 2
+    f = phalanx.jit(lambda x: x * w)
+    lowered, moved = f.lower(1.0), phalanx.jit(lambda x: x + w).lower(1.0)
+    assert "dense<2.000000e+00> : tensor<3xf32>" in lowered.as_text()
+    assert f(1.0).tolist() == [2.0, 2.0, 2.0]
+    donated = phalanx.jit(lambda w: w + 1, donate_argnums=0)(w)
+    assert w.is_deleted() and donated.tolist() == [3.0, 3.0, 3.0]
+    assert f(1.0).tolist() == [2.0, 2.0, 2.0] and moved.compile()(1.0).tolist() == [3.0, 3.0, 3.0]
+    with pytest.raises(phalanx.errors.DeletedArray):  # of which nobody knows the value any more
+        phalanx.jit(lambda x: x - w)(1.0)
+
+
+CAPTURED = {
+    "an integer": jnp.int32(3),
+    "a matrix": jnp.arange(6.0).reshape(2, 3).T,
+    "a boolean": jnp.asarray(True),
+    "a weak number": jnp.asarray(2.5),
+    "few bits": jnp.asarray([1.5, 2.5], jnp.bfloat16),
+    "a complex number": jnp.asarray([1 + 2j]),
+    "nothing": jnp.zeros((0, 3)),
+}
+
+
+@pytest.mark.parametrize("what", CAPTURED)
+def test_numbers_that_are_captured_are_written_as_they_are(what):
+    w = CAPTURED[what]
+
+    def f(x):
+        looped = lax.fori_loop(0, 2, lambda _, c: c + w.astype(c.dtype), jnp.zeros(w.shape))
+        return w, jnp.where(x, w, w * 0), looped
+
+    lowered = phalanx.jit(f).lower(True)
+    assert "@main(%arg0: tensor<i1>" in lowered.as_text() and "%arg1" not in lowered.as_text()
+    for got, wanted in zip(phalanx.jit(f)(True), f(True), strict=True):
+        assert got.aval == wanted.aval
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_what_somebody_put_somewhere_stays_there():
+    device = phalanx.devices()[-1]
+    w = phalanx.device_put(jnp.ones(3), device)
+    assert phalanx.jit(lambda x: x * w)(2.0).devices() == {device}
+    keys = phalanx.random.split(phalanx.random.key(0), 2)
+    assert phalanx.jit(lambda i: keys[i])(1) == keys[1]
 
 
 def test_a_traced_value_that_a_rule_hides_is_refused_in_words():

@@ -78,6 +78,18 @@ def test_the_first_thing_that_differs_is_named(told, other, words):
     assert "process 0 has" in str(raised.value) and "process 1 has" in str(raised.value)
 
 
+def test_what_was_captured_and_is_written_into_the_module_is_named(agreeing):
+    def said(value):
+        alone = Group([["another module"], ["nothing"]])
+        with pytest.raises(ProgramMismatch):
+            agreeing(alone, constants=[jnp.full(3, value)])
+        return [answer for _, answer in alone.asked]
+
+    module, lines = said(2.0)
+    with pytest.raises(ProgramMismatch, match=re.escape("constant 0, f32[3] of [2.0, 2.0, 2.0]")):
+        agreeing(Group([["another module", *module[1:]], lines]), constants=[jnp.ones(3)])
+
+
 def test_one_process_alone_agrees_with_itself(agreeing):
     agreeing(None)
     assert least_free(DEVICES, "f") > 0

@@ -1,0 +1,143 @@
+"""What no result needs, left out of what programs run.
+
+A compiler leaves out much of that, too, but not what the runs of a loop compute, store and carry
+along for each other alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import compress
+
+from msgspec.structs import replace
+
+from phalanx.core.program import Atom, Equation, Frame, Program
+from phalanx.core.roles import CARRY, CHOICE
+from phalanx.core.runs import Lanes, Marks
+from phalanx.transforms.derive import keep
+from phalanx.transforms.simplify import fixpoint
+
+
+def only_needed(program: Program) -> Program:
+    """``program`` with what its results and effects need, in its sub-programs, too.
+
+    What runs in lanes stays whole: what a device runs of it is another program. So does what runs
+    no program, of which the compiler sees as much.
+    """
+    if not any([p.subprograms for p in program.primitives]):
+        return program
+    return _giving(program, (True,) * len(program.outputs))
+
+
+def _giving(program: Program, wanted: Marks) -> Program:
+    """``program``, of the same inputs, which gives the results that are ``wanted`` alone."""
+    return keep(program, ("giving", wanted), lambda: _made(program, wanted)) or program
+
+
+def _made(program: Program, wanted: Marks) -> Program | None:
+    """None where all is needed."""
+    outputs = tuple(compress(program.outputs, wanted))
+    needed: set[Atom] = set(outputs)
+    equations: list[Equation] = []
+    for e in _live(program, needed):
+        made = e if e.prim.subprograms is None else _narrowed(e, needed)
+        equations.append(made)
+        needed.update(made.inputs)
+    equations.reverse()
+    if equations == program.equations and len(outputs) == len(wanted):
+        return None
+    return program.update(equations=equations, outputs=outputs)
+
+
+def _live(program: Program, needed: set[Atom]) -> Iterator[Equation]:
+    """The equations that what is ``needed`` by then, or an effect, needs, from the last one on."""
+    effects = bool(program.effects)
+    for e in reversed(program.equations):
+        if not needed.isdisjoint(e.outputs) or (effects and e.effects):
+            yield e
+
+
+def _narrowed(e: Equation, needed: set[Atom]) -> Equation:
+    """``e`` with those of its results that are ``needed``, here or by another run."""
+    frame = _frame(e)
+    if frame is None:
+        return e
+    given = _given(frame, [v in needed for v in e.outputs])
+    taken = _taken(frame, given)
+    seen = tuple(frame.shown(taken))
+    made = replace(
+        frame,
+        programs=tuple([_taking(_giving(p, given), seen) for p in frame.programs]),
+        condition=frame.condition and _taking(_giving(frame.condition, (True,)), seen),
+        ins=tuple(compress(frame.ins, taken)),
+        outs=tuple(compress(frame.outs, given)),
+    )
+    if made == frame:
+        return e
+    inputs, outputs = compress(e.inputs, taken), compress(e.outputs, given)
+    return e.reframed(made, inputs=[*inputs], outputs=tuple(outputs))
+
+
+def _taking(program: Program, seen: Marks) -> Program:
+    """``program`` on those inputs alone that are ``seen``."""
+    if all(seen):
+        return program
+    inputs = compress(program.inputs, seen)
+    return keep(program, ("seen", seen), lambda: program.update(inputs=inputs))
+
+
+# ---- which results and operands -----------------------------------------------------------------
+
+
+def _frame(e: Equation) -> Frame | None:
+    """The frame of ``e``, if there may be less of it."""
+    if e.prim.subprograms is None or e.prim.subprograms.whole:
+        return None
+    frame = e.frame
+    return None if frame is None or isinstance(frame.runs, Lanes) else frame
+
+
+def _given(frame: Frame, wanted: Sequence[bool]) -> Marks:
+    """The results that are ``wanted``, and those that a run needs of the one before it."""
+
+    def needed_again(given: Sequence[bool]) -> list[bool]:
+        carried = iter(frame.carried_in(_read(frame, tuple(given))))
+        return [next(carried) if r is CARRY else False for r in frame.outs]
+
+    return tuple(fixpoint(wanted, needed_again) if frame.is_loop else wanted)
+
+
+def _taken(frame: Frame, given: Marks) -> Marks:
+    """The operands that are needed for the results that are ``given``."""
+    read, carried = _read(frame, given), iter(frame.carried_out(given))
+    return tuple([next(carried) if r is CARRY else x for r, x in zip(frame.ins, read, strict=True)])
+
+
+def _read(frame: Frame, given: Marks) -> list[bool]:
+    """Which operands programs read for the results that are ``given``."""
+    every = [_reads(p, given) for p in frame.programs]
+    if frame.condition is not None:
+        every.append(_reads(frame.condition, (True,)))
+    read = iter([any(column) for column in zip(*every, strict=True)])
+    return [r is CHOICE or next(read) for r in frame.ins]
+
+
+def _reads(program: Program, wanted: Marks) -> Marks:
+    """Which inputs ``program`` needs for the results that are ``wanted``."""
+    return keep(program, ("reads", wanted), lambda: _inputs_read(program, wanted))
+
+
+def _inputs_read(program: Program, wanted: Marks) -> Marks:
+    needed: set[Atom] = set(compress(program.outputs, wanted))
+    for e in _live(program, needed):
+        needed.update(_operands(e, needed))
+    return tuple([v in needed for v in program.inputs])
+
+
+def _operands(e: Equation, needed: set[Atom]) -> Sequence[Atom]:
+    """The operands of ``e`` for those of its results that are ``needed``."""
+    frame = _frame(e)
+    if frame is None:
+        return e.inputs
+    given = _given(frame, [v in needed for v in e.outputs])
+    return [*compress(e.inputs, _taken(frame, given))]

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import phalanx
-from benchmarks import processes
+from benchmarks import on_libraries, processes
 from benchmarks.__main__ import LIBRARIES, spell, table
 from benchmarks.case import CASES, DEVICES
 from benchmarks.chunks import WAYS, mapped
+from benchmarks.library_programs import PROGRAMS as ON_LIBRARIES
+from benchmarks.library_programs import Program
 from benchmarks.programs import PROGRAMS
 
 ROOT = Path(__file__).parents[1]
@@ -82,6 +84,25 @@ def test_a_library_that_failed_has_no_ratio():
 )
 def test_times_have_units(seconds, spelled):
     assert spell(seconds) == spelled
+
+
+def test_programs_on_libraries_are_measured_and_compared(monkeypatch):
+    calls = []
+    made = Program("a program", 8, lambda: lambda: calls.append(1) or np.ones(3))
+    monkeypatch.setattr(on_libraries, "SECONDS", 0.02)
+    taken = on_libraries.measure(made)
+    assert list(taken) == ["start", "first call", "call"] and len(calls) > 20
+    assert all(seconds > 0 for seconds in taken.values())
+    assert list(on_libraries.measure(Program("imports", 1, lambda: None))) == ["start"]
+    rows = on_libraries.table(1)
+    times = {"phalanx": [{"start": 2.0}, {"start": 1.0}], "jax": [{"start": 4.0}]}
+    on_libraries.add(rows, made, times)
+    shown = [next(iter(column.cells)) for column in rows.columns]
+    assert shown == ["a program", "start", "1 s", "4 s", "0.25"]
+
+
+def test_names_of_programs_on_libraries_are_their_own():
+    assert len({p.name for p in ON_LIBRARIES}) == len(ON_LIBRARIES)
 
 
 def test_processes_are_launched_and_measured():

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
@@ -259,6 +260,41 @@ class Static:
 
 
 NO_STATIC = Static((), (), "")
+
+
+class Given(Struct):
+    """What a function is called with.
+
+    Attributes:
+        static: the static arguments.
+        args: the others by position.
+        kwargs: the others by name.
+        leaves: the leaves of these.
+        treedef: the structure of these, ``(args, kwargs)``.
+    """
+
+    static: Static
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    leaves: Sequence[Any]
+    treedef: Any
+
+    @classmethod
+    def of(cls, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Given:
+        """With the leaves of ``args`` and ``kwargs``."""
+        return cls(static, args, kwargs, *tree.flatten_call((args, kwargs)))
+
+    def restored(self) -> tuple[list[Any], dict[str, Any]]:
+        """All arguments, the static ones in their places."""
+        return self.static.restore(self.args, self.kwargs)
+
+    def positions(self) -> list[int]:
+        """The positions of ``args`` among all arguments."""
+        return dynamic_positions(len(self.args), self.static)
+
+    def names(self, fun: Callable[..., Any]) -> LeafNames:
+        """How the leaves are called, as arguments of ``fun``."""
+        return LeafNames(fun, self.args, self.kwargs, self.positions())
 
 
 def _hashable(x: Any) -> bool:

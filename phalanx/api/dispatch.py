@@ -16,10 +16,10 @@ from msgspec import Struct
 from phalanx.api import stages
 from phalanx.api.arguments import (
     NO_STATIC,
+    Given,
     LeafNames,
     Static,
     dress,
-    dynamic_positions,
     split_static,
 )
 from phalanx.api.passing import known
@@ -91,9 +91,9 @@ class Form:
 
     __slots__ = ("leaves", "static", "traced")
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], static: Static) -> None:
-        """For calls with ``static`` arguments, and others like ``args`` and ``kwargs``."""
-        every, named = static.marked(Form).restore(args, kwargs)
+    def __init__(self, given: Given) -> None:
+        """For calls like that with ``given`` arguments."""
+        every, named = given.static.marked(Form).restore(given.args, given.kwargs)
         example = tuple(every), named
         self.leaves = leaf_finder(example)
         marks = [leaf is Form for leaf in tree.leaves(example)]
@@ -118,23 +118,17 @@ class Caches:
         self.flat = False  # whether there are calls without a form
         self.recent: tuple[Form, ...] = ()  # those that find leaves, the last ones first
 
-    def key(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        leaves: Sequence[Any],
-        treedef: Any,
-        static: Static,
-    ) -> tuple[Any, ...]:
+    def key(self, given: Given) -> tuple[Any, ...]:
         """Where in the table is the call with these arguments."""
-        key = (*map(signature, leaves), *static.values, settings().key)
-        if not (kwargs or static.places) and _is_flat(treedef, len(args)):
+        static = given.static
+        key = (*map(signature, given.leaves), *static.values, settings().key)
+        if not (given.kwargs or static.places) and _is_flat(given.treedef, len(given.args)):
             self.flat = True
             return key
-        of_structure = treedef, static.places
+        of_structure = given.treedef, static.places
         form = self.forms[of_structure]
         if form is None:
-            form = self.forms[of_structure] = Form(args, kwargs, static)
+            form = self.forms[of_structure] = Form(given)
         if form.leaves is not None and form not in self.recent:
             self.recent = (form, *self.recent[: TRIED - 1])
         return *key, form
@@ -242,7 +236,7 @@ class Dispatched:
         def dispatch(*args: Any, **kwargs: Any) -> Any:
             try:
                 if entered_trace() is not root:
-                    return call(*split(args, kwargs))
+                    return call(Given.of(*split(args, kwargs)))
                 if caches.flat and not kwargs:
                     key: list[Any] = [x._sig if type(x) is array else signature(x) for x in args]
                     key.append(settings().key)
@@ -252,7 +246,7 @@ class Dispatched:
                 found, leaves = find(args, kwargs)
                 if found is not None:
                     return found.run(leaves)
-                return call(*split(args, kwargs))
+                return call(Given.of(*split(args, kwargs)))
             except Exception as error:
                 hide_frames(error)
                 raise
@@ -265,38 +259,31 @@ class Dispatched:
             setattr(dispatch, method.__name__, hiding(method))
         return dispatch
 
-    def _call(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(self, given: Given) -> Any:
         """Call where nothing was compiled yet, something is static, or a trace is running."""
         raise NotImplementedError
 
-    def _evaluate(
-        self,
-        static: Static,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        leaves: Sequence[Any],
-        treedef: Any,
-    ) -> Any:
+    def _evaluate(self, given: Given) -> Any:
         """Call outside of transformations, with what was compiled for such arguments or is now."""
-        names = self._names(static, args, kwargs)
-        leaves = known(leaves, names, self.who)
-        key = self.caches.key(args, kwargs, leaves, treedef, static)
+        names = given.names(self.fun)
+        leaves = given.leaves = known(given.leaves, names, self.who)
+        key = self.caches.key(given)
         if config.looks_for_nonfinite:
             key = (*key, Dispatched)  # which `dispatch` does not find
         call = self.caches.calls[key]
         if call is None:
             before, calls = len(self.caches.traced), self.caches.calls
-            call = self._compiled(static, args, kwargs, leaves, treedef)
+            call = self._compiled(given)
             if settings().explain_cache_misses and calls and before == len(self.caches.traced):
                 why, place = moved(key, list(calls), names, len(leaves)), user_location()
                 _log.warning("Compiling %s again at %s: %s", self.who, place, why)
             calls[key] = call
             if stages.on_compiled:
-                given, named = static.restore(args, kwargs)
-                stages.tell_of(self.trace(*given, **named))
+                every, named = given.restored()
+                stages.tell_of(self.trace(*every, **named))
         if not config.looks_for_nonfinite:
             return call.run(leaves)
-        return self._watched(call, leaves, static, args, kwargs)
+        return self._watched(call, given)
 
     def _meets(self, types: Sequence[ArrayType], key: Key, names: LeafNames) -> None:
         """Before the function is traced for a call with ``key``, for which it was not before.
@@ -316,39 +303,25 @@ class Dispatched:
         place = user_location()
         _log.warning("Tracing %s for arguments (%s) at %s: %s", self.who, listed, place, new)
 
-    def _compiled(
-        self,
-        static: Static,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        leaves: Sequence[Any],
-        treedef: Any,
-    ) -> Runs:
+    def _compiled(self, given: Given) -> Runs:
         """Compile for such arguments: the call with their leaves."""
         raise NotImplementedError
 
-    def _watched(
-        self,
-        call: Runs,
-        leaves: Sequence[Any],
-        static: Static,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
+    def _watched(self, call: Runs, given: Given) -> Any:
         """``call``, called; if that makes a NaN, once more without compiling, to find where.
 
         There, numbers that the user gave are Python's, which may fail in other ways.
         """
         try:
-            return call.run(leaves)
+            return call.run(given.leaves)
         except NonFiniteError as e:
             if not e.repeatable:
                 raise
             error = e
-        before = {ref: load(ref) for ref in call.refs(leaves)}
+        before = {ref: load(ref) for ref in call.refs(given.leaves)}
         try:
             with config.override(disable_jit=True), suppress(ZeroDivisionError, OverflowError):
-                self._call(static, args, kwargs)
+                self._call(given)
             raise error
         finally:
             for ref, value in before.items():
@@ -362,16 +335,13 @@ class Dispatched:
             return NO_STATIC, args, kwargs
         return split_static(args, kwargs, self.static_nums, self.static_names, self.who)
 
-    def _names(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> LeafNames:
-        return LeafNames(self.fun, args, kwargs, dynamic_positions(len(args), static))
-
-    def _donated(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[bool]:
+    def _donated(self, given: Given) -> list[bool]:
         """Per leaf whether its memory may be taken over."""
         marks: list[bool] = []
-        for position, arg in zip(dynamic_positions(len(args), static), args, strict=True):
+        for position, arg in zip(given.positions(), given.args, strict=True):
             marks += [position in self.donate_nums] * len(tree.leaves(arg))
-        for name in sorted(kwargs):
-            marks += [name in self.donate_names] * len(tree.leaves(kwargs[name]))
+        for name, value in sorted(given.kwargs.items()):
+            marks += [name in self.donate_names] * len(tree.leaves(value))
         return marks
 
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:

@@ -9,8 +9,8 @@ from typing import Any, overload
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
     Flat,
+    Given,
     LeafNames,
-    Static,
     check_callable,
     check_leaf,
     result_names,
@@ -80,30 +80,20 @@ class Jitted(Dispatched):
         options = option_key(self.compiler_options, self.who)
         self._remember(keep_unused, self.home, options, self.ins.key, self.outs.key)
 
-    def _call(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(self, given: Given) -> Any:
         if config.disable_jit:
-            restored, named = static.restore(args, kwargs)
+            restored, named = given.restored()
             return self.fun(*restored, **named)
-        leaves, treedef = tree.flatten_call((args, kwargs))
-        if current() is not ROOT:
-            return self._bind(static, args, kwargs, leaves, treedef)
-        return self._evaluate(static, args, kwargs, leaves, treedef)
+        return self._evaluate(given) if current() is ROOT else self._bind(given)
 
-    def _bind(
-        self,
-        static: Static,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        leaves: list[Any],
-        treedef: Any,
-    ) -> Any:
+    def _bind(self, given: Given) -> Any:
+        leaves = given.leaves
         for i, x in enumerate(leaves):
             if not is_value(x) and type(x) is not Ref:
-                check_leaf(x, self._names(static, args, kwargs)[i], self.who)
-        types = leaf_types(leaves, _plain_type)
-        traced = self.traced(static, args, kwargs, treedef, types)
+                check_leaf(x, given.names(self.fun)[i], self.who)
+        traced = self.traced(given, leaf_types(leaves, _plain_type))
         refuse_aliases(leaves, traced.captured, self.who)
-        places = self._places(traced, static, args, kwargs)
+        places = self._places(traced, given)
         operands = list(map(_constrained, loaded(leaves), places.ins))
         results = self._run(traced.program, [*loaded(traced.captured), *operands])
         results = traced.store(leaves, list(map(_constrained, results, places.outs)))
@@ -113,23 +103,15 @@ class Jitted(Dispatched):
         """Bind what stands for this function inside other transformations."""
         return call(*operands, program=program)
 
-    def traced(
-        self,
-        static: Static,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        treedef: Any,
-        types: tuple[Any, ...],
-    ) -> TracedFunction:
+    def traced(self, given: Given, types: tuple[Any, ...]) -> TracedFunction:
         """The function traced at ``types``; made once, unless it captures traced values."""
-        key = (static, treedef, types, config.key, axes.scope())
+        key = (given.static, given.treedef, types, config.key, axes.scope())
         traced = self.caches.traced[key]
         if traced is None:
-            arrays = self._lying(args, array_types(types))
-            self._meets(arrays, key, self._names(static, args, kwargs))
-            flat = Flat(self.fun, treedef, static, self.who, ref_numbers(types))
-            names = self._names(static, args, kwargs).all()
-            staged = stage_with_refs(flat, arrays, name_of(self.fun), names)
+            arrays, names = self._lying(given.args, array_types(types)), given.names(self.fun)
+            self._meets(arrays, key, names)
+            flat = Flat(self.fun, given.treedef, given.static, self.who, ref_numbers(types))
+            staged = stage_with_refs(flat, arrays, name_of(self.fun), names.all())
             program, captured, written = staged
             traced = TracedFunction(program, captured, flat.out_tree, written, flat.stored)
             if traced.reusable:
@@ -146,26 +128,18 @@ class Jitted(Dispatched):
         told = [t if s is None else t.update(lies=lies_of(s, t.ndim, t.lies)) for t, s in pairs]
         return [*told, *rest]
 
-    def _compiled(
-        self,
-        static: Static,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        leaves: Sequence[Any],
-        treedef: Any,
-    ) -> Runs:
-        traced = self.traced(static, args, kwargs, treedef, leaf_types(leaves, _plain_type))
-        names = self._names(static, args, kwargs)
-        donated = self._donated(static, args, kwargs)
-        places = self._places(traced, static, args, kwargs)
+    def _compiled(self, given: Given) -> Runs:
+        leaves, names = given.leaves, given.names(self.fun)
+        traced = self.traced(given, leaf_types(leaves, _plain_type))
+        donated, places = self._donated(given), self._places(traced, given)
 
         def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
             outer = len(traced.captured)
-            given = [d and type(x) is not Ref for d, x in zip(donated, leaves, strict=True)]
+            own = [d and type(x) is not Ref for d, x in zip(donated, leaves, strict=True)]
             every = names.after(map(str, traced.captured))
             inner = RequestedShardings(((None,) * outer) + places.ins, places.outs)
-            program, given = traced.program, [False] * outer + given
-            return self._prepared(program, operands, given, every, inner, out_tree)
+            program, marks = traced.program, [False] * outer + own
+            return self._prepared(program, operands, marks, every, inner, out_tree)
 
         if traced.captured or Ref in map(type, leaves):
             return RefCall(traced, self.who, compiled)
@@ -188,10 +162,9 @@ class Jitted(Dispatched):
         passed.warn_of_spared([] if config.looks_for_nonfinite else spared, names, self.who)
         return passed.call(compiled, leaves, out_tree)
 
-    def _places(
-        self, traced: TracedFunction, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> RequestedShardings:
+    def _places(self, traced: TracedFunction, given: Given) -> RequestedShardings:
         """Where arguments and results are to lie, which must be possible."""
+        kwargs = given.kwargs
         program, out_tree = traced.program, traced.out_tree
         types, results = program.input_types[len(traced.captured) :], len(program.outputs)
         if self.home is not None:
@@ -203,9 +176,9 @@ class Jitted(Dispatched):
                 f"{self.who}: in_shardings are those of arguments by position, but "
                 f"{', '.join(kwargs)} is given by name; pass every argument by position"
             )
-        ins = self.ins.of(args) + [None] * len(tree.leaves(kwargs))
+        ins = self.ins.of(given.args) + [None] * len(tree.leaves(kwargs))
         outs = self.outs.of(out_tree.unflatten(range(out_tree.num_leaves)), later=True)
-        self.ins.check(ins, types, self._names(static, args, kwargs))
+        self.ins.check(ins, types, given.names(self.fun))
         first, last = len(traced.written), len(traced.stored)
         kinds = program.output_types[first : results - last]
         whose = [f"the {name}" for name in result_names(out_tree)]
@@ -223,19 +196,18 @@ class Jitted(Dispatched):
 
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
-        static, rest, named = self._split(args, kwargs)
-        leaves, treedef = tree.flatten_call((rest, named))
-        names = self._names(static, rest, named)
+        given = Given.of(*self._split(args, kwargs))
+        leaves, names = given.leaves, given.names(self.fun)
         types = abstract_types(leaves, names, self.who)
-        traced = self.traced(static, rest, named, treedef, types)
-        places = self._places(traced, static, rest, named)
+        traced = self.traced(given, types)
+        places = self._places(traced, given)
         arrays, homes = array_types(types), aot.homes(leaves, names, self.who)
         if self.home is None:
             check_followed(homes, places.ins, arrays, names, self.who)
         call_traced = stages.TracedCall(
-            self.who, names, static, traced.program, traced.captured,
-            tree.structure((rest, named)), traced.out_tree, arrays,
-            homes, self._donated(static, rest, named),
+            self.who, names, given.static, traced.program, traced.captured,
+            tree.structure((given.args, given.kwargs)), traced.out_tree, arrays,
+            homes, self._donated(given),
             places, self.keep_unused, self.compiler_options, self.home is None,
             traced.store, traced.rewritten, traced.stored,
         )  # fmt: skip

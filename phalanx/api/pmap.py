@@ -12,8 +12,8 @@ from msgspec import field
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
     Flat,
+    Given,
     LeafNames,
-    Static,
     check_callable,
     check_leaf,
     result_names,
@@ -136,43 +136,35 @@ class Pmapped(Dispatched):
             )
         self._remember(self.axes, in_key, out_key, axis_size, self.devices, self.at_once)
 
-    def _call(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        leaves, treedef = tree.flatten_call((args, kwargs))
+    def _call(self, given: Given) -> Any:
+        leaves = given.leaves
         if config.disable_jit or current() is not ROOT:
-            ins, sizes = self._mapping(static, args, kwargs, leaves)
+            ins, sizes = self._mapping(given)
             group = self._group()
             if config.disable_jit and (group is None or current() is ROOT):
-                return self._one_by_one(static, leaves, treedef, ins, sizes, group)
-            names = self._names(static, args, kwargs)
+                return self._one_by_one(given, ins, sizes, group)
             # What other processes have of a value is asked for where the whole is differentiated.
             with config.override(disable_jit=False):
-                body = self.body(static, _types(leaves), treedef, ins, sizes, names)
+                body = self.body(given, _types(leaves), ins, sizes)
             refuse_aliases(leaves, body.captured, self.who)
             results = body.prim(*loaded(body.captured), *loaded(leaves), **body.params)
             return body.out_tree.unflatten(body.store(leaves, results))
-        return self._evaluate(static, args, kwargs, leaves, treedef)
+        return self._evaluate(given)
 
-    def _compiled(
-        self,
-        static: Static,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        leaves: Sequence[Any],
-        treedef: Any,
-    ) -> Runs:
-        names = self._names(static, args, kwargs)
-        ins, sizes = self._mapping(static, args, kwargs, leaves)
+    def _compiled(self, given: Given) -> Runs:
+        leaves, names = given.leaves, given.names(self.fun)
+        ins, sizes = self._mapping(given)
         types = _types(leaves)
-        body = self.body(static, types, treedef, ins, sizes, names)
-        donated = self._donated(static, args, kwargs)
+        body = self.body(given, types, ins, sizes)
+        donated = self._donated(given)
         whole = body.whole(array_types(types))
         refs = ref_numbers(types)
 
         def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
             outer = body.captured
             own = [d and i not in refs for i, d in enumerate(donated)]
-            every, given = names.after(map(str, outer)), [False] * len(outer) + own
-            passed = Passed.of(whole, given, every, self.who, every=True)
+            every, marks = names.after(map(str, outer)), [False] * len(outer) + own
+            passed = Passed.of(whole, marks, every, self.who, every=True)
             prepared = compile_program(whole, passed.signatures(operands), passed.donate)
             return passed.call(prepared, operands, out_tree)
 
@@ -187,16 +179,14 @@ class Pmapped(Dispatched):
     def _sharing(self, group: Group, sizes: Axes) -> Sharing:
         return Sharing(self.who, group, self.devices, *sizes[0])
 
-    def _mapping(
-        self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any]
-    ) -> tuple[Roles, Axes]:
+    def _mapping(self, given: Given) -> tuple[Roles, Axes]:
         """What each leaf is to a lane, and the size of each axis."""
-        names = self._names(static, args, kwargs)
-        for i, x in enumerate(leaves):
+        names, args, kwargs = given.names(self.fun), given.args, given.kwargs
+        for i, x in enumerate(given.leaves):
             if not is_value(x) and type(x) is not Ref:
                 check_leaf(x, names[i], self.who)
-        in_axes = without_static(self.in_axes, static)
-        arrays = loaded(leaves)
+        in_axes = without_static(self.in_axes, given.static)
+        arrays = loaded(given.leaves)
         ins = self.axes.of_inputs(in_axes, args, kwargs, arrays, names)
         sizes = self.axes.sizes(arrays, ins, names, self.axis_size, len(kwargs))
         self._check_nesting()
@@ -209,27 +199,25 @@ class Pmapped(Dispatched):
                 f"outermost, {enclosing()}; the inner axis is laid over what remains"
             )
 
-    def body(
-        self, static: Static, types: Sequence[Any], treedef: Any, ins: Roles, sizes: Axes,
-        names: LeafNames,
-    ) -> TracedLane:  # fmt: skip
+    def body(self, given: Given, types: Sequence[Any], ins: Roles, sizes: Axes) -> TracedLane:
         """The function traced in one lane; made once, unless it captures traced values."""
         pairs, group = zip(array_types(types), ins, strict=True), self._group()
         lanes, refs = tuple([r.inner(t, sizes) for t, r in pairs]), ref_numbers(types)
-        key = (static, treedef, lanes, refs, ins, sizes, config.key, axes.scope(), group)
+        of_structure = given.static, given.treedef
+        key = (*of_structure, lanes, refs, ins, sizes, config.key, axes.scope(), group)
         body = self.caches.traced[key]
         if body is None:
-            self._meets(lanes, key, names)
-            body = self._trace(static, treedef, lanes, refs, ins, sizes, names, group)
+            self._meets(lanes, key, given.names(self.fun))
+            body = self._trace(given, lanes, refs, ins, sizes, group)
             if body.reusable:
                 self.caches.traced[key] = body  # type: ignore[assignment]
         return body  # type: ignore[return-value]
 
     def _trace(
-        self, static: Static, treedef: Any, lanes: tuple[Any, ...], refs: Sequence[int], ins: Roles,
-        sizes: Axes, names: LeafNames, group: Group | None,
+        self, given: Given, lanes: tuple[Any, ...], refs: Sequence[int], ins: Roles, sizes: Axes,
+        group: Group | None,
     ) -> TracedLane:  # fmt: skip
-        flat = Flat(self.fun, treedef, static, self.who, refs)
+        flat, names = self._flat(given, refs), given.names(self.fun)
         sharing = None if group is None else self._sharing(group, sizes)
         with self._entered(sizes, sharing):
             staged = stage_with_refs(flat, lanes, name_of(self.fun), names.all())
@@ -250,6 +238,9 @@ class Pmapped(Dispatched):
             return TracedLane(*staged[:2], flat.out_tree, written, flat.stored, spanned, params)
         params |= {"devices": self.devices, "mesh": self.axes.mesh}
         return TracedLane(*staged[:2], flat.out_tree, written, flat.stored, mapped, params)
+
+    def _flat(self, given: Given, refs: Sequence[int]) -> Flat:
+        return Flat(self.fun, given.treedef, given.static, self.who, refs)
 
     def _outs(self, flat: Flat, ranks: Sequence[int], ins: Roles) -> Roles:
         """The roles of what ``flat`` gives: its results, of ``ranks`` dimensions in one lane, and
@@ -294,12 +285,10 @@ class Pmapped(Dispatched):
                 where = culprits(program, inputs, atom, axis)
                 raise ReplicationError(differs(self.who, name, role, axis, where, said))
 
-    def _one_by_one(
-        self, static: Static, leaves: Sequence[Any], treedef: Any, ins: Roles, sizes: Axes,
-        group: Group | None,
-    ) -> Any:  # fmt: skip
+    def _one_by_one(self, given: Given, ins: Roles, sizes: Axes, group: Group | None) -> Any:
         """Without compiling the function: operation by operation, in all lanes at once."""
-        flat = Flat(self.fun, treedef, static, self.who, ref_numbers(_types(leaves)))
+        leaves = given.leaves
+        flat = self._flat(given, ref_numbers(_types(leaves)))
         refuse_aliases(leaves, (), self.who)
 
         def outs(results: Sequence[Any]) -> Roles:
@@ -352,19 +341,17 @@ class Pmapped(Dispatched):
 
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
-        static, rest, named = self._split(args, kwargs)
-        leaves, treedef = tree.flatten_call((rest, named))
-        names = self._names(static, rest, named)
+        given = Given.of(*self._split(args, kwargs))
+        leaves, names, static = given.leaves, given.names(self.fun), given.static
         types = abstract_types(leaves, names, self.who)
         arrays = array_types(types)
-        shells = [_Shell(t) for t in arrays]
-        shell_args, shell_kwargs = tree.unflatten(treedef, shells)
-        ins, sizes = self._mapping(static, shell_args, shell_kwargs, shells)
-        body = self.body(static, types, treedef, ins, sizes, names)
+        shells = Given.of(static, *tree.unflatten(given.treedef, [_Shell(t) for t in arrays]))
+        ins, sizes = self._mapping(shells)
+        body = self.body(given, types, ins, sizes)
         call_traced = stages.TracedCall(
             self.who, names, static, body.whole(arrays), body.captured,
-            tree.structure((rest, named)), body.out_tree, arrays,
-            aot.homes(leaves, names, self.who), self._donated(static, rest, named),
+            tree.structure((given.args, given.kwargs)), body.out_tree, arrays,
+            aot.homes(leaves, names, self.who), self._donated(given),
             store=body.store, written=body.rewritten, stored=body.stored,
         )  # fmt: skip
         return stages.Traced(call_traced)

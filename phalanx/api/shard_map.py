@@ -15,6 +15,7 @@ from phalanx.api import aot, stages
 from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
+    Given,
     LeafNames,
     Static,
     check_callable,
@@ -72,10 +73,8 @@ class _Call(Struct, frozen=True):
     """The arguments of a call, of ``types``, those of them that are references, what specs say of
     them, and where it runs."""
 
-    static: Static
-    args: tuple[Any, ...]
+    given: Given
     in_specs: Any
-    treedef: Any
     types: tuple[ArrayType, ...]
     refs: tuple[int, ...]
     names: LeafNames
@@ -118,17 +117,17 @@ class ShardMapped(Dispatched):
         nums = [i for i, (s, x) in enumerate(unspecified) if s is None and not _is_array(x)]
         return split_static(args, kwargs, tuple(nums), frozenset(), self.who)
 
-    def _call(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if kwargs:
+    def _call(self, given: Given) -> Any:
+        if given.kwargs:
             raise TypeError(
-                f"{self.who}: in_specs are about arguments by position, and {', '.join(kwargs)} "
-                f"is passed by keyword, at {user_location()}; pass it by position"
+                f"{self.who}: in_specs are about arguments by position, and "
+                f"{', '.join(given.kwargs)} is passed by keyword, at {user_location()}; pass it by "
+                "position"
             )
-        leaves, treedef = tree.flatten_call((args, kwargs))
         if current() is ROOT and not config.disable_jit:
-            return self._evaluate(static, args, kwargs, leaves, treedef)
-        names = self._names(static, args, {})
-        call = self._prepared(static, args, leaves, treedef, self._types(leaves, names))
+            return self._evaluate(given)
+        leaves = given.leaves
+        call = self._prepared(given, self._types(leaves, given.names(self.fun)))
         if config.disable_jit:
             return self._one_by_one(call, leaves)
         body = self._body(call)
@@ -142,17 +141,9 @@ class ShardMapped(Dispatched):
                 check_leaf(x, names[i], self.who)
         return leaf_types(leaves, lambda x: plain(typeof(x)))
 
-    def _compiled(
-        self,
-        static: Static,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        leaves: Sequence[Any],
-        treedef: Any,
-    ) -> Runs:
-        names = self._names(static, args, kwargs)
-        types = self._types(leaves, names)
-        call = self._prepared(static, args, leaves, treedef, types)
+    def _compiled(self, given: Given) -> Runs:
+        leaves, names = given.leaves, given.names(self.fun)
+        call = self._prepared(given, self._types(leaves, names))
         body = self._body(call)
         places = self._places(body, call.here)
 
@@ -180,24 +171,20 @@ class ShardMapped(Dispatched):
 
     # ---- tracing ----
 
-    def _prepared(
-        self, static: Static, args: tuple[Any, ...], leaves: Sequence[Any], treedef: Any,
-        types: Sequence[Any],
-    ) -> _Call:  # fmt: skip
-        names = self._names(static, args, {})
-        held = loaded(leaves)
+    def _prepared(self, given: Given, types: Sequence[Any]) -> _Call:
+        names, held = given.names(self.fun), loaded(given.leaves)
         here = positions_of(self.mesh, self.axis_names, self.check_vma, held, self.who)
-        specs = without_static(self.in_specs, static)
+        specs = without_static(self.in_specs, given.static)
         if specs is Infer:
-            specs, _ = treedef.unflatten(inferred(held, names, here, self.who))
+            specs, _ = given.treedef.unflatten(inferred(held, names, here, self.who))
         arrays = tuple(map(plain, array_types(types)))
-        return _Call(static, args, specs, treedef, arrays, ref_numbers(types), names, here)
+        return _Call(given, specs, arrays, ref_numbers(types), names, here)
 
     def _body(self, call: _Call) -> TracedFunction:
         """The function of whole arrays; traced once, unless it captures traced values."""
         _, specs = snapshot(call.in_specs) if self.in_specs is Infer else (None, ())
-        of_types = call.treedef, call.types, call.refs
-        key = (call.static, *of_types, call.here, config.key, axes.scope(), specs)
+        of_types = call.given.treedef, call.types, call.refs
+        key = (call.given.static, *of_types, call.here, config.key, axes.scope(), specs)
         body = self.caches.traced[key]
         if body is None:
             self._meets(call.types, key, call.names)
@@ -209,7 +196,7 @@ class ShardMapped(Dispatched):
     def _trace(self, call: _Call) -> TracedFunction:
         here, names = call.here, call.names.all()
         ins, parts = self._blocks(call)
-        flat = Flat(self.fun, call.treedef, call.static, self.who, call.refs)
+        flat = self._flat(call)
         with running_at(here, self.who):
             staged = stage_with_refs(flat, parts, name_of(self.fun), names)
         program, captured, written = staged
@@ -228,11 +215,14 @@ class ShardMapped(Dispatched):
         whole = on_whole_arrays(program, here.axes, ins, outs, here.mesh)
         return TracedFunction(whole, captured, flat.out_tree, written, flat.stored)
 
+    def _flat(self, call: _Call) -> Flat:
+        return Flat(self.fun, call.given.treedef, call.given.static, self.who, call.refs)
+
     def _blocks(self, call: _Call) -> tuple[Roles, list[ArrayType]]:
         """What each argument is to a position, and the type of a block of it."""
         specs = Specs(self.who, "in_specs", call.in_specs, call.here.axes, call.here.mesh)
         names = call.names.all()
-        roles = specs.roles(call.args, call.types, names)
+        roles = specs.roles(call.given.args, call.types, names)
         triples = zip(call.types, roles, names, strict=True)
         for kind, role, name in zip(call.types, roles, names, strict=True):
             check_argument(kind, role, name, self.who)
@@ -253,7 +243,7 @@ class ShardMapped(Dispatched):
     def _one_by_one(self, call: _Call, leaves: Sequence[Any]) -> Any:
         """Without compiling the function: operation by operation, at all positions at once."""
         ins, _ = self._blocks(call)
-        flat = Flat(self.fun, call.treedef, call.static, self.who, call.refs)
+        flat = self._flat(call)
         refuse_aliases(leaves, (), self.who)
 
         ends: Roles = ()
@@ -288,14 +278,13 @@ class ShardMapped(Dispatched):
 
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
-        static, rest, named = self._split(args, kwargs)
-        leaves, treedef = tree.flatten_call((rest, named))
-        names = self._names(static, rest, named)
+        given = Given.of(*self._split(args, kwargs))
+        leaves, names = given.leaves, given.names(self.fun)
         types = abstract_types(leaves, names, self.who)
-        body = self._body(self._prepared(static, rest, leaves, treedef, types))
+        body = self._body(self._prepared(given, types))
         call_traced = stages.TracedCall(
-            self.who, names, static, body.program, body.captured,
-            tree.structure((rest, named)), body.out_tree, array_types(types),
+            self.who, names, given.static, body.program, body.captured,
+            tree.structure((given.args, given.kwargs)), body.out_tree, array_types(types),
             aot.homes(leaves, names, self.who), [False] * len(leaves),
             store=body.store, written=body.rewritten, stored=body.stored,
         )  # fmt: skip

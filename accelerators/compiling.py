@@ -12,6 +12,7 @@ import math
 import os
 import subprocess
 import sys
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -107,7 +108,16 @@ def _reasons(found: Sequence[dict[str, str]], outcome: str) -> Iterator[str]:
         if f["outcome"] == outcome:
             names[f["why"]].append(f["name"])
     for why, of in sorted(names.items()):
-        yield f"- {', '.join(sorted(of))}: {why}"
+        yield textwrap.fill(
+            f"- {', '.join(sorted(of))}: {why}",
+            _WIDTH,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+
+_WIDTH = 106  # of a line of the page
 
 
 if __name__ == "__main__":

@@ -69,6 +69,11 @@ class MemoryStats(Struct, frozen=True):
         alias_size_in_bytes: of the results that lie where arguments were.
         temp_size_in_bytes: of what lies between.
         generated_code_size_in_bytes: of the program itself.
+        host_argument_size_in_bytes: of arguments in the memory of the host.
+        host_output_size_in_bytes: of results there.
+        host_alias_size_in_bytes: of the results there that lie where arguments were.
+        host_temp_size_in_bytes: of what waits there, as what ``checkpoint`` offloads.
+        host_generated_code_size_in_bytes: of the program there.
 
     >>> import phalanx
     >>> compiled = phalanx.jit(lambda x: 2 * x).lower(jnp.ones(256)).compile()
@@ -81,6 +86,11 @@ class MemoryStats(Struct, frozen=True):
     alias_size_in_bytes: int  # of the results that take over the memory of donated arguments
     temp_size_in_bytes: int
     generated_code_size_in_bytes: int
+    host_argument_size_in_bytes: int
+    host_output_size_in_bytes: int
+    host_alias_size_in_bytes: int
+    host_temp_size_in_bytes: int
+    host_generated_code_size_in_bytes: int
 
 
 class TracedCall(Struct, frozen=True):
@@ -535,10 +545,9 @@ class Compiled(AheadOfTime):
     def memory_analysis(self) -> MemoryStats:
         """Bytes on each device for arguments, results, temporaries and code."""
         sizes = self._compiled.executable.memory_analysis()
-        return MemoryStats(
-            sizes["arguments"], sizes["outputs"], sizes["aliased"], sizes["temporaries"],
-            sizes["code"],
-        )  # fmt: skip
+        parts = ("arguments", "outputs", "aliased", "temporaries", "code")
+        host = [sizes[f"{part} on the host"] for part in parts]
+        return MemoryStats(*[sizes[part] for part in parts], *host)
 
     def runtime_executable(self) -> Any:
         """The executable of the XLA runtime."""

@@ -165,7 +165,10 @@ class Executable(Protocol):
         ...
 
     def memory_analysis(self) -> dict[str, int]:
-        """Bytes per device: ``arguments``, ``outputs``, ``aliased``, ``temporaries``, ``code``."""
+        """Bytes per device: ``arguments``, ``outputs``, ``aliased``, ``temporaries``, ``code``.
+
+        Each also ``on the host``: of what waits in its memory.
+        """
         ...
 
 

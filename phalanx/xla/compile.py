@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from jaxlib import _hlo
@@ -397,13 +397,9 @@ class XlaExecutable:
 
     def memory_analysis(self) -> dict[str, int]:
         stats = self._loaded.get_compiled_memory_stats()
-        return {
-            "arguments": stats.argument_size_in_bytes,
-            "outputs": stats.output_size_in_bytes,
-            "aliased": stats.alias_size_in_bytes,
-            "temporaries": stats.temp_size_in_bytes,
-            "code": stats.generated_code_size_in_bytes,
-        }
+        here = {key: getattr(stats, f"{name}_size_in_bytes") for key, name in _SIZES.items()}
+        host = {key: getattr(stats, f"host_{name}_size_in_bytes") for key, name in _SIZES.items()}
+        return here | {f"{key} on the host": size for key, size in host.items()}
 
     def _check(self, raws: list[Any]) -> None:
         """Raise DeletedArray for arrays that would be deleted while they are used.
@@ -417,6 +413,12 @@ class XlaExecutable:
                 )
         if OLD and any(map(is_deleted, raws)):
             raise deleted(self._name)
+
+
+_SIZES: Final = {
+    "arguments": "argument", "outputs": "output", "aliased": "alias", "temporaries": "temp",
+    "code": "generated_code",
+}  # fmt: skip
 
 
 class CompileOnly(XlaExecutable):

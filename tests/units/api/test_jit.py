@@ -372,6 +372,7 @@ def test_analyses_are_numbers():
     assert compiled.cost_analysis()["flops"] >= 2 * 64 * 64 * 32
     memory = compiled.memory_analysis()
     assert (memory.argument_size_in_bytes, memory.output_size_in_bytes) == (8192, 16384)
+    assert memory.host_temp_size_in_bytes == memory.host_argument_size_in_bytes == 0
 
 
 def test_a_compiled_function_takes_what_it_was_compiled_for():

@@ -79,4 +79,4 @@ def test_a_script_is_compiled_for_tpus(script):
     assert "8 x TPU v5 lite" in done.stdout
     wrong = run("-m", "phalanx", "compile", script, "--for", "v5f:2x4")
     assert wrong.returncode == 2
-    assert "Did you mean 'v5p'?" in wrong.stderr
+    assert "Near it are v5p:2x2x1, v5p:2x2x2" in wrong.stderr

@@ -109,6 +109,7 @@ import math
 import numpy as np
 import phalanx, phalanx.numpy as jnp
 from phalanx import lax
+from phalanx.ad_checkpoint import checkpoint_name
 from phalanx.errors import DeviceError
 from phalanx.experimental import topologies
 from phalanx.sharding import NamedSharding, PartitionSpec as P
@@ -122,6 +123,14 @@ x = phalanx.ShapeDtypeStruct((64, 64), jnp.float32)
 one = phalanx.jit(lambda x: x @ x + large.sum(), device=d[3]).lower(x).compile()
 assert one.memory_analysis().argument_size_in_bytes >= 4 * (64 * 64 + 100_000)
 assert one.cost_analysis()["flops"] > 0 and "fusion" in one.as_text()
+
+policy = phalanx.checkpoint_policies.save_and_offload_only_these_names(
+    names_which_can_be_saved=[], names_which_can_be_offloaded=["h"],
+    offload_src="device", offload_dst="pinned_host")
+f = phalanx.checkpoint(lambda x: jnp.sin(checkpoint_name(jnp.sin(x), "h")), policy=policy)
+wide = phalanx.ShapeDtypeStruct((8192, 8192), jnp.float32)
+slope = phalanx.jit(phalanx.grad(lambda x: f(x).sum()), device=d[0])
+assert slope.lower(wide).compile().memory_analysis().host_temp_size_in_bytes == 4 * 8192**2
 
 total = lambda x: lax.psum(x, "i")
 for lanes in (8, 19):

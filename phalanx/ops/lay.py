@@ -37,8 +37,8 @@ def _type(x: ArrayType, *, lies: Lies) -> ArrayType:
 def _lower(b: Builder, x: Value, lies: Lies) -> Value:
     before = b.ins[0].lies and b.ins[0].lies.explicit
     unreduced = frozenset[str]() if before is None else before.unreduced
-    if lies is None and before is not None and unreduced:
-        return b.summed(x, before)
+    if before is not None and unreduced and (lies is None or not lies.unreduced):
+        return b.summed(x, before if lies is None or b.manual else lies)
     if lies is not None and lies.unreduced - unreduced:
         return b.left_as_sum(x, lies)
     return x  # what types say is written of every result

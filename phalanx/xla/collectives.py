@@ -41,9 +41,11 @@ def _sharding(
     layout: Layout | OpenLayout, ndim: int, shared: bool = False, sums: tuple[str, ...] = ()
 ) -> ir.Attribute:
     axes = [*layout, *[()] * (ndim - len(layout))]
+    # of a sum the compiler is left nothing to choose: it would take it there, and again later
     split = [
         sdy.DimensionShardingAttr.get(
-            [sdy.AxisRefAttr.get(name) for name in names or ()], names is not None and not shared
+            [sdy.AxisRefAttr.get(name) for name in names or ()],
+            bool(sums) or (names is not None and not shared),
         )
         for names in axes
     ]
@@ -241,8 +243,9 @@ class CollectiveEmitter(RegionEmitter):
         return x if lies is None or not lies.has_sums else self.constrained(x, sharding_of(lies))
 
     def summed(self, x: Value, lies: OverMesh) -> Value:
-        said = sharding_of(lies)
-        return self.constrained(x, said.update(spec=said.spec.update(unreduced=set())))
+        said = sharding_of(lies)  # what is left open might become such a sum again
+        whole = P.of(tuple([names or () for names in said.spec.open_layout]))
+        return self.constrained(x, said.update(spec=whole))
 
     def left_as_sum(self, x: Value, lies: OverMesh) -> Value:
         x = self.summed(x, lies)  # what is not said of it, XLA may get wrong

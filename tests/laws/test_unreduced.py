@@ -102,3 +102,20 @@ def test_cotangents_of_what_is_reduced(case):
         assert all(axes == {"y"} or not x.any() for axes, x in zip(left, found, strict=True))
     for x, y in zip(found, pulled(given, cts), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-3, err_msg=case.who("sums"))
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_beside_axes_that_are_left_to_the_compiler(place):
+    kinds = [AxisType.Auto] * 3
+    kinds[place] = AxisType.Explicit
+    axis, x = "abc"[place], RNG.normal(size=(6, 6)).astype("f")
+    left = P(unreduced={axis})
+    with phalanx.set_mesh(phalanx.make_mesh((1, 2, 3), ("a", "b", "c"), kinds)):
+        for f, want in [
+            (lambda u: u, x), (lambda u: 3 * u.T, 3 * x.T),
+            (lambda u: u.sum(0) + u[0], x.sum(0) + x[0]),
+        ]:  # fmt: skip
+            y = phalanx.jit(lambda x, f=f: summed(f(phalanx.reshard(x, left))))(x)
+            np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-5)
+        slope = phalanx.grad(lambda w: jnp.sum(jnp.sin(x @ phalanx.reshard(w, P(reduced={axis})))))
+        np.testing.assert_allclose(phalanx.jit(slope)(x), x.T @ np.cos(x @ x), rtol=1e-4, atol=1e-5)

@@ -325,16 +325,6 @@ def _elsewhere(who: str, src: str, dst: str) -> Elsewhere:
     return _TO_HOST
 
 
-MAKERS = (
-    save_only_these_names,
-    save_any_names_but_these,
-    save_anything_except_these_names,
-    save_from_both_policies,
-    save_and_offload_only_these_names,
-    offload_dot_with_no_batch_dims,
-)  # what they return are policies, they are none
-
-
 def _checked(who: str, names: tuple[Any, ...]) -> frozenset[str]:
     for name in names:
         if not isinstance(name, str):
@@ -346,3 +336,12 @@ def _checked(who: str, names: tuple[Any, ...]) -> frozenset[str]:
 
 
 bound(sys.modules[__name__])
+
+MAKERS = (
+    save_only_these_names,
+    save_any_names_but_these,
+    save_anything_except_these_names,
+    save_from_both_policies,
+    save_and_offload_only_these_names,
+    offload_dot_with_no_batch_dims,
+)  # what they return are policies, they are none

@@ -33,7 +33,12 @@ def values_of(
         for e in program.equations:
             at(e.location)
             operands = tuple([values[a] if type(a) is Var else of(a) for a in e.inputs])
-            out = _as_it_was(step, e, operands)
+            left = _sums_left(e)
+            if left:
+                with leaving(left):
+                    out = step(e, operands)
+            else:
+                out = step(e, operands)
             if e.prim.multi:
                 values.update(zip(e.outputs, out, strict=True))
             else:
@@ -41,16 +46,11 @@ def values_of(
     return values
 
 
-def _as_it_was(step: Step, e: Equation, operands: tuple[Any, ...]) -> Any:
-    """What ``step`` makes of ``e``, which leaves the sums that it left when it was recorded."""
+def _sums_left(e: Equation) -> frozenset[str]:
+    """The axes over which ``e`` left a sum when it was recorded, that no operand had left."""
     if not e.outputs or e.outputs[0].type.lies is None or e.prim.subprograms is not None:
-        return step(e, operands)
-    had = [a.type.unreduced for a in e.inputs]
-    left = e.outputs[0].type.unreduced.difference(*had)
-    if not left:
-        return step(e, operands)
-    with leaving(left):
-        return step(e, operands)
+        return frozenset()
+    return e.outputs[0].type.unreduced.difference(*[a.type.unreduced for a in e.inputs])
 
 
 def interpret(

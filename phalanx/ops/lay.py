@@ -144,7 +144,8 @@ recast = Primitive(
     examples=[
         Example(
             (ArrayType((2, 3), np.dtype("float32")),),
-            {"varying": frozenset[Any](), "manual": None},
+            {"varying": frozenset({"i"}), "manual": None},
+            (("i", 4),),
         )
     ],
 )

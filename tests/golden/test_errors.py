@@ -474,7 +474,7 @@ def use_of_a_deleted_array():
 
 @mistake(errors.DeletedArray)
 def use_of_a_captured_array_that_is_gone():
-    w = jnp.ones(3)
+    w = jnp.ones(300)  # a few numbers would be written into the program
     scale = phalanx.jit(lambda x: x * w)
     scale(1.0)
     w.delete()

@@ -40,8 +40,9 @@ INTEGRAL = {f"__{r}{n}__" for n in ("and", "or", "xor", "lshift", "rshift") for 
 INTEGRAL |= {"__invert__", "choose", "__index__"}
 VECTORS = {"searchsorted", "__contains__"}
 TORCHS = {  # of which arrays tell what is used instead
-    "append", "backward", "cpu", "cuda", "detach", "expand", "grad", "matmul", "numpy", "permute",
-    "requires_grad", "to", "unsqueeze",
+    "append", "backward", "bfloat16", "bool", "cpu", "cuda", "detach", "double", "expand", "float",
+    "grad", "half", "int", "long", "matmul", "numpy", "permute", "requires_grad", "requires_grad_",
+    "to", "type", "unsqueeze",
 }  # fmt: skip
 
 OWN = set(dir(ARRAY)) - set(dir(object)) | {"__eq__", "__ne__", "__lt__", "__le__", "__gt__"}
@@ -50,9 +51,10 @@ ABSENT = {n for n in OWN - PRIVATE if not hasattr(X, n)}
 CALLED = sorted(
     OWN - PRIVATE - ABSENT
     # what makes and unmakes objects, and what is tried elsewhere: copies, buffers, assignment
-    - {"__module__", "__slots__", "__weakref__", "__annotations__", "__firstlineno__", "delete"}
-    - {"__static_attributes__", "__setitem__", "__array_priority__", "__copy__", "__deepcopy__"}
-    - {"__dlpack__", "__dlpack_device__", "__buffer__", "at", "unsafe_buffer_pointer"}
+    - {"__dict__", "__module__", "__slots__", "__weakref__", "__annotations__", "__firstlineno__"}
+    - {"delete", "__static_attributes__", "__setitem__", "__array_priority__", "__copy__"}
+    - {"__deepcopy__", "__dlpack__", "__dlpack_device__", "__buffer__", "at"}
+    - {"unsafe_buffer_pointer"}
 )
 PROTOCOLS = {"__bool__", "__int__", "__float__", "__complex__", "__index__", "__array__"}
 TO_PYTHON = PROTOCOLS | {"item", "tolist", "tobytes", "__contains__"}

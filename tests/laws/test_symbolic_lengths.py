@@ -37,7 +37,11 @@ def shapes(case, lanes):
     return phalanx.tree.leaves(results)
 
 
-@pytest.mark.parametrize(("name", "number"), CASES)
+# refused while tracing, below
+TRACED = [(name, number) for name, number in CASES if name != "conv_general_dilated"]
+
+
+@pytest.mark.parametrize(("name", "number"), TRACED)
 def test_lanes_of_unknown_number(name, number):
     case = Case(REGISTRY[name], REGISTRY[name].examples[number])
     try:

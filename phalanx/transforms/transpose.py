@@ -15,7 +15,7 @@ from phalanx.core.primitive import ZERO, Linear, Primitive
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import add, instantiate, reshape
+from phalanx.ops.basis import add, broadcast, instantiate, reshape
 from phalanx.ops.collective import psum
 from phalanx.ops.lay import in_the_open, laid
 from phalanx.ops.vary import as_parts, fitted, sorted_axes, varying_along
@@ -75,6 +75,14 @@ class _Cotangents:
             return self.take(var)
         (part,) = self.parts.pop(var).values()
         return varying_along(part, var.type.varying)
+
+    def take_to_sum(self, var: Var) -> Any:
+        """The same for what sums it over dimensions: as it lies, so nothing is gathered before."""
+        kind, whole = var.type.cotangent, self.wholes.get(var, ZERO)
+        if whole is ZERO or var in self.parts or kind.lies is None or kind.lies.has_sums:
+            return self.take_part(var)
+        del self.wholes[var]
+        return varying_along(whole, kind.varying)
 
 
 def _by_itself(ct: Any, wanted: ArrayType) -> Any:
@@ -138,9 +146,7 @@ def _tells_of_mesh(program: Program) -> bool:
 def _transpose_equation(
     e: Equation, operands: tuple[Any, ...], cotangents: _Cotangents, used: set[Atom], by_rule: Rule
 ) -> None:
-    simple = not e.prim.multi and e.prim.named_axes is None
-    take = cotangents.take_part if simple else cotangents.take
-    cts = tuple([take(v) for v in e.outputs])
+    cts = tuple(map(_taking(e.prim, cotangents), e.outputs))
     if any([ct is ZERO for ct in cts]) and _answers_zeros(e):
         if any(e.programs):  # which see no use of a result but by its cotangent
             pairs = zip(cts, e.outputs, strict=True)
@@ -152,6 +158,14 @@ def _transpose_equation(
             if ct is None:
                 _refuse_nonlinear(e)
             cotangents.add(atom, ct)
+
+
+def _taking(prim: Primitive, cotangents: _Cotangents) -> Callable[[Var], Any]:
+    """How cotangents are taken for the rule of ``prim``."""
+    if prim is broadcast:
+        return cotangents.take_to_sum
+    simple = not prim.multi and prim.named_axes is None
+    return cotangents.take_part if simple else cotangents.take
 
 
 def _by_rule(e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]) -> Sequence[Any]:

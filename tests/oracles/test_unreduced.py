@@ -249,7 +249,17 @@ def tied_embedding(w, params, x):
     return (w.np.tanh(h @ table.T) ** 2).sum()
 
 
+def with_biases(w, params, x):
+    """The gradients of vectors that are added to rows are sums over all rows."""
+    for up, down in params:
+        rows = w.reshard(down, None, None)
+        y = (x - x.mean(1, keepdims=True)) * rows[0] + rows[1]
+        x = x + w.np.matmul(w.np.tanh(y @ up + up[0]), down, out_sharding=w.P("x")) + rows[2]
+    return (x**2).sum()
+
+
 STEPS = {
+    "biases": (with_biases, (None, "y"), ("y",)),
     "tied embedding": (tied_embedding, ("x",), ("x",)),
     "fully sharded": (fully_sharded, ("x",), ("x",)),
     "tensor parallel": (tensor_parallel, (None, "y"), ("y",)),

@@ -103,8 +103,10 @@ def test_any_order(stack):
     for k, size in zip(range(depth), SIZES, strict=False):
         shape = (*shape[: k % 2], size, *shape[k % 2 :])
     x = np.random.default_rng(depth).uniform(-1, 1, shape)
-    y = np.asarray(phalanx.jit(expected)(x))
-    np.testing.assert_allclose(np.asarray(found(x)), y, rtol=1e-9, atol=1e-9)
+    plain = phalanx.jit(expected)
+    y = np.asarray(plain(x))
+    rounding = np.abs(np.asarray(plain(x * (1 + 1e-15))) - y).max()  # some stacks amplify it
+    np.testing.assert_allclose(np.asarray(found(x)), y, rtol=1e-9, atol=1e-9 + rounding)
 
 
 # ---- names ------------------------------------------------------------------------------------

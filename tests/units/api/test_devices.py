@@ -271,6 +271,7 @@ def test_shards_put_on_devices_lie_as_results_of_pmap_do():
     assert {s.device for s in x.addressable_shards} == {*devices}
 
 
+@pytest.mark.skipif(COUNT < 2, reason="needs two devices")
 def test_a_sequence_of_devices_is_a_tree_where_the_values_are_one():
     first, second = DEVICES[0], DEVICES[-1]
     for kind in (list, tuple):

@@ -1,7 +1,6 @@
 """Modules that are private in the field, and that programs import all the same."""
 
 import importlib
-import sys
 
 import numpy as np
 import pytest
@@ -9,17 +8,8 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx.compat.modules import _MIRRORS, MODULES
-from phalanx.compat.serving import FINDER
 
-
-@pytest.fixture(autouse=True)
-def served(monkeypatch):
-    for name in [n for n in sys.modules if n.partition(".")[0] == "jax"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "meta_path", [FINDER, *sys.meta_path])
-    yield
-    for name in [n for n in sys.modules if n.partition(".")[0] == "jax"]:
-        del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("served")
 
 
 @pytest.mark.parametrize(("private", "public"), _MIRRORS.items())

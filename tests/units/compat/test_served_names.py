@@ -10,18 +10,8 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx.compat.modules import MODULES
 from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED, NotOffered
-from phalanx.compat.serving import FINDER
 
-
-@pytest.fixture(autouse=True)
-def served(monkeypatch):
-    """In a tree of modules of its own: the peer, if it is imported, is there again afterwards."""
-    for name in [n for n in sys.modules if n.partition(".")[0] == "jax"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "meta_path", [FINDER, *sys.meta_path])
-    yield
-    for name in [n for n in sys.modules if n.partition(".")[0] == "jax"]:
-        del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("served")
 
 
 @pytest.mark.parametrize("served_module", [*MODULES, *MODULES_REFUSED])

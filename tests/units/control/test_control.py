@@ -7,7 +7,7 @@ import pytest
 
 import phalanx as px
 import phalanx.numpy as jnp
-from phalanx import lax
+from phalanx import config, lax
 
 W, C = 0.7, 0.3
 XS = np.linspace(-1, 1, 5).astype("float32")
@@ -276,12 +276,13 @@ def test_associative_scan_gives_what_a_scan_in_its_direction_gives(n, reverse):
 def test_associative_scan_leaves_the_axes_where_they_are(axis, reverse):
     rows = np.random.default_rng(0).normal(size=(5, 2, 2))
     order = {0: "nij,njk->nik", 1: "inj,jnk->ink"}.get(axis, "ijn,jkn->ikn")
-    found = lax.associative_scan(
-        lambda a, b: jnp.einsum(order, b, a), np.moveaxis(rows, 0, axis), reverse, axis
-    )
+    with config.override(enable_x64=True):
+        found = lax.associative_scan(
+            lambda a, b: jnp.einsum(order, b, a), np.moveaxis(rows, 0, axis), reverse, axis
+        )
     wanted = list(itertools.accumulate(rows[::-1] if reverse else rows, lambda a, b: b @ a))
     wanted = np.stack(wanted[::-1] if reverse else wanted, axis)
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
 
 
 LOOPS = [

@@ -13,12 +13,11 @@ from phalanx.base.dtypes import (
     iinfo,
     issubdtype,
     itemsize_bits,
-    promote_types,
-    result_type,
     scalar_type_of,
 )
 from phalanx.base.errors import TypePromotionError
 from phalanx.base.extended import extended, prng_key
+from phalanx.base.lattice import promote_types, result_type
 
 __all__ = [
     "TypePromotionError",

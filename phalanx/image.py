@@ -11,7 +11,7 @@ import numpy as np
 
 import phalanx.numpy as jnp
 from phalanx import lax
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError
 from phalanx.control.one_program import one_program
@@ -218,7 +218,7 @@ def _resampled(
     real = dtypes.to_real(x.dtype)
     wide = real if real.itemsize > 4 else np.dtype("float32")
     scales, moves = (jnp.asarray(v, wide) for v in (scale, translation))
-    out = x.astype(dtypes.common((x.dtype, False), (wide, False))[0])
+    out = x.astype(lattice.common((x.dtype, False), (wide, False))[0])
     for i, d in enumerate(dims):
         sizes = x.shape[d], shape[d]
         weights = _weights(sizes, scales[i], moves[i], method, antialias).astype(out.dtype)

@@ -26,16 +26,14 @@ from phalanx.core.primitive import (
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import (
     add_tangents,
-    bools,
     broadcast_lanes,
-    f32,
-    i32,
     instantiate,
     move,
     pointwise,
     structural,
     zeros,
 )
+from phalanx.ops.domains import bools, f32, i32
 
 __all__ = [
     # the declaration, and what stands in place of rules and operands

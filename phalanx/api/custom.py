@@ -17,7 +17,7 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.linear import zero_tangent
 from phalanx.api.transformed import P, R, Rest
-from phalanx.base import dtypes, tree
+from phalanx.base import dtypes, lattice, tree
 from phalanx.base.source import Location, name_of
 from phalanx.base.tree import shown
 from phalanx.control.custom import as_type
@@ -245,7 +245,7 @@ def same_kind(kind: ArrayType, wanted: ArrayType) -> bool:
     """Whether the shapes are equal, and the dtypes, or the first one yields to the other."""
     dtype = kind.dtype
     if kind.weak and dtype != wanted.dtype and dtypes.is_inexact(wanted.dtype):
-        dtype, _ = dtypes.common((dtype, True), (wanted.dtype, False))
+        dtype, _ = lattice.common((dtype, True), (wanted.dtype, False))
     return kind.shape == wanted.shape and dtype == wanted.dtype
 
 

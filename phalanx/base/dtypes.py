@@ -1,18 +1,14 @@
-"""Element types: which there are, how they combine, and which of them are in use by default.
+"""Element types: which there are, and which of them are in use by default.
 
 A dtype is a ``numpy.dtype``; the numbers that NumPy lacks come from ``ml_dtypes``, and that of
 random keys stands apart, in ``extended``: no other combines with it. Two rules differ from NumPy.
-Unless ``enable_x64`` is set, 64-bit dtypes become 32-bit ones. And dtypes combine by the join of
-the lattice below, in which Python scalars are *weak*: they stand below all dtypes of their kind
-and do not widen them::
-
-    b1 < int* < u8 .. u64, i8 .. i64 < float* < fp8 .., bf16, f16 < f32 < f64
-                                       float* < complex* < c64 < c128
+Unless ``enable_x64`` is set, 64-bit dtypes become 32-bit ones. And dtypes combine as ``lattice``
+says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, cast
 
@@ -21,12 +17,11 @@ import numpy as np
 
 from phalanx.base.boundary import hiding
 from phalanx.base.config import config, settings
-from phalanx.base.errors import TypePromotionError, suggest
+from phalanx.base.errors import suggest
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
 from phalanx.base.kinds import class_of, is_dtype, is_ndarray, is_subclass, is_tuple
 from phalanx.base.lengths import Length
-from phalanx.base.recent import Recent
-from phalanx.base.source import arguments_of_library, user_location, warn_user
+from phalanx.base.source import user_location, warn_user
 
 # ---- the dtypes -----------------------------------------------------------------------------
 
@@ -47,20 +42,20 @@ _FLOAT8 = tuple(
         "float4_e2m1fn",
     )
 )
-_NARROW_INTS = tuple(np.dtype(getattr(ml_dtypes, n)) for n in ("int2", "int4", "uint2", "uint4"))
+NARROW_INTS = tuple(np.dtype(getattr(ml_dtypes, n)) for n in ("int2", "int4", "uint2", "uint4"))
 _BF16 = BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-_BOOL = np.dtype(bool)
+BOOL = np.dtype(bool)
 _SIGNED = tuple(map(np.dtype, ("int8", "int16", "int32", "int64")))
 _UNSIGNED = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
 _FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64")))
 _COMPLEX = tuple(map(np.dtype, ("complex64", "complex128")))
 
-INTEGERS = frozenset((*_SIGNED, *_UNSIGNED, *_NARROW_INTS))
+INTEGERS = frozenset((*_SIGNED, *_UNSIGNED, *NARROW_INTS))
 FLOAT8 = frozenset(_FLOAT8)
 FLOATS = frozenset((*_FLOATS, _BF16, *_FLOAT8))
 COMPLEXES = frozenset(_COMPLEX)
 INEXACT = FLOATS | COMPLEXES
-ALL: frozenset[np.dtype] = INTEGERS | INEXACT | {_BOOL, float0}
+ALL: frozenset[np.dtype] = INTEGERS | INEXACT | {BOOL, float0}
 
 
 def holds_numbers(dtype: np.dtype) -> bool:
@@ -77,7 +72,7 @@ def is_bool(dtype: Any) -> bool:
     >>> is_bool(np.dtype("bool"))
     True
     """
-    return dtype == _BOOL
+    return dtype == BOOL
 
 
 def is_integer(dtype: Any) -> bool:
@@ -208,7 +203,7 @@ def requested(dtype: Any) -> np.dtype:
 
 def _requested(like: Any) -> np.dtype:
     wanted, held = as_dtype(like), canonical(like)
-    of_python = isinstance(like, type) and like in _SCALARS
+    of_python = isinstance(like, type) and like in PYTHON_SCALARS
     if wanted != held and not of_python:
         warn_user(
             f"Explicitly requested dtype {wanted} is not available, and arrays get {held}; "
@@ -291,8 +286,8 @@ def default_complex() -> np.dtype:
     return canonical(_COMPLEX[1])
 
 
-_SCALARS: dict[type, np.dtype] = {
-    bool: _BOOL, **dict.fromkeys((int, Length), np.dtype("int64")),
+PYTHON_SCALARS: dict[type, np.dtype] = {
+    bool: BOOL, **dict.fromkeys((int, Length), np.dtype("int64")),
     float: np.dtype("float64"),
     complex: np.dtype("complex128"),
 }
@@ -305,14 +300,14 @@ def weak_dtype(kind: type) -> np.dtype:
     dtype('float32')
     """
     for base in kind.__mro__:  # IntEnum, say, is an int
-        if base in _SCALARS:
-            return canonical(_SCALARS[base])
+        if base in PYTHON_SCALARS:
+            return canonical(PYTHON_SCALARS[base])
     raise TypeError(f"{kind.__name__} is not a type of Python numbers")
 
 
 def is_weak(x: Any) -> bool:
     """Whether the dtype of ``x`` yields to others: that of Python's numbers, but for bools."""
-    if _is_python_scalar(x):
+    if is_python_scalar(x):
         return not isinstance(x, bool)
     return bool(getattr(x, "weak_type", False))
 
@@ -326,13 +321,13 @@ def dtype_of(x: Any) -> np.dtype:
     >>> dtype_of(1.5), dtype_of(np.int8(1)), dtype_of("bfloat16")
     (dtype('float32'), dtype('int8'), dtype(bfloat16))
     """
-    if _is_python_scalar(x):
+    if is_python_scalar(x):
         return weak_dtype(class_of(x))
     own = getattr(x, "dtype", None)
     return canonical(own if isinstance(own, (np.dtype, KeyType)) else x)
 
 
-def _is_python_scalar(x: Any) -> bool:
+def is_python_scalar(x: Any) -> bool:
     return isinstance(x, (int, float, complex, Length)) and not isinstance(x, np.generic)
 
 
@@ -374,222 +369,12 @@ def to_complex(dtype: Any) -> np.dtype:
     return _COMPLEX[1] if inexact == _FLOATS[2] else _COMPLEX[0]
 
 
-# ---- promotion ------------------------------------------------------------------------------
-
-_WEAK_INT, _WEAK_FLOAT, _WEAK_COMPLEX = "int*", "float*", "complex*"
-_Node = Any  # a dtype, or the name of a weak kind
-
-
-def _lattice() -> dict[_Node, tuple[_Node, ...]]:
-    """What lies directly above each dtype."""
-    i8, i16, i32, i64 = _SIGNED
-    u8, u16, u32, u64 = _UNSIGNED
-    f16, f32, f64 = _FLOATS
-    c64, c128 = _COMPLEX
-    return {
-        _BOOL: (_WEAK_INT,),
-        _WEAK_INT: (u8, i8, *_NARROW_INTS),
-        **dict.fromkeys((*_NARROW_INTS, *_FLOAT8, float0), ()),
-        u8: (u16, i16),
-        u16: (u32, i32),
-        u32: (u64, i64),
-        u64: (_WEAK_FLOAT,),
-        i8: (i16,),
-        i16: (i32,),
-        i32: (i64,),
-        i64: (_WEAK_FLOAT,),
-        _WEAK_FLOAT: (*_FLOAT8, _BF16, f16, _WEAK_COMPLEX),
-        _BF16: (f32,),
-        f16: (f32,),
-        f32: (f64, c64),
-        f64: (c128,),
-        _WEAK_COMPLEX: (c64,),
-        c64: (c128,),
-        c128: (),
-    }
-
-
-def _closure(above: dict[_Node, tuple[_Node, ...]]) -> dict[_Node, frozenset[_Node]]:
-    """Everything at or above each node."""
-    closure: dict[_Node, frozenset[_Node]] = {}
-
-    def reach(node: _Node) -> frozenset[_Node]:
-        if node not in closure:
-            closure[node] = frozenset((node,)).union(*(reach(n) for n in above[node]))
-        return closure[node]
-
-    for node in above:
-        reach(node)
-    return closure
-
-
-_ABOVE = _closure(_lattice())
-_WEAK_NODES: dict[_Node, np.dtype] = {
-    _WEAK_INT: np.dtype("int64"),
-    _WEAK_FLOAT: np.dtype("float64"),
-    _WEAK_COMPLEX: np.dtype("complex128"),
-}
-
-
-def _above(node: _Node) -> frozenset[_Node]:
-    return _ABOVE.get(node, frozenset((node,)))  # dtypes of keys are not in the lattice
-
-
-def _join(nodes: set[_Node]) -> _Node:
-    first, *others = map(_above, nodes)
-    bounds = first.intersection(*others)
-    for bound in bounds:
-        if bounds <= _above(bound):
-            return bound
-    names = sorted(str(n) for n in nodes)
-    advice = ADVICE if any(map(is_key, nodes)) else "convert one of the operands with astype"
-    raise TypePromotionError(
-        f"dtypes {', '.join(names)} have no common dtype to convert to implicitly; {advice}"
-    )
-
-
-def _weak_node(dtype: np.dtype) -> _Node:
-    if dtype == _BOOL:
-        return dtype
-    if dtype in INTEGERS:
-        return _WEAK_INT
-    return _WEAK_FLOAT if dtype in FLOATS else _WEAK_COMPLEX
-
-
-_promoted: Recent[tuple[np.dtype, bool]] = Recent(4096)
-
-
-def promote(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
-    """``common`` of what the user may give as different dtypes: not where promotion is strict.
-
-    Raises:
-        TypePromotionError: there is none, or promotion is strict and the user's dtypes differ.
-    """
-    check_strictly(*operands)
-    return common(*operands)
-
-
-def common(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
-    """The dtype of an operation on operands given as (dtype, whether weak), and its weakness.
-
-    Raises:
-        TypePromotionError: there is none, as for two different 8-bit floats.
-
-    >>> common((np.dtype("float32"), True), (np.dtype("float16"), False))
-    (dtype('float16'), False)
-    """
-    key = (settings().enable_x64, operands)
-    promoted = _promoted[key]
-    if promoted is None:
-        promoted = _promoted[key] = _common(operands)
-    return promoted
-
-
-def _common(operands: tuple[tuple[np.dtype, bool], ...]) -> tuple[np.dtype, bool]:
-    known = {dtype for dtype, _ in operands}
-    weak = all(weak for _, weak in operands)
-    if weak or len(known) == 1:
-        node = _join(known)
-    else:
-        node = _join({_weak_node(dtype) if weak else dtype for dtype, weak in operands})
-        weak = node in _WEAK_NODES
-    dtype = canonical(_WEAK_NODES.get(node, node))
-    return dtype, weak and dtype != _BOOL
-
-
-def check_strictly(*operands: tuple[np.dtype, bool]) -> None:
-    """Where promotion is strict, refuse dtypes that differ, but those of Python's numbers that
-    give way to such of their kind.
-
-    It concerns what the user gave. What a function of ours promotes besides is its own matter.
-
-    Raises:
-        TypePromotionError: promotion is strict, and dtypes of the user's operands differ.
-    """
-    if settings().numpy_dtype_promotion == "standard" or _agree(operands):
-        return
-    arguments = [x for x in arguments_of_library() if _is_python_scalar(x) or _has_dtype(x)]
-    given = {(dtype_of(x), is_weak(x)) for x in arguments}
-    if not _agree(given.intersection(operands)):
-        names = ", ".join(sorted(f"{dtype}{'*' if weak else ''}" for dtype, weak in {*operands}))
-        raise TypePromotionError(
-            f"dtypes {names} are not promoted while numpy_dtype_promotion is 'strict' (those with "
-            "a star are of Python's numbers); convert one of the operands with astype"
-        )
-
-
-def _agree(operands: Iterable[tuple[np.dtype, bool]]) -> bool:
-    strong = {dtype for dtype, weak in operands if not weak}
-    weak = {_weak_node(dtype) for dtype, weak in operands if weak}
-    return len(strong) <= 1 and all(dtype in _ABOVE[node] for dtype in strong for node in weak)
-
-
-def _has_dtype(x: Any) -> bool:
-    return isinstance(getattr(x, "dtype", None), (np.dtype, KeyType))
-
-
-def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype that an operation on ``args`` would have.
-
-    Args:
-        args: arrays, scalars, dtypes, or whatever means a dtype: None the default float. Python
-            scalars, the types ``int``, ``float`` and ``complex`` and weak arrays are weak.
-        return_weak_type_flag: whether to tell, too, whether the result is weak.
-
-    Returns:
-        A dtype; with ``return_weak_type_flag`` a pair of it and whether it is weak.
-
-    Raises:
-        TypeError: there is no argument.
-
-    >>> result_type(np.int8(1), 2), result_type("int32", 2.0), result_type("uint8", "int8")
-    (dtype('int8'), dtype('float32'), dtype('int16'))
-    """
-    if not args:
-        raise TypeError("result_type: at least one argument is needed")
-    dtype, weak = promote(*map(_operand, args))
-    return (dtype, weak) if return_weak_type_flag else dtype
-
-
-def promote_types(a: Any, b: Any) -> np.dtype:
-    """The least dtype to which both ``a`` and ``b`` convert implicitly.
-
-    Dtypes of 64 bits that are asked for stay so, whatever ``enable_x64`` is.
-
-    Args:
-        a: a dtype.
-        b: the other dtype.
-
-    Returns:
-        A dtype.
-
-    >>> promote_types("bfloat16", "float16"), promote_types("int64", float)
-    (dtype('float32'), dtype('float64'))
-    """
-    given = (as_dtype(a), as_dtype(b))
-    nodes = {_weak_node(t) if _is_scalar_type(x) else t for x, t in zip((a, b), given, strict=True)}
-    joined: Any = _join(nodes)
-    joined = _WEAK_NODES.get(joined, joined)
-    return joined if _TO_32_BIT.keys() & given else canonical(joined)
-
-
-def _is_scalar_type(x: Any) -> bool:
-    return isinstance(x, type) and x in _SCALARS
-
-
-def _operand(x: Any) -> tuple[np.dtype, bool]:
-    given = float if x is None else x  # as to NumPy
-    if _is_scalar_type(given):
-        return weak_dtype(given), x not in (None, bool)
-    return dtype_of(x), is_weak(x)
-
-
 # ---- questions about dtypes -----------------------------------------------------------------
 
 _CUSTOM_KINDS: dict[np.dtype, type] = {
     **dict.fromkeys((*_FLOAT8, _BF16), np.floating),
-    **{dtype: np.unsignedinteger for dtype in _NARROW_INTS if "uint" in dtype.name},
-    **{dtype: np.signedinteger for dtype in _NARROW_INTS if "uint" not in dtype.name},
+    **{dtype: np.unsignedinteger for dtype in NARROW_INTS if "uint" in dtype.name},
+    **{dtype: np.signedinteger for dtype in NARROW_INTS if "uint" not in dtype.name},
 }
 
 
@@ -628,11 +413,11 @@ def _as_type(x: Any) -> Any:
 
 
 _NAMES: dict[np.dtype, str] = {
-    _BOOL: "b1",
+    BOOL: "b1",
     _BF16: "bf16",
     float0: "float0",
-    **{t: f"i{t.name[3:]}" for t in (*_SIGNED, *_NARROW_INTS[:2])},
-    **{t: f"u{t.name[4:]}" for t in (*_UNSIGNED, *_NARROW_INTS[2:])},
+    **{t: f"i{t.name[3:]}" for t in (*_SIGNED, *NARROW_INTS[:2])},
+    **{t: f"u{t.name[4:]}" for t in (*_UNSIGNED, *NARROW_INTS[2:])},
     **{t: f"f{t.name[5:].replace('_', '')}" for t in (*_FLOATS, *_FLOAT8)},
     **{t: f"c{t.name[7:]}" for t in _COMPLEX},
 }
@@ -850,8 +635,8 @@ class ScalarType:
         return ScalarType, (self.dtype,)
 
 
-bool_ = ScalarType(_BOOL)
-int2, int4, uint2, uint4 = map(ScalarType, _NARROW_INTS)
+bool_ = ScalarType(BOOL)
+int2, int4, uint2, uint4 = map(ScalarType, NARROW_INTS)
 int8, int16, int32, int64 = map(ScalarType, _SIGNED)
 uint8, uint16, uint32, uint64 = map(ScalarType, _UNSIGNED)
 (

@@ -34,9 +34,10 @@ from phalanx.core.primitive import Active, Derivative, Primitive
 from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CHOICE, FIXED
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import I32, broadcast, broadcast_lanes, convert, move, reshape, zeros
+from phalanx.ops.basis import broadcast, broadcast_lanes, convert, move, reshape, zeros
 from phalanx.ops.collective import pmax
 from phalanx.ops.compare import eq, select
+from phalanx.ops.domains import I32
 from phalanx.ops.guard import guarded
 from phalanx.ops.lanes import rows_at
 from phalanx.ops.reduce import reduce_min

@@ -13,7 +13,7 @@ from phalanx.core.builder import Builder, Value
 from phalanx.core.platforms import names_of
 from phalanx.core.primitive import NoRule, Primitive
 from phalanx.core.types import ArrayType, Types
-from phalanx.ops.basis import I32
+from phalanx.ops.domains import I32
 
 
 class PortableModule(Struct, frozen=True, eq=False):

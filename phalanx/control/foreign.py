@@ -31,7 +31,8 @@ from phalanx.core.primitive import (
     no_results,
 )
 from phalanx.core.types import ArrayType, Types
-from phalanx.ops.basis import I32, broadcast_lanes, move
+from phalanx.ops.basis import broadcast_lanes, move
+from phalanx.ops.domains import I32
 from phalanx.ops.lanes import leading, without_padding
 
 

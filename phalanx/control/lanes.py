@@ -15,9 +15,10 @@ from phalanx.core.primitive import Primitive, Rule
 from phalanx.core.program import Frame
 from phalanx.core.roles import CARRY, Role
 from phalanx.core.runs import Marks
-from phalanx.ops.basis import I32, convert, move
+from phalanx.ops.basis import convert, move
 from phalanx.ops.collective import pmax
 from phalanx.ops.compare import gt
+from phalanx.ops.domains import I32
 from phalanx.ops.reduce import reduce_or
 from phalanx.transforms.batch import Dims, batch_program, lanes_in_front
 from phalanx.transforms.derive import keep

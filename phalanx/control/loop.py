@@ -24,9 +24,10 @@ from phalanx.core.program import Frame, Program, Var
 from phalanx.core.roles import CARRY, Roles
 from phalanx.core.runs import Loop, Marks
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import BOOL, broadcast
+from phalanx.ops.basis import broadcast
 from phalanx.ops.bits import and_
 from phalanx.ops.compare import select
+from phalanx.ops.domains import BOOL
 from phalanx.spmd.replication import Varying
 from phalanx.transforms.batch import Dims, batch_program, on_lanes, with_lanes
 from phalanx.transforms.derive import derive, keep, trace_closed

@@ -16,7 +16,7 @@ from phalanx.control.framed import frame_of
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.roles import FIXED
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import I32
+from phalanx.ops.domains import I32
 from phalanx.ops.lanes import axis_index
 
 

@@ -27,7 +27,8 @@ from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var, p
 from phalanx.core.roles import CARRY, FIXED, Roles, each
 from phalanx.core.runs import Loop, Marks
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import I32, broadcast, convert, full, move, zeros
+from phalanx.ops.basis import broadcast, convert, full, move, zeros
+from phalanx.ops.domains import I32
 from phalanx.ops.lanes import folded, is_there, only_where
 from phalanx.ops.reduce import reduce_or
 from phalanx.ops.shape import concatenate, expand_dims, merge_dims, slice_dim, split_dim, squeeze

@@ -13,7 +13,8 @@ from phalanx.core.types import Array, typeof
 from phalanx.lax.index import Mode, ScatterDimensionNumbers, scatter_add
 from phalanx.lax.loops import while_loop
 from phalanx.lax.operands import accept, integers
-from phalanx.ops.basis import I32, full
+from phalanx.ops.basis import full
+from phalanx.ops.domains import I32
 from phalanx.transforms.batch import batch, place_lanes
 
 

@@ -12,7 +12,8 @@ from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import check_functions, leaves_of
 from phalanx.lax.shape import concatenate, pad, slice_in_dim
-from phalanx.ops.basis import BOOL, I32, add, convert, full
+from phalanx.ops.basis import add, convert, full
+from phalanx.ops.domains import BOOL, I32
 from phalanx.ops.shape import reverse as flip
 
 __all__ = ["associative_scan"]

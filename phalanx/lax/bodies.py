@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from phalanx.base import dtypes, tree
+from phalanx.base import dtypes, lattice, tree
 from phalanx.base.config import config
 from phalanx.base.errors import RefError
 from phalanx.base.recent import Recent
@@ -220,7 +220,7 @@ def _promoted(given: ArrayType, returned: ArrayType) -> ArrayType:
     over = {"varying": given.varying | returned.varying, "lies": lies}
     if not given.weak:
         return given.update(**over)
-    dtype, weak = dtypes.common((given.dtype, True), (returned.dtype, returned.weak))
+    dtype, weak = lattice.common((given.dtype, True), (returned.dtype, returned.weak))
     return given.update(dtype=dtype, weak=weak and dtype == given.dtype, **over)
 
 

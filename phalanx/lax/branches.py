@@ -30,8 +30,8 @@ from phalanx.lax.bodies import (
     trace_body,
     without_results,
 )
-from phalanx.ops.basis import BOOL, I32
 from phalanx.ops.compare import clamp, ne
+from phalanx.ops.domains import BOOL, I32
 from phalanx.ops.vary import varying_along
 from phalanx.transforms.stage import is_value, loaded
 

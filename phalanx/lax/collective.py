@@ -26,8 +26,9 @@ from phalanx.core.types import SCALARS, Array, typeof
 from phalanx.lax import grouped
 from phalanx.lax.operands import OPERANDS
 from phalanx.ops import collective as ops
-from phalanx.ops.basis import BOOL, I32, broadcast, convert, full, move, reshape, zeros
+from phalanx.ops.basis import broadcast, convert, full, move, reshape, zeros
 from phalanx.ops.compare import eq, select
+from phalanx.ops.domains import BOOL, I32
 from phalanx.ops.elementwise import div
 from phalanx.ops.vary import as_parts, as_reduced, as_sum, varying_along
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
 from phalanx.lax.layout import takes_out_sharding
@@ -91,7 +91,7 @@ def _promoted(x: Any, y: Any) -> tuple[Any, Any, np.dtype | None]:
     if {tx.dtype, ty.dtype} <= dtypes.FLOAT8:
         further = max(tx.dtype, ty.dtype, key=lambda dtype: float(dtypes.finfo(dtype).max))
         return *same_dtype(x, y), further
-    dtype = dtypes.common((tx.dtype, tx.weak), (ty.dtype, ty.weak))[0]
+    dtype = lattice.common((tx.dtype, tx.weak), (ty.dtype, ty.weak))[0]
     return as_dtype(x, dtype), as_dtype(y, dtype), None
 
 

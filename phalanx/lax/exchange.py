@@ -13,8 +13,8 @@ from phalanx.base.source import user_location
 from phalanx.core.types import Array, typeof
 from phalanx.lax.collective import AxisName, Groups, all_gather, all_to_all
 from phalanx.lax.operands import accept
-from phalanx.ops.basis import I32
 from phalanx.ops.contract import as_dtype
+from phalanx.ops.domains import I32
 from phalanx.ops.index import GatherNumbers
 from phalanx.ops.shape import iota, merge_dims
 

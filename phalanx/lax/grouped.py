@@ -16,9 +16,10 @@ from phalanx.core.axes import Names
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import Ints, typeof
 from phalanx.ops import collective as ops
-from phalanx.ops.basis import I32, add, broadcast, full, mul, reduce_sum, reshape
+from phalanx.ops.basis import add, broadcast, full, mul, reduce_sum, reshape
 from phalanx.ops.collective import Groups, Partition
 from phalanx.ops.compare import eq, select
+from phalanx.ops.domains import I32
 from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.lanes import axis_index, rows_at
 from phalanx.ops.shape import iota, merge_dims

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.kinds import GENERIC, is_ndarray
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept, integers, is_python
-from phalanx.ops.basis import I32
 from phalanx.ops.contract import as_dtype
+from phalanx.ops.domains import I32
 from phalanx.ops.index import (
     GatherNumbers,
     GatherScatterMode,
@@ -42,7 +42,7 @@ def _starts(who: str, start_indices: Any, shape: tuple[int, ...], negative: bool
             f"{len(starts)}"
         )
     wide = [_wide(who, s) for s in starts]
-    dtype = dtypes.common(*((typeof(s).dtype, False) for s in wide))[0] if wide else I32
+    dtype = lattice.common(*((typeof(s).dtype, False) for s in wide))[0] if wide else I32
     return [
         _from_front(as_dtype(s, dtype), n) if negative else as_dtype(s, dtype)
         for s, n in zip(wide, shape, strict=True)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from msgspec import Struct
 
-from phalanx.base import dtypes, tree
+from phalanx.base import dtypes, lattice, tree
 from phalanx.base.config import config
 from phalanx.base.lengths import Length
 from phalanx.base.lengths import length as as_length
@@ -40,7 +40,8 @@ from phalanx.lax.bodies import (
     without_results,
 )
 from phalanx.lax.shape import concatenate, index_in_dim
-from phalanx.ops.basis import BOOL, add, broadcast, convert
+from phalanx.ops.basis import add, broadcast, convert
+from phalanx.ops.domains import BOOL
 from phalanx.ops.shape import iota
 from phalanx.transforms.batch import lane_type
 from phalanx.transforms.stage import loaded, refuse_written
@@ -297,7 +298,7 @@ def _common_bounds(lower: Any, upper: Any) -> list[Any]:
                 "fori_loop: the bounds must be real numbers without dimensions, got "
                 f"{plain(kind)} at {user_location()}"
             )
-    dtype, _ = dtypes.common(*((k.dtype, k.weak) for k in kinds))
+    dtype, _ = lattice.common(*((k.dtype, k.weak) for k in kinds))
     first, last = (ArrayType((), dtype, k.weak and k.dtype == dtype) for k in kinds)
     return [as_type(lower, first), as_type(upper, last)]
 

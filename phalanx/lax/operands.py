@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.errors import ShapeError
 from phalanx.base.lengths import Length, length
 from phalanx.base.source import user_location
@@ -84,7 +84,7 @@ def _check_dtype(who: str, x: Any, dtype: np.dtype, xs: Sequence[Any]) -> None:
                 f"lax.{who}: operands must have one dtype, got {_listed(xs)}; convert them with "
                 "lax.convert_element_type, or use phalanx.numpy, which promotes dtypes"
             )
-    elif dtypes.common((dtype, False), (typeof(x).dtype, True))[0] != dtype:
+    elif lattice.common((dtype, False), (typeof(x).dtype, True))[0] != dtype:
         raise TypeError(
             f"lax.{who}: the Python number {x!r} does not fit operands of dtype {dtype}; "
             "convert them with lax.convert_element_type"

@@ -9,7 +9,7 @@ from phalanx import ops
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept
-from phalanx.ops.basis import I32
+from phalanx.ops.domains import I32
 from phalanx.ops.linalg.algebra import adjoint, conjugate, matmul, real_part, symmetrized
 from phalanx.ops.linalg.family import check_matrices
 from phalanx.ops.linalg.polar import newton, step, weights

@@ -19,8 +19,9 @@ from phalanx.core.types import Array, typeof
 from phalanx.lax.contract import DotDimensionNumbers, PrecisionLike, dot_general
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept
-from phalanx.ops.basis import I32, full
+from phalanx.ops.basis import full
 from phalanx.ops.contract import as_dtype
+from phalanx.ops.domains import I32
 from phalanx.ops.index import GatherNumbers, ScatterNumbers
 from phalanx.ops.shape import broadcast_to, iota, reorder, slice_dim
 from phalanx.transforms.batch import batch as batch_of

@@ -14,8 +14,8 @@ from phalanx.lax.convolution import (
     padtype_to_pads,
 )
 from phalanx.lax.operands import integers
-from phalanx.ops.basis import F32
 from phalanx.ops.conv import ConvDimensionNumbers, dilated
+from phalanx.ops.domains import F32
 from phalanx.ops.window import plain_windows, window_type
 
 Shape = tuple[int, ...]

@@ -13,7 +13,7 @@ from phalanx.base.broadcasting import check_fills
 from phalanx.core.types import Array, typeof
 from phalanx.lax.layout import sharding_like, with_sharding_constraint
 from phalanx.lax.operands import accept, integers
-from phalanx.ops.basis import I32
+from phalanx.ops.domains import I32
 from phalanx.transforms.stage import is_value
 
 

@@ -13,8 +13,8 @@ from phalanx.core.types import Ints, typeof
 from phalanx.lax.combine import Combination
 from phalanx.lax.convolution import padtype_to_pads
 from phalanx.lax.operands import integers
-from phalanx.ops.basis import BOOL
 from phalanx.ops.conv import Pairs, dilated
+from phalanx.ops.domains import BOOL
 from phalanx.ops.index import GatherNumbers
 from phalanx.ops.shape import split_dim
 from phalanx.ops.window import window_type

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import numpy as jnp
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.errors import ArgumentError, ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
@@ -103,7 +103,7 @@ def _attention(
     batch, t, heads, h = q.shape
     s, served = k.shape[1:3]
     grouped = q.reshape(batch, t, served, heads // served, h)
-    wide = dtypes.common((q.dtype, False), (_F32, False))[0]
+    wide = lattice.common((q.dtype, False), (_F32, False))[0]
     logits = jnp.einsum("btkgh,bskh->bkgts", grouped, k, preferred_element_type=wide)
     logits = logits.reshape(batch, heads, t, s)
     logits = logits * jnp.asarray(1 / math.sqrt(h) if scale is None else scale, wide)

@@ -79,8 +79,6 @@ from phalanx.base.dtypes import (
     int_,
     isdtype,
     issubdtype,
-    promote_types,
-    result_type,
     single,
     uint,
     uint2,
@@ -90,6 +88,7 @@ from phalanx.base.dtypes import (
     uint32,
     uint64,
 )
+from phalanx.base.lattice import promote_types, result_type
 from phalanx.base.lazily import later as _later
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import COMPLEXES, FLOATS, INEXACT, is_unsigned
 from phalanx.base.kinds import GENERIC
 from phalanx.control.one_program import one_program
@@ -585,7 +585,7 @@ def _integral(y: Any) -> bool:
 def _integer_power(x: Any, y: Any) -> Any:
     x = as_array("power", x)
     if isinstance(y, float):
-        x = convert(x, *dtypes.promote(kind_of(x), kind_of(y)))
+        x = convert(x, *lattice.promote(kind_of(x), kind_of(y)))
     elif x.aval.dtype == np.bool_:
         x = convert(x, dtypes.default_int())
     if y < 0 and x.aval.dtype not in INEXACT:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes, tree
+from phalanx.base import lattice, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.kinds import NDARRAY, TUPLE
 from phalanx.core.trace import is_known, known_value
@@ -147,7 +147,7 @@ class Part:
 
     def _factors(self, values: Any, options: dict[str, Any]) -> Any:
         """``values`` in this part, multiplied where they meet, and 1 elsewhere."""
-        kind = dtypes.promote(kind_of(self.array), kind_of(operand("at", values)))[0]
+        kind = lattice.promote(kind_of(self.array), kind_of(operand("at", values)))[0]
         ones = ops.full(self.array.aval.shape, 1, kind)
         return Part(ones, self.index).multiply(values, **options)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.broadcasting import common_shape
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
@@ -282,7 +282,7 @@ def interp(
             f"interp: two vectors of one length are needed, got {places.aval} and {values.aval}"
         )
     if not at.size:
-        return ops.full(at.shape, 0, dtypes.result_type(at, values))
+        return ops.full(at.shape, 0, lattice.result_type(at, values))
     if period is not None:
         at, places, values = _periodic(at, places, values, period)
     n = places.size
@@ -348,7 +348,7 @@ def unwrap(
     [0. 2. 4. 6. 8.]
     """
     x = as_array("unwrap", p)
-    kind = dtypes.result_type(x, period)
+    kind = lattice.result_type(x, period)
     x = convert(x, kind, x.aval.weak and dtypes.is_weak(period))
     d = dim("unwrap", axis, x)
     steps = diff(x, axis=d)

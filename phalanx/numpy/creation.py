@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes, lengths
+from phalanx.base import dtypes, lattice, lengths
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.extended import is_key
 from phalanx.base.kinds import GENERIC, NDARRAY, SEQUENCE
@@ -248,11 +248,11 @@ def _from_lists(data: Sequence[Any], dtype: np.dtype | None) -> Any:
         dtypes.refuse_masked(x)
     if any(isinstance(x, Array) for x in leaves):
         if dtype is None:
-            dtype = dtypes.promote(*(kind_of(operand("array", x)) for x in leaves))[0]
+            dtype = lattice.promote(*(kind_of(operand("array", x)) for x in leaves))[0]
         return _stacked(data, dtype)
     if dtype is None and not all(is_python_scalar(x) for x in leaves):
         kinds = [x for x in leaves if isinstance(x, (NDARRAY, GENERIC, *SCALARS))]
-        dtype = dtypes.result_type(*kinds) if kinds else None
+        dtype = lattice.result_type(*kinds) if kinds else None
     try:
         value = np.array(data)
     except ValueError as e:
@@ -710,7 +710,7 @@ def arange(
     first, last, by = map(_number, (start, stop, 1 if step is None else step))
     if by == 0:
         raise ValueError("arange: step must not be 0")
-    kind = dtypes.result_type(*given) if dtype is None else dtypes.requested(dtype)
+    kind = lattice.result_type(*given) if dtype is None else dtypes.requested(dtype)
     if all(isinstance(x, (int, Length)) for x in (first, last, by)):
         count = lengths.count(first, last, by)
     else:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes, tree
+from phalanx.base import lattice, tree
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, ArrayType
 from phalanx.numpy.promotion import as_array, convert, kind_of, number_array
@@ -39,7 +39,7 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
     leaves, treedef = tree.flatten(pytree)
     arrays = [number_array("ravel_pytree", leaf) for leaf in leaves]
     types = [x.aval for x in arrays]
-    common = dtypes.promote(*map(kind_of, arrays))[0] if arrays else _EMPTY
+    common = lattice.promote(*map(kind_of, arrays))[0] if arrays else _EMPTY
     weak = all(t.weak and t.dtype == common for t in types) and bool(types)
     flat = [ops.reshape(convert(x, common, weak), shape=(x.size,)) for x in arrays]
     if not flat:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.base.kinds import SEQUENCE
 from phalanx.control.one_program import one_program
@@ -25,7 +25,7 @@ from phalanx.numpy.promotion import (
     number_array,
     pair,
 )
-from phalanx.ops.basis import check_domain, number_or_bool
+from phalanx.ops.domains import check_domain, number_or_bool
 
 # ---- comparisons ----------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ def logical_not(x: ArrayLike, /) -> Array:
 
 def _truths(who: str, x: Any, y: Any) -> list[Any]:
     given = as_array(who, x), as_array(who, y)
-    dtypes.check_strictly(*map(kind_of, given))
+    lattice.check_strictly(*map(kind_of, given))
     return broadcast(who, [boolean(who, each) for each in given])
 
 

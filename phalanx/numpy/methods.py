@@ -42,7 +42,7 @@ from phalanx.numpy.indexing import getitem
 from phalanx.numpy.joining import repeat
 from phalanx.numpy.promotion import convert
 from phalanx.numpy.standard import in_version
-from phalanx.ops.basis import check_domain, number_or_bool
+from phalanx.ops.domains import check_domain, number_or_bool
 from phalanx.run.array import DeviceArray
 from phalanx.run.reading import read
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.broadcasting import common_shape
 from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
@@ -25,7 +25,8 @@ from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 from phalanx.core.types import ArrayLike as ArrayLike  # for annotations in this room
 from phalanx.core.types import DTypeLike as DTypeLike
-from phalanx.ops.basis import check_domain, check_lengths, number_or_bool
+from phalanx.ops.basis import check_lengths
+from phalanx.ops.domains import check_domain, number_or_bool
 from phalanx.run.array import from_host
 
 # ---- one operand ----------------------------------------------------------------------------
@@ -254,7 +255,7 @@ def promote(who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None
     """``xs`` in the dtype they promote to, each in its shape; at least one is an array."""
     values = [operand(who, x) for x in xs]
     kinds = [kind_of(x) for x in values]
-    dtype, weak = dtypes.promote(*kinds)
+    dtype, weak = lattice.promote(*kinds)
     if to is not None:
         dtype = to(dtype)
     # The rules of primitives derive weakness from their operands: one strong array is enough.
@@ -281,7 +282,7 @@ def promote_arrays(who: str, xs: Any, dtype: DTypeLike | None = None) -> list[Ar
     arrays = [as_array(who, x) for x in xs]
     if dtype is not None:
         return [convert(x, dtypes.requested(dtype)) for x in arrays]
-    common, weak = dtypes.promote(*(kind_of(x) for x in arrays))
+    common, weak = lattice.promote(*(kind_of(x) for x in arrays))
     return [convert(x, common, weak) for x in arrays]
 
 

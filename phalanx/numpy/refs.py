@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.boundary import boundary
 from phalanx.base.errors import RefError
 from phalanx.base.kinds import TUPLE
@@ -315,7 +315,7 @@ def _fitting(ref: Ref | RefPart, value: Any) -> Any:
     """``value``, which has the dtype of ``ref`` or gives way to it."""
     given, weak = kind_of(operand("ref", value))
     if given != ref.dtype and not (
-        weak and dtypes.promote((given, True), (ref.dtype, False))[0] == ref.dtype
+        weak and lattice.promote((given, True), (ref.dtype, False))[0] == ref.dtype
     ):
         raise RefError(  # "Invalid dtype" is the field's, for matching
             f"Invalid dtype: a reference to an array of dtype {ref.dtype} is to hold a value of "

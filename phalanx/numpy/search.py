@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import INEXACT
 from phalanx.base.lengths import Length, fits
 from phalanx.control.one_program import one_program
@@ -428,7 +428,7 @@ def ravel_multi_index(
         return from_host(np.asarray(flat_index).astype(kind))
     if mode not in ("clip", "wrap"):
         raise ValueError(f"ravel_multi_index: mode must be raise, clip or wrap, got {mode!r}")
-    xs = [convert(x, dtypes.promote_types(given, kind)) for x in xs]
+    xs = [convert(x, lattice.promote_types(given, kind)) for x in xs]
     pairs = list(zip(broadcast("ravel_multi_index", xs), lengths, strict=True))
     total: Any = None
     for x, n in pairs if order == "C" else reversed(pairs):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.broadcasting import common_shape
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
@@ -441,7 +441,7 @@ def choose(
     elif mode == "clip":  # negative ones, too, do not count from the end
         index = ops.clamp(literal(index, 0), index, literal(index, last))
     stacked = broadcast("choose", [as_array("choose", c) for c in choices])
-    rows = ops.stack([convert(c, dtypes.result_type(*stacked)) for c in stacked], 0)
+    rows = ops.stack([convert(c, lattice.result_type(*stacked)) for c in stacked], 0)
     shape = common_shape("choose", index.shape, rows.shape[1:])
     wide = (*rows.shape[:1], *[1] * (len(shape) + 1 - rows.ndim), *rows.shape[1:])
     rows = ops.broadcast_to(ops.reshape(rows, shape=wide), (len(choices), *shape))

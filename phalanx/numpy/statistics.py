@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.broadcasting import check_fills
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.control.one_program import one_program
@@ -610,7 +610,7 @@ def histogram_bin_edges(
     given = as_array("histogram_bin_edges", bins)
     x = inexact("histogram_bin_edges", a)
     if given.ndim:
-        return convert(given, dtypes.promote((given.aval.dtype, False), (x.aval.dtype, False))[0])
+        return convert(given, lattice.promote((given.aval.dtype, False), (x.aval.dtype, False))[0])
     start, stop = (None, None) if range is None else range
     return _equal_bins(x, start, stop, int(np.asarray(bins)))
 

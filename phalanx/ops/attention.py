@@ -36,12 +36,9 @@ from phalanx.core.primitive import (
 from phalanx.core.types import ArrayType, Types, typeof
 from phalanx.ops import cudnn
 from phalanx.ops.basis import (
-    I32,
     add,
     broadcast,
     broadcast_lanes,
-    check_domain,
-    f32,
     instantiate,
     move,
     mul,
@@ -52,6 +49,7 @@ from phalanx.ops.basis import (
 from phalanx.ops.bits import and_
 from phalanx.ops.compare import ge, lt, select
 from phalanx.ops.contract import as_dtype, dot_general
+from phalanx.ops.domains import I32, check_domain, f32
 from phalanx.ops.elementwise import exp, log
 from phalanx.ops.reduce import reduce_max
 from phalanx.ops.shape import expand_dims, iota, merge_dims, split_dim

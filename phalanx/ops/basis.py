@@ -13,7 +13,7 @@ from typing import Any, Concatenate
 
 import numpy as np
 
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.errors import ShapeError
 from phalanx.base.extended import ADVICE, WORD, KeyType, is_key, key_type
 from phalanx.base.lengths import beside_arrays, filled
@@ -41,151 +41,27 @@ from phalanx.core.primitive import (
     TransposeRule,
     ZeroDerivative,
 )
-from phalanx.core.types import SCALARS, Array, ArrayType, Ints, LiteralType, Shape, typeof
+from phalanx.core.types import SCALARS, Array, ArrayType, Ints, Shape, typeof
+from phalanx.ops.domains import (
+    BOOL,
+    F32,
+    I32,
+    Domain,
+    check_domain,
+    common_type,
+    f32,
+    i32,
+    number,
+    number_or_bool,
+)
 from phalanx.ops.lay import unstretched, zeros_as
-
-F32 = np.dtype("float32")
-I32 = np.dtype("int32")
-BOOL = np.dtype("bool")
 
 TYPES = 1024  # of each primitive: results of its type rule that are kept
 
 
-def f32(*shape: int) -> ArrayType:
-    """The type of a float32 array: shorthand for examples.
-
-    Args:
-        *shape: the shape of the result: a tuple of integers, or an integer.
-
-    Returns:
-        An ``ArrayType``.
-
-    >>> str(f32(2, 3))
-    'f32[2,3]'
-    """
-    return ArrayType(shape, F32)
-
-
-def i32(*shape: int) -> ArrayType:
-    """The type of an int32 array: shorthand for examples.
-
-    Args:
-        *shape: the shape of the result: a tuple of integers, or an integer.
-
-    Returns:
-        An ``ArrayType``.
-
-    >>> str(i32(2))
-    'i32[2]'
-    """
-    return ArrayType(shape, I32)
-
-
-def bools(*shape: int) -> ArrayType:
-    """The type of a boolean array: shorthand for examples.
-
-    Args:
-        *shape: the shape of the result: a tuple of integers, or an integer.
-
-    Returns:
-        An ``ArrayType``.
-
-    >>> bools(3).dtype
-    dtype('bool')
-    """
-    return ArrayType(shape, BOOL)
-
-
 # ---- the pointwise family: one result element from the operands' elements beside it ---------
 
-Domain = Callable[[Any], bool]
 Partials = Sequence[Of[Any] | None] | str
-
-
-_NUMBERS = dtypes.ALL - {BOOL}
-_REAL_NUMBERS = _NUMBERS - dtypes.COMPLEXES
-
-
-def anything(dtype: Any) -> bool:
-    """The domain of every dtype."""
-    return True
-
-
-def number_or_bool(dtype: Any) -> bool:
-    """The domain of every dtype but those of keys."""
-    return dtype in dtypes.ALL
-
-
-def number(dtype: Any) -> bool:
-    """The domain of every dtype but bool and those of keys."""
-    return dtype in _NUMBERS
-
-
-def real_number(dtype: Any) -> bool:
-    """The domain of integers and floating-point numbers."""
-    return dtype in _REAL_NUMBERS
-
-
-def integral(dtype: np.dtype) -> bool:
-    """The domain of bool and the integers, where bits mean something."""
-    return dtype == BOOL or dtypes.is_integer(dtype)
-
-
-def part_of_complex(dtype: np.dtype) -> bool:
-    """The domain of the dtypes that complex numbers are made of."""
-    return dtype.type in (np.float32, np.float64)
-
-
-_DOMAIN_NAMES = {
-    "number_or_bool": "a number or bool",
-    "number": "a number",
-    "real_number": "a real number",
-    "integral": "bool or an integer",
-    "part_of_complex": "float32 or float64",
-    "ordered": "ordered, and so not complex",
-    "is_inexact": "a floating-point or complex number",
-    "is_floating": "a floating-point number",
-    "is_complex": "a complex number",
-    "is_integer": "an integer",
-    "of_lapack": "float32, float64, complex64 or complex128",
-}
-
-
-def check_domain(name: str, type: ArrayType, on: Domain) -> None:
-    """Raise TypeError unless the dtype of ``type`` lies in the domain ``on``."""
-    if not on(type.dtype):
-        wanted = _DOMAIN_NAMES.get(on.__name__, on.__name__)
-        advice = ADVICE if is_key(type.dtype) else "convert it first, with .astype"
-        raise TypeError(f"{name}: the operand {type} must be {wanted}; {advice}")
-
-
-def common_type(name: str, types: Sequence[ArrayType]) -> ArrayType:
-    """The type that elementwise operands share; literals fit any shape.
-
-    Raises:
-        TypeError: shapes or dtypes differ.
-    """
-    first = types[0]
-    weak = first.weak or type(first) is LiteralType
-    shaped = None if type(first) is LiteralType else first
-    for t in types[1:]:
-        literal = type(t) is LiteralType
-        if t.dtype != first.dtype:
-            raise TypeError(f"{name}: operands must have one dtype, got {_listed(types)}")
-        weak = weak and (t.weak or literal)
-        if literal:
-            continue
-        if shaped is None:
-            shaped = t
-        elif shaped.shape != t.shape:
-            raise ShapeError(
-                f"{name}: operands must have one shape, got {_listed(types)}; broadcast them first"
-            )
-    return ArrayType(shaped.shape if shaped is not None else (), first.dtype, weak)
-
-
-def _listed(types: Sequence[ArrayType]) -> str:
-    return " and ".join(map(str, types))
 
 
 def fit_scalars(args: Operands) -> Operands:
@@ -200,7 +76,7 @@ def _fit_scalars(args: Operands) -> Operands:
     args = beside_arrays(args)
     python = [isinstance(a, SCALARS) and not isinstance(a, np.generic) for a in args]
     given = [typeof(a).dtype for a, p in zip(args, python, strict=True) if not p]
-    dtype = given[0] if given else dtypes.common(*((typeof(a).dtype, True) for a in args))[0]
+    dtype = given[0] if given else lattice.common(*((typeof(a).dtype, True) for a in args))[0]
     return tuple(dtypes.scalar(a, dtype) if p else a for a, p in zip(args, python, strict=True))
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from phalanx.core.primitive import Example, Primitive
-from phalanx.ops.basis import f32, mul, neg, sub
+from phalanx.ops.basis import mul, neg, sub
 from phalanx.ops.compare import eq, select
+from phalanx.ops.domains import f32
 from phalanx.ops.elementwise import div
 from phalanx.ops.elementwise import sign as sign_of
 from phalanx.ops.formula import (

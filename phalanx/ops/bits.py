@@ -19,7 +19,8 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import (
+from phalanx.ops.basis import move, pointwise
+from phalanx.ops.domains import (
     BOOL,
     I32,
     Domain,
@@ -28,9 +29,7 @@ from phalanx.ops.basis import (
     f32,
     i32,
     integral,
-    move,
     number_or_bool,
-    pointwise,
 )
 from phalanx.ops.length import need_numbers
 

@@ -46,18 +46,13 @@ from phalanx.core.primitive import (
 from phalanx.core.types import ArrayType, Ints, typeof
 from phalanx.ops.barrier import optimization_barrier
 from phalanx.ops.basis import (
-    I32,
-    Domain,
     add,
     broadcast,
-    check_domain,
     convert,
-    f32,
     full,
     linear_in_first,
     move,
     mul,
-    number,
     reduce_sum,
     reshape,
     zeros,
@@ -65,6 +60,7 @@ from phalanx.ops.basis import (
 from phalanx.ops.compare import eq, ordered, select
 from phalanx.ops.compare import max as maximum
 from phalanx.ops.compare import min as minimum
+from phalanx.ops.domains import I32, Domain, check_domain, f32, number
 from phalanx.ops.elementwise import div
 from phalanx.ops.lanes import (
     axis_index,

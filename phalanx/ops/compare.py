@@ -24,22 +24,17 @@ from phalanx.core.primitive import (
 )
 from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
 from phalanx.ops.basis import (
-    BOOL,
     Partials,
     add,
-    anything,
     batch_pointwise,
-    bools,
-    common_type,
     convert,
-    f32,
     fit_scalars,
-    i32,
     mul,
     pointwise,
     pointwise_lowering,
 )
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import BOOL, anything, bools, common_type, f32, i32
 from phalanx.ops.sums import zero_beside
 
 _ORDERED = dtypes.ALL - dtypes.COMPLEXES

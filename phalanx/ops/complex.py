@@ -13,7 +13,8 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.primitive import ZERO, Active, Cotangents, Derivative, Example, Linear
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import f32, neg, part_of_complex, pointwise
+from phalanx.ops.basis import neg, pointwise
+from phalanx.ops.domains import f32, part_of_complex
 from phalanx.ops.sums import zero_beside
 
 C64 = np.dtype("complex64")

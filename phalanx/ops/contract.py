@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.errors import ShapeError
 from phalanx.base.recent import memoized
 from phalanx.core.axes import Axis
@@ -29,15 +29,8 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.types import ArrayType, Ints, typeof
-from phalanx.ops.basis import (
-    TYPES,
-    add_tangents,
-    check_domain,
-    convert,
-    f32,
-    i32,
-    number_or_bool,
-)
+from phalanx.ops.basis import TYPES, add_tangents, convert
+from phalanx.ops.domains import check_domain, f32, i32, number_or_bool
 from phalanx.ops.shape import reorder, typeof_operand
 
 # ---- products of different dtypes, in transposes --------------------------------------------
@@ -66,7 +59,7 @@ def same_dtype(x: Any, y: Any) -> tuple[Any, Any]:
     kinds = [typeof(x).dtype, typeof(y).dtype]
     if kinds[0] != kinds[1]:
         kinds = [dtypes.BFLOAT16 if kind in dtypes.FLOAT8 else kind for kind in kinds]
-    dtype = dtypes.common(*[(kind, False) for kind in kinds])[0]
+    dtype = lattice.common(*[(kind, False) for kind in kinds])[0]
     return as_dtype(x, dtype), as_dtype(y, dtype)
 
 

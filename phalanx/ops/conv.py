@@ -34,8 +34,9 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.types import ArrayType, Ints, typeof
-from phalanx.ops.basis import f32, move, zeros
+from phalanx.ops.basis import move, zeros
 from phalanx.ops.contract import as_dtype, bilinear_linearize, product_type, same_dtype
+from phalanx.ops.domains import f32
 from phalanx.ops.length import need_numbers
 from phalanx.ops.shape import merge_dims, reverse, split_dim
 

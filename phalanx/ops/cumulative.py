@@ -29,19 +29,10 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import (
-    Domain,
-    add,
-    check_domain,
-    f32,
-    i32,
-    linear_in_first,
-    mul,
-    number,
-    number_or_bool,
-)
+from phalanx.ops.basis import add, linear_in_first, mul
 from phalanx.ops.compare import attained_share, greater_of, max, min, smaller_of
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import Domain, check_domain, f32, i32, number, number_or_bool
 from phalanx.ops.elementwise import logaddexp, logaddexp_body, logaddexp_share
 from phalanx.ops.reduce import Identity, highest, lowest
 from phalanx.ops.shape import concatenate, reverse, slice_dim

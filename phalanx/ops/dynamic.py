@@ -29,18 +29,16 @@ from phalanx.core.primitive import (
 )
 from phalanx.core.types import SCALARS, ArrayType, Ints, typeof
 from phalanx.ops.basis import (
-    I32,
     broadcast_lanes,
     convert,
-    f32,
     full,
-    i32,
     instantiate,
     linear_in_first,
     move,
     reshape,
     zeros,
 )
+from phalanx.ops.domains import I32, f32, i32
 from phalanx.ops.index import GatherNumbers, gather, scatter
 from phalanx.ops.shape import concatenate, stack, typeof_operand
 from phalanx.ops.sums import zeros_for

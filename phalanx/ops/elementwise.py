@@ -25,24 +25,11 @@ from phalanx.core.primitive import (
 )
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops import complex_edges as edges
-from phalanx.ops.basis import (
-    Domain,
-    add,
-    add_tangents,
-    anything,
-    f32,
-    full,
-    i32,
-    mul,
-    neg,
-    number,
-    pointwise,
-    real_number,
-    sub,
-)
+from phalanx.ops.basis import add, add_tangents, full, mul, neg, pointwise, sub
 from phalanx.ops.bits import and_
 from phalanx.ops.compare import eq, ne, select
 from phalanx.ops.complex import c64, complex, conj, imag, real
+from phalanx.ops.domains import Domain, anything, f32, i32, number, real_number
 
 _F = Example((f32(2, 3),))
 _C = Example((c64(3),))

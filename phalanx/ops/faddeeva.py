@@ -16,7 +16,8 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.primitive import Example, Primitive
 from phalanx.ops import elementwise as array
-from phalanx.ops.basis import f32, mul
+from phalanx.ops.basis import mul
+from phalanx.ops.domains import f32
 from phalanx.ops.formula import (
     Differentiated,
     absolute,

@@ -19,16 +19,9 @@ from phalanx.core.builder import Builder, Value
 from phalanx.core.correspond import alike
 from phalanx.core.primitive import Batched, Example, LowerRule
 from phalanx.core.types import ArrayType, Shape, typeof
-from phalanx.ops.basis import (
-    broadcast,
-    check_domain,
-    f32,
-    move,
-    mul,
-    part_of_complex,
-    structural,
-)
+from phalanx.ops.basis import broadcast, move, mul, structural
 from phalanx.ops.complex import c64, complex, conj
+from phalanx.ops.domains import check_domain, f32, part_of_complex
 from phalanx.ops.shape import zeros_like
 
 KINDS = ("FFT", "IFFT", "RFFT", "IRFFT")

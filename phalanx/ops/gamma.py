@@ -12,7 +12,8 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.builder import Builder
 from phalanx.core.primitive import Example, Primitive
-from phalanx.ops.basis import f32, mul, pointwise
+from phalanx.ops.basis import mul, pointwise
+from phalanx.ops.domains import f32
 from phalanx.ops.formula import (
     Number,
     absolute,

@@ -24,8 +24,9 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import ArrayType, Shape
-from phalanx.ops.basis import I32, broadcast_lanes, check_domain, move, number, real_number
+from phalanx.ops.basis import broadcast_lanes, move
 from phalanx.ops.bits import U32, u32
+from phalanx.ops.domains import I32, check_domain, number, real_number
 from phalanx.ops.length import need_numbers
 
 U64 = np.dtype("uint64")

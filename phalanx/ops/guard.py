@@ -29,8 +29,9 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import BOOL, broadcast, broadcast_lanes, f32, i32, move
+from phalanx.ops.basis import broadcast, broadcast_lanes, move
 from phalanx.ops.compare import select
+from phalanx.ops.domains import BOOL, f32, i32
 
 
 def _type(pred: ArrayType, x: ArrayType, other: ArrayType) -> ArrayType:

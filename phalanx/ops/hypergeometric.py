@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from phalanx.core.primitive import Example, Primitive
-from phalanx.ops.basis import add, f32, mul
+from phalanx.ops.basis import add, mul
+from phalanx.ops.domains import f32
 from phalanx.ops.elementwise import div
 from phalanx.ops.formula import (
     Number,

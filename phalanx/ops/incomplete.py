@@ -11,7 +11,8 @@ import numpy as np
 
 from phalanx.core.primitive import Example, Primitive
 from phalanx.ops import elementwise as array
-from phalanx.ops.basis import add, f32, mul, neg, sub
+from phalanx.ops.basis import add, mul, neg, sub
+from phalanx.ops.domains import f32
 from phalanx.ops.formula import (
     Differentiated,
     Formula,

@@ -42,26 +42,19 @@ from phalanx.core.primitive import (
 )
 from phalanx.core.types import ArrayType, Ints, Shape, typeof
 from phalanx.ops.basis import (
-    BOOL,
-    I32,
-    Domain,
     add,
     add_tangents,
-    anything,
     broadcast_lanes,
-    check_domain,
     convert,
-    f32,
     full,
-    i32,
     instantiate,
     move,
     mul,
-    number_or_bool,
     reshape,
     zeros,
 )
 from phalanx.ops.compare import eq, greater_of, select, smaller_of
+from phalanx.ops.domains import BOOL, I32, Domain, anything, check_domain, f32, i32, number_or_bool
 from phalanx.ops.elementwise import div
 from phalanx.ops.shape import iota, typeof_operand
 from phalanx.ops.sums import zeros_for

@@ -9,8 +9,9 @@ import numpy as np
 
 from phalanx.core.primitive import Example, Primitive
 from phalanx.ops import elementwise as array
-from phalanx.ops.basis import add, f32, mul, neg, sub
+from phalanx.ops.basis import add, mul, neg, sub
 from phalanx.ops.compare import eq, select
+from phalanx.ops.domains import f32
 from phalanx.ops.elementwise import div
 from phalanx.ops.faddeeva import exp_of_square
 from phalanx.ops.formula import (

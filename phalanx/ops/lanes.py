@@ -27,8 +27,9 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import I32, add, broadcast, broadcast_lanes, full, move, mul
+from phalanx.ops.basis import add, broadcast, broadcast_lanes, full, move, mul
 from phalanx.ops.compare import lt, min, select
+from phalanx.ops.domains import I32
 from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.shape import concatenate, iota, merge_dims, slice_dim, split_dim
 

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from phalanx.core.primitive import Example, Primitive
-from phalanx.ops.basis import add, f32, mul, sub
+from phalanx.ops.basis import add, mul, sub
 from phalanx.ops.compare import le, max, select
+from phalanx.ops.domains import f32
 from phalanx.ops.elementwise import abs as array_abs
 from phalanx.ops.elementwise import floor as down
 from phalanx.ops.elementwise import sqrt as root

@@ -19,7 +19,7 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import f32, i32
+from phalanx.ops.domains import f32, i32
 
 
 def _type(x: ArrayType, *, name: str) -> ArrayType:

@@ -8,7 +8,7 @@ from phalanx.core.builder import Builder
 from phalanx.core.platforms import GPUS, names_of
 from phalanx.core.primitive import Elements, Example, LowerRule, NoRule, Primitive, ZeroDerivative
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import I32
+from phalanx.ops.domains import I32
 
 
 def _type(*, platforms: tuple[str, ...], default: bool) -> ArrayType:

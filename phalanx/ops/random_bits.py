@@ -26,8 +26,9 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import align_lanes, check_domain, common_type
+from phalanx.ops.basis import align_lanes
 from phalanx.ops.bits import U32, u32
+from phalanx.ops.domains import check_domain, common_type
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA

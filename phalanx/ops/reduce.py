@@ -28,18 +28,9 @@ from phalanx.core.primitive import (
 )
 from phalanx.core.types import ArrayType, Ints, typeof
 from phalanx.ops.basis import (
-    I32,
-    Domain,
     add,
-    bools,
     broadcast,
-    check_domain,
-    f32,
-    i32,
-    integral,
     mul,
-    number,
-    number_or_bool,
     reduce_sum,
     reduced_batch,
     reduced_dims,
@@ -49,6 +40,17 @@ from phalanx.ops.basis import (
 )
 from phalanx.ops.compare import eq, greater_of, indicator, smaller_of
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import (
+    I32,
+    Domain,
+    bools,
+    check_domain,
+    f32,
+    i32,
+    integral,
+    number,
+    number_or_bool,
+)
 from phalanx.ops.elementwise import div
 from phalanx.ops.shape import concatenate, slice_dim
 

@@ -32,10 +32,11 @@ from phalanx.core.primitive import (
     no_results,
 )
 from phalanx.core.types import ArrayType, Types, typeof
-from phalanx.ops.basis import I32, convert, full, move, reshape, sub
+from phalanx.ops.basis import convert, full, move, reshape, sub
 from phalanx.ops.bits import bitcast
 from phalanx.ops.compare import eq, select
 from phalanx.ops.complex import imag, real
+from phalanx.ops.domains import I32
 from phalanx.ops.dynamic import dynamic_slice
 from phalanx.ops.reduce import argmin
 from phalanx.ops.shape import broadcast, concatenate, pad, slice_dim

@@ -37,19 +37,13 @@ from phalanx.core.primitive import (
 )
 from phalanx.core.types import ArrayType, Ints, Shape, typeof
 from phalanx.ops.basis import (
-    BOOL,
-    F32,
-    I32,
     align_lanes,
     broadcast,
     broadcast_lanes,
     check_lengths,
-    f32,
     full,
-    i32,
     instantiate,
     move,
-    number,
     reduce_sum,
     reshape,
     structural,
@@ -57,6 +51,7 @@ from phalanx.ops.basis import (
     zeros,
 )
 from phalanx.ops.compare import select
+from phalanx.ops.domains import BOOL, F32, I32, f32, i32, number
 from phalanx.ops.sums import zero_beside
 
 # ---- positions of dimensions ----------------------------------------------------------------

@@ -32,20 +32,10 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import (
-    F32,
-    I32,
-    align_lanes,
-    bools,
-    check_domain,
-    f32,
-    i32,
-    move,
-    number_or_bool,
-    reshape,
-)
+from phalanx.ops.basis import align_lanes, move, reshape
 from phalanx.ops.compare import ordered
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import F32, I32, bools, check_domain, f32, i32, number_or_bool
 from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.shape import iota
 

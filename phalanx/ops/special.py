@@ -8,9 +8,10 @@ from typing import Any
 from phalanx.base import dtypes
 from phalanx.core.primitive import Example, Primitive
 from phalanx.core.types import typeof
-from phalanx.ops.basis import add, f32, mul, neg, pointwise, sub
+from phalanx.ops.basis import add, mul, neg, pointwise, sub
 from phalanx.ops.bits import and_, or_
 from phalanx.ops.compare import eq, ge, gt, indicator, le, lt, select
+from phalanx.ops.domains import f32
 from phalanx.ops.elementwise import div, exp, square
 from phalanx.ops.elementwise import log as log_of
 from phalanx.ops.formula import (

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from phalanx.core.primitive import Example, Primitive
-from phalanx.ops.basis import f32
+from phalanx.ops.domains import f32
 from phalanx.ops.formula import (
     absolute,
     floor,

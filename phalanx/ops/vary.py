@@ -26,9 +26,10 @@ from phalanx.core.primitive import (
 )
 from phalanx.core.program import Atom, Equation, Var, plain
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import broadcast, broadcast_lanes, f32, linear_in_first, zeros
+from phalanx.ops.basis import broadcast, broadcast_lanes, linear_in_first, zeros
 from phalanx.ops.collective import psum
 from phalanx.ops.compare import eq, select
+from phalanx.ops.domains import f32
 from phalanx.ops.lanes import axis_index, named_by_axes
 from phalanx.ops.lay import laid, recast, told_manual
 

@@ -38,23 +38,12 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import ArrayType, Ints, typeof
-from phalanx.ops.basis import (
-    I32,
-    Domain,
-    add,
-    align_lanes,
-    check_domain,
-    f32,
-    i32,
-    linear_in_first,
-    mul,
-    number,
-    reshape,
-)
+from phalanx.ops.basis import add, align_lanes, linear_in_first, mul, reshape
 from phalanx.ops.compare import lt, ordered
 from phalanx.ops.compare import select as chosen
 from phalanx.ops.complex import c64
 from phalanx.ops.conv import Pairs, dilated
+from phalanx.ops.domains import I32, Domain, check_domain, f32, i32, number
 from phalanx.ops.elementwise import div, rem
 from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.length import constant_like

@@ -31,8 +31,9 @@ from phalanx.ops import (
     top_k,
     value_of,
 )
-from phalanx.ops.basis import check_domain, move
+from phalanx.ops.basis import move
 from phalanx.ops.compare import ordered
+from phalanx.ops.domains import check_domain
 from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.shape import broadcast_to, dimension, expand_dims, iota, slice_dim
 from phalanx.random.distributions import draw_gumbel

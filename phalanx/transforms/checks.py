@@ -18,9 +18,10 @@ from phalanx.core.program import Equation, Frame, Program
 from phalanx.core.roles import FIXED
 from phalanx.core.runs import Lanes
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import I32, convert, reshape
+from phalanx.ops.basis import convert, reshape
 from phalanx.ops.bits import or_
 from phalanx.ops.compare import eq, gt, lt, ne
+from phalanx.ops.domains import I32
 from phalanx.ops.dynamic import dynamic_slice
 from phalanx.ops.elementwise import div
 from phalanx.ops.reduce import argmax, reduce_or

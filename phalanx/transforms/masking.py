@@ -15,7 +15,7 @@ from phalanx.core.interpret import interpret, values_of
 from phalanx.core.program import Equation, Program, Var
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import BOOL
+from phalanx.ops.domains import BOOL
 from phalanx.ops.guard import guarded
 from phalanx.transforms.derive import keep, trace_closed
 from phalanx.transforms.effects import conditional

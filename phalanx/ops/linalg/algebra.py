@@ -9,10 +9,11 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.lengths import smaller
 from phalanx.core.types import typeof
-from phalanx.ops.basis import I32, add, broadcast, mul, reduce_sum, sub, transpose, zeros
+from phalanx.ops.basis import add, broadcast, mul, reduce_sum, sub, transpose, zeros
 from phalanx.ops.compare import eq, ge, select
 from phalanx.ops.complex import complex, conj, imag, real
 from phalanx.ops.contract import dot_general
+from phalanx.ops.domains import I32
 from phalanx.ops.elementwise import div
 from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.shape import expand_dims, iota, pad, zeros_like

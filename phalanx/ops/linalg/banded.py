@@ -20,8 +20,9 @@ from phalanx.core.primitive import (
     Linear,
 )
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import add_tangents, broadcast, f32, mul, neg
+from phalanx.ops.basis import add_tangents, broadcast, mul, neg
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import f32
 from phalanx.ops.linalg.elimination import eliminated
 from phalanx.ops.linalg.family import (
     INFO,

@@ -7,8 +7,9 @@ from typing import Any
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Active, Derivative, Elements, Example, Primitive
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import f32, mul, sub
+from phalanx.ops.basis import mul, sub
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import f32
 from phalanx.ops.linalg.algebra import (
     diagonal,
     diagonal_matrix,

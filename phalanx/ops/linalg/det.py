@@ -7,9 +7,10 @@ from typing import Any
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Active, Derivative, Example
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import I32, add, broadcast, f32, mul, neg, reduce_sum
+from phalanx.ops.basis import add, broadcast, mul, neg, reduce_sum
 from phalanx.ops.compare import eq, ne, select
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import I32, f32
 from phalanx.ops.linalg.algebra import (
     adjoint,
     diagonal,

@@ -20,10 +20,11 @@ import numpy as np
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import I32, add, broadcast, convert, mul, neg, reduce_sum, sub
+from phalanx.ops.basis import add, broadcast, convert, mul, neg, reduce_sum, sub
 from phalanx.ops.bits import U32, and_, bitcast, not_, or_
 from phalanx.ops.compare import eq, gt, le, lt, min, select
 from phalanx.ops.cumulative import cummax
+from phalanx.ops.domains import I32
 from phalanx.ops.elementwise import abs, div, round
 from phalanx.ops.linalg.algebra import (
     adjoint,

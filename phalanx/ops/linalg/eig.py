@@ -11,9 +11,10 @@ from phalanx.base import dtypes
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Active, Derivative, Example
 from phalanx.core.types import ArrayType, Shape, typeof
-from phalanx.ops.basis import I32, broadcast, f32, mul, reduce_sum, sub
+from phalanx.ops.basis import broadcast, mul, reduce_sum, sub
 from phalanx.ops.compare import eq, select
 from phalanx.ops.complex import c64, complex, conj, imag, real
+from phalanx.ops.domains import I32, f32
 from phalanx.ops.elementwise import div
 from phalanx.ops.linalg.algebra import (
     adjoint,

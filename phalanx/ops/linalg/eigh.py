@@ -9,8 +9,9 @@ import numpy as np
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Active, Derivative, Example
 from phalanx.core.types import ArrayType, Shape
-from phalanx.ops.basis import f32, mul
+from phalanx.ops.basis import mul
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import f32
 from phalanx.ops.linalg import division
 from phalanx.ops.linalg.algebra import (
     adjoint,

@@ -15,8 +15,9 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.builder import Builder, Value
 from phalanx.core.types import typeof
-from phalanx.ops.basis import I32, add, broadcast, move, mul, neg, reshape, sub
+from phalanx.ops.basis import add, broadcast, move, mul, neg, reshape, sub
 from phalanx.ops.compare import eq, lt, max, select
+from phalanx.ops.domains import I32
 from phalanx.ops.elementwise import abs, div
 from phalanx.ops.linalg.algebra import complex_as, real_part
 from phalanx.ops.linalg.turns import repeated, row_of, with_row

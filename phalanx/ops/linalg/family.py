@@ -33,7 +33,8 @@ from phalanx.core.primitive import (
     TypeRule,
 )
 from phalanx.core.types import ArrayType, Shape
-from phalanx.ops.basis import I32, broadcast_lanes, check_domain, move
+from phalanx.ops.basis import broadcast_lanes, move
+from phalanx.ops.domains import I32, check_domain
 
 NOT_LINEAR: Final = NoRule("it is not linear")
 

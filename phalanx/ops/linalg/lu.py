@@ -20,8 +20,9 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import I32, add, add_tangents, check_domain, f32, i32, neg
+from phalanx.ops.basis import add, add_tangents, neg
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import I32, check_domain, f32, i32
 from phalanx.ops.linalg.algebra import (
     identity_rows,
     inverse_permutation,

@@ -21,8 +21,9 @@ from phalanx.core.primitive import (
     NoRule,
 )
 from phalanx.core.types import ArrayType, Shape, typeof
-from phalanx.ops.basis import I32, add, f32, mul, sub
+from phalanx.ops.basis import add, mul, sub
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import I32, f32
 from phalanx.ops.linalg.algebra import (
     adjoint,
     identity_like,

@@ -9,16 +9,9 @@ from typing import Any
 
 from phalanx.core.builder import Builder, Value
 from phalanx.core.types import typeof
-from phalanx.ops.basis import (
-    I32,
-    add,
-    broadcast,
-    mul,
-    neg,
-    reduce_sum,
-    sub,
-)
+from phalanx.ops.basis import add, broadcast, mul, neg, reduce_sum, sub
 from phalanx.ops.compare import eq, ge, gt, max, select
+from phalanx.ops.domains import I32
 from phalanx.ops.elementwise import abs, div, sqrt, square
 from phalanx.ops.linalg.algebra import (
     adjoint,

@@ -8,8 +8,8 @@ from phalanx.base import dtypes
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Example, NoRule
 from phalanx.core.types import ArrayType, Shape
-from phalanx.ops.basis import I32, f32
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import I32, f32
 from phalanx.ops.linalg.family import (
     INFO,
     check_square,

@@ -10,9 +10,10 @@ from phalanx.base.errors import MissingRule, ShapeError
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import ZERO, Active, Derivative, Example
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import add, broadcast, f32, mul, sub
+from phalanx.ops.basis import add, broadcast, mul, sub
 from phalanx.ops.compare import le, select
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import f32
 from phalanx.ops.elementwise import div
 from phalanx.ops.linalg.algebra import (
     adjoint,

@@ -25,8 +25,9 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import add_tangents, f32, move, neg
+from phalanx.ops.basis import add_tangents, move, neg
 from phalanx.ops.complex import c64
+from phalanx.ops.domains import f32
 from phalanx.ops.linalg.algebra import (
     adjoint,
     conjugate,

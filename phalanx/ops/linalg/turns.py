@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from phalanx.core.builder import Builder, Value
-from phalanx.ops.basis import I32
+from phalanx.ops.domains import I32
 
 
 def repeated(

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from phalanx.base import dtypes
+from phalanx.base import dtypes, lattice
 from phalanx.base.config import config
 from phalanx.base.errors import TypePromotionError
 
@@ -68,25 +68,25 @@ def differences(ours, theirs, values):
 
 
 def test_promote_types_is_that_of_jax(jnp):
-    assert not differences(dtypes.promote_types, jnp.promote_types, NUMBERS + KINDS)
+    assert not differences(lattice.promote_types, jnp.promote_types, NUMBERS + KINDS)
 
 
 def test_result_type_is_that_of_jax(jnp):
     values = NUMBERS + KINDS + SCALARS
-    assert not differences(dtypes.result_type, jnp.result_type, values)
+    assert not differences(lattice.result_type, jnp.result_type, values)
 
 
 def test_none_is_the_default_floating_point_dtype_to_result_type(jnp):
     values = [None, int, float, bool, complex, 1, "int8", "float16", "complex64"]
-    assert not differences(dtypes.result_type, jnp.result_type, values)
-    assert dtypes.result_type(None) == dtypes.canonical(np.result_type(None))
+    assert not differences(lattice.result_type, jnp.result_type, values)
+    assert lattice.result_type(None) == dtypes.canonical(np.result_type(None))
 
 
 def test_result_type_of_three_is_that_of_jax(jnp):
     few = [np.dtype(t) for t in ("bool", "uint8", "int16", "float16", "float32")]
     few += [np.dtype(ml_dtypes.bfloat16), 1, 1.0, 1j]
     for triple in itertools.product(few, repeat=3):
-        assert outcome(dtypes.result_type, *triple) == outcome(jnp.result_type, *triple), triple
+        assert outcome(lattice.result_type, *triple) == outcome(jnp.result_type, *triple), triple
 
 
 def test_issubdtype_is_that_of_jax(jnp):
@@ -126,7 +126,7 @@ def test_promotion_table(operands, result):
     named = {dtypes.short_name(t): t for t in NUMBERS}
     pairs = [(named[name.rstrip("*")], name.endswith("*")) for name in operands.split()]
     for order in itertools.permutations(pairs):
-        dtype, weak = dtypes.promote(*order)
+        dtype, weak = lattice.promote(*order)
         assert dtypes.short_name(dtype) + "*" * weak == result
 
 
@@ -136,7 +136,7 @@ def test_promotion_is_a_join(x64):
 
     def join(a, b):
         try:
-            return dtypes.promote(a, b)
+            return lattice.promote(a, b)
         except TypePromotionError:
             return None
 
@@ -151,26 +151,26 @@ def test_promotion_is_a_join(x64):
 )
 def test_dtypes_without_a_join_are_named(a, b):
     with pytest.raises(TypePromotionError, match="convert one of the operands") as caught:
-        dtypes.result_type(a, b)
+        lattice.result_type(a, b)
     assert a in str(caught.value) and b in str(caught.value)
 
 
 def test_float0_combines_with_itself_only():
-    assert dtypes.promote((dtypes.float0, False), (dtypes.float0, False)) == (dtypes.float0, False)
+    assert lattice.promote((dtypes.float0, False), (dtypes.float0, False)) == (dtypes.float0, False)
     with pytest.raises(TypePromotionError):
-        dtypes.result_type(dtypes.float0, np.dtype("float32"))
+        lattice.result_type(dtypes.float0, np.dtype("float32"))
 
 
 def test_result_type_takes_arrays_scalars_and_things_with_a_weak_type(x64):
     class Weak:
         dtype, weak_type = np.dtype("float32"), True
 
-    assert dtypes.result_type(np.zeros(3, np.float16), Weak()) == np.float16
-    assert dtypes.result_type(np.float16(1), 2.5) == np.float16
-    assert dtypes.result_type(np.float64(1), np.float32(1)) == (np.float64 if x64 else np.float32)
-    assert dtypes.result_type(np.int8, "uint8") == np.int16
+    assert lattice.result_type(np.zeros(3, np.float16), Weak()) == np.float16
+    assert lattice.result_type(np.float16(1), 2.5) == np.float16
+    assert lattice.result_type(np.float64(1), np.float32(1)) == (np.float64 if x64 else np.float32)
+    assert lattice.result_type(np.int8, "uint8") == np.int16
     with pytest.raises(TypeError, match="at least one"):
-        dtypes.result_type()
+        lattice.result_type()
 
 
 # ---- canonical dtypes -----------------------------------------------------------------------

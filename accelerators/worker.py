@@ -20,7 +20,7 @@ from phalanx.cli.chips import described
 
 def main() -> None:
     chips, gpu, kind, start, every = sys.argv[1:]
-    devices, _ = described(chips, Path(gpu) if gpu else None)
+    devices = described(chips, Path(gpu) if gpu else None)
     numbered = enumerate(s for s in subjects(len(devices)) if kind in ("", s.kind))
     for number, subject in islice(numbered, int(start), None, int(every)):
         head = {"number": number, "kind": subject.kind, "name": subject.name}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +9,8 @@ from phalanx.base.errors import DeviceError
 from phalanx.experimental.topologies import get_topology_desc
 
 
-def described(name: str, gpu: Path | None) -> tuple[list[Any], float]:
-    """The devices called ``name``, and how many bytes each has, where that is said.
+def described(name: str, gpu: Path | None) -> list[Any]:
+    """The devices called ``name``.
 
     Args:
         name: ``v5e:2x4``, or ``cuda:1x2x4``: processes, hosts and GPUs of each.
@@ -24,10 +22,7 @@ def described(name: str, gpu: Path | None) -> tuple[list[Any], float]:
     """
     platform, _, topology = name.partition(":")
     if platform != "cuda":
-        return get_topology_desc(name, "tpu").devices, math.inf
+        return get_topology_desc(name, "tpu").devices
     if gpu is None:
         raise DeviceError("--for cuda needs --gpu FILE, the text of XLA's GpuTargetConfigProto")
-    said = gpu.read_text()
-    memory = re.search(r"device_memory_size:\s*(\d+)", said)
-    devices = get_topology_desc(topology, "cuda", target_config=said).devices
-    return devices, float(memory[1]) if memory else math.inf
+    return get_topology_desc(topology, "cuda", target_config=gpu.read_text()).devices

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the script; 1 if something does not fit, or cannot be compiled."""
     asked, rest = _options().parse_known_args(arguments.arguments)
     try:
-        devices, memory = described(asked.accelerators, asked.gpu)
+        devices = described(asked.accelerators, asked.gpu)
     except (DeviceError, OSError) as e:
         print(f"phalanx compile: {e}", file=sys.stderr)
         return 2
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         table.add_column(column, justify=side, no_wrap=not in_words, overflow="fold")
     faults: list[str] = []
     try:
-        with watching(_watcher(devices, memory, table, faults)):
+        with watching(_watcher(devices, table, faults)):
             run_script(arguments.script, arguments.module, rest)
     finally:
         console = Console()
@@ -61,9 +61,7 @@ def _options() -> argparse.ArgumentParser:
     return parser
 
 
-def _watcher(
-    devices: Sequence[Any], memory: float, table: Table, faults: list[str]
-) -> Callable[[Traced], None]:
+def _watcher(devices: Sequence[Any], table: Table, faults: list[str]) -> Callable[[Traced], None]:
     def watch(traced: Traced) -> None:
         place = user_location()
         name, line = traced.fun_name, f"{Path(place.file).name}:{place.line}"
@@ -78,9 +76,6 @@ def _watcher(
         parts = [sizes[key] for key in ("arguments", "outputs", "temporaries")]
         exchanged = sum(e.bytes * e.count for e in made.exchanges())
         table.add_row(name, line, str(len(made.devices)), *map(_bytes, [*parts, exchanged]))
-        if sum(parts) - sizes["aliased"] > memory:
-            needed = _bytes(sum(parts) - sizes["aliased"])
-            faults.append(f"{name}, at {line}, does not fit: {needed} of {_bytes(memory)}")
 
     return watch
 

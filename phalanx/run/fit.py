@@ -35,7 +35,7 @@ def compile_fitting(
     if lanes == 1:
         return _there(made)
     free = least_free(plan.devices, program.name)
-    while _needed(made) > free and lanes > 2**plan.halvings:
+    while not _fits(made, free) and lanes > 2**plan.halvings:
         plan = replace(plan, halvings=plan.halvings + 1)
         smaller = _compiled(lower(plan), options)
         if math.inf > _needed(smaller) >= _needed(made):
@@ -55,6 +55,10 @@ def _there(made: Executable | OutOfMemory) -> Executable:
     if isinstance(made, OutOfMemory):
         raise made
     return made
+
+
+def _fits(made: Executable | OutOfMemory, free: float) -> bool:
+    return not isinstance(made, OutOfMemory) and _needed(made) <= free
 
 
 def _needed(made: Executable | OutOfMemory) -> float:

@@ -23,10 +23,11 @@ from phalanx.processes.joined import group_over
 from phalanx.run.backend import Exchange, Kernel, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla import cuda, host_transfers, maps, rocm
+from phalanx.xla import cuda, host_transfers, maps, rocm, topology
 from phalanx.xla.callbacks import Launch, Stopped, refuse_in_callback, refuse_where_devices_wait
+from phalanx.xla.client import client
 from phalanx.xla.communication import exchanges
-from phalanx.xla.failures import deleted, only_described, refused_option, translated
+from phalanx.xla.failures import check_fits, deleted, only_described, refused_option, translated
 from phalanx.xla.flight import (
     compiling,
     in_flight,
@@ -73,7 +74,11 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
     devices = lowered.plan.devices
     options = options or {}
     if is_described(devices[0]):
-        return CompileOnly(lowered, _compile_only(lowered, devices, options))
+        described = CompileOnly(lowered, _compile_only(lowered, devices, options))
+        memory = topology.sizes.get(devices[0].client)
+        if memory is not None:
+            check_fits(lowered.name, described.memory_analysis(), memory, devices[0])
+        return described
     maps.leave_some(len(devices))
     if lowered.plan.independent:
         made, every = _load_on_each(lowered, devices, options)
@@ -431,10 +436,12 @@ class CompileOnly(XlaExecutable):
         raise only_described(self.devices[0], self._name)
 
     def cost_analysis(self) -> dict[str, Any]:
+        """The compiler's, or, since those for GPUs give none, the host's of what they made."""
         try:
             return super().cost_analysis()
-        except RuntimeError as e:
-            raise translated(e, f"{self._name}: cost_analysis") from None
+        except RuntimeError:
+            (module,) = self._loaded.hlo_modules()
+            return dict(xc.hlo_module_cost_analysis(client("cpu"), module))
 
 
 class OnOneDevice(XlaExecutable):

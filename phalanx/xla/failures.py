@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from phalanx.base.errors import (
@@ -36,6 +37,26 @@ def only_described(device: Any, who: str) -> DeviceError:
         "nothing; programs are compiled for it and looked at, f.lower(x).compile(): "
         "memory_analysis(), cost_analysis(), as_text(), collectives()"
     )
+
+
+def check_fits(who: str, sizes: Mapping[str, int], memory: int, device: Any) -> None:
+    """Raise OutOfMemory if a program needs more than the ``memory`` of a device, in bytes.
+
+    Args:
+        who: its name.
+        sizes: what it needs, as ``Executable.memory_analysis`` says.
+        memory: how much the device has.
+        device: one of those for which it is compiled.
+    """
+    parts = [sizes[key] for key in ("arguments", "outputs", "temporaries")]
+    needed = sum(parts) - sizes["aliased"]
+    if needed > memory:
+        taken, given, between = [f"{size / 2**30:.4g} GiB" for size in parts]
+        raise OutOfMemory(
+            f"compile, at {user_location()}: {who} needs {needed / 2**30:.4g} GiB, and "
+            f"{device.device_kind} has {memory / 2**30:.4g} GiB: it takes {taken}, gives {given}, "
+            f"and holds {between} between\n{_TO_NEED_LESS}"
+        )
 
 
 def translated(error: Exception, who: str) -> BaseException:

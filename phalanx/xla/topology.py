@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from jaxlib import xla_client
 
@@ -19,6 +20,7 @@ from phalanx.xla.client import load
 
 @memoized(8)  # the same devices each time; and what describes them has to outlive them
 def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) -> tuple[Any, ...]:
+    _check_count(platform, name)
     there = plugins.installed().get(platform)
     if not there:
         raise DeviceError(
@@ -39,10 +41,35 @@ def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) ->
         else:
             told = {"topology": name, **dict(options)}
             made = xla_client.make_c_api_device_topology(interface, "", **told)
-        return made, *made._make_compile_only_devices()
+        devices = made._make_compile_only_devices()
     except (RuntimeError, ValueError, TypeError) as e:
         advice = _of_tpus(name) if platform == "tpu" else _OF_GPUS
         raise DeviceError(f"get_topology_desc: {platform}, {name!r}: {e}. {advice}") from None
+    memory = re.search(r"\bdevice_memory_size:\s*(\d+)", str(dict(options).get("target_config")))
+    if memory:
+        sizes[devices[0].client] = int(memory[1])
+    return made, *devices
+
+
+# of what each GPU of a client has, in bytes; compilers for TPUs know it themselves
+sizes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+
+
+def _check_count(platform: str, name: str) -> None:
+    """Raise DeviceError for a grid without devices, or of too many: XLA ends the process.
+
+    What has no name is what this machine has.
+    """
+    grid = name if platform in GPUS else name.partition(":")[2]
+    count = math.prod(map(int, re.findall(r"\d+", grid)))
+    if not (name or has_hardware(platform)) or not 0 < count <= _MOST:
+        raise DeviceError(
+            f"get_topology_desc: {platform}, {name!r}: a topology has from 1 to {_MOST:,} devices. "
+            f"{_of_tpus(name) if platform == 'tpu' else _OF_GPUS}"
+        )
+
+
+_MOST: Final = 2**18
 
 
 def _check_description(said: Any, platform: str) -> None:

@@ -20,11 +20,21 @@ phalanx.jit(jnp.matmul).lower(*[phalanx.ShapeDtypeStruct((4096, 4096), "float32"
 # in place of the description: CPUs are compiled for as well, if not far away
 HERE = """
 import sys
+from unittest import mock
 import phalanx
 from phalanx.cli import compiling
 from phalanx.cli.main import main
+from phalanx.xla import compile, topology
 phalanx.config.update("num_cpu_devices", 4)
-compiling.described = lambda *_: (phalanx.devices("cpu"), 2.0**20)
+compiling.described = lambda *_: phalanx.devices("cpu")
+compiled_for = compiling.compiled_for
+
+def compiled_as_if_far_away(*args):
+    topology.sizes[phalanx.devices()[0].client] = 2**20
+    with mock.patch.object(compile, "is_described", lambda _: True):
+        return compiled_for(*args)
+
+compiling.compiled_for = compiled_as_if_far_away
 sys.exit(main(["compile", *sys.argv[1:]]))
 """
 
@@ -50,11 +60,13 @@ def test_what_a_script_compiles_is_compiled_for_chips_too(script):
     cells = [[c.strip() for c in row.strip("│").split("│")] for row in rows[:3]]
     assert [row[:3] for row in cells] == [
         ["<lambda>", "script.py:6", "1"], ["pmap_<lambda>", "script.py:8", "4"],
-        ["matmul", "script.py:9", "1"],
+        ["matmul", "script.py:9", ""],
     ]  # fmt: skip
-    assert [row[3] for row in cells] == ["32 B", "16 B", "128.0 MiB"]
+    assert [row[3] for row in cells] == ["32 B", "16 B", ""]
     assert cells[1][-1] == "16 B" and cells[0][-1] == "0 B"
-    assert rows[-1].startswith("matmul, at script.py:9, does not fit: 192.0 MiB of 1.0 MiB")
+    fault = "".join(rows[4:])
+    assert fault.startswith("matmul, at script.py:9, does not fit: compile, at ")
+    assert "matmul needs 0.1875 GiB, and cpu has 0.0009766 GiB" in fault
 
 
 @pytest.mark.parametrize(

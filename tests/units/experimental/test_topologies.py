@@ -65,6 +65,22 @@ def test_a_topology_that_is_not_known_is_told_its_nearest(name, near):
     assert topology._of_tpus(name).startswith(near)
 
 
+@pytest.mark.parametrize(
+    ("platform", "name", "advice"),
+    [
+        ("tpu", "", "There are v2"),
+        ("tpu", "v5e:0x4", "Near it are v5e:1x1"),
+        ("tpu", "v5p:1024x1024x1024", "Near it are v5p:8x16x16"),
+        ("cuda", "1x1x100000000", "It has three numbers"),
+    ],
+)
+def test_a_topology_without_devices_or_of_too_many(platform, name, advice, monkeypatch):
+    """XLA would end the process; or of no name take what nobody has."""
+    monkeypatch.setattr(topology, "has_hardware", lambda _: False)
+    with pytest.raises(DeviceError, match=rf"from 1 to 262,144 devices\. {advice}"):
+        topologies.get_topology_desc(name, platform=platform)
+
+
 OF_ANOTHER_VERSION = """
 #include <stddef.h>
 static struct {

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import phalanx
-from phalanx.base.errors import DeletedArray, RefusedOption, RuntimeFailure
+from phalanx.base.errors import DeletedArray, OutOfMemory, RefusedOption, RuntimeFailure
 from phalanx.core.primitive import REGISTRY, Primitive
 from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
+from phalanx.xla import compile, topology
 from phalanx.xla.flight import WINDOW, in_flight
 from phalanx.xla.lower import build
 from phalanx.xla.runtime import xc
@@ -153,6 +154,31 @@ def test_reports(backend, one):
     assert "negate" in executable.hlo_text()
     assert executable.cost_analysis()["flops"] == 64
     assert executable.memory_analysis()["arguments"] == X.nbytes
+
+
+def test_what_is_compiled_for_a_described_device_is_told_of(one, monkeypatch):
+    """The memory that its description says counts; the host estimates what a compiler does not."""
+
+    class Silent:
+        def __init__(self, made):
+            self.made = made
+
+        def __getattr__(self, name):
+            return getattr(self.made, name)
+
+        def cost_analysis(self):
+            raise RuntimeError("UNIMPLEMENTED")
+
+    lowered = build([T], [T], Plan(one.device_list), lambda b, x: [b.negate(x)], name="f")
+    own = compile._compile_only
+    monkeypatch.setattr(compile, "is_described", lambda _: True)
+    monkeypatch.setattr(compile, "_compile_only", lambda *args: Silent(own(*args)))
+    monkeypatch.setitem(topology.sizes, one.device_list[0].client, 2 * X.nbytes)
+    costs = compile.compile(lowered).cost_analysis()
+    assert (costs["flops"], costs["bytes accessed"]) == (64, 2 * X.nbytes)
+    topology.sizes[one.device_list[0].client] -= 1
+    with pytest.raises(OutOfMemory, match=r"f needs .* and cpu has"):
+        compile.compile(lowered)
 
 
 def test_a_runtime_error_does_not_dump_the_program(backend, one):

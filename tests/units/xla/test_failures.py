@@ -1,9 +1,12 @@
 """What the runtime says, in our words."""
 
 import re
+from types import SimpleNamespace
+
+import pytest
 
 from phalanx.errors import DeviceError, OutOfMemory, RuntimeFailure
-from phalanx.xla.failures import translated
+from phalanx.xla.failures import check_fits, translated
 
 SLICE = "INTERNAL: RET_CHECK failure device assignment should include all slice devices"
 
@@ -25,3 +28,13 @@ def test_memory_that_does_not_suffice():
     assert type(lack) is OutOfMemory
     assert re.match(r"step, at test_failures.py:\d+ \(.*\): RESOURCE_EXHAUSTED: 3 GB\n", str(lack))
     assert "lanes_at_once=" in str(lack)
+
+
+def test_what_a_program_needs_is_told_beside_what_a_device_has():
+    sizes = {"arguments": 3 * 2**30, "outputs": 2**30, "aliased": 2**30, "temporaries": 2**29}
+    device = SimpleNamespace(device_kind="NVIDIA H100")
+    check_fits("step", sizes, 7 * 2**29, device)
+    told = r"compile, at test_failures.py:\d+ .*: step needs 3.5 GiB, and NVIDIA H100 has 3 GiB: "
+    told += r"it takes 3 GiB, gives 1 GiB, and holds 0.5 GiB between\n.*checkpoint"
+    with pytest.raises(OutOfMemory, match=told):
+        check_fits("step", sizes, 3 * 2**30, device)

@@ -1,11 +1,14 @@
 """What few programs use, imported when somebody first asks for it."""
 
+# the frame of who looks for a module
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from phalanx.base.errors import no_name, suggest
@@ -60,7 +63,7 @@ class _Misspelt:
     @staticmethod
     def find_spec(name: str, *_: Any) -> None:
         package = name.rpartition(".")[0]
-        if package.partition(".")[0] != "phalanx":
+        if package.partition(".")[0] != "phalanx" or not _imports(sys._getframe(2)):
             return
         near = suggest(name.rpartition(".")[2], dir(sys.modules[package]))
         if near:
@@ -70,6 +73,11 @@ class _Misspelt:
             except ModuleNotFoundError:
                 error.__traceback__ = None  # so that the last line is the one that imports
                 raise
+
+
+def _imports(frame: FrameType) -> bool:
+    """Whether what looks for a module is an import; others, such as pytest, ask where it is."""
+    return frame.f_code.co_name == "_find_and_load_unlocked"
 
 
 sys.meta_path.append(_Misspelt())

@@ -1,4 +1,8 @@
-"""Optimizers as triples of functions: what to begin with, a step, and the parameters.
+"""Optimizers for small examples, each a triple of functions: initialize, update, get the
+parameters.
+
+``init_fn(params)`` gives a state, ``update_fn(i, grads, state)`` the next one, where i is the step
+number, and ``params_fn(state)`` the parameters. For more optimizers and schedules, use optax.
 
 >>> from phalanx.example_libraries import optimizers
 >>> init, update, get_params = optimizers.sgd(0.5)
@@ -50,15 +54,19 @@ Schedule = Callable[[Any], Any]
 
 
 class Optimizer(NamedTuple):
-    """The three functions: of parameters; of a step, gradients and a state; of a state.
+    """The three functions of an optimizer, as a named tuple.
 
     Args:
-        init_fn: from the parameters to the state.
-        update_fn: from the number of the step, the gradient and the state to the next state.
-        params_fn: from the state to the parameters.
+        init_fn: ``init_fn(params)`` gives the initial state; ``params`` is a pytree of arrays.
+        update_fn: ``update_fn(i, grads, state)`` gives the next state; i is the step number, from
+            0.
+        params_fn: ``params_fn(state)`` gives the parameters.
 
-    >>> sgd(0.5)._fields
-    ('init_fn', 'update_fn', 'params_fn')
+    >>> opt = sgd(0.5)
+    >>> state = opt.init_fn({"w": jnp.array([3.0])})
+    >>> state = opt.update_fn(0, {"w": jnp.array([2.0])}, state)
+    >>> print(opt.params_fn(state)["w"])
+    [2.]
     """
 
     init_fn: Callable[[Any], Any]
@@ -67,12 +75,12 @@ class Optimizer(NamedTuple):
 
 
 class OptimizerState(NamedTuple):
-    """What an optimizer keeps for each parameter: leaves, and the structures that they have.
+    """State of an optimizer: the parameters and what is kept for each; a pytree.
 
     Args:
-        packed_state: the arrays.
+        packed_state: the arrays, per parameter.
         tree_def: the structure of the parameters.
-        subtree_defs: the structure of the state of each.
+        subtree_defs: the structure of what is kept, per parameter.
 
     >>> init, update, params = sgd(0.5)
     >>> float(params(init({"w": jnp.float32(3)}))["w"])
@@ -92,10 +100,10 @@ tree.register_pytree_node(
 
 
 class JoinPoint:
-    """Where, in a tree of parameters, the state of one of them begins.
+    """Marks, in a pytree like the parameters, the state that belongs to one of them.
 
     Args:
-        subtree: the tree that was split off.
+        subtree: the state of that parameter.
 
     >>> init, _, _ = sgd(0.5)
     >>> type(unpack_optimizer_state(init({"w": 3.0}))["w"]).__name__
@@ -110,16 +118,17 @@ class JoinPoint:
 
 
 def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
-    """Decorator: a maker of the three functions for one array makes them for trees of arrays.
+    """Decorator: turn an optimizer of single arrays into one of pytrees of arrays.
 
     Args:
-        opt_maker: a function that makes the three functions for one array.
+        opt_maker: a function that returns the three functions ``(init, update, get_params)`` for
+            one array.
 
     Returns:
-        A function that makes an ``Optimizer``.
+        A function with the same parameters that returns an ``Optimizer``.
 
     Raises:
-        TreeError: gradients have another structure than the parameters.
+        TreeError: when it is used: gradients do not have the structure of the parameters.
 
     >>> @optimizer
     ... def descent(step_size):
@@ -180,13 +189,17 @@ def _unpacked(state: OptimizerState) -> list[Any]:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """A state as a tree like the parameters, with a ``JoinPoint`` in place of each: to be saved.
+    """State of an optimizer as a pytree like the parameters, to save it independently of this
+    library.
+
+    In place of each parameter stands a ``JoinPoint`` with its state; ``pack_optimizer_state`` is
+    the inverse.
 
     Args:
-        opt_state: a state.
+        opt_state: a state, as ``init_fn`` and ``update_fn`` return it.
 
     Returns:
-        A tree.
+        A pytree with the structure of the parameters.
 
     >>> init, _, params = sgd(0.5)
     >>> marked = unpack_optimizer_state(init({"w": jnp.float32(3)}))
@@ -197,16 +210,16 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
 
 
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """The state of what ``unpack_optimizer_state`` gave.
+    """State of an optimizer from the result of ``unpack_optimizer_state``.
 
     Args:
-        marked_pytree: a tree with a ``JoinPoint`` for each parameter.
+        marked_pytree: a pytree with a ``JoinPoint`` for each parameter.
 
     Returns:
-        The state of an optimizer.
+        An ``OptimizerState``.
 
     Raises:
-        TreeError: a leaf is no ``JoinPoint``.
+        TreeError: a leaf is not a ``JoinPoint``.
 
     >>> init, _, params = sgd(0.5)
     >>> marked = unpack_optimizer_state(init({"w": jnp.float32(3)}))
@@ -240,17 +253,22 @@ def _with_two_zeros(x: Any) -> Any:
 
 @optimizer
 def sgd(step_size: Any) -> Any:
-    """x - step g. A step size is a number, or a function of the number of the step.
+    """Stochastic gradient descent: x ← x - step_size · g.
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
+        step_size: the step size (learning rate): a number, or a schedule, a function from the step
+            number to one.
 
     Returns:
         An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = sgd(0.5)
-    >>> print(params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))))
+    >>> state = init(jnp.array([1.0]))
+    >>> for i in range(2):
+    ...     state = update(i, jnp.array([2.0]), state)
+    ...     print(params(state).round(4))
     [0.]
+    [-1.]
     """
     step = make_schedule(step_size)
 
@@ -262,18 +280,23 @@ def sgd(step_size: Any) -> Any:
 
 @optimizer
 def momentum(step_size: Any, mass: float) -> Any:
-    """x - step v, with v = mass v + g.
+    """Gradient descent with momentum: v ← mass · v + g, x ← x - step_size · v.
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
-        mass: the part of the last step that goes on.
+        step_size: the step size (learning rate): a number, or a schedule, a function from the step
+            number to one.
+        mass: the fraction of the last velocity that is kept.
 
     Returns:
         An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = momentum(0.5, 0.9)
-    >>> print(params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))))
+    >>> state = init(jnp.array([1.0]))
+    >>> for i in range(2):
+    ...     state = update(i, jnp.array([2.0]), state)
+    ...     print(params(state).round(4))
     [0.]
+    [-1.9]
     """
     step = make_schedule(step_size)
 
@@ -287,18 +310,24 @@ def momentum(step_size: Any, mass: float) -> Any:
 
 @optimizer
 def nesterov(step_size: Any, mass: float) -> Any:
-    """x - step (mass v + g), with v = mass v + g.
+    """Gradient descent with Nesterov momentum: v ← mass · v + g, x ← x - step_size · (mass · v +
+    g).
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
-        mass: the part of the last step that goes on.
+        step_size: the step size (learning rate): a number, or a schedule, a function from the step
+            number to one.
+        mass: the fraction of the last velocity that is kept.
 
     Returns:
         An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
-    >>> init, update, params = nesterov(0.5, 0.5)
-    >>> print(params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))))
-    [-0.5]
+    >>> init, update, params = nesterov(0.5, 0.9)
+    >>> state = init(jnp.array([1.0]))
+    >>> for i in range(2):
+    ...     state = update(i, jnp.array([2.0]), state)
+    ...     print(params(state).round(4))
+    [-0.9]
+    [-3.61]
     """
     step = make_schedule(step_size)
 
@@ -318,19 +347,25 @@ def _over_root(g: Any, total: Any) -> Any:
 
 @optimizer
 def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
-    """Steps over the root of the sum of squares; Duchi, Hazan and Singer, 2011.
+    """AdaGrad: steps divided by the root of the sum of all squared gradients.
+
+    (Duchi, Hazan and Singer, Adaptive subgradient methods, 2011), with momentum.
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
-        momentum: the part of the last step that goes on.
+        step_size: the step size (learning rate): a number, or a schedule, a function from the step
+            number to one.
+        momentum: the fraction of the last step that is kept.
 
     Returns:
         An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = adagrad(0.5)
-    >>> state = update(0, jnp.array([2.0]), init(jnp.array([1.0])))
-    >>> params(state).shape
-    (1,)
+    >>> state = init(jnp.array([1.0]))
+    >>> for i in range(2):
+    ...     state = update(i, jnp.array([2.0]), state)
+    ...     print(params(state).round(4))
+    [0.95]
+    [0.8696]
     """
     step = make_schedule(step_size)
 
@@ -345,19 +380,26 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
 
 @optimizer
 def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
-    """Steps over the root of a running mean of squares; Hinton, 2012, lecture 6e.
+    """RMSProp: steps divided by the root of a running mean of squared gradients.
+
+    (Tieleman and Hinton, lecture 6e of Neural Networks for Machine Learning, 2012.)
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
-        gamma: how much of the mean of squares stays in a step.
-        eps: a small number that keeps the denominator from 0.
+        step_size: the step size (learning rate): a number, or a schedule, a function from the step
+            number to one.
+        gamma: the decay of the running mean.
+        eps: added to the mean square, against division by 0.
 
     Returns:
         An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = rmsprop(0.5)
-    >>> params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))).shape
-    (1,)
+    >>> state = init(jnp.array([1.0]))
+    >>> for i in range(2):
+    ...     state = update(i, jnp.array([2.0]), state)
+    ...     print(params(state).round(4))
+    [-0.5811]
+    [-1.7282]
     """
     step = make_schedule(step_size)
 
@@ -376,17 +418,22 @@ def rmsprop_momentum(
     """``rmsprop`` with momentum.
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
-        gamma: how much of the mean of squares stays in a step.
-        eps: a small number that keeps the denominator from 0.
-        momentum: the part of the last step that goes on.
+        step_size: the step size (learning rate): a number, or a schedule, a function from the step
+            number to one.
+        gamma: the decay of the running mean.
+        eps: added to the mean square, against division by 0.
+        momentum: the fraction of the last step that is kept.
 
     Returns:
         An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = rmsprop_momentum(0.5)
-    >>> params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))).shape
-    (1,)
+    >>> state = init(jnp.array([1.0]))
+    >>> for i in range(2):
+    ...     state = update(i, jnp.array([2.0]), state)
+    ...     print(params(state).round(4))
+    [-0.5811]
+    [-3.1512]
     """
     step = make_schedule(step_size)
 
@@ -401,21 +448,27 @@ def rmsprop_momentum(
 
 @optimizer
 def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """Running means of gradients over the root of those of squares; Kingma and Ba, 2014.
+    """Adam: running means of gradients, divided by the root of those of their squares.
+
+    (Kingma and Ba, Adam: a method for stochastic optimization, 2014.)
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
-        b1: how much of the mean of gradients stays in a step.
-        b2: how much of the measure of their size stays.
-        eps: a small number that keeps the denominator from 0.
+        step_size: the step size (learning rate): a number, or a schedule, a function from the step
+            number to one.
+        b1: the decay of the running mean of gradients.
+        b2: the decay of the running mean of their squares.
+        eps: added to the root, against division by 0.
 
     Returns:
         An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = adam(0.5)
-    >>> state = update(0, jnp.array([2.0]), init(jnp.array([1.0])))
-    >>> print(params(state))
+    >>> state = init(jnp.array([1.0]))
+    >>> for i in range(2):
+    ...     state = update(i, jnp.array([2.0]), state)
+    ...     print(params(state).round(4))
     [0.5]
+    [0.]
     """
     step = make_schedule(step_size)
 
@@ -431,21 +484,27 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
 
 @optimizer
 def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """``adam`` with running maxima in place of squares; Kingma and Ba, 2014, section 7.1.
+    """AdaMax: ``adam`` with a decaying maximum of absolute gradients in place of mean squares.
+
+    (Kingma and Ba, Adam: a method for stochastic optimization, 2014, section 7.1.)
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
-        b1: how much of the mean of gradients stays in a step.
-        b2: how much of the measure of their size stays.
-        eps: a small number that keeps the denominator from 0.
+        step_size: the step size (learning rate): a number, or a schedule, a function from the step
+            number to one.
+        b1: the decay of the running mean of gradients.
+        b2: the decay of the maximum.
+        eps: added to the maximum, against division by 0.
 
     Returns:
         An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = adamax(0.5)
-    >>> state = update(0, jnp.array([2.0]), init(jnp.array([1.0])))
-    >>> print(params(state))
+    >>> state = init(jnp.array([1.0]))
+    >>> for i in range(2):
+    ...     state = update(i, jnp.array([2.0]), state)
+    ...     print(params(state).round(4))
     [0.5]
+    [0.]
     """
     step = make_schedule(step_size)
 
@@ -460,18 +519,25 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
 @optimizer
 def sm3(step_size: Any, momentum: float = 0.9) -> Any:
-    """``adagrad`` with one sum for each row of each dimension; Anil et al., 2019.
+    """SM3: ``adagrad`` in little memory, with one sum of squares per index of each dimension.
+
+    (Anil, Gupta, Koren and Singer, Memory-efficient adaptive optimization, 2019.)
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
-        momentum: the part of the last step that goes on.
+        step_size: the step size (learning rate): a number, or a schedule, a function from the step
+            number to one.
+        momentum: the fraction of the last step that is kept.
 
     Returns:
         An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = sm3(0.5)
-    >>> params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))).shape
-    (1,)
+    >>> state = init(jnp.array([1.0]))
+    >>> for i in range(2):
+    ...     state = update(i, jnp.array([2.0]), state)
+    ...     print(params(state).round(4))
+    [0.95]
+    [0.8696]
     """
     step = make_schedule(step_size)
 
@@ -499,13 +565,13 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
 
 
 def constant(step_size: Any) -> Schedule:
-    """Steps of one size.
+    """Schedule of a constant step size.
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
+        step_size: the step size, a number.
 
     Returns:
-        A function from the number of a step to its length.
+        A schedule: a function from the step number i to the step size.
 
     >>> constant(0.1)(7)
     0.1
@@ -514,15 +580,15 @@ def constant(step_size: Any) -> Schedule:
 
 
 def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
-    """step_size decay_rate^(i / decay_steps)
+    """Schedule of exponential decay: step_size · decay_rate^(i / decay_steps).
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
-        decay_steps: after how many steps the rate has decayed by its factor, or to its end.
-        decay_rate: the factor, or the rate, of the decay.
+        step_size: the initial step size.
+        decay_steps: after how many steps it is multiplied by ``decay_rate``.
+        decay_rate: the factor of the decay.
 
     Returns:
-        A function from the number of a step to its length.
+        A schedule: a function from the step number i to the step size.
 
     >>> float(exponential_decay(1.0, 10, 0.5)(20))
     0.25
@@ -533,16 +599,16 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
 def inverse_time_decay(
     step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
 ) -> Schedule:
-    """step_size / (1 + decay_rate i / decay_steps); with ``staircase`` the quotient is whole.
+    """Schedule of inverse time decay: step_size / (1 + decay_rate · i / decay_steps).
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
-        decay_steps: after how many steps the rate has decayed by its factor, or to its end.
-        decay_rate: the factor, or the rate, of the decay.
-        staircase: whether it decays in jumps.
+        step_size: the initial step size.
+        decay_steps: the time scale of the decay, in steps.
+        decay_rate: how much is added to the denominator in that time.
+        staircase: whether i / decay_steps is rounded down, so that the step size falls in stairs.
 
     Returns:
-        A function from the number of a step to its length.
+        A schedule: a function from the step number i to the step size.
 
     >>> float(inverse_time_decay(1.0, 10, 1.0)(10))
     0.5
@@ -558,16 +624,17 @@ def inverse_time_decay(
 def polynomial_decay(
     step_size: Any, decay_steps: Any, final_step_size: Any, power: float = 1.0
 ) -> Schedule:
-    """From one size to another by (1 - i / decay_steps)^power.
+    """Schedule of polynomial decay from one step size to another, which is reached after
+    ``decay_steps``.
 
     Args:
-        step_size: the length of a step: a number, or a function of the number of the step.
-        decay_steps: after how many steps the rate has decayed by its factor, or to its end.
-        final_step_size: where it ends.
-        power: of the polynomial.
+        step_size: the initial step size.
+        decay_steps: the number of steps to the final step size.
+        final_step_size: the final step size.
+        power: the exponent of the polynomial (1 - i / decay_steps)^power; 1 for linear decay.
 
     Returns:
-        A function from the number of a step to its length.
+        A schedule: a function from the step number i to the step size.
 
     >>> float(polynomial_decay(1.0, 10, 0.0)(5))
     0.5
@@ -581,17 +648,17 @@ def polynomial_decay(
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """The value number k behind k boundaries.
+    """Schedule of step sizes that change at given steps.
 
     Args:
-        boundaries: the numbers of the steps after which the value changes.
-        values: the values, one more.
+        boundaries: the step numbers at which it changes, ascending.
+        values: the step sizes, one more than boundaries.
 
     Returns:
-        A function from the number of a step to its length.
+        A schedule: a function from the step number i to the step size.
 
     Raises:
-        ValueError: there is not one value more than boundaries.
+        ValueError: there are not as many values as boundaries, and one more.
 
     >>> rate = piecewise_constant([10, 20], [1.0, 0.1, 0.01])
     >>> [round(float(rate(i)), 2) for i in (0, 15, 30)]
@@ -607,13 +674,13 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """A function of the number of the step, of such a function or of a number.
+    """Schedule of a number, which is constant; a schedule is returned as it is.
 
     Args:
-        scalar_or_schedule: a number, or a function of the number of the step.
+        scalar_or_schedule: a number, or a function from the step number to one.
 
     Returns:
-        A function from the number of a step to its length.
+        A schedule: a function from the step number i to the step size.
 
     Raises:
         TypeError: it is neither a number nor a function.
@@ -635,15 +702,15 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 
 
 def l2_norm(tree: Any) -> Array:
-    """The root of the sum of the squares of all elements of all leaves.
+    """Euclidean norm of a pytree, as one vector of all its elements.
 
     Args:
-        tree: a tree of arrays.
+        tree: a pytree of arrays.
 
     Returns:
         A number, as an array without dimensions.
 
-    >>> float(l2_norm({"a": jnp.array([3.0, 4.0])}))
+    >>> print(l2_norm({"a": jnp.array([3.0]), "b": jnp.array([[4.0]])}))
     5.0
     """
     return jnp.sqrt(sum(jnp.vdot(x, x).real for x in _leaves(tree)))
@@ -653,14 +720,14 @@ _leaves = tree.leaves
 
 
 def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
-    """Gradients, made smaller together where their norm is larger than ``max_norm``.
+    """Gradients scaled down so that their norm, as of ``l2_norm``, is at most ``max_norm``.
 
     Args:
-        grad_tree: a tree of arrays.
-        max_norm: the largest norm that is left as it is.
+        grad_tree: a pytree of arrays.
+        max_norm: the largest norm; gradients of a smaller one are unchanged.
 
     Returns:
-        A tree like ``grad_tree``.
+        A pytree like ``grad_tree``.
 
     >>> print(clip_grads(jnp.array([3.0, 4.0]), 1.0))
     [0.6 0.8]

@@ -1,7 +1,8 @@
-"""Layers of neural networks as pairs of functions.
+"""Neural network layers for small examples, each a pair of functions.
 
-The first, of a key and the shape of an input, gives the shape of the output and parameters. The
-second, of parameters and an input, gives the output; layers that draw take ``rng=``, a key.
+``init_fun(key, input_shape)`` gives ``(output_shape, params)``; a batch dimension may be -1.
+``apply_fun(params, inputs)`` gives the outputs; layers that are random, such as ``Dropout``, take a
+key as ``rng=``. For larger networks use flax, equinox or haiku.
 
 >>> from phalanx import random
 >>> from phalanx.example_libraries import stax
@@ -86,16 +87,16 @@ _WEIGHTS, _BIASES, _SMALL = glorot_normal(), normal(), normal(1e-6)
 
 
 def Dense(out_dim: int, W_init: Any = _WEIGHTS, b_init: Any = _BIASES) -> Layer:
-    """x W + b, along the last dimension.
+    """Dense (fully connected) layer: x W + b, along the last axis.
 
     Args:
-        out_dim: the number of features of the result.
-        W_init: how the weights begin: a function of a key and a shape, as of ``nn.initializers``.
-        b_init: how the biases begin, likewise.
+        out_dim: the number of output features.
+        W_init: the initializer of the weights, a function of a key and a shape, as in
+            ``nn.initializers``.
+        b_init: the initializer of the biases, likewise.
 
     Returns:
-        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
-        inputs)``.
+        A layer: the pair ``(init_fun, apply_fun)``.
 
     >>> from phalanx import random
     >>> init, apply = Dense(4)
@@ -165,20 +166,21 @@ def GeneralConv(
     W_init: Any = None,
     b_init: Any = _SMALL,
 ) -> Layer:
-    """A convolution of arrays whose dimensions are named, as in ("NHWC", "HWIO", "NHWC").
+    """Convolution layer with any order of dimensions; ``Conv`` is that of images NHWC.
 
     Args:
-        dimension_numbers: which dimension is which, in letters: of images, kernel, result.
-        out_chan: the number of features of the result.
-        filter_shape: the shape of the window.
-        strides: by how many elements the window moves, per dimension; None: 1 in each.
-        padding: "SAME" or "VALID".
-        W_init: how the weights begin: a function of a key and a shape, as of ``nn.initializers``.
-        b_init: how the biases begin, likewise.
+        dimension_numbers: the order of the dimensions of inputs, kernels and outputs, in letters:
+            ``("NHWC", "HWIO", "NHWC")``.
+        out_chan: the number of output channels.
+        filter_shape: the spatial shape of the kernel.
+        strides: the strides, per spatial dimension; None for 1.
+        padding: "SAME", "VALID", or a pair (low, high) per dimension.
+        W_init: the initializer of the weights, a function of a key and a shape, as in
+            ``nn.initializers``.
+        b_init: the initializer of the biases, likewise.
 
     Returns:
-        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
-        inputs)``.
+        A layer: the pair ``(init_fun, apply_fun)``.
 
     >>> from phalanx import random
     >>> init, apply = GeneralConv(("NHWC", "HWIO", "NHWC"), 8, (3, 3))
@@ -200,20 +202,21 @@ def GeneralConvTranspose(
     W_init: Any = None,
     b_init: Any = _SMALL,
 ) -> Layer:
-    """The convolution that goes from small to large: ``lax.conv_transpose``.
+    """Transposed convolution layer with any order of dimensions, as ``lax.conv_transpose``.
 
     Args:
-        dimension_numbers: which dimension is which, in letters: of images, kernel, result.
-        out_chan: the number of features of the result.
-        filter_shape: the shape of the window.
-        strides: how much larger the result is, per dimension.
-        padding: "SAME" or "VALID".
-        W_init: how the weights begin: a function of a key and a shape, as of ``nn.initializers``.
-        b_init: how the biases begin, likewise.
+        dimension_numbers: the order of the dimensions of inputs, kernels and outputs, in letters:
+            ``("NHWC", "HWIO", "NHWC")``.
+        out_chan: the number of output channels.
+        filter_shape: the spatial shape of the kernel.
+        strides: the factors of upsampling, per spatial dimension; None for 1.
+        padding: "SAME", "VALID", or a pair (low, high) per dimension.
+        W_init: the initializer of the weights, a function of a key and a shape, as in
+            ``nn.initializers``.
+        b_init: the initializer of the biases, likewise.
 
     Returns:
-        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
-        inputs)``.
+        A layer: the pair ``(init_fun, apply_fun)``.
 
     >>> from phalanx import random
     >>> init, apply = GeneralConvTranspose(("NHWC", "HWIO", "NHWC"), 8, (3, 3))
@@ -281,19 +284,19 @@ def BatchNorm(
     beta_init: Any = zeros,
     gamma_init: Any = ones,
 ) -> Layer:
-    """Mean 0 and variance 1 over the dimensions ``axis``, then a scale and a centre to learn.
+    """Batch normalization over ``axis``, with a learned scale and offset; of the batch at hand,
+    without running averages.
 
     Args:
-        axis: the dimensions over which mean and variance are taken.
-        epsilon: what is added to the variance.
-        center: whether a learned number is added.
-        scale: whether a learned factor is there.
-        beta_init: how these numbers begin.
-        gamma_init: how these factors begin.
+        axis: the axes over which mean and variance are taken.
+        epsilon: added to the variance, against division by 0.
+        center: whether an offset is learned.
+        scale: whether a scale is learned.
+        beta_init: the initializer of the offset.
+        gamma_init: the initializer of the scale.
 
     Returns:
-        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
-        inputs)``.
+        A layer: the pair ``(init_fun, apply_fun)``.
 
     >>> from phalanx import random
     >>> init, apply = BatchNorm(axis=(0,))
@@ -324,15 +327,14 @@ def BatchNorm(
 
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
-    """``fun`` of each element.
+    """Layer without parameters that applies a function to its input.
 
     Args:
-        fun: the function.
-        fun_kwargs: its keyword arguments.
+        fun: the function, of an array.
+        fun_kwargs: keyword arguments for it.
 
     Returns:
-        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
-        inputs)``.
+        A layer: the pair ``(init_fun, apply_fun)``.
 
     >>> init, apply = elementwise(jnp.clip, min=0.0)
     >>> print(apply((), jnp.array([-1.0, 2.0])))
@@ -434,25 +436,24 @@ Flatten = _flatten()
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """Keeps each element with probability ``rate``, over ``rate``, in mode "train"; needs ``rng=``.
+    """Dropout layer. Here ``rate`` is the probability to *keep* an element.
 
-    In other modes it keeps all.
+    It is applied with a key: ``apply_fun(params, inputs, rng=key)``.
 
     Args:
-        rate: the probability that an element is kept.
-        mode: "train"; in any other, such as "test", all are kept.
+        rate: the probability that an element is kept; elements that are kept are divided by it.
+        mode: "train"; in another mode, such as "test", the input is unchanged.
 
     Returns:
-        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
-        inputs)``.
+        A layer: the pair ``(init_fun, apply_fun)``.
 
     Raises:
-        ArgumentError: the layer is applied in mode "train" without ``rng=``.
+        ArgumentError: it is applied in mode "train" without ``rng=``.
 
     >>> from phalanx import random
-    >>> init, apply = Dropout(0.5, mode="test")
-    >>> print(apply((), jnp.ones(3)))
-    [1. 1. 1.]
+    >>> init, apply = Dropout(0.5)
+    >>> print(apply((), jnp.ones(6), rng=random.key(0)))
+    [0. 0. 2. 2. 0. 2.]
     """
 
     def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
@@ -473,14 +474,13 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
 
 def FanOut(num: int) -> Layer:
-    """The input ``num`` times, for layers in parallel.
+    """Layer that gives its input ``num`` times, for ``parallel``.
 
     Args:
-        num: how many copies.
+        num: the number of copies.
 
     Returns:
-        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
-        inputs)``.
+        A layer: the pair ``(init_fun, apply_fun)``.
 
     >>> init, apply = FanOut(2)
     >>> len(apply((), jnp.ones(3)))
@@ -510,14 +510,13 @@ FanInSum = _fan_in_sum()
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """The outputs of layers in parallel beside each other along ``axis``.
+    """Layer that joins the outputs of ``parallel`` along ``axis``.
 
     Args:
-        axis: the axis along which it works, counted from the end if negative.
+        axis: the axis; negative from the end.
 
     Returns:
-        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
-        inputs)``.
+        A layer: the pair ``(init_fun, apply_fun)``.
 
     >>> init, apply = FanInConcat()
     >>> apply((), [jnp.ones((2, 1)), jnp.ones((2, 3))]).shape
@@ -544,14 +543,13 @@ def _keys(rng: Any, count: int) -> Any:
 
 
 def serial(*layers: Layer) -> Layer:
-    """Layers one after the other.
+    """Layers in sequence, each of the output of the one before.
 
     Args:
         layers: the layers.
 
     Returns:
-        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
-        inputs)``.
+        A layer: the pair ``(init_fun, apply_fun)``.
 
     >>> from phalanx import random
     >>> init, apply = serial(Dense(4), Relu, Dense(2))
@@ -580,14 +578,13 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """Layers beside each other, each with an input of its own, as ``FanOut`` makes them.
+    """Layers side by side, each of its own input, as ``FanOut`` gives them.
 
     Args:
         layers: the layers.
 
     Returns:
-        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
-        inputs)``.
+        A layer: the pair ``(init_fun, apply_fun)``.
 
     >>> from phalanx import random
     >>> init, apply = serial(FanOut(2), parallel(Dense(4), Identity), FanInConcat())
@@ -611,14 +608,13 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
-    """The layer that ``make_layer`` makes for the shape of the input.
+    """Layer that is made when the shape of its input is known.
 
     Args:
-        make_layer: from the shape of the input to a layer.
+        make_layer: a function from the shape of the input to a layer.
 
     Returns:
-        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
-        inputs)``.
+        A layer: the pair ``(init_fun, apply_fun)``.
 
     >>> from phalanx import random
     >>> init, apply = shape_dependent(lambda shape: Dense(shape[-1]))

@@ -148,7 +148,7 @@ def matmul(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """[..., n, k] by [..., k, m] to [..., n, m]: Σ a[.., i, k] b[.., k, j] over k.
+    """Matrix product [..., n, k] by [..., k, m], which gives [..., n, m].
 
     The dimensions in front broadcast. A vector is a row on the left, a column on the right,
     and its dimension of length 1 is missing in the result.
@@ -292,7 +292,7 @@ def vecdot(
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Σ conj(x1) x2 along ``axis``; the other dimensions broadcast.
+    """Dot products of vectors: Σ conj(x1) x2 along ``axis``, the other dimensions broadcast.
 
     Args:
         x1: vectors along ``axis``; the two broadcast.
@@ -365,7 +365,7 @@ def inner(
 
 @one_program
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """out[i, j] = a[i] b[j], of the flattened arrays.
+    """Outer product of two vectors, out[i, j] = a[i] b[j]; other arrays are flattened.
 
     Args:
         a: an array.

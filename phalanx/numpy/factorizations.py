@@ -21,14 +21,14 @@ from phalanx.ops.linalg.family import of_lapack
 
 
 class QRResult(NamedTuple):
-    """What ``qr`` gives: matrices with orthonormal columns, and upper triangles."""
+    """The result of ``qr``: ``Q``, with orthonormal columns, and ``R``, upper triangular."""
 
     Q: Array
     R: Array
 
 
 class SVDResult(NamedTuple):
-    """What ``svd`` gives: left singular vectors, singular values, and right vectors in rows."""
+    """The result of ``svd``: ``U``, whose columns are left singular vectors, ``S``, and ``Vh``."""
 
     U: Array
     S: Array
@@ -36,14 +36,14 @@ class SVDResult(NamedTuple):
 
 
 class EighResult(NamedTuple):
-    """What ``eigh`` gives."""
+    """The result of ``eigh``: eigenvalues [..., n], and eigenvectors in columns [..., n, n]."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class EigResult(NamedTuple):
-    """What ``eig`` gives."""
+    """The result of ``eig``: eigenvalues [..., n], and eigenvectors in columns [..., n, n]."""
 
     eigenvalues: Array
     eigenvectors: Array
@@ -69,16 +69,17 @@ def matrices(who: str, a: Any) -> Array:
 
 @one_program
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
-    """The triangle l with l lᴴ = a, of Hermitian positive definite matrices [..., n, n].
+    """Cholesky factor of Hermitian positive definite matrices: the lower triangle l with l lᴴ = a.
 
     Args:
-        a: the matrices; where one is not positive definite, its factor is NaN.
-        upper: whether to give lᴴ.
-        symmetrize_input: whether to take (a + aᴴ) / 2; without it, one triangle of a is read, the
-            one that is given.
+        a: matrices [..., n, n]; the factor of one that is not positive definite is NaN, where NumPy
+            raises an error.
+        upper: whether the result is the upper triangle u with uᴴ u = a.
+        symmetrize_input: whether a is replaced by (a + aᴴ) / 2 first; otherwise the triangle on the
+            side of the result is read alone.
 
     Returns:
-        Triangles [..., n, n], zero on the other side of the diagonal.
+        Triangular matrices [..., n, n], zero on the other side of the diagonal.
 
     Raises:
         ShapeError: the matrices are not square.
@@ -94,23 +95,27 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
 
 @one_program
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
-    """The decomposition a = q r, q with orthonormal columns and r an upper triangle.
+    """QR factorization a = q r: q with orthonormal columns, r upper triangular.
 
     Args:
         a: matrices [..., m, n].
-        mode: "reduced": q is [..., m, min(m, n)]; "complete": q is square; "r": r alone, and no
-            q; "raw": the transposed reflections whose product is q, and their factors.
+        mode: "reduced": q [..., m, k] and r [..., k, n] with k = min(m, n); "complete": q [..., m,
+            m] and r [..., m, n]; "r": r alone; "raw": the Householder vectors, transposed, and
+            their factors, as LAPACK gives them.
 
     Returns:
-        A named tuple: ``Q`` [..., m, k] and ``R`` [..., k, n]; k is the least of m and n, or m if
-        ``mode`` is "complete". In mode "r" ``R`` alone.
+        A named tuple ``Q``, ``R``; in mode "r" ``R`` alone, in mode "raw" a pair.
 
     Raises:
         ValueError: there is no such mode.
 
-    >>> q, r = jnp.linalg.qr(jnp.array([[3.0], [4.0]]))
-    >>> print(abs(r))
-    [[5.]]
+    >>> q, r = jnp.linalg.qr(jnp.array([[3.0, 1.0], [4.0, 2.0]]))
+    >>> print((q @ r).round(4))
+    [[3. 1.]
+     [4. 2.]]
+    >>> print((q.T @ q).round(4) + 0.0)
+    [[1. 0.]
+     [0. 1.]]
     """
     x = in_lapack("qr", a)
     if mode == "raw":
@@ -146,26 +151,31 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Any:
-    """The singular value decomposition a = u diag(s) vᴴ, with s descending.
+    """Singular value decomposition a = u diag(s) vᴴ, with s in descending order.
 
     Args:
         a: matrices [..., m, n].
         full_matrices: whether u and vᴴ are square; otherwise they have min(m, n) vectors.
-        compute_uv: without it, s alone is the result.
-        hermitian: whether a is known to be Hermitian; then its eigenvalues are computed.
-        subset_by_index: the first and the end of the singular values that are wanted.
+        compute_uv: whether u and vᴴ are computed; otherwise the result is s alone.
+        hermitian: whether a is known to be Hermitian, so that the cheaper decomposition by
+            eigenvalues can be used.
+        subset_by_index: the range (first, end) of the singular values that are wanted, with
+            ``full_matrices=False``; None for all.
 
     Returns:
-        A named tuple: ``U`` [..., m, m], ``S`` [..., k] and ``Vh`` [..., n, n], with k = min(m, n);
+        A named tuple ``U`` [..., m, m], ``S`` [..., k] and ``Vh`` [..., n, n], with k = min(m, n);
         without ``full_matrices`` ``U`` [..., m, k] and ``Vh`` [..., k, n]; without ``compute_uv``
         ``S`` alone.
 
     Raises:
-        ValueError: there are fewer singular values, or a part of full matrices is wanted.
+        ValueError: ``subset_by_index`` is out of range, or given with ``full_matrices``.
 
-    >>> u, s, vh = jnp.linalg.svd(jnp.array([[0.0, 2.0], [1.0, 0.0]]))
+    >>> a = jnp.array([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0]])
+    >>> u, s, vh = jnp.linalg.svd(a, full_matrices=False)
     >>> print(s)
     [2. 1.]
+    >>> print(jnp.allclose(u * s @ vh, a))
+    True
     """
     x = in_lapack("svd", a)
     if not hermitian:
@@ -193,13 +203,13 @@ def _of_hermitian(x: Any) -> tuple[Any, Any, Any]:
 
 @one_program
 def svdvals(x: ArrayLike, /) -> Array:
-    """The singular values [..., min(m, n)] of matrices [..., m, n], descending.
+    """Singular values of matrices, in descending order.
 
     Args:
         x: matrices [..., m, n].
 
     Returns:
-        Real numbers.
+        Real numbers [..., min(m, n)].
 
     >>> print(jnp.linalg.svdvals(jnp.array([[0.0, 2.0], [1.0, 0.0]])))
     [2. 1.]
@@ -217,22 +227,26 @@ def _is_lower(who: str, uplo: str | None) -> bool:
 
 @one_program
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
-    """Eigenvalues and orthonormal eigenvectors of Hermitian matrices [..., n, n].
+    """Eigenvalues and eigenvectors of Hermitian (or real symmetric) matrices.
 
     Args:
-        a: the matrices.
-        UPLO: the triangle that is read where the input is not symmetrized, "L" or "U".
-        symmetrize_input: whether to take (a + aᴴ) / 2.
+        a: matrices [..., n, n].
+        UPLO: the triangle that is read if ``symmetrize_input`` is False: "L" or "U"; None for "L".
+        symmetrize_input: whether a is replaced by (a + aᴴ) / 2 first; NumPy reads one triangle.
 
     Returns:
-        The eigenvalues [..., n], ascending, and the eigenvectors in columns.
+        A named tuple: ``eigenvalues``, real [..., n] in ascending order, and ``eigenvectors``,
+        orthonormal columns [..., n, n].
 
     Raises:
         ShapeError: the matrices are not square.
 
-    >>> w, v = jnp.linalg.eigh(jnp.array([[0.0, 2.0], [2.0, 0.0]]))
-    >>> print(w)
-    [-2.  2.]
+    >>> w, v = jnp.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> print(w.round(4))
+    [1. 3.]
+    >>> print(abs(v).round(4))
+    [[0.7071 0.7071]
+     [0.7071 0.7071]]
     """
     x = lax.hermitian("eigh", in_lapack("eigh", a), _is_lower("eigh", UPLO), symmetrize_input)
     v, w = prims.eigh(x, vectors=True)
@@ -241,12 +255,12 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 @one_program
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """The eigenvalues of Hermitian matrices, ascending; see ``eigh``.
+    """Eigenvalues of Hermitian (or real symmetric) matrices, in ascending order.
 
     Args:
-        a: the matrices.
-        UPLO: the triangle that is read where the input is not symmetrized, "L" or "U".
-        symmetrize_input: whether to take (a + aᴴ) / 2.
+        a: matrices [..., n, n].
+        UPLO: the triangle that is read if ``symmetrize_input`` is False: "L" or "U"; None for "L".
+        symmetrize_input: whether a is replaced by (a + aᴴ) / 2 first; NumPy reads one triangle.
 
     Returns:
         Real numbers [..., n].
@@ -261,13 +275,14 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
 
 @one_program
 def eig(a: ArrayLike) -> EigResult:
-    """Eigenvalues and eigenvectors of square matrices [..., n, n], complex and in no order.
+    """Eigenvalues and eigenvectors of square matrices, always complex, in no particular order.
 
     Args:
         a: square matrices [..., n, n].
 
     Returns:
-        The eigenvalues [..., n], and eigenvectors of norm 1 in columns [..., n, n].
+        A named tuple: ``eigenvalues`` [..., n], and ``eigenvectors`` [..., n, n], columns of norm
+        1.
 
     >>> w, v = jnp.linalg.eig(jnp.array([[0.0, 1.0], [0.0, 4.0]]))
     >>> print(w)
@@ -278,7 +293,7 @@ def eig(a: ArrayLike) -> EigResult:
 
 @one_program
 def eigvals(a: ArrayLike) -> Array:
-    """The eigenvalues of square matrices, complex and in no order.
+    """Eigenvalues of square matrices, always complex, in no particular order.
 
     Args:
         a: square matrices [..., n, n].

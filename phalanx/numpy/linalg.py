@@ -1,6 +1,7 @@
-"""Linear algebra of matrices [..., m, n], with NumPy's names: dimensions in front are a batch.
+"""Linear algebra with NumPy's names, of batches of matrices [..., m, n].
 
-What is singular, or not finite, gives NaN or infinities, and no error.
+Singular matrices, and those that are not finite, give infinities or NaN where NumPy raises
+``LinAlgError``, because values are not known while a function is traced.
 """
 
 from __future__ import annotations
@@ -81,12 +82,11 @@ __all__ = [
 
 
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """The product of n copies of square matrices [..., m, m]; of none, the identity; of a
-    negative number of them, that of inverses.
+    """Square matrices to an integer power; of a negative one the inverse is taken first.
 
     Args:
         a: square matrices [..., n, n].
-        n: the exponent, an integer; negative for powers of the inverse.
+        n: the exponent, an integer, not traced; of 0 the result is the identity.
 
     Returns:
         Matrices [..., n, n].
@@ -112,14 +112,14 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """Diagonal ``offset`` of the matrices [..., n, m].
+    """Diagonals of matrices.
 
     Args:
-        x: matrices [..., n, m].
+        x: matrices [..., m, n].
         offset: which diagonal: 0 for the main one, positive above it, negative below.
 
     Returns:
-        Vectors [..., min(n, m)], if the diagonal is the main one.
+        Vectors [..., k], with k = min(m, n) for the main diagonal.
 
     >>> print(jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]])))
     [1 4]
@@ -128,16 +128,16 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
-    """The sum of diagonal ``offset`` of the matrices [..., n, m].
+    """Sums of the diagonals of matrices.
 
     Args:
-        x: matrices [..., n, m].
+        x: matrices [..., m, n].
         offset: which diagonal: 0 for the main one, positive above it, negative below.
-        dtype: the dtype of the result, and in which it is computed; None for that of ``x``, but at
-            least 32 bits of integers.
+        dtype: the dtype in which elements are added up, and of the result; None for that of ``x``,
+            or 32 bits for smaller integers.
 
     Returns:
-        Numbers [...]; small integers are summed in 32 bits.
+        Numbers [...].
 
     >>> print(jnp.linalg.trace(jnp.array([[1, 2], [3, 4]])))
     5
@@ -146,15 +146,15 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
-    """The vector product of vectors of length 3 along ``axis``.
+    """Cross product of vectors of length 3.
 
     Args:
-        x1: vectors of length 3 along ``axis``; the two broadcast.
-        x2: vectors of length 3 along ``axis``; the two broadcast.
-        axis: the axis along which it works, counted from the end if negative.
+        x1: vectors of length 3 along ``axis``.
+        x2: others; the remaining axes broadcast.
+        axis: the axis of both along which vectors lie; negative from the end.
 
     Returns:
-        Vectors along ``axis``, of the dtype to which both are promoted.
+        Vectors of length 3 along ``axis``, of the promoted dtype.
 
     >>> print(jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0])))
     [0 0 1]

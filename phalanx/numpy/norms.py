@@ -26,24 +26,30 @@ def norm(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
 ) -> Array:
-    """The norm of vectors along one axis, of matrices along two, or of all elements.
+    """Norm of vectors along one axis, of matrices along two, or of all elements.
 
     Args:
         x: the array.
-        ord: of vectors: 2 (the default), another p, inf, -inf, or 0, which counts. Of matrices:
-            "fro" (the default), "nuc", the sum of the singular values, 2 or -2, the largest or
-            the least of them, 1, -1, inf or -inf.
-        axis: one axis or two; without it and without ``ord``, all elements as one vector.
+        ord: of vectors p for (Σ |x|^p)^(1/p), by default 2; inf or -inf for the largest or smallest
+            absolute value, 0 for the number of nonzero elements; of matrices "fro" for the root of
+            the sum of squares (the default), "nuc" for the sum of the singular values, 2 or -2 for
+            the largest or smallest of them, 1 or -1 for the largest or smallest sum of absolute
+            values of a column, inf or -inf of a row.
+        axis: the axis of vectors, or the two axes of matrices. None: with ``ord`` the whole array,
+            of one or two dimensions; without it all elements as one vector.
         keepdims: whether the reduced axes stay, with length 1.
 
     Returns:
-        Real numbers, without the axes; with ``keepdims`` these stay, with length 1.
+        Real numbers of the shape of ``x`` without the axes.
 
     Raises:
-        ValueError: there is no such norm.
+        ValueError: ``ord`` or ``axis`` is not valid.
 
-    >>> print(jnp.linalg.norm(jnp.array([3.0, 4.0])))
-    5.0
+    >>> x = jnp.array([[3.0, 4.0], [6.0, 8.0]])
+    >>> print(jnp.linalg.norm(x, axis=1))
+    [ 5. 10.]
+    >>> print(jnp.linalg.norm(x, ord=jnp.inf))
+    14.0
     """
     x = inexact("norm", x)
     if axis is None and ord is None:
@@ -112,19 +118,20 @@ def vector_norm(
     keepdims: bool = False,
     ord: Any = 2,
 ) -> Array:
-    """The norm of the elements over ``axis`` as one vector; see ``norm`` for ``ord``.
+    """Norm of vectors that lie along one or several axes.
 
     Args:
         x: the array.
-        axis: one axis, several, or None for all elements.
+        axis: the axis, or several, whose elements together are a vector; None for all.
         keepdims: whether the reduced axes stay, with length 1.
-        ord: of vectors: 2 (the default), another p, inf, -inf, or 0, which counts.
+        ord: p for (Σ |x|^p)^(1/p), by default 2; inf or -inf for the largest or smallest absolute
+            value, 0 for the number of nonzero elements.
 
     Returns:
-        Real numbers, without the axes; with ``keepdims`` these stay, with length 1.
+        Real numbers of the shape of ``x`` without the axes.
 
-    >>> print(jnp.linalg.vector_norm(jnp.array([[3.0], [4.0]])))
-    5.0
+    >>> print(jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=-1))
+    [ 5. 10.]
     """
     x = inexact("vector_norm", x)
     return _vector_norm(x, ord, dims("vector_norm", axis, x), keepdims)
@@ -132,22 +139,25 @@ def vector_norm(
 
 @one_program
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """The norm of the matrices [..., n, m]; see ``norm`` for ``ord``.
+    """Norm of matrices [..., m, n].
 
     Args:
-        x: matrices [..., n, m].
+        x: matrices [..., m, n].
         keepdims: whether the reduced axes stay, with length 1.
-        ord: "fro" (the default), "nuc", the sum of the singular values, 2 or -2, the largest or the
-            least of them, 1, -1, inf or -inf.
+        ord: "fro" for the root of the sum of squares (the default), "nuc" for the sum of the
+            singular values, 2 or -2 for the largest or smallest of them, 1 or -1 for the largest or
+            smallest sum of absolute values of a column, inf or -inf of a row.
 
     Returns:
         Real numbers [...]; with ``keepdims`` [..., 1, 1].
 
     Raises:
-        ValueError: ``x`` has fewer than 2 dimensions, or there is no such norm.
+        ValueError: ``x`` has fewer than 2 dimensions, or ``ord`` is not valid.
 
-    >>> print(jnp.linalg.matrix_norm(jnp.array([[3.0, 4.0]])))
+    >>> print(jnp.linalg.matrix_norm(jnp.array([[3.0, 0.0], [0.0, 4.0]])))
     5.0
+    >>> print(jnp.linalg.matrix_norm(jnp.array([[3.0, 0.0], [0.0, 4.0]]), ord=2))
+    4.0
     """
     x = inexact("matrix_norm", x)
     if x.ndim < 2:

@@ -32,7 +32,7 @@ from phalanx.ops.linalg.algebra import adjoint, identity_like
 
 
 class SlogdetResult(NamedTuple):
-    """What ``slogdet`` gives."""
+    """The result of ``slogdet``: the determinants are ``sign * exp(logabsdet)``."""
 
     sign: Array
     logabsdet: Array
@@ -66,17 +66,18 @@ def batched(who: str, x: Array, y: Array) -> tuple[Array, Array]:
 
 @one_program
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
-    """x with a x = b.
+    """Solution x of the linear equations a x = b.
 
     Args:
-        a: matrices [..., n, n]; where one is singular, x is not finite.
-        b: [..., n, k], or one vector [n].
+        a: square matrices [..., n, n]; where one is singular, the result has infinities or NaN, and
+            NumPy raises an error.
+        b: right sides [..., n, k], or one vector [n], which is solved for with every matrix.
 
     Returns:
-        An array of the shape of ``b``.
+        x: [..., n, k]; or [..., n] if ``b`` is a vector.
 
     Raises:
-        ShapeError: the shapes do not fit.
+        ShapeError: the shapes of ``a`` and ``b`` do not fit, or ``a`` is not square.
 
     >>> print(jnp.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 8.0])))
     [1. 2.]
@@ -93,10 +94,13 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
 @one_program
 def inv(a: ArrayLike) -> Array:
-    """The inverses of square matrices [..., n, n]; not finite where one is singular.
+    """Inverses of square matrices.
+
+    To solve equations, ``solve`` is faster and more accurate than a product with the inverse.
 
     Args:
-        a: square matrices [..., n, n].
+        a: square matrices [..., n, n]; where one is singular, the result has infinities or NaN, and
+            NumPy raises an error.
 
     Returns:
         Matrices [..., n, n].
@@ -117,14 +121,14 @@ def pinv(
     *,
     rcond: ArrayLike | None = None,
 ) -> Array:
-    """The pseudo-inverses [..., n, m] of matrices [..., m, n].
+    """Moore-Penrose pseudo-inverses of matrices, by the singular value decomposition.
 
     Args:
-        a: the matrices.
-        rtol: singular values up to ``rtol`` times the largest count as zero; by default 10 times
-            max(m, n) times the rounding error.
-        hermitian: whether a is known to be Hermitian, which changes nothing.
-        rcond: another name of ``rtol``.
+        a: matrices [..., m, n].
+        rtol: singular values up to ``rtol`` times the largest count as zero; None for 10 max(m, n)
+            times the machine epsilon of the dtype. An array has one for each matrix.
+        hermitian: accepted: whether a is known to be Hermitian; the result is the same.
+        rcond: the older name of ``rtol``.
 
     Returns:
         Matrices [..., n, m].
@@ -152,21 +156,22 @@ def _real(dtype: np.dtype) -> np.dtype:
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
-    """The x of least norm for which |b - a x| is least.
+    """Least-squares solution of a x = b: the x of least norm among those that minimize |b - a x|.
 
     Args:
-        a: one matrix [m, n].
-        b: [m] or [m, k].
-        rcond: singular values up to ``rcond`` times the largest count as zero; by default
-            max(m, n) times the rounding error.
-        numpy_resid: whether the squared residuals are left out where m is at most n or the rank
-            less than n, as in NumPy: their shape depends on values then, so not inside of jit.
+        a: a matrix [m, n].
+        b: the right side, [m] or [m, k].
+        rcond: singular values up to ``rcond`` times the largest count as zero; None for max(m, n)
+            times the machine epsilon of the dtype, negative for the epsilon.
+        numpy_resid: whether residuals are empty where m ≤ n or the rank is less than n, as in
+            NumPy. Their shape then depends on values, so this does not work under ``jit``.
 
     Returns:
-        x, the squared residuals [k], the rank, and the singular values of a.
+        A tuple: x [n] or [n, k]; the squared norms of the residuals, [1] or [k]; the rank of a, an
+        integer; the singular values of a, [min(m, n)].
 
     Raises:
-        ShapeError: a is no matrix, or the shapes do not fit.
+        ShapeError: ``a`` is not a matrix, or the shapes do not fit.
 
     >>> a, b = jnp.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), jnp.array([1.0, 3.0, 5.0])
     >>> print(jnp.linalg.lstsq(a, b)[0].round(4))
@@ -198,15 +203,16 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None) -> tuple[Any, Any, A
 
 @one_program
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """x with Σ a[..., j] x[j] = b[...], where j are the dimensions that ``a`` has beyond ``b``.
+    """Solution x of the tensor equation ``tensordot(a, x, x.ndim) == b``.
 
     Args:
-        a: the coefficients; its dimensions in front are those of b, in size at least.
+        a: the coefficients, of shape ``b.shape + x.shape``, with as many elements in ``b`` as in
+            ``x``.
         b: the right side.
-        axes: dimensions of a to be moved to the end first.
+        axes: axes of a that are moved to the end first; None for none.
 
     Returns:
-        An array of the shape that ``a`` has beyond ``b``.
+        x, of the shape that ``a`` has beyond the dimensions of ``b``.
 
     Raises:
         ShapeError: there are not as many equations as unknowns.
@@ -231,21 +237,28 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
 
 @one_program
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """The inverse of ``a`` as a linear map from its last dimensions to its ``ind`` first ones.
+    """Inverse of an array under ``tensordot``: that of the matrix whose rows are the first ``ind``
+    axes.
 
     Args:
-        a: an array whose first ``ind`` dimensions have as many elements as the others.
-        ind: how many dimensions are rows.
+        a: an array whose first ``ind`` dimensions have as many elements in all as the others.
+        ind: how many of the first axes count as rows.
 
     Returns:
-        An array with the last dimensions of ``a`` first, and its ``ind`` first ones after them.
+        An array of shape ``a.shape[ind:] + a.shape[:ind]``; ``tensordot(tensorinv(a, ind), b,
+        ind)`` solves equations as ``tensorsolve(a, b)`` does.
 
     Raises:
-        ShapeError: the first ``ind`` dimensions have not as many elements as the others.
+        ShapeError: the first ``ind`` dimensions do not have as many elements as the others.
         ValueError: ``ind`` is not positive.
 
-    >>> print(jnp.linalg.tensorinv(2 * jnp.eye(4).reshape(4, 2, 2), ind=1).shape)
+    >>> a = 2 * jnp.eye(4).reshape(4, 2, 2)
+    >>> inverse = jnp.linalg.tensorinv(a, ind=1)
+    >>> print(inverse.shape)
     (2, 2, 4)
+    >>> print(jnp.tensordot(inverse, jnp.arange(4.0), 1))
+    [[0.  0.5]
+     [1.  1.5]]
     """
     x = in_lapack("tensorinv", a)
     count = operator.index(ind)
@@ -266,7 +279,9 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
 @one_program
 def det(a: ArrayLike) -> Array:
-    """The determinants of square matrices [..., n, n].
+    """Determinants of square matrices.
+
+    It overflows easily for large matrices; ``slogdet`` does not.
 
     Args:
         a: square matrices [..., n, n].
@@ -289,18 +304,18 @@ def det(a: ArrayLike) -> Array:
 
 @one_program
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """The sign of the determinant, and the logarithm of its size, of square matrices.
+    """Sign and logarithm of the absolute value of the determinants of square matrices.
 
     Args:
         a: the matrices [..., n, n].
-        method: None or "lu".
+        method: None, "lu" or "qr", for compatibility: determinants come from the LU decomposition.
 
     Returns:
-        ``sign``, of complex matrices a number of size 1, and ``logabsdet``; of singular ones 0
-        and -inf.
+        A named tuple of arrays [...]: ``sign``, 1 or -1, or of complex matrices a number of
+        absolute value 1, and ``logabsdet``, real. Of a singular matrix 0 and -inf.
 
     Raises:
-        ValueError: there is no such method.
+        ValueError: ``method`` is another word.
 
     >>> sign, size = jnp.linalg.slogdet(jnp.array([[1.0, 0.0], [0.0, -1.0]]))
     >>> print(sign, size)
@@ -319,14 +334,17 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
 @one_program
 def cond(x: ArrayLike, p: Any = None) -> Array:
-    """How much larger a relative error may become in solving a system of equations.
+    """Condition number of matrices: |a| |a⁻¹|, in the norm ``p``.
+
+    It bounds by how much the relative error of b may grow in the solution of a x = b.
 
     Args:
-        x: matrices [..., m, n]; square unless p is None, 2 or -2.
-        p: the norm, as of ``norm``; None and 2: the largest singular value over the least.
+        x: matrices [..., m, n]; square unless ``p`` is None, 2 or -2.
+        p: the norm, as ``ord`` of ``norm``. None or 2: the largest over the smallest singular
+            value; -2: its inverse.
 
     Returns:
-        Real numbers [...].
+        Real numbers [...]; infinite for singular matrices.
 
     >>> print(jnp.linalg.cond(jnp.array([[2.0, 0.0], [0.0, 4.0]])))
     2.0
@@ -350,16 +368,18 @@ def matrix_rank(
     hermitian: bool = False,
     tol: ArrayLike | None = None,
 ) -> Array:
-    """How many singular values are larger than ``rtol`` times the largest.
+    """Rank of matrices: the number of singular values above a tolerance.
 
     Args:
         M: matrices [..., m, n].
-        rtol: the tolerance; by default max(m, n) times the rounding error.
-        hermitian: whether M is known to be Hermitian.
-        tol: an absolute tolerance in place of ``rtol``.
+        rtol: the tolerance relative to the largest singular value; None for max(m, n) times the
+            machine epsilon of the dtype.
+        hermitian: whether M is known to be Hermitian, so that the cheaper decomposition by
+            eigenvalues can be used.
+        tol: an absolute tolerance, in place of ``rtol``.
 
     Returns:
-        int32 [...].
+        Integers [...]; of a vector or number 1, or 0 if all its elements are zero.
 
     >>> print(jnp.linalg.matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]])))
     1

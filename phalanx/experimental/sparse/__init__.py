@@ -1,4 +1,9 @@
-"""Arrays of which most elements are zero, as entries with positions: ``BCOO`` and its functions."""
+"""Sparse arrays: ``BCOO``, by coordinates, and ``BCSR``, by rows.
+
+They store the elements that are not zero, the *entries*, and where these are. ``BCOO`` and ``BCSR``
+are pytrees, so ``jit``, ``vmap``, ``pmap`` and the others take them; ``sparsify`` makes functions
+of dense arrays take them, and ``sparse.grad`` differentiates by their entries.
+"""
 
 import sys as _sys
 

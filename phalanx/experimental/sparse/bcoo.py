@@ -33,7 +33,7 @@ _SEQUENCES: tuple[type, ...] = (Sequence,)
 
 
 class JAXSparse(ABC):
-    """What all arrays are of which only some elements are stored.
+    """Base class of the sparse arrays, for ``isinstance``.
 
     >>> from phalanx.experimental import sparse
     >>> isinstance(sparse.BCOO.fromdense(jnp.eye(2)), sparse.JAXSparse)
@@ -55,20 +55,26 @@ def would_be_dense(what: str) -> MissingRule:
 
 @register_pytree_node_class
 class BCOO(Entries, JAXSparse):
-    """An array given by entries and their positions, with dimensions of a batch and dense ones.
+    """Sparse array in coordinate format, with batch and dense dimensions.
+
+    Its dimensions are, in order, ``n_batch`` of a batch, each element of which has a list of
+    entries of its own, all of the same length ``nse``; ``n_sparse`` in which entries have
+    positions; and ``n_dense`` dimensions of each entry, which is an array. By default there are no
+    batch and dense dimensions, and entries are numbers.
+
+    It is a pytree of ``data`` and ``indices``, so all transformations take it; ``vmap`` maps over a
+    batch dimension. To differentiate by the entries, use ``sparse.grad``.
 
     Args:
-        args: (data, indices), of the shapes (*batch, nse, *dense) and (*batch, nse, n_sparse).
-            Entries at the same position add up; those beyond the array are padding.
-        shape: that of the whole array.
-        indices_sorted: your word that the positions ascend.
-        unique_indices: your word that no position is listed twice.
+        args: (data, indices), of shapes (*batch, nse, *dense) and (*batch, nse, n_sparse). Entries
+            at the same position add up; those whose position is outside of the array are padding,
+            and count as absent.
+        shape: the shape of the whole array.
+        indices_sorted: a promise that the positions are in ascending order, which saves sorting.
+        unique_indices: a promise that no position occurs twice, which saves adding up.
 
     Raises:
-        ValueError: the shapes do not go together, or indices are no integers.
-
-    It is a tree of two arrays, so all transformations take it. ``vmap`` maps a dimension of the
-    batch. To differentiate by the entries, use ``sparse.grad``.
+        ValueError: the shapes do not fit, or the indices are not integers.
 
     >>> m = BCOO.fromdense(jnp.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]))
     >>> m, m.data.tolist(), m.indices.tolist()
@@ -89,22 +95,24 @@ class BCOO(Entries, JAXSparse):
         n_dense: int = 0,
         n_batch: int = 0,
     ) -> BCOO:
-        """The entries of an array that are not zero.
+        """Sparse array in coordinate format with the nonzero elements of a dense one.
 
         Args:
-            mat: an array.
-            nse: how many entries are listed, with padding; it must be given in ``jit``. By default
-                as many as there are.
-            index_dtype: the dtype of positions.
+            mat: a dense array.
+            nse: the number of entries to store; fewer nonzero elements are followed by padding, and
+                of more the first are kept. None for as many as there are, which cannot be known
+                under ``jit``.
+            index_dtype: the integer dtype of the positions.
             n_dense: how many of the last dimensions are dense.
-            n_batch: how many of the first dimensions are of the batch.
+            n_batch: how many of the first dimensions are batch dimensions.
 
         Returns:
             A ``BCOO``.
 
         >>> from phalanx.experimental import sparse
-        >>> print(sparse.bcoo_fromdense(jnp.array([0.0, 2.0, 0.0])).data)
-        [2.]
+        >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [0.0, 3.0]]))
+        >>> print(m.data, m.indices.tolist())
+        [2. 3.] [[0, 1], [1, 1]]
         """
         return entries_of(cls, mat, nse, n_batch, n_dense, index_dtype)
 
@@ -112,13 +120,13 @@ class BCOO(Entries, JAXSparse):
     def from_scipy_sparse(
         cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
     ) -> BCOO:
-        """A matrix of SciPy.
+        """The ``BCOO`` of a sparse matrix of SciPy.
 
         Args:
             mat: a sparse matrix of SciPy.
             index_dtype: the integer dtype of the positions; None for int32.
-            n_dense: how many dimensions at the end are dense: 0.
-            n_batch: how many dimensions in front are a batch: 0.
+            n_dense: must be 0.
+            n_batch: must be 0.
         """
         if n_dense or n_batch:
             raise ValueError(
@@ -129,13 +137,13 @@ class BCOO(Entries, JAXSparse):
         return cls((coo.data, indices), shape=coo.shape)
 
     def todense(self) -> Any:
-        """The whole array.
+        """The dense array of a ``BCOO``; entries at the same position are added up.
 
         Args:
-            self: a sparse array.
+            self: a ``BCOO``.
 
         Returns:
-            An array.
+            A dense array of the same shape.
 
         >>> from phalanx.experimental import sparse
         >>> print(sparse.bcoo_todense(sparse.bcoo_fromdense(jnp.array([0.0, 2.0]))))
@@ -146,14 +154,14 @@ class BCOO(Entries, JAXSparse):
     # ---- the lists ----
 
     def sort_indices(self) -> BCOO:
-        """The same with its entries in the order of their positions."""
+        """The same array with its entries in ascending order of position."""
         return bcoo_sort_indices(self)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-        """The same with one entry for each position; see ``bcoo_sum_duplicates``.
+        """The same array with one entry per position; see ``bcoo_sum_duplicates``.
 
         Args:
-            nse: for how many entries there is room; None for as many as there are.
+            nse: the number of entries to keep room for; None for as many as there are.
             remove_zeros: whether entries that are zero are left out.
         """
         return bcoo_sum_duplicates(self, nse)
@@ -165,12 +173,12 @@ class BCOO(Entries, JAXSparse):
         n_dense: int | None = None,
         on_inefficient: str | None = "error",
     ) -> BCOO:
-        """The same with other dimensions of the batch, and dense ones.
+        """The same array with other numbers of batch and dense dimensions.
 
         Args:
-            n_batch: how many dimensions in front are a batch; None for as many as now.
-            n_dense: how many dimensions at the end are dense; None for as many as now.
-            on_inefficient: what becomes of a layout with more entries: "error", "warn" or None.
+            n_batch: how many of the first dimensions are batch dimensions; None for as many as now.
+            n_dense: how many of the last dimensions are dense; None for as many as now.
+            on_inefficient: accepted, and ignored: no conversion is refused.
         """
         return bcoo_update_layout(
             self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient
@@ -202,7 +210,7 @@ class BCOO(Entries, JAXSparse):
         """The array in another shape of the same size.
 
         Args:
-            *shape: the lengths, in a tuple or one after the other.
+            *shape: the lengths, as a tuple or one after the other; one may be -1.
             order: must be "C".
         """
         if order != "C":
@@ -232,12 +240,12 @@ class BCOO(Entries, JAXSparse):
     # ---- arithmetic ----
 
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-        """The sum over dimensions; over all of them an array, over some entries again.
+        """Sum over axes: sparse over some of them, a dense number over all.
 
         Args:
-            axis: the dimension or dimensions; None for all.
+            axis: the axis, or several; None for all.
             dtype: the dtype of the result; None for that of the entries.
-            keepdims: whether dimensions that are reduced stay, with length 1.
+            keepdims: whether the axes stay, with length 1.
         """
         every = range(self.ndim) if axis is None else axis
         dims = [every] if isinstance(every, int) else list(every)
@@ -259,10 +267,11 @@ class BCOO(Entries, JAXSparse):
         return self.sum_duplicates().map_data(jnp.abs)
 
     def map_data(self, function: Any) -> BCOO:
-        """``function`` of the entries; one for which zero stays zero, of what has no duplicates.
+        """The array with ``function`` applied to its entries.
 
         Args:
-            function: a function of arrays, for which zero stays zero.
+            function: an elementwise function with f(0) = 0. Positions must not occur twice: call
+                ``sum_duplicates`` first.
         """
         return self.with_data(function(self.data))
 

@@ -14,16 +14,18 @@ from phalanx.tree_util import register_pytree_node_class
 
 @register_pytree_node_class
 class BCSR(JAXSparse):
-    """A matrix given by its entries, row after row, their columns, and where each row begins.
+    """Sparse matrix in compressed sparse row format.
+
+    Entries are stored row after row. It is a pytree of its three arrays. Products and sums are
+    computed as those of a ``BCOO``, into which it converts; unlike JAX's it has no batch or dense
+    dimensions.
 
     Args:
-        args: (data, indices, indptr): the entries, their columns, and for each row the number of
-            its first entry, with one number more, that of all entries.
-        shape: that of the matrix.
-        indices_sorted: your word that columns ascend in each row.
-        unique_indices: your word that no column is listed twice in a row.
-
-    What it computes, it computes as ``BCOO``.
+        args: (data, indices, indptr): the entries, their columns, and where each row begins: row i
+            has the entries from ``indptr[i]`` to ``indptr[i + 1]``, exclusive.
+        shape: the shape of the matrix.
+        indices_sorted: a promise that columns are in ascending order in each row.
+        unique_indices: a promise that no column occurs twice in a row.
 
     >>> m = BCSR.fromdense(jnp.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]))
     >>> m, m.indices.tolist(), m.indptr.tolist()
@@ -91,10 +93,10 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
-        """The same matrix by rows.
+        """The ``BCSR`` of a ``BCOO`` of two dimensions.
 
         Args:
-            arr: a matrix by entries.
+            arr: a ``BCOO`` matrix.
         """
         if arr.n_batch or arr.n_dense or arr.ndim != 2:
             raise ValueError(f"BCSR.from_bcoo: a matrix of sparse dimensions is needed, got {arr}")
@@ -107,7 +109,7 @@ class BCSR(JAXSparse):
         )  # fmt: skip
 
     def to_bcoo(self) -> BCOO:
-        """The same matrix by positions."""
+        """The same matrix in coordinate format."""
         number = jnp.arange(self.nse, dtype=self.indptr.dtype)
         rows = jnp.searchsorted(self.indptr, number, side="right") - 1
         columns = jnp.where(number < self.indptr[-1], self.indices, self.shape[1])
@@ -122,21 +124,23 @@ class BCSR(JAXSparse):
         cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32,
         n_dense: int = 0, n_batch: int = 0,
     ) -> BCSR:  # fmt: skip
-        """The entries of a matrix that are not zero.
+        """Sparse matrix in row format with the nonzero elements of a dense one.
 
         Args:
-            mat: a sparse array.
-            nse: for how many entries there is room; None for as many as there are.
+            mat: a dense matrix.
+            nse: the number of entries to store; None for as many as there are, which cannot be
+                known under ``jit``.
             index_dtype: the integer dtype of the positions.
-            n_dense: how many dimensions at the end are dense.
-            n_batch: how many dimensions in front are a batch.
+            n_dense: must be 0.
+            n_batch: must be 0.
 
         Returns:
             A ``BCSR``.
 
         >>> from phalanx.experimental import sparse
-        >>> print(sparse.bcsr_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]])).indptr)
-        [0 1 2]
+        >>> m = sparse.bcsr_fromdense(jnp.array([[0.0, 2.0], [3.0, 4.0]]))
+        >>> print(m.data, m.indices, m.indptr)
+        [2. 3. 4.] [1 0 1] [0 1 3]
         """
         return cls.from_bcoo(
             BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
@@ -144,7 +148,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None) -> BCSR:
-        """A matrix of SciPy.
+        """The ``BCSR`` of a sparse matrix of SciPy.
 
         Args:
             mat: a sparse matrix of SciPy.
@@ -155,13 +159,13 @@ class BCSR(JAXSparse):
         return cls((csr.data, csr.indices.astype(kind), csr.indptr.astype(kind)), shape=csr.shape)
 
     def todense(self) -> Any:
-        """The whole matrix.
+        """The dense matrix of a ``BCSR``.
 
         Args:
-            self: a sparse array.
+            self: a ``BCSR``.
 
         Returns:
-            An array.
+            A dense matrix of the same shape.
 
         >>> from phalanx.experimental import sparse
         >>> print(sparse.bcsr_todense(sparse.bcsr_fromdense(jnp.array([[0.0, 2.0]]))))
@@ -191,10 +195,10 @@ class BCSR(JAXSparse):
         return self.transpose()
 
     def sum(self, axis: Any = None) -> Any:
-        """The sum over dimensions; over all of them an array, over some a ``BCOO``.
+        """Sum over axes: a ``BCOO`` over one of them, a dense number over both.
 
         Args:
-            axis: the dimension or dimensions; None for all.
+            axis: the axis, or several; None for all.
         """
         return self.to_bcoo().sum(axis)
 

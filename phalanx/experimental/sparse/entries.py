@@ -32,17 +32,18 @@ def _ordered(mat: Mat) -> Mat:
 
 
 def bcoo_sort_indices(mat: Mat) -> Mat:
-    """The same array with its entries in the order of their positions.
+    """``BCOO`` with its entries in ascending order of position.
 
     Args:
-        mat: a sparse array.
+        mat: a ``BCOO``.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     >>> from phalanx.experimental import sparse
-    >>> sparse.bcoo_sort_indices(sparse.eye(2)).indices_sorted
-    True
+    >>> m = sparse.BCOO((jnp.array([1.0, 2.0]), jnp.array([[3], [0]])), shape=(4,))
+    >>> print(sparse.bcoo_sort_indices(m).indices.tolist())
+    [[0], [3]]
     """
     return mat if mat.indices_sorted else each_of_batch(_ordered, mat.n_batch)(mat)
 
@@ -58,19 +59,20 @@ def _first_inside(mat: Any) -> Any:
 
 
 def bcoo_sum_duplicates(mat: Mat, nse: int | None = None) -> Mat:
-    """The same array with one entry for each position, in order.
+    """``BCOO`` with one entry per position, in ascending order.
 
     Args:
-        mat: entries with positions.
-        nse: how many entries are listed; those beyond are lost. By default as many as there are,
-            or, where that is not known in a transformation, as before.
+        mat: a ``BCOO``.
+        nse: the number of entries to keep room for; those beyond it are lost. None for as many as
+            there are, or, under ``jit``, for as many as ``mat`` has.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     >>> from phalanx.experimental import sparse
-    >>> sparse.bcoo_sum_duplicates(sparse.eye(2)).nse
-    2
+    >>> m = sparse.BCOO((jnp.array([1.0, 2.0]), jnp.array([[3], [3]])), shape=(4,))
+    >>> print(sparse.bcoo_sum_duplicates(m).data)
+    [3.]
     """
     if mat.unique_indices and nse in (None, mat.nse):
         return bcoo_sort_indices(mat)
@@ -97,15 +99,16 @@ def bcoo_sum_duplicates(mat: Mat, nse: int | None = None) -> Mat:
 
 
 def bcoo_extract(sparr: Mat, arr: Any, *, assume_unique: bool | None = None) -> Mat:
-    """What ``arr`` has at the positions of ``sparr``; where one is listed again, zero.
+    """``BCOO`` with the values that a dense array has at the positions of ``sparr``.
 
     Args:
-        sparr: entries with positions.
-        arr: an array of the same shape.
-        assume_unique: whether no position is listed twice; by default what ``sparr`` says.
+        sparr: a ``BCOO``, of which the positions alone are used.
+        arr: a dense array of the same shape.
+        assume_unique: whether no position occurs twice; None for ``sparr.unique_indices``. Of
+            positions that do occur twice, the first gets the value, the others 0.
 
     Returns:
-        A sparse array with the positions of ``sparr``.
+        A ``BCOO`` with the positions of ``sparr``.
 
     Raises:
         ValueError: the shapes differ.
@@ -155,21 +158,21 @@ def plus(x: Mat, y: Mat) -> Mat:
 
 
 def bcoo_multiply_dense(sp_mat: Entries, v: Any) -> Any:
-    """The data of ``sp_mat`` times an array, whose shape broadcasts to that of ``sp_mat``.
+    """Entries of a ``BCOO`` times the elements of a dense array at the same positions.
 
     Args:
-        sp_mat: a sparse array.
-        v: a dense array that broadcasts to it.
+        sp_mat: a ``BCOO``.
+        v: a dense array that broadcasts to the shape of ``sp_mat``.
 
     Returns:
-        An array of the shape of the data of ``sp_mat``.
+        The new ``data``, an array of the shape of ``sp_mat.data``.
 
     Raises:
-        ValueError: it does not.
+        ValueError: ``v`` does not broadcast to ``sp_mat``.
 
     >>> from phalanx.experimental import sparse
-    >>> print(sparse.bcoo_multiply_dense(sparse.eye(2), jnp.full((2, 2), 3.0)))
-    [3. 3.]
+    >>> print(sparse.bcoo_multiply_dense(sparse.eye(2), jnp.array([[3.0, 4.0], [5.0, 6.0]])))
+    [3. 6.]
     """
     v = jnp.asarray(v)
     lengths = zip(reversed(v.shape), reversed(sp_mat.shape), strict=False)
@@ -195,21 +198,23 @@ def bcoo_multiply_dense(sp_mat: Entries, v: Any) -> Any:
 
 
 def bcoo_multiply_sparse(lhs: Mat, rhs: Entries) -> Mat:
-    """The product of two arrays of one shape, element by element.
+    """Elementwise product of two ``BCOO`` of one shape.
 
     Args:
-        lhs: a sparse array.
+        lhs: a ``BCOO``.
         rhs: another one, of the same shape.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     Raises:
         ValueError: the shapes differ.
 
     >>> from phalanx.experimental import sparse
-    >>> print(sparse.bcoo_multiply_sparse(sparse.eye(2), sparse.eye(2)).todense())
-    [[1. 0.] [0. 1.]]
+    >>> x = sparse.BCOO.fromdense(jnp.array([1.0, 0.0, 3.0]))
+    >>> y = sparse.BCOO.fromdense(jnp.array([0.0, 2.0, 4.0]))
+    >>> print(sparse.bcoo_multiply_sparse(x, y).todense())
+    [ 0.  0. 12.]
     """
     if lhs.shape != rhs.shape:
         raise ValueError(

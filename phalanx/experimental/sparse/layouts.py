@@ -119,37 +119,37 @@ class Entries:
 
     @property
     def n_batch(self) -> int:
-        """The number of dimensions of the batch."""
+        """The number of batch dimensions."""
         return self.indices.ndim - 2
 
     @property
     def n_sparse(self) -> int:
-        """The number of dimensions in which entries have positions."""
+        """The number of sparse dimensions."""
         return self.indices.shape[-1]
 
     @property
     def n_dense(self) -> int:
-        """The number of dimensions of each entry."""
+        """The number of dense dimensions."""
         return self.data.ndim - 1 - self.n_batch
 
     @property
     def nse(self) -> int:
-        """How many entries are listed, padding included; for each element of the batch."""
+        """The number of stored entries, padding included; for each element of the batch."""
         return self.indices.shape[-2]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of all dimensions."""
+        """The shape of the whole array."""
         return (*self.data.shape[: self.n_batch], *self.tail)
 
     @property
     def sparse_shape(self) -> tuple[int, ...]:
-        """The lengths of the sparse dimensions."""
+        """The shape of the sparse dimensions."""
         return self.tail[: self.n_sparse]
 
     @property
     def dense_shape(self) -> tuple[int, ...]:
-        """The lengths of the dense dimensions."""
+        """The shape of the dense dimensions."""
         return self.tail[self.n_sparse :]
 
     @property

@@ -1,4 +1,4 @@
-"""Linear algebra that needs products with a matrix alone, or its entries."""
+"""Sparse linear algebra: direct solution, and eigenvalues of large symmetric matrices."""
 
 from __future__ import annotations
 
@@ -15,17 +15,22 @@ __all__ = ["lobpcg_standard", "spsolve"]
 def spsolve(
     data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reorder: int = 1
 ) -> Any:
-    """x, where a @ x = b for a square matrix a of ``BCSR``, as an array.
+    """Solution x of a x = b, for a square matrix a in row format.
 
-    The matrix is made dense and factorized.
+    The matrix is made dense and solved by LU decomposition, so it must fit into memory as a dense
+    one. For large matrices use ``phalanx.scipy.sparse.linalg.cg`` or ``gmres``, which need products
+    alone.
 
     Args:
-        data: the entries.
-        indices: their columns.
-        indptr: where each row begins.
-        b: the right side.
-        tol: accepted.
-        reorder: accepted.
+        data: the entries of a, as ``BCSR.data``.
+        indices: their columns, as ``BCSR.indices``.
+        indptr: where each row begins, as ``BCSR.indptr``.
+        b: the right side, a vector [n].
+        tol: accepted, and ignored.
+        reorder: accepted, and ignored.
+
+    Returns:
+        x, a dense vector [n].
 
     >>> import phalanx.numpy as jnp
     >>> m = BCSR.fromdense(jnp.array([[2.0, 0.0], [1.0, 4.0]]))
@@ -39,21 +44,23 @@ def spsolve(
 def lobpcg_standard(
     A: Any | Callable[[Any], Any], X: Any, m: int = 100, tol: float | None = None
 ) -> tuple[Any, Any, Any]:
-    """The largest eigenvalues of a symmetric matrix, by products with it alone.
+    """Largest eigenvalues and eigenvectors of a symmetric matrix, by products with it alone.
 
-    Knyazev, "Toward the optimal preconditioned eigensolver", 2001, without a preconditioner: in
-    each step the best vectors are sought in the space of the last ones, of what these leave over,
-    and of the last change.
+    The LOBPCG method without a preconditioner (Knyazev, Toward the optimal preconditioned
+    eigensolver, 2001): each step takes the best vectors in the span of the present ones, their
+    residuals and the last change.
 
     Args:
-        A: a symmetric matrix, also a ``BCOO``, or a function of blocks of vectors.
-        X: vectors to begin with, [n, k], with 5 k < n.
-        m: after how many steps it ends at the latest.
-        tol: what is left over, against the largest eigenvalue and for each row of the matrix, at
-            which it ends; by default the precision of the dtype.
+        A: a symmetric matrix [n, n], dense or sparse, or a function that multiplies blocks of
+            vectors [n, k] by it.
+        X: the initial vectors [n, k], linearly independent, with 5 k < n.
+        m: the largest number of steps.
+        tol: it ends when the residuals, relative to the largest eigenvalue and to n, are smaller;
+            None for the precision of the dtype.
 
     Returns:
-        The k eigenvalues, the largest first; the eigenvectors; how many steps were taken.
+        A tuple: the k largest eigenvalues, in descending order; their eigenvectors [n, k]; the
+        number of steps taken.
 
     Raises:
         ValueError: ``X`` is of another shape.

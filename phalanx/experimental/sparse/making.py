@@ -25,22 +25,22 @@ def empty(
     n_batch: int = 0,
     n_dense: int = 0,
 ) -> JAXSparse:
-    """Zeros, with room for ``nse`` entries.
+    """Sparse array of zeros, with room for ``nse`` entries.
 
     Args:
-        shape: the shape of the result: a tuple of integers, or an integer.
-        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+        shape: the shape of the array.
+        dtype: the dtype of the entries; None for float32, or float64 under ``enable_x64``.
         index_dtype: the integer dtype of the positions.
-        sparse_format: ``bcoo`` or ``bcsr``.
-        nse: for how many entries there is room.
-        n_batch: how many dimensions in front are a batch.
-        n_dense: how many dimensions at the end are dense.
+        sparse_format: "bcoo" or "bcsr".
+        nse: the number of entries to keep room for.
+        n_batch: how many of the first dimensions are batch dimensions.
+        n_dense: how many of the last dimensions are dense.
 
     Returns:
-        A sparse array of that format.
+        A ``BCOO``, or a ``BCSR``.
 
     Raises:
-        ValueError: there is no such format.
+        ValueError: ``sparse_format`` is another word.
 
     >>> empty((2, 3))
     BCOO(float32[2, 3], nse=0)
@@ -67,23 +67,23 @@ def eye(
     n_batch: int = 0,
     n_dense: int = 0,
 ) -> JAXSparse:
-    """Ones on a diagonal.
+    """Sparse matrix of ones on a diagonal, zeros elsewhere.
 
     Args:
         N: the number of rows.
         M: the number of columns; None for as many as rows.
         k: which diagonal: 0 for the main one, positive above it, negative below.
-        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+        dtype: the dtype of the entries; None for float32, or float64 under ``enable_x64``.
         index_dtype: the integer dtype of the positions.
-        sparse_format: ``bcoo`` or ``bcsr``.
-        n_batch: how many dimensions in front are a batch.
-        n_dense: how many dimensions at the end are dense.
+        sparse_format: "bcoo" or "bcsr".
+        n_batch: how many of the first dimensions are batch dimensions.
+        n_dense: how many of the last dimensions are dense.
 
     Returns:
-        A sparse array of that format.
+        A ``BCOO``, or a ``BCSR``.
 
     Raises:
-        ValueError: there is no such format.
+        ValueError: ``sparse_format`` is another word.
 
     >>> print(eye(2, 3, k=1).todense())
     [[0. 1. 0.]
@@ -118,26 +118,27 @@ def random_bcoo(
     generator: Callable[..., Any] = random.uniform,
     **kwds: Any,
 ) -> BCOO:
-    """Random entries at random positions.
+    """Random ``BCOO``: random entries at random positions.
 
     Args:
         key: a random key.
-        shape: that of the whole.
-        dtype: of the entries.
-        indices_dtype: of the positions; int32 by default.
-        nse: how many entries there are for each element of the batch; below 1, which part of all.
-        n_batch: how many of the first dimensions are of the batch.
+        shape: the shape of the whole array.
+        dtype: the dtype of the entries; None for float32, or float64 under ``enable_x64``.
+        indices_dtype: the integer dtype of the positions; None for int32.
+        nse: the number of entries for each element of the batch; less than 1, the fraction of all
+            elements.
+        n_batch: how many of the first dimensions are batch dimensions.
         n_dense: how many of the last dimensions are dense.
-        unique_indices: whether no position comes twice.
-        sorted_indices: whether positions ascend.
-        generator: ``(key, shape, dtype)`` to the entries.
-        **kwds: for the generator.
+        unique_indices: whether all positions are different.
+        sorted_indices: whether positions are in ascending order.
+        generator: what draws the entries, called as ``generator(key, shape, dtype, **kwds)``.
+        **kwds: further arguments of ``generator``.
 
     Returns:
         A ``BCOO``.
 
     Raises:
-        ValueError: there are not as many positions.
+        ValueError: ``nse`` is larger than the number of positions.
 
     >>> random_bcoo(random.key(0), (3, 4), nse=5)
     BCOO(float32[3, 4], nse=5)

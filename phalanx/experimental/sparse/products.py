@@ -22,17 +22,17 @@ Pair = tuple[Sequence[int], Sequence[int]]
 
 
 def bcoo_reduce_sum(mat: Mat, *, axes: Sequence[int]) -> Mat:
-    """The sum over dimensions, as entries again.
+    """Sum of a ``BCOO`` over axes, as a ``BCOO``.
 
     Args:
-        mat: a sparse array.
-        axes: the dimensions that are summed over.
+        mat: a ``BCOO``.
+        axes: the axes that are summed over.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     Raises:
-        ValueError: there is no such dimension, or one twice.
+        ValueError: an axis does not exist, or occurs twice.
 
     >>> from phalanx.experimental import sparse
     >>> print(sparse.bcoo_reduce_sum(sparse.eye(2), axes=(0,)).todense())
@@ -62,26 +62,27 @@ def bcoo_dot_general(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """``lax.dot_general`` where one operand, or both, are entries with positions.
+    """General product of arrays, as ``lax.dot_general``, where one or both are ``BCOO``.
 
     Args:
-        lhs: entries, or an array.
-        rhs: the same.
-        dimension_numbers: ((lhs contracted, rhs contracted), (lhs batch, rhs batch)).
-        precision: accepted.
-        preferred_element_type: the dtype of the result.
-        out_sharding: accepted.
+        lhs: a ``BCOO``, or a dense array.
+        rhs: likewise; one of the two is a ``BCOO``.
+        dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) dimensions.
+        precision: accepted, and ignored.
+        preferred_element_type: the dtype of the result; None for the promoted one.
+        out_sharding: accepted, and ignored.
 
     Returns:
-        An array; entries where both operands are.
+        A dense array; a ``BCOO`` where both operands are sparse.
 
     Raises:
-        ValueError: dimensions do not go together.
+        ValueError: the dimensions do not fit.
 
     >>> from phalanx.experimental import sparse
-    >>> sums = (((1,), (0,)), ((), ()))
-    >>> print(sparse.bcoo_dot_general(sparse.eye(2), jnp.arange(2.0), dimension_numbers=sums))
-    [0. 1.]
+    >>> m = sparse.BCOO.fromdense(jnp.array([[1.0, 0.0], [2.0, 3.0]]))
+    >>> matvec = (((1,), (0,)), ((), ()))
+    >>> print(sparse.bcoo_dot_general(m, jnp.array([1.0, 10.0]), dimension_numbers=matvec))
+    [ 1. 32.]
     """
     (lc, rc), (lb, rb) = [tuple(map(tuple, pair)) for pair in dimension_numbers]
     pairs = zip((*lc, *lb), (*rc, *rb), strict=True)

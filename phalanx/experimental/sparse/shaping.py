@@ -32,20 +32,22 @@ def bcoo_update_layout(
     n_dense: int | None = None,
     on_inefficient: str | None = "error",
 ) -> Mat:
-    """The same array with so many dimensions of the batch, and dense ones.
+    """The same array as a ``BCOO`` with other numbers of batch and dense dimensions.
+
+    Fewer of them make the list of entries longer. For more of them the entries are read from the
+    dense array, and there is room for as many as there may be.
 
     Args:
-        mat: entries with positions.
-        n_batch: how many are to be of the batch; by default as many as there are.
-        n_dense: how many are to be dense; by default as many as there are.
-        on_inefficient: accepted. Where there are to be more of them the list is made anew from the
-            whole array.
+        mat: a ``BCOO``.
+        n_batch: how many of the first dimensions are batch dimensions; None for as many as now.
+        n_dense: how many of the last dimensions are dense; None for as many as now.
+        on_inefficient: accepted, and ignored: no conversion is refused.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     Raises:
-        ValueError: there are fewer dimensions.
+        ValueError: the array has fewer dimensions than that.
 
     >>> from phalanx.experimental import sparse
     >>> entries = sparse.bcoo_fromdense(jnp.eye(2))
@@ -60,20 +62,20 @@ def bcoo_update_layout(
 
 
 def bcoo_transpose(mat: Mat, *, permutation: Ints) -> Mat:
-    """The array with its dimensions in another order.
+    """``BCOO`` with its axes permuted.
 
-    Dimensions of the batch, sparse and dense ones stay so where they are not mixed; otherwise all
-    become sparse.
+    Batch, sparse and dense dimensions stay such, where the permutation does not mix them; otherwise
+    all become sparse.
 
     Args:
-        mat: a sparse array.
-        permutation: for each dimension of the result the one of the array that it is.
+        mat: a ``BCOO``.
+        permutation: for each axis of the result the axis of ``mat``.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     Raises:
-        ValueError: ``permutation`` is none.
+        ValueError: ``permutation`` is not a permutation of the axes.
 
     >>> from phalanx.experimental import sparse
     >>> sparse.bcoo_transpose(sparse.eye(2, 3), permutation=(1, 0)).shape
@@ -99,19 +101,19 @@ def bcoo_transpose(mat: Mat, *, permutation: Ints) -> Mat:
 def bcoo_reshape(
     mat: Mat, *, new_sizes: Ints, dimensions: Ints | None = None, sharding: Any = None
 ) -> Mat:
-    """The array in another shape of the same size.
+    """``BCOO`` in another shape of the same size.
 
-    Dimensions of the batch and dense ones stay so where they have the same lengths in the new
-    shape; otherwise all become sparse.
+    Batch and dense dimensions stay such, where they have the same lengths in the new shape;
+    otherwise all become sparse.
 
     Args:
-        mat: entries with positions.
-        new_sizes: the new shape; -1 is what is left.
-        dimensions: an order in which dimensions are taken first.
-        sharding: accepted.
+        mat: a ``BCOO``.
+        new_sizes: the new shape; one length may be -1, and follows from the others.
+        dimensions: a permutation of the axes that is applied first; None for none.
+        sharding: accepted, and ignored.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     Raises:
         ValueError: the sizes differ.
@@ -149,17 +151,17 @@ def bcoo_reshape(
 
 
 def bcoo_squeeze(arr: Mat, *, dimensions: Ints) -> Mat:
-    """The array without dimensions of length 1.
+    """``BCOO`` without axes of length 1.
 
     Args:
-        arr: a sparse array.
-        dimensions: dimensions of length 1.
+        arr: a ``BCOO``.
+        dimensions: the axes to remove.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     Raises:
-        ValueError: one has another length.
+        ValueError: one of them has another length.
 
     >>> from phalanx.experimental import sparse
     >>> sparse.bcoo_squeeze(sparse.eye(1, 3), dimensions=(0,)).shape
@@ -183,22 +185,22 @@ def bcoo_squeeze(arr: Mat, *, dimensions: Ints) -> Mat:
 def bcoo_broadcast_in_dim(
     mat: Mat, *, shape: Ints, broadcast_dimensions: Ints, sharding: Any = None
 ) -> Mat:
-    """The array repeated along new dimensions, and along those of length 1.
+    """``BCOO`` repeated along new axes, and along those of length 1.
 
-    Dimension i becomes dimension ``broadcast_dimensions[i]`` of the result. New dimensions before
-    all others are of the batch; otherwise all become sparse.
+    New axes in front of all others become batch dimensions; with others all dimensions become
+    sparse.
 
     Args:
-        mat: a sparse array.
-        shape: the shape of the result: a tuple of integers, or an integer.
-        broadcast_dimensions: which dimension of the result each one of the array becomes.
-        sharding: must be None.
+        mat: a ``BCOO``.
+        shape: the shape of the result.
+        broadcast_dimensions: for each axis of ``mat`` its axis in the result.
+        sharding: accepted, and ignored.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     Raises:
-        ValueError: the lengths do not go together.
+        ValueError: the lengths do not fit.
 
     >>> from phalanx.experimental import sparse
     >>> one = sparse.eye(2)
@@ -229,17 +231,17 @@ def bcoo_broadcast_in_dim(
 
 
 def bcoo_concatenate(operands: Sequence[Mat], *, dimension: int) -> Mat:
-    """Arrays one behind the other along a dimension.
+    """Several ``BCOO`` joined along an existing axis.
 
     Args:
-        operands: sparse arrays.
-        dimension: along which.
+        operands: the ``BCOO``, of the same shape but for ``dimension``.
+        dimension: the axis.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     Raises:
-        ValueError: there are none, or they differ along other dimensions.
+        ValueError: there are none, or their shapes do not fit.
 
     >>> from phalanx.experimental import sparse
     >>> sparse.bcoo_concatenate([sparse.eye(2), sparse.eye(2)], dimension=0).shape
@@ -278,19 +280,19 @@ def bcoo_concatenate(operands: Sequence[Mat], *, dimension: int) -> Mat:
 def bcoo_slice(
     mat: Mat, *, start_indices: Ints, limit_indices: Ints, strides: Ints | None = None
 ) -> Mat:
-    """A part of the array, every ``strides``-th element from ``start_indices`` on.
+    """Slice of a ``BCOO``, with static bounds, as ``lax.slice``.
 
     Args:
-        mat: a sparse array.
-        start_indices: where it begins, per dimension.
-        limit_indices: where it ends, per dimension.
-        strides: the steps, per dimension; None for 1.
+        mat: a ``BCOO``.
+        start_indices: the first index, per axis.
+        limit_indices: the index to stop before, per axis.
+        strides: the steps, per axis; None for 1.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     Raises:
-        ValueError: it reaches beyond the array.
+        ValueError: the slice is not within the array.
 
     >>> from phalanx.experimental import sparse
     >>> part = sparse.bcoo_slice(sparse.eye(3), start_indices=(1, 1), limit_indices=(3, 3))
@@ -329,18 +331,20 @@ def _shifted(mat: Mat, starts: Sequence[Any], lengths: Ints, steps: Ints) -> Mat
 
 
 def bcoo_dynamic_slice(mat: Mat, start_indices: Sequence[Any], slice_sizes: Ints) -> Mat:
-    """A part of the array of given lengths, from where an array says, moved so that it fits.
+    """Slice of a ``BCOO`` of static size from indices that may be traced, as ``lax.dynamic_slice``.
+
+    A slice that would reach beyond the array begins earlier, so that it fits.
 
     Args:
-        mat: a sparse array.
-        start_indices: where it begins, per dimension; these may be traced.
-        slice_sizes: how long it is, per dimension.
+        mat: a ``BCOO``.
+        start_indices: the first index, per axis, integers or arrays of them.
+        slice_sizes: the lengths, per axis.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     Raises:
-        ValueError: it is larger than the array.
+        ValueError: the slice is larger than the array.
 
     >>> from phalanx.experimental import sparse
     >>> print(sparse.bcoo_dynamic_slice(sparse.eye(3), (1, 1), (2, 2)).todense())
@@ -365,14 +369,14 @@ def bcoo_dynamic_slice(mat: Mat, start_indices: Sequence[Any], slice_sizes: Ints
 
 
 def bcoo_rev(operand: Mat, dimensions: Ints) -> Mat:
-    """The array backwards along dimensions.
+    """``BCOO`` reversed along axes.
 
     Args:
-        operand: a sparse array.
-        dimensions: the dimensions that are reversed.
+        operand: a ``BCOO``.
+        dimensions: the axes to reverse.
 
     Returns:
-        A sparse array of the format of the operand.
+        A ``BCOO``.
 
     >>> from phalanx.experimental import sparse
     >>> print(sparse.bcoo_rev(sparse.eye(2), dimensions=(0,)).todense())

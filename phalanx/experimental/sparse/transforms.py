@@ -42,7 +42,7 @@ def _is_sparse(x: Any) -> bool:
 
 
 def todense(arr: Any) -> Any:
-    """The whole array; what is one already as it is.
+    """Dense array of a sparse one; a dense one is returned as it is.
 
     Args:
         arr: a sparse array, or a dense one, which is the result.
@@ -59,20 +59,21 @@ def todense(arr: Any) -> Any:
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
-    """``f``, a function of arrays, on ``BCOO`` in place of some of them.
+    """Make a function of dense arrays accept ``BCOO`` for some of them.
 
-    What gives zero where its operands are zero gives entries again; contractions with arrays give
-    arrays.
+    Operations for which zeros stay zeros, such as ``sin`` or products, give a ``BCOO`` again;
+    products of matrices with dense arrays give dense ones.
 
     Args:
-        f: a function of trees of arrays.
-        use_tracer: accepted.
+        f: a function of pytrees of arrays.
+        use_tracer: accepted, and ignored.
 
     Returns:
-        A function with the parameters of ``f``.
+        A function of the same parameters, any of whose arguments may be ``BCOO``.
 
     Raises:
-        MissingRule: an operation would have a dense result, or none is known for entries.
+        MissingRule: when it is called: an operation would turn zeros into other numbers, such as
+            ``cos``, or has no rule for sparse arrays.
 
     >>> import phalanx.numpy as jnp
     >>> f = sparsify(lambda m, x: jnp.sum(jnp.sin(m) @ x))
@@ -217,17 +218,19 @@ def _at_positions(arg: Any, values: Any) -> Any:
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """``phalanx.value_and_grad`` by the entries of sparse arguments: entries at their positions.
+    """Value and gradient of ``fun``, as ``phalanx.value_and_grad``, by the entries of sparse
+    arguments.
 
     Args:
         fun: returns a real scalar (a complex one if ``holomorphic``), or, if ``has_aux``, a pair of
             it and further data.
-        argnums: the position or positions of the arguments to differentiate by.
+        argnums: the positions of the arguments to differentiate by: an integer, or several.
         has_aux: whether ``fun`` returns a pair.
-        kwargs: what the function for dense arrays takes besides.
+        kwargs: further arguments of ``phalanx.value_and_grad``, such as ``holomorphic``.
 
     Returns:
-        A function with the parameters of ``fun``, which returns its value and the gradients.
+        A function of the same parameters that returns the value and the gradients. Gradients by a
+        ``BCOO`` are ``BCOO`` with the same positions.
 
     >>> import phalanx.numpy as jnp
     >>> m = BCOO.fromdense(jnp.eye(2))
@@ -259,17 +262,18 @@ def value_and_grad(
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """``phalanx.grad`` by the entries of sparse arguments: entries at their positions.
+    """Gradient of ``fun``, as ``phalanx.grad``, by the entries of sparse arguments.
 
     Args:
         fun: returns a real scalar (a complex one if ``holomorphic``), or, if ``has_aux``, a pair of
             it and further data.
-        argnums: the position or positions of the arguments to differentiate by.
+        argnums: the positions of the arguments to differentiate by: an integer, or several.
         has_aux: whether ``fun`` returns a pair.
-        kwargs: what the function for dense arrays takes besides.
+        kwargs: further arguments of ``phalanx.grad``, such as ``holomorphic``.
 
     Returns:
-        A function with the parameters of ``fun``, whose gradients are sparse where arguments are.
+        A function of the same parameters. Gradients by a ``BCOO`` are ``BCOO`` with the same
+        positions.
 
     >>> import phalanx.numpy as jnp
     >>> m = BCOO.fromdense(jnp.array([[1.0, 0.0], [2.0, 3.0]]))

@@ -37,23 +37,26 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Any:
-    """The singular value decomposition a = u diag(s) vᴴ, with s descending.
+    """Singular value decomposition a = u diag(s) vᴴ, with s in descending order.
 
     Args:
         a: matrices [..., m, n].
-        full_matrices: whether u and vᴴ are square.
-        compute_uv: without it, s alone is the result.
-        overwrite_a: changes nothing.
-        check_finite: changes nothing.
-        lapack_driver: "gesdd" or "gesvd", which is slower.
+        full_matrices: whether u and vᴴ are square; otherwise they have k = min(m, n) columns and
+            rows.
+        compute_uv: whether u and vᴴ are computed; otherwise the result is s alone.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+        lapack_driver: "gesdd" or "gesvd", which is slower, and more accurate for some matrices.
 
     Returns:
-        u, s and vᴴ; without ``compute_uv`` s alone.
+        A tuple u [..., m, m], s [..., k], vᴴ [..., n, n]; without ``compute_uv`` s alone.
 
     Raises:
-        ValueError: there is no such driver.
+        ValueError: ``lapack_driver`` is another word.
 
-    >>> print(scipy.linalg.svd(jnp.array([[0.0, 2.0], [1.0, 0.0]]), compute_uv=False))
+    >>> a = jnp.array([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0]])
+    >>> u, s, vh = scipy.linalg.svd(a, full_matrices=False)
+    >>> print(s)
     [2. 1.]
     """
     drivers = {"gesdd": SvdAlgorithm.DEFAULT, "gesvd": SvdAlgorithm.QR}
@@ -76,26 +79,32 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """The decomposition a = q r, or a[..., p] = q r, as a tuple.
+    """QR factorization a = q r: q with orthonormal columns, r upper triangular.
+
+    With ``pivoting`` it is that of a with its columns in another order, ``a[..., p]``.
 
     Args:
         a: matrices [..., m, n].
-        overwrite_a: changes nothing.
-        lwork: changes nothing.
-        mode: "full"; "economic", where q is [..., m, min(m, n)]; "r", without q; "raw", with the
-            pair of reflections and their factors in place of q.
-        pivoting: whether columns are exchanged, so that the diagonal of r falls; p comes last.
-        check_finite: changes nothing.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        lwork: accepted, and ignored.
+        mode: "full": q [..., m, m] and r [..., m, n]; "economic": q [..., m, k] and r [..., k, n],
+            with k = min(m, n); "r": without q; "raw": a pair of the Householder vectors and their
+            factors, as LAPACK gives them, in place of q.
+        pivoting: whether columns are reordered so that the absolute values on the diagonal of r
+            descend.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
-        q and r, in mode "r" r alone; with ``pivoting`` also p, the order of the columns, int32 [n].
+        A tuple (q, r), or (q, r, p) with ``pivoting``, where p is the order of the columns, int32
+        [..., n]; in mode "r" without q.
 
     Raises:
-        ValueError: there is no such mode.
+        ValueError: ``mode`` is another word.
 
-    >>> q, r = scipy.linalg.qr(jnp.array([[3.0], [4.0]]), mode="economic")
-    >>> print(abs(r))
-    [[5.]]
+    >>> q, r = scipy.linalg.qr(jnp.array([[3.0, 1.0], [4.0, 2.0]]), mode="economic")
+    >>> print((q @ r).round(4))
+    [[3. 1.]
+     [4. 2.]]
     """
     x = matrices("qr", a)
     if mode == "raw":
@@ -118,23 +127,23 @@ def qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> Any:
-    """The product of q and another matrix, where a = q r, without making q.
+    """Product of the matrix q of a QR factorization a = q r with another one, without forming q.
 
     Args:
         a: matrices [..., m, n].
-        c: with k = min(m, n) columns of q: for q c [..., k, p], for c q [..., p, m]; or a vector.
+        c: with k = min(m, n): [..., k, p] for q c, or [..., p, m] for c q; or a vector.
         mode: "left" for q c, "right" for c q.
-        pivoting: whether the columns of a are exchanged.
-        conjugate: whether q is conjugated.
-        overwrite_a: changes nothing.
-        overwrite_c: changes nothing.
+        pivoting: whether columns of a are reordered, as in ``qr``.
+        conjugate: whether q is replaced by its complex conjugate.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        overwrite_c: accepted, and ignored: arrays are immutable.
 
     Returns:
-        The product, r, and the order of the columns if there is ``pivoting``.
+        A tuple (product, r), or (product, r, p) with ``pivoting``.
 
     Raises:
         ShapeError: the shapes do not fit.
-        ValueError: there is no such mode.
+        ValueError: ``mode`` is another word.
 
     >>> product, r = scipy.linalg.qr_multiply(jnp.array([[0.0, 1.0], [2.0, 0.0]]), jnp.eye(2))
     >>> print(abs(product))
@@ -174,21 +183,23 @@ def polar(
     eps: float | None = None,
     max_iterations: int | None = None,
 ) -> tuple[Array, Array]:
-    """The polar decomposition: u with orthonormal columns or rows, p Hermitian and not negative.
+    """Polar decomposition: u with orthonormal columns or rows, and p Hermitian positive
+    semidefinite.
 
     Args:
         a: matrices [..., m, n].
         side: "right" for a = u p, "left" for a = p u.
-        method: "qdwh", an iteration, or "svd". By iteration p is the smaller square; for the larger
-            one the singular value decomposition serves.
-        eps: of the iteration: the relative error that is wanted.
-        max_iterations: of the iteration.
+        method: "qdwh", an iteration (Nakatsukasa, Bai and Gygi, Optimizing Halley's iteration for
+            computing the matrix polar decomposition, 2010), or "svd". Where p is the larger of the
+            two square sizes, the singular value decomposition is used in any case.
+        eps: the relative error at which the iteration ends; None for the precision of the dtype.
+        max_iterations: the largest number of iterations; None for as many as needed.
 
     Returns:
-        u, of the shape of ``a``, and p, which is square.
+        A tuple: u, of the shape of ``a``, and p, square.
 
     Raises:
-        ValueError: there is no such side or method.
+        ValueError: ``side`` or ``method`` is another word.
 
     >>> u, p = scipy.linalg.polar(jnp.array([[0.0, -2.0], [1.0, 0.0]]), method="svd")
     >>> print(p.round(3))
@@ -227,26 +238,29 @@ def eigh(
     type: int = 1,
     check_finite: bool = True,
 ) -> Any:
-    """Eigenvalues w, ascending, and eigenvectors v of Hermitian matrices: a v = b v diag(w).
+    """Eigenvalues and eigenvectors of Hermitian matrices: a v = b v diag(w), where b may be the
+    identity.
 
     Args:
         a: matrices [..., n, n], of which one triangle is read.
-        b: positive definite matrices; the identity if there are none. The eigenvectors have norm 1
-            in its sense.
-        lower: whether the lower triangle is read, or the upper one.
-        eigvals_only: whether to give w alone.
-        overwrite_a: changes nothing.
-        overwrite_b: changes nothing.
-        turbo: changes nothing.
-        eigvals: must be None: all of them are computed.
-        type: 1 as above; 2: a b v = v diag(w); 3: b a v = v diag(w).
-        check_finite: changes nothing.
+        b: Hermitian positive definite matrices [..., n, n], for the generalized problem; None for
+            the identity. Eigenvectors are normalized so that vᴴ b v is the identity.
+        lower: whether the lower triangles are read, or the upper ones.
+        eigvals_only: whether the result is w alone.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        overwrite_b: accepted, and ignored: arrays are immutable.
+        turbo: accepted, and ignored.
+        eigvals: must be None: all eigenvalues are computed.
+        type: the problem: 1 for a v = b v diag(w), 2 for a b v = v diag(w), 3 for b a v = v
+            diag(w).
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
-        w [..., n] and v [..., n, n]; with ``eigvals_only`` w alone.
+        A tuple w [..., n], real, in ascending order, and v [..., n, n], eigenvectors in columns;
+        with ``eigvals_only`` w alone.
 
     Raises:
-        ValueError: there is no such type, or some of the eigenvalues are asked for.
+        ValueError: ``type`` is not 1, 2 or 3, or ``eigvals`` is given.
 
     >>> w, v = scipy.linalg.eigh(jnp.array([[0.0, 2.0], [2.0, 0.0]]))
     >>> print(w)
@@ -291,24 +305,23 @@ def eigh_tridiagonal(
     tol: float | None = None,
     key: Array | None = None,
 ) -> Any:
-    """Eigenvalues and eigenvectors of Hermitian tridiagonal matrices.
+    """Eigenvalues and eigenvectors of real symmetric or Hermitian tridiagonal matrices.
 
     Args:
-        d: the diagonals [..., n], real.
-        e: the diagonals beside them [..., n - 1].
-        eigvals_only: whether to give the eigenvalues alone.
-        select: "a" for all of them, "i" for those from the first to the last number of
-            ``select_range``.
-        select_range: two integers.
-        tol: changes nothing.
-        key: changes nothing.
+        d: the main diagonals [..., n], real.
+        e: the diagonals below the main one [..., n - 1].
+        eigvals_only: whether the result is the eigenvalues alone.
+        select: "a" for all eigenvalues, "i" for those of the indices in ``select_range``.
+        select_range: with ``select="i"``, the first and the last index, from 0, in ascending order.
+        tol: accepted, and ignored.
+        key: accepted, and ignored.
 
     Returns:
-        The eigenvalues [..., n], ascending, and the eigenvectors in columns [..., n, n]; with
-        ``eigvals_only`` the eigenvalues alone.
+        A tuple of the eigenvalues [..., n], in ascending order, and the eigenvectors in columns
+        [..., n, n]; with ``eigvals_only`` the eigenvalues alone.
 
     Raises:
-        ValueError: some are selected in another way.
+        ValueError: ``select`` and ``select_range`` are not as above.
 
     >>> print(scipy.linalg.eigh_tridiagonal(jnp.zeros(2), 2 * jnp.ones(1), eigvals_only=True))
     [-2.  2.]
@@ -338,20 +351,26 @@ def eigh_tridiagonal(
 
 @one_program
 def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
-    """The Schur form a = z t zᴴ: t is a triangle, if it is real with 2x2 blocks on the diagonal.
+    """Schur decomposition a = z t zᴴ: z unitary, t upper triangular.
+
+    Of a real matrix t is real and quasi-triangular: it has 2 by 2 blocks on the diagonal for pairs
+    of complex eigenvalues.
 
     Args:
         a: matrices [..., n, n].
-        output: "real", or "complex" for a complex triangle of a real matrix.
+        output: "real", or "complex" for a complex triangular t of a real matrix.
 
     Returns:
-        t and z, of the shape of ``a``.
+        A tuple t, z, each [..., n, n].
 
     Raises:
-        ValueError: there is no such output.
+        ValueError: ``output`` is another word.
 
     >>> t, z = scipy.linalg.schur(jnp.array([[2.0, 1.0], [0.0, 3.0]]))
     >>> print(t)
+    [[2. 1.]
+     [0. 3.]]
+    >>> print((z @ t @ z.T).round(4))
     [[2. 1.]
      [0. 3.]]
     """
@@ -363,15 +382,15 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
 
 @one_program
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
-    """The complex Schur form z t zᴴ of what has the real one Z T Zᵀ.
+    """Complex Schur form of a matrix whose real Schur form Z T Zᵀ is known.
 
     Args:
-        T: the real Schur form, an upper quasi-triangular matrix.
+        T: the real Schur form, upper quasi-triangular [..., n, n].
         Z: the orthogonal matrix that belongs to it.
-        check_finite: has no meaning: nan and infinities are not looked for.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
-        t and z, of the shape of ``T``.
+        A tuple t, z: t upper triangular and complex, with Z T Zᵀ = z t zᴴ.
 
     >>> t, z = scipy.linalg.rsf2csf(jnp.array([[0.0, 1.0], [-1.0, 0.0]]), jnp.eye(2))
     >>> print(abs(t[1, 0]))
@@ -386,20 +405,21 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
 def hessenberg(
     a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """The Hessenberg form h of a = q h qᴴ: zero below the diagonal that lies under the main one.
+    """Hessenberg form h of a = q h qᴴ: q unitary, h zero below the first subdiagonal.
 
     Args:
         a: matrices [..., n, n].
-        calc_q: whether to give q as well.
-        overwrite_a: changes nothing.
-        check_finite: changes nothing.
+        calc_q: whether q is part of the result.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
-        h; with ``calc_q`` the pair h, q.
+        h [..., n, n]; with ``calc_q`` a tuple h, q.
 
-    >>> print(scipy.linalg.hessenberg(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
-    [[1. 2.]
-     [3. 4.]]
+    >>> a = jnp.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]])
+    >>> h, q = scipy.linalg.hessenberg(a, calc_q=True)
+    >>> print(h[2, 0], jnp.allclose(q @ h @ q.T, a, atol=1e-4))
+    0.0 True
     """
     x = square("hessenberg", in_lapack("hessenberg", a))
     factors, taus = prims.hessenberg(x)

@@ -44,12 +44,16 @@ _NORMS_32 = {3: 4.258730016922831e-1, 5: 1.880152677804762, 7: 3.925724783138660
 
 @one_program
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
-    """Σ Aᵏ / k!, by scaling, Padé's approximation, and squaring; Higham 2005.
+    """Matrix exponential Σ Aᵏ / k!.
+
+    By scaling and squaring of Padé approximations (Higham, The scaling and squaring method for the
+    matrix exponential revisited, 2005).
 
     Args:
-        A: matrices [..., n, n].
-        upper_triangular: whether A is known to be an upper triangle.
-        max_squarings: how often it is squared at most; where that is too few, the result is NaN.
+        A: square matrices [..., n, n].
+        upper_triangular: whether A is known to be upper triangular.
+        max_squarings: the largest number of squarings; a matrix that needs more, because its norm
+            is about 2 to this power or larger, gives NaN.
 
     Returns:
         Matrices [..., n, n].
@@ -57,6 +61,9 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     >>> print(scipy.linalg.expm(jnp.array([[0.0, 1.0], [0.0, 0.0]])))
     [[1. 1.]
      [0. 1.]]
+    >>> print(scipy.linalg.expm(jnp.diag(jnp.array([0.0, 1.0]))).round(4))
+    [[1.     0.    ]
+     [0.     2.7183]]
     """
     x = square("expm", in_lapack("expm", A))
 
@@ -117,23 +124,27 @@ def _pade(x: Array, degree: int, triangular: bool) -> Array:
 def expm_frechet(
     A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
 ) -> Any:
-    """expm(A), and its derivative in the direction E.
+    """Matrix exponential of A, and its Fréchet derivative in the direction E.
 
     Args:
-        A: matrices [..., n, n].
-        E: others like them.
-        method: None, "SPS" or "blockEnlarge"; there is one way to compute it.
-        compute_expm: without it, the derivative alone is the result.
+        A: square matrices [..., n, n].
+        E: the directions, [..., n, n].
+        method: None, "SPS" or "blockEnlarge", for compatibility: there is one method, by the
+            exponential of a block matrix (Mathias, A chain rule for matrix functions, 1996).
+        compute_expm: whether the exponential is part of the result.
 
     Returns:
-        Two matrices; without ``compute_expm`` the derivative alone.
+        A tuple of the exponential and the derivative, each [..., n, n]; without ``compute_expm``
+        the derivative alone.
 
     Raises:
-        ValueError: there is no such method.
+        ValueError: ``method`` is another word.
 
-    >>> a, e = jnp.zeros((1, 1)), jnp.ones((1, 1))
-    >>> print(scipy.linalg.expm_frechet(a, e, compute_expm=False))
-    [[1.]]
+    >>> a, e = jnp.zeros((2, 2)), jnp.array([[0.0, 1.0], [0.0, 0.0]])
+    >>> value, derivative = scipy.linalg.expm_frechet(a, e)
+    >>> print(derivative)
+    [[0. 1.]
+     [0. 0.]]
     """
     if method not in (None, "SPS", "blockEnlarge"):
         raise ValueError(
@@ -191,23 +202,26 @@ def _of_triangle(who: str, a: Any, function: Callable[[Array], Array]) -> Array:
 
 @one_program
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
-    """The r with r r = A, whose eigenvalues have positive real parts; complex.
+    """Principal square root of matrices: the r with r r = A whose eigenvalues have no negative real
+    part.
 
-    By the Schur form; Björck and Hammarling 1983.
+    By the Schur form (Björck and Hammarling, A Schur method for the square root of a matrix, 1983).
+    The result is always complex, where SciPy's is real if it can be.
 
     Args:
-        A: matrices [..., n, n].
+        A: square matrices [..., n, n].
         blocksize: must be 1.
 
     Returns:
-        Matrices [..., n, n].
+        Complex matrices [..., n, n].
 
     Raises:
         ValueError: ``blocksize`` is not 1.
 
-    >>> print(scipy.linalg.sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]])).real)
-    [[2. 0.]
-     [0. 3.]]
+    >>> root = scipy.linalg.sqrtm(jnp.array([[5.0, 4.0], [4.0, 5.0]]))
+    >>> print(root.real.round(4))
+    [[2. 1.]
+     [1. 2.]]
     """
     if blocksize != 1:
         raise ValueError(f"sqrtm: blocksize must be 1, got {blocksize!r}")
@@ -229,16 +243,19 @@ def _root(t: Array) -> Array:
 
 
 def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any:
-    """The function ``func`` of square matrices, by the Schur form; Parlett 1976.
+    """Function of a matrix, as of its eigenvalues, by the Schur form and the recurrence of Parlett.
+
+    (Parlett, A recurrence among the elements of functions of triangular matrices, 1976.) It is poor
+    where eigenvalues are close to each other.
 
     Args:
         A: a matrix [n, n].
-        func: a function of arrays, elementwise and analytic.
-        disp: without it, an estimate of the error is given as well.
+        func: an analytic function of arrays, elementwise, that takes complex ones.
+        disp: if False, an estimate of the error is part of the result.
 
     Returns:
-        The complex matrix, and without ``disp`` the estimate, relative to its norm. It is poor
-        where eigenvalues are close to each other.
+        A complex matrix [n, n]; without ``disp`` a tuple of it and the estimated error, relative to
+        its norm.
 
     >>> print(scipy.linalg.funm(jnp.diag(jnp.array([1.0, 4.0])), jnp.sqrt).real)
     [[1. 0.]
@@ -276,24 +293,27 @@ def _estimate(t: Array, out: Array) -> Array:
 def solve_sylvester(
     A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
 ) -> Array:
-    """x with A x + x B = C.
+    """Solution x of the Sylvester equation A x + x B = C.
 
     Args:
         A: a matrix [m, m].
         B: a matrix [n, n].
         C: a matrix [m, n].
-        method: "schur", or "eigen", which is less exact and can be differentiated.
-        tol: where a sum of eigenvalues of A and B is not larger, x is not determined, and NaN.
+        method: "schur" (Bartels and Stewart, Solution of the matrix equation AX + XB = C, 1972), or
+            "eigen", by eigenvectors, which is less accurate and has derivatives.
+        tol: if a sum of eigenvalues of A and B is not larger in absolute value than this, there is
+            no unique solution, and the result is NaN.
 
     Returns:
-        A matrix of the shape of ``C``.
+        x, a matrix [m, n].
 
     Raises:
-        ValueError: there is no such method.
+        ValueError: ``method`` is another word.
 
-    >>> a, b, c = jnp.array([[1.0]]), jnp.array([[2.0]]), jnp.array([[6.0]])
+    >>> a, b, c = jnp.array([[1.0, 0.0], [0.0, 2.0]]), jnp.array([[2.0]]), jnp.array([[6.0], [8.0]])
     >>> print(scipy.linalg.solve_sylvester(a, b, c))
-    [[2.]]
+    [[2.]
+     [2.]]
     """
     if method not in ("schur", "eigen"):
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen', got {method!r}")

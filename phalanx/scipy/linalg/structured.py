@@ -31,13 +31,13 @@ def _vector(who: str, x: Any, least: int = 0) -> Array:
 
 @one_program
 def block_diag(*arrs: ArrayLike) -> Array:
-    """Matrices along the diagonal of a larger one, zeros elsewhere.
+    """Block diagonal matrix of the given matrices, zero elsewhere.
 
     Args:
-        arrs: matrices; vectors count as one row, numbers as one element.
+        arrs: matrices; a vector counts as one row, a number as one element.
 
     Returns:
-        A matrix.
+        A matrix of the promoted dtype, as high and as wide as all of them together.
 
     Raises:
         ShapeError: an array has more than 2 dimensions.
@@ -64,14 +64,14 @@ def block_diag(*arrs: ArrayLike) -> Array:
 
 @one_program
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
-    """Matrices that are constant along diagonals: out[..., i, j] = c[i - j], or r[j - i] above.
+    """Toeplitz matrices, constant along diagonals: c[i - j] where i ≥ j, and r[j - i] above.
 
     Args:
         c: the first columns [..., m].
-        r: the first rows [..., n], of which the first element is not read; by default conj(c).
+        r: the first rows [..., n], whose first element is ignored; None for conj(c).
 
     Returns:
-        Matrices [..., m, n], of m elements ``c`` and n elements ``r``.
+        Matrices [..., m, n].
 
     >>> print(scipy.linalg.toeplitz(jnp.array([1, 2, 3]), jnp.array([1, 4])))
     [[1 4]
@@ -96,14 +96,14 @@ def _edges(column: Array, row: Array) -> list[Array]:
 
 @one_program
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
-    """Matrices that are constant along antidiagonals.
+    """Hankel matrices, constant along antidiagonals.
 
     Args:
         c: the first columns [..., m].
-        r: the last rows [..., n], of which the first element is not read; zeros by default.
+        r: the last rows [..., n], whose first element is ignored; None for zeros.
 
     Returns:
-        Matrices [..., m, n], of m elements ``c`` and n elements ``r``.
+        Matrices [..., m, n].
 
     >>> print(scipy.linalg.hankel(jnp.array([1, 2]), jnp.array([2, 3, 4])))
     [[1 2 3]
@@ -121,13 +121,13 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 @one_program
 def circulant(c: ArrayLike) -> Array:
-    """Matrices of which each column is the one before, moved down by one place: c[i - j].
+    """Circulant matrices, whose element i, j is c[(i - j) mod n].
 
     Args:
-        c: the first column, a vector.
+        c: the first columns [..., n].
 
     Returns:
-        Matrices [..., n, n], of n elements.
+        Matrices [..., n, n].
 
     >>> print(scipy.linalg.circulant(jnp.array([1, 2, 3])))
     [[1 3 2]
@@ -144,13 +144,13 @@ def circulant(c: ArrayLike) -> Array:
 
 @one_program
 def companion(a: ArrayLike) -> Array:
-    """The matrix whose eigenvalues are the roots of the polynomial a[0] xⁿ + ... + a[n].
+    """Companion matrix of the polynomial a[0] xⁿ + ... + a[n]: its eigenvalues are the roots.
 
     Args:
-        a: a vector.
+        a: the coefficients [n + 1], highest power first; the first is not zero.
 
     Returns:
-        Matrices [..., n, n], of n + 1 coefficients.
+        A matrix [n, n].
 
     >>> print(scipy.linalg.companion(jnp.array([2.0, -4.0, 6.0])))
     [[ 2. -3.]
@@ -165,18 +165,19 @@ def companion(a: ArrayLike) -> Array:
 
 @one_program
 def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
-    """The matrix that multiplies a vector of length ``n`` as ``convolve(a, ., mode)`` does.
+    """Matrix that convolves: its product with v is ``jnp.convolve(a, v, mode)``, for v of length n.
 
     Args:
-        a: a vector.
-        n: the length of the vectors that it is applied to.
+        a: the kernel, a vector [m].
+        n: the length of the vectors v.
         mode: "full", "same" or "valid", as in ``jnp.convolve``.
 
     Returns:
-        A matrix whose number of rows is the length of the convolution, with ``n`` columns.
+        A matrix [k, n], where k is m + n - 1 if ``mode`` is "full", max(m, n) if "same", and the
+        larger less the smaller plus 1 if "valid".
 
     Raises:
-        ValueError: there is no such mode.
+        ValueError: ``mode`` is another word.
 
     >>> print(scipy.linalg.convolution_matrix(jnp.array([1, 2]), 2))
     [[1 0]
@@ -200,13 +201,13 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
 @one_program
 def fiedler(a: ArrayLike) -> Array:
-    """The symmetric matrix |a[i] - a[j]|.
+    """Fiedler matrix, symmetric, of the distances |a[i] - a[j]|.
 
     Args:
-        a: a vector.
+        a: a vector [n].
 
     Returns:
-        Matrices [..., n, n], of n elements.
+        A matrix [n, n].
 
     >>> print(scipy.linalg.fiedler(jnp.array([1, 3])))
     [[0 2]
@@ -218,13 +219,16 @@ def fiedler(a: ArrayLike) -> Array:
 
 @one_program
 def fiedler_companion(a: ArrayLike) -> Array:
-    """A matrix of five diagonals whose eigenvalues are the roots of a[0] xⁿ + ... + a[n].
+    """Fiedler companion matrix of the polynomial a[0] xⁿ + ... + a[n]: pentadiagonal, its
+    eigenvalues are the roots.
+
+    (Fiedler, A note on companion matrices, 2003.)
 
     Args:
-        a: a vector.
+        a: the coefficients [n + 1], highest power first; the first is not zero.
 
     Returns:
-        Matrices [..., n, n], of n + 1 coefficients.
+        A matrix [n, n].
 
     >>> print(scipy.linalg.fiedler_companion(jnp.array([1.0, -3.0, 2.0])))
     [[ 3. -2.]
@@ -252,14 +256,15 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
 @one_program
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
-    """The matrix of a population: fecundities in the first row, survival below the diagonal.
+    """Leslie matrix of a population by age: fecundities in the first row, survival below the
+    diagonal.
 
     Args:
-        f: how many offspring each age has, [n].
-        s: which part of each age survives, [n - 1].
+        f: the fecundities, offspring of each age [n].
+        s: the survival rates, from each age to the next [n - 1].
 
     Returns:
-        Matrices [..., n, n], of n fecundities.
+        A matrix [n, n].
 
     Raises:
         ShapeError: ``s`` is not shorter than ``f`` by one.
@@ -294,22 +299,21 @@ def _floats(values: Any) -> Array:
 
 
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
-    """The matrix of the Fourier transform: exp(-2πi jk / n).
+    """Matrix of the discrete Fourier transform, exp(-2πi jk / n).
 
     Args:
-        n: its size.
-        scale: None, "sqrtn" for a factor of 1 / √n, or "n" for one of 1 / n.
-        dtype: a complex dtype.
+        n: the number of rows and columns.
+        scale: a factor: None for 1, "sqrtn" for 1 / √n, which makes it unitary, "n" for 1 / n.
+        dtype: a complex dtype; None for complex64, or complex128 under ``enable_x64``.
 
     Returns:
-        Complex numbers [n, n].
+        A complex matrix [n, n].
 
     Raises:
         ValueError: ``scale`` is another word, or ``dtype`` is not complex.
 
-    >>> print(scipy.linalg.dft(2).real)
-    [[ 1.  1.]
-     [ 1. -1.]]
+    >>> print(scipy.linalg.dft(4).round(3)[1])
+    [ 1.+0.j  0.-1.j -1.-0.j -0.+1.j]
     """
     n = _size("dft", n)
     if scale not in (None, "sqrtn", "n"):
@@ -324,21 +328,23 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
 
 
 def hadamard(n: int, dtype: Any = int) -> Array:
-    """The symmetric matrix of 1 and -1 with orthogonal rows; ``n`` is a power of 2.
+    """Hadamard matrix by Sylvester's construction: of 1 and -1, symmetric, with orthogonal rows.
 
     Args:
-        n: the number of rows and columns.
+        n: the number of rows and columns, a power of 2.
         dtype: the dtype of the result.
 
     Returns:
         A matrix [n, n].
 
     Raises:
-        ValueError: ``n`` is no power of 2.
+        ValueError: ``n`` is not a power of 2.
 
-    >>> print(scipy.linalg.hadamard(2))
-    [[ 1  1]
-     [ 1 -1]]
+    >>> print(scipy.linalg.hadamard(4))
+    [[ 1  1  1  1]
+     [ 1 -1  1 -1]
+     [ 1  1 -1 -1]
+     [ 1 -1 -1  1]]
     """
     n = _size("hadamard", n, 1)
     if n & (n - 1):
@@ -350,17 +356,18 @@ def hadamard(n: int, dtype: Any = int) -> Array:
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """The matrix of orthonormal contrasts [n - 1, n]; [n, n] with means, if it is ``full``.
+    """Helmert matrix of order n, whose rows are orthonormal contrasts.
 
     Args:
-        n: the number of rows and columns.
-        full: whether the first row, which is constant, is there.
+        n: the number of columns.
+        full: whether the first row, all 1 / √n, is there.
 
     Returns:
-        A matrix [n - 1, n]; [n, n] if ``full``.
+        A matrix [n - 1, n]; with ``full`` [n, n].
 
-    >>> print(scipy.linalg.helmert(2))
-    [[ 0.70710677 -0.70710677]]
+    >>> print(scipy.linalg.helmert(3).round(4))
+    [[ 0.7071 -0.7071  0.    ]
+     [ 0.4082  0.4082 -0.8165]]
     """
     n = _size("helmert", n, 1)
     out = np.tril(np.ones((n, n)), -1) - np.diag(np.arange(n))
@@ -372,7 +379,7 @@ def helmert(n: int, full: bool = False) -> Array:
 
 
 def hilbert(n: int) -> Array:
-    """The matrix 1 / (i + j + 1).
+    """Hilbert matrix, of elements 1 / (i + j + 1), an example of an ill-conditioned one.
 
     Args:
         n: the number of rows and columns.
@@ -380,16 +387,17 @@ def hilbert(n: int) -> Array:
     Returns:
         A matrix [n, n].
 
-    >>> print(scipy.linalg.hilbert(2))
-    [[1.         0.5       ]
-     [0.5        0.33333334]]
+    >>> print(scipy.linalg.hilbert(3).round(4))
+    [[1.     0.5    0.3333]
+     [0.5    0.3333 0.25  ]
+     [0.3333 0.25   0.2   ]]
     """
     counts = np.arange(_size("hilbert", n))
     return _floats(1.0 / (counts[:, None] + counts + 1))
 
 
 def invhilbert(n: int) -> Array:
-    """The inverse of ``hilbert(n)``, whose elements are integers.
+    """Inverse of the Hilbert matrix, whose elements are integers, as floating-point numbers.
 
     Args:
         n: the number of rows and columns.
@@ -397,9 +405,10 @@ def invhilbert(n: int) -> Array:
     Returns:
         A matrix [n, n].
 
-    >>> print(scipy.linalg.invhilbert(2))
-    [[ 4. -6.]
-     [-6. 12.]]
+    >>> print(scipy.linalg.invhilbert(3))
+    [[   9.  -36.   30.]
+     [ -36.  192. -180.]
+     [  30. -180.  180.]]
     """
     n = _size("invhilbert", n)
 
@@ -424,14 +433,18 @@ def _pascal(who: str, n: Any, kind: str | None, sign: int) -> np.ndarray:
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """The matrix of binomial coefficients: i + j over i, or a triangle of i over j.
+    """Pascal matrix of binomial coefficients.
 
     Args:
-        n: its size.
-        kind: None or "symmetric", "lower", "upper".
+        n: the number of rows and columns.
+        kind: "symmetric", or None: of i + j over i; "lower": of i over j, or "upper", its
+            transpose.
 
     Returns:
         A matrix [n, n].
+
+    Raises:
+        ValueError: ``kind`` is another word.
 
     >>> print(scipy.linalg.pascal(3))
     [[1. 1. 1.]
@@ -442,17 +455,21 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
 
 def invpascal(n: int, kind: str | None = None) -> Array:
-    """The inverse of ``pascal(n, kind)``, whose elements are integers.
+    """Inverse of the Pascal matrix, whose elements are integers, as floating-point numbers.
 
     Args:
         n: the number of rows and columns.
-        kind: "symmetric", "lower" or "upper".
+        kind: that of ``pascal``: "symmetric", or None, "lower" or "upper".
 
     Returns:
         A matrix [n, n].
 
-    >>> print(scipy.linalg.invpascal(2))
-    [[ 2. -1.]
-     [-1.  1.]]
+    Raises:
+        ValueError: ``kind`` is another word.
+
+    >>> print(scipy.linalg.invpascal(3))
+    [[ 3. -3.  1.]
+     [-3.  5. -2.]
+     [ 1. -2.  1.]]
     """
     return _floats(_pascal("invpascal", n, kind, -1))

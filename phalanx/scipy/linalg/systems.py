@@ -64,24 +64,25 @@ def solve_triangular(
     debug: Any = None,
     check_finite: bool = True,
 ) -> Array:
-    """x with op(a) x = b, a a triangle.
+    """Solution x of op(a) x = b, for triangular matrices a.
 
     Args:
         a: matrices [..., n, n], of which one triangle is read.
-        b: [..., n, k], or vectors: one [n], or [..., n] with one for each matrix.
-        trans: whether a is taken as it is (0 or "N"), transposed (1, "T"), or conjugated and
-            transposed (2, "C").
+        b: right sides [..., n, k]; or vectors, one [n], or [..., n] with one for each matrix.
+        trans: op(a): 0 or "N" for a, 1 or "T" for its transpose, 2 or "C" for its conjugate
+            transpose.
         lower: whether the lower triangle is read, or the upper one.
-        unit_diagonal: whether the diagonal is taken for ones.
-        overwrite_b: changes nothing.
-        debug: changes nothing.
-        check_finite: changes nothing.
+        unit_diagonal: whether the diagonal counts as ones, and is not read.
+        overwrite_b: accepted, and ignored: arrays are immutable.
+        debug: accepted, and ignored.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
-        An array of the shape of ``b``.
+        x, of the shape of ``b``; with ``b`` one vector [n], of [..., n].
 
     Raises:
-        ShapeError: the shapes do not fit.
+        ShapeError: the shapes of ``a`` and ``b`` do not fit.
+        ValueError: ``trans`` is not valid.
 
     >>> a = jnp.array([[2.0, 0.0], [1.0, 4.0]])
     >>> print(scipy.linalg.solve_triangular(a, jnp.array([2.0, 9.0]), lower=True))
@@ -97,16 +98,17 @@ def solve_triangular(
 def cholesky(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
-    """The triangle u with uᴴ u = a, or l with l lᴴ = a; NaN unless a is positive definite.
+    """Cholesky factor of Hermitian positive definite matrices: the upper triangle u with uᴴ u = a.
 
     Args:
-        a: Hermitian positive definite matrices [..., n, n].
-        lower: whether the result is the lower triangle, and not the upper.
-        overwrite_a: has no meaning: arrays are immutable.
-        check_finite: has no meaning: nan and infinities are not looked for.
+        a: matrices [..., n, n], of which the triangle on the side of the result is read; the factor
+            of one that is not positive definite is NaN, where SciPy raises an error.
+        lower: whether the result is the lower triangle l with l lᴴ = a.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
-        Triangles [..., n, n].
+        Triangular matrices [..., n, n], zero on the other side of the diagonal.
 
     >>> print(scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])))
     [[2. 1.]
@@ -118,19 +120,21 @@ def cholesky(
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
-    """The Cholesky factor of ``a``, and whether it is the lower one, for ``cho_solve``.
+    """Cholesky factor of ``a``, in the form that ``cho_solve`` takes.
 
     Args:
-        a: Hermitian positive definite matrices [..., n, n].
-        lower: whether the result is the lower triangle, and not the upper.
-        overwrite_a: has no meaning: arrays are immutable.
-        check_finite: has no meaning: nan and infinities are not looked for.
+        a: Hermitian positive definite matrices [..., n, n], of which one triangle is read.
+        lower: whether the factor is the lower triangle, or the upper one.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
-        A pair: a triangle [..., n, n], and a bool.
+        A tuple: the factor [..., n, n], and ``lower``. Unlike in SciPy the other triangle is zero.
 
-    >>> print(scipy.linalg.cho_factor(jnp.array([[4.0]])))
-    (Array([[2.]], dtype=float32), False)
+    >>> a = jnp.array([[4.0, 2.0], [2.0, 5.0]])
+    >>> factor = scipy.linalg.cho_factor(a)
+    >>> print(scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0])))
+    [1. 2.]
     """
     return cholesky(a, lower=lower), lower
 
@@ -141,16 +145,16 @@ def cho_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Array:
-    """x with a x = b, from what ``cho_factor`` gave of a.
+    """Solution x of a x = b, from the Cholesky factor of a.
 
     Args:
-        c_and_lower: what ``cho_factor`` gave.
-        b: [..., n, k], or vectors: one [n], or [..., n] with one for each matrix.
-        overwrite_b: has no meaning: arrays are immutable.
-        check_finite: has no meaning: nan and infinities are not looked for.
+        c_and_lower: the result of ``cho_factor(a)``.
+        b: right sides [..., n, k]; or vectors, one [n], or [..., n] with one for each matrix.
+        overwrite_b: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
-        An array of the shape of ``b``.
+        x, of the shape of ``b``; with ``b`` one vector [n], of [..., n].
 
     >>> factor = scipy.linalg.cho_factor(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
     >>> print(scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0])))
@@ -175,17 +179,22 @@ def _cho_solve(factor: ArrayLike, b: ArrayLike, lower: bool) -> Array:
 def lu_factor(
     a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]:
-    """l below the diagonal and u, and the pivots: row i was exchanged with row pivots[i].
+    """LU factorization with partial pivoting, in the form that ``lu_solve`` takes.
 
     Args:
         a: matrices [..., m, n].
-        overwrite_a: has no meaning: arrays are immutable.
-        check_finite: has no meaning: nan and infinities are not looked for.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
-        l and u as one matrix [..., m, n], and int32 [..., min(m, n)].
+        A tuple: the factors in one matrix [..., m, n], u on and above the diagonal, and l, whose
+        diagonal is 1, below; and the pivots, int32 [..., min(m, n)]: row i was exchanged with row
+        ``pivots[i]``.
 
     >>> factors, pivots = scipy.linalg.lu_factor(jnp.array([[1.0, 3.0], [2.0, 4.0]]))
+    >>> print(factors)
+    [[2.  4. ]
+     [0.5 1. ]]
     >>> print(pivots)
     [1 1]
     """
@@ -200,19 +209,18 @@ def lu_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Array:
-    """x with op(a) x = b, from what ``lu_factor`` gave of a; for ``trans`` see
-    ``solve_triangular``.
+    """Solution x of op(a) x = b, from the LU factorization of a.
 
     Args:
-        lu_and_piv: what ``lu_factor`` gave.
-        b: [..., n, k], or vectors: one [n], or [..., n] with one for each matrix.
-        trans: whether a is taken as it is (0 or "N"), transposed (1, "T"), or conjugated and
-            transposed (2, "C").
-        overwrite_b: changes nothing.
-        check_finite: changes nothing.
+        lu_and_piv: the result of ``lu_factor(a)``.
+        b: right sides [..., n, k]; or vectors, one [n], or [..., n] with one for each matrix.
+        trans: op(a): 0 or "N" for a, 1 or "T" for its transpose, 2 or "C" for its conjugate
+            transpose.
+        overwrite_b: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
-        An array of the shape of ``b``.
+        x, of the shape of ``b``; with ``b`` one vector [n], of [..., n].
 
     >>> factors = scipy.linalg.lu_factor(jnp.array([[0.0, 2.0], [4.0, 0.0]]))
     >>> print(scipy.linalg.lu_solve(factors, jnp.array([4.0, 4.0])))
@@ -235,21 +243,26 @@ def _lu_solve(factors: ArrayLike, pivots: ArrayLike, b: ArrayLike, op: str) -> A
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """The decomposition a = p l u: p exchanges rows and is real, l and u are triangles.
+    """LU factorization a = p l u: p a permutation, l lower triangular with ones on the diagonal, u
+    upper triangular.
 
     Args:
         a: matrices [..., m, n].
-        permute_l: whether to give p l and u alone.
-        overwrite_a: changes nothing.
-        check_finite: changes nothing.
+        permute_l: whether the result is the product p l, and u.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
-        p, l and u; with ``permute_l`` the product p l, and u.
+        A tuple p [..., m, m], l [..., m, k], u [..., k, n], with k = min(m, n); with ``permute_l``
+        p l and u.
 
     >>> p, l, u = scipy.linalg.lu(jnp.array([[1.0, 3.0], [2.0, 4.0]]))
     >>> print(u)
     [[2. 4.]
      [0. 1.]]
+    >>> print(p @ l @ u)
+    [[1. 3.]
+     [2. 4.]]
     """
     x = matrices("lu", a)
     factors, _, order = prims.lu(x)
@@ -277,23 +290,26 @@ def solve(
     check_finite: bool = True,
     assume_a: str = "gen",
 ) -> Array:
-    """x with a x = b.
+    """Solution x of the linear equations a x = b.
 
     Args:
-        a: matrices [..., n, n].
-        b: [..., n, k], or one vector [n]; with "pos", also a vector for each matrix, [..., n].
-        lower: where a is assumed to be positive definite, the triangle that is read.
-        overwrite_a: changes nothing.
-        overwrite_b: changes nothing.
-        debug: changes nothing.
-        check_finite: changes nothing.
-        assume_a: "gen", "sym", "her", or "pos", which is solved by a Cholesky factor.
+        a: square matrices [..., n, n].
+        b: right sides [..., n, k], or one vector [n]; with ``assume_a="pos"`` also a vector for
+            each matrix, [..., n].
+        lower: with ``assume_a="pos"``, whether the lower triangle of a is read, or the upper one.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        overwrite_b: accepted, and ignored: arrays are immutable.
+        debug: accepted, and ignored.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+        assume_a: what is known of a: "gen", nothing; "sym" or "her", symmetric or Hermitian, which
+            is solved as "gen"; "pos", Hermitian positive definite, which is solved by a Cholesky
+            factor.
 
     Returns:
-        An array of the shape of ``b``.
+        x: [..., n, k]; or [..., n] if ``b`` is one vector or several.
 
     Raises:
-        ValueError: ``assume_a`` is none of these.
+        ValueError: ``assume_a`` is another word.
 
     >>> a = jnp.array([[4.0, 2.0], [2.0, 5.0]])
     >>> print(scipy.linalg.solve(a, jnp.array([8.0, 12.0]), assume_a="pos"))
@@ -311,12 +327,15 @@ def solve(
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The inverses of square matrices [..., n, n].
+    """Inverses of square matrices.
+
+    To solve equations, ``solve`` is faster and more accurate than a product with the inverse.
 
     Args:
-        a: square matrices [..., n, n].
-        overwrite_a: has no meaning: arrays are immutable.
-        check_finite: has no meaning: nan and infinities are not looked for.
+        a: square matrices [..., n, n]; where one is singular, the result has infinities or NaN, and
+            SciPy raises an error.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
         Matrices [..., n, n].
@@ -329,12 +348,12 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The determinants of square matrices [..., n, n].
+    """Determinants of square matrices.
 
     Args:
         a: square matrices [..., n, n].
-        overwrite_a: has no meaning: arrays are immutable.
-        check_finite: has no meaning: nan and infinities are not looked for.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
 
     Returns:
         Numbers [...].

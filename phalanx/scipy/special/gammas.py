@@ -25,32 +25,36 @@ from phalanx.scipy.special.operands import inexact, is_complex
 
 
 def gammaln(x: ArrayLike) -> Array:
-    """log |Γ(x)|.
+    """Logarithm of the absolute value of the gamma function, log |Γ(x)|.
+
+    Finite where Γ(x) itself is too large for a float; see ``gammasgn`` for the sign.
 
     Args:
-        x: an array, or a number.
+        x: the argument, real, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> f"{float(gammaln(5.0)):.4f}"
-    '3.1781'
+    >>> print(scipy.special.gammaln(jnp.array([0.5, 5.0, 100.0])).round(3))
+    [  0.572   3.178 359.134]
     """
     return ops.lgamma(*real("gammaln", x))
 
 
 @one_program
 def gammasgn(x: ArrayLike) -> Array:
-    """The sign of Γ(x): that of 1 / x at 0, NaN at -1, -2, ...
+    """Sign of the gamma function: 1 or -1; NaN at -1, -2, ..., and the sign of 1 / x at 0.
+
+    So Γ(x) is ``gammasgn(x) * exp(gammaln(x))``.
 
     Args:
-        x: an array, or a number.
+        x: the argument, real, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> float(gammasgn(-0.5))
-    -1.0
+    >>> print(scipy.special.gammasgn(jnp.array([2.5, -0.5, -1.5])))
+    [ 1. -1.  1.]
     """
     (x,) = real("gammasgn", x)
     return _sign_of_gamma(x)
@@ -68,16 +72,16 @@ def _like(x: Array, value: float) -> Any:
 
 
 def gamma(x: ArrayLike) -> Array:
-    """Γ(x), of real or complex x; NaN at -1, -2, ...
+    """Gamma function Γ(x), which is (x - 1)! at positive integers; NaN at -1, -2, ...
 
     Args:
-        x: an array, or a number.
+        x: the argument, real or complex, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> f"{float(gamma(5.0)):.3f}"
-    '24.000'
+    >>> print(scipy.special.gamma(jnp.array([0.5, 5.0, -1.5])).round(4))
+    [ 1.7725 24.      2.3633]
     """
     (x,) = inexact("gamma", x)
     return _complex_gamma(x) if is_complex(x) else _gamma(x)
@@ -90,16 +94,22 @@ def _complex_gamma(x: ArrayLike) -> Array:
 
 
 def loggamma(x: ArrayLike) -> Array:
-    """log Γ(x), of complex x continuous but at the negative real axis; NaN of negative real x.
+    """Principal branch of the logarithm of the gamma function, of real or complex x.
+
+    Of complex x it is continuous but for a cut along the negative real axis, so it is not always
+    the principal logarithm of ``gamma(x)``. Of negative real x it is NaN: make x complex, or take
+    ``gammaln``.
 
     Args:
-        x: an array, or a number.
+        x: the argument, real or complex, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> f"{loggamma(-1.5 + 1j).item():.3f}"
-    '-1.354-5.543j'
+    >>> print(scipy.special.loggamma(5.0).round(4))
+    3.1781
+    >>> print(scipy.special.loggamma(-1.5 + 1j).round(3))
+    (-1.354-5.543j)
     """
     (x,) = inexact("loggamma", x)
     return _log_gamma(x) if is_complex(x) else _real_log_gamma(x)
@@ -113,20 +123,22 @@ def _real_log_gamma(x: ArrayLike) -> Array:
 
 @one_program
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
-    """n! = Γ(n + 1); 0 of negative n.
+    """Factorial n! = Γ(n + 1), of real n; 0 of negative n.
 
     Args:
-        n: real numbers.
-        exact: must be False: results are floating-point numbers. Of float32 the largest is 34!.
+        n: real numbers, of any shape.
+        exact: must be False: the result is a floating-point number. ``math.factorial`` gives exact
+            integers.
 
     Returns:
-        Floating-point numbers of the shape of ``n``.
+        Floating-point numbers of the shape of ``n``: of its dtype, or float32 for integers.
+        Infinite beyond 34! in float32.
 
     Raises:
         ValueError: ``exact`` is true.
 
-    >>> float(factorial(5.0))
-    120.0
+    >>> print(scipy.special.factorial(jnp.array([0, 3, 5])))
+    [  1.   6. 120.]
     """
     if exact:
         raise ValueError(
@@ -140,18 +152,22 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 
 @one_program
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """The number of ways to take k of N things; 0 unless N ≥ k ≥ 0.
+    """Binomial coefficient: the number of ways to choose k of N things, in any order.
+
+    With ``repetition`` a thing may be chosen more than once. 0 unless N ≥ k ≥ 0.
 
     Args:
-        N: real numbers.
-        k: real numbers.
+        N: the number of things.
+        k: how many are chosen.
         repetition: whether a thing may be taken more than once.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> float(comb(5.0, 2.0)), float(comb(5.0, 2.0, repetition=True))
-    (10.0, 15.0)
+    >>> print(scipy.special.comb(5, jnp.array([0, 2, 6])))
+    [ 1. 10.  0.]
+    >>> print(scipy.special.comb(5, 2, repetition=True))
+    15.0
     """
     n, k = real("comb", N, k)
     if repetition:
@@ -161,20 +177,20 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 
 
 def bernoulli(n: int) -> Array:
-    """The Bernoulli numbers B₀, ..., B_n, with B₁ = -1/2 (DLMF 24.2.1).
+    """Bernoulli numbers B₀, ..., B_n, with B₁ = -1/2 (DLMF 24.2.1).
 
     Args:
-        n: the index of the last one, an integer that is known.
+        n: the index of the last one: an integer, not traced.
 
     Returns:
         float32 [n + 1].
 
     Raises:
-        TypeError: n is no integer.
-        ValueError: n is negative.
+        TypeError: ``n`` is not an integer.
+        ValueError: ``n`` is negative.
 
-    >>> [f"{b:.4f}" for b in bernoulli(4).tolist()]
-    ['1.0000', '-0.5000', '0.1667', '0.0000', '-0.0333']
+    >>> print(scipy.special.bernoulli(4).round(4))
+    [ 1.     -0.5     0.1667  0.     -0.0333]
     """
     last = operator.index(n)
     if last < 0:
@@ -205,113 +221,121 @@ def _even_bernoulli(count: int) -> list[float]:
 
 
 def digamma(x: ArrayLike) -> Array:
-    """The derivative of log Γ(x).
+    """Digamma function ψ(x), the derivative of log Γ(x).
 
     Args:
-        x: an array, or a number.
+        x: the argument, real, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> f"{float(digamma(1.0)):.4f}"
-    '-0.5772'
+    >>> print(scipy.special.digamma(jnp.array([0.5, 1.0, 10.0])).round(4))
+    [-1.9635 -0.5772  2.2518]
     """
     return ops.digamma(*real("digamma", x))
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of order n of ``digamma``.
+    """Polygamma function: the n-th derivative of ``digamma``.
 
     Args:
-        n: which derivative: integers.
-        x: an array, or a number.
+        n: the order of the derivative: integers from 0 on.
+        x: the argument, real, of any shape.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> f"{float(polygamma(1, 1.0)):.4f}"
-    '1.6449'
+    >>> print(scipy.special.polygamma(jnp.array([0, 1, 2]), 1.0).round(4))
+    [-0.5772  1.6449 -2.4041]
     """
     return nth_polygamma(*real("polygamma", n, x))
 
 
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
-    """Hurwitz' zeta function, Σ (q + k)⁻ˣ over k ≥ 0; Riemann's without q, for x > 1.
+    """Riemann zeta function of x; with ``q`` that of Hurwitz, Σ (q + k)⁻ˣ over k ≥ 0.
+
+    For x > 1. At 1 it is infinite, and below NaN.
 
     Args:
-        x: an array, or a number.
-        q: the first term, where it is not 1.
+        x: the exponent, greater than 1.
+        q: the first base of the sum; None for 1, which is Riemann's function.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> f"{float(zeta(2.0)):.4f}"
-    '1.6449'
+    >>> print(scipy.special.zeta(jnp.array([2.0, 4.0])).round(4))
+    [1.6449 1.0823]
     """
     return lax.zeta(*real("zeta", x, 1 if q is None else q))
 
 
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
-    """P(a, x) = ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a).
+    """Regularized lower incomplete gamma function P(a, x).
+
+    It is ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a): the cumulative distribution function of the gamma distribution.
 
     Args:
-        a: an array, or a number; the two broadcast.
-        x: an array, or a number.
+        a: the shape parameter, positive.
+        x: the upper limit of the integral, not negative.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> f"{float(gammainc(1.0, 1.0)):.4f}"
-    '0.6321'
+    >>> print(scipy.special.gammainc(2.0, jnp.array([0.0, 1.0, 5.0])).round(4))
+    [0.     0.2642 0.9596]
     """
     return lax.igamma(*real("gammainc", a, x))
 
 
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
-    """Q(a, x) = 1 - P(a, x).
+    """Regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
+
+    Accurate also where it is too small to be seen in ``1 - gammainc(a, x)``.
 
     Args:
-        a: an array, or a number; the two broadcast.
-        x: an array, or a number.
+        a: the shape parameter, positive.
+        x: the lower limit of the integral, not negative.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> f"{float(gammaincc(1.0, 1.0)):.4f}"
-    '0.3679'
+    >>> print(scipy.special.gammaincc(2.0, jnp.array([0.0, 1.0, 5.0])).round(4))
+    [1.     0.7358 0.0404]
     """
     return lax.igammac(*real("gammaincc", a, x))
 
 
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
-    """log |B(a, b)|.
+    """Logarithm of the absolute value of the beta function, log |B(a, b)|.
 
     Args:
-        a: an array, or a number; the two broadcast.
-        b: an array, or a number; the two broadcast.
+        a: the first argument, real, of any shape.
+        b: the second argument, likewise.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> f"{float(betaln(2.0, 3.0)):.4f}"
-    '-2.4849'
+    >>> print(scipy.special.betaln(jnp.array([2.0, 200.0]), 3.0).round(3))
+    [ -2.485 -15.217]
     """
     return _betaln(*real("betaln", a, b))
 
 
 @one_program
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
-    """B(a, b) = Γ(a) Γ(b) / Γ(a + b); infinite at poles but for whole a ≤ 0 < b ≤ -a.
+    """Beta function B(a, b) = Γ(a) Γ(b) / Γ(a + b).
+
+    Infinite at poles, but for integers a ≤ 0 < b ≤ -a, or a and b exchanged, where it has a limit.
 
     Args:
-        a: an array, or a number; the two broadcast.
-        b: an array, or a number; the two broadcast.
+        a: the first argument, real, of any shape.
+        b: the second argument, likewise.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> f"{float(beta(2.0, 3.0)):.4f}"
-    '0.0833'
+    >>> print(scipy.special.beta(jnp.array([2.0, 0.5]), jnp.array([3.0, 0.5])).round(4))
+    [0.0833 3.1416]
     """
     x, y = real("beta", a, b)
     sign = _sign_of_gamma(x) * _sign_of_gamma(y) * _sign_of_gamma(x + y)
@@ -332,35 +356,41 @@ def _parity(x: Array) -> Array:
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """I_x(a, b) = ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b).
+    """Regularized incomplete beta function I_x(a, b).
+
+    It is ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b): the cumulative distribution function of the beta
+    distribution.
 
     Args:
-        a: positive numbers.
-        b: positive numbers.
-        x: an array, or a number.
+        a: the first parameter, positive.
+        b: the second parameter, positive.
+        x: the upper limit of the integral, from 0 to 1.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> f"{float(betainc(2.0, 1.0, 0.5)):.4f}"
-    '0.2500'
+    >>> print(scipy.special.betainc(2.0, 3.0, jnp.array([0.0, 0.5, 1.0])).round(4))
+    [0.     0.6875 1.    ]
     """
     return lax.betainc(*real("betainc", a, b, x))
 
 
 @one_program
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
-    """Γ(z + m) / Γ(z): 0 or infinite at a pole of one of them, finite at those of both.
+    """Pochhammer symbol, or rising factorial, (z)ₘ = Γ(z + m) / Γ(z).
+
+    Of a positive integer m it is z (z + 1) ... (z + m - 1). At a pole of one of the two gamma
+    functions it is infinite or 0, at poles of both it has a limit.
 
     Args:
-        z: the first factor.
-        m: how many factors.
+        z: the first factor, real, of any shape.
+        m: the number of factors, real.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> f"{float(poch(2.0, 3.0)):.3f}"
-    '24.000'
+    >>> print(scipy.special.poch(2.0, jnp.array([0.0, 1.0, 3.0])).round(3))
+    [ 1.  2. 24.]
     """
     return _poch(*real("poch", z, m))
 
@@ -389,20 +419,23 @@ def _log_of_poch(z: Array, m: Array) -> Array:
 
 
 def multigammaln(a: ArrayLike, d: int) -> Array:
-    """The logarithm of the gamma function of d × d matrices (DLMF 35.3.4).
+    """Logarithm of the multivariate gamma function of dimension d (DLMF 35.3.4).
+
+    log Γ_d(a) = d (d - 1) / 4 log π + Σ log Γ(a - j / 2) over j = 0, ..., d - 1; as in the density
+    of the Wishart distribution.
 
     Args:
-        a: an array, or a number.
-        d: the dimension, an integer.
+        a: the argument, real, greater than (d - 1) / 2.
+        d: the dimension: an integer, not traced.
 
     Returns:
-        An array of the shape and dtype of ``a``; integers give float32.
+        Floating-point numbers of the shape of ``a``: of its dtype, or float32 for integers.
 
     Raises:
-        ValueError: d is negative, or larger than 65536.
+        ValueError: ``d`` is negative, or larger than 65536.
 
-    >>> f"{float(multigammaln(2.5, 1)):.4f}"
-    '0.2847'
+    >>> print(scipy.special.multigammaln(jnp.array([2.5, 4.0]), 2).round(4))
+    [0.857  3.5651]
     """
     size = operator.index(d)
     if not 0 <= size <= _LARGEST_MATRIX:

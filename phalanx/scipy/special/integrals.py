@@ -13,48 +13,49 @@ from phalanx.ops.integrals import spence as _spence
 
 
 def expi(x: ArrayLike) -> Array:
-    """Ei(x), the integral of e^t / t from -∞ to x, as a principal value (DLMF 6.2.5).
+    """Exponential integral Ei(x): of e^t / t from -∞ to x, as a principal value (DLMF 6.2.5).
 
     Args:
-        x: an array, or a number.
+        x: the argument, real, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> f"{float(expi(1.0)):.4f}"
-    '1.8951'
+    >>> print(scipy.special.expi(jnp.array([-1.0, 0.0, 1.0])).round(4))
+    [-0.2194    -inf  1.8951]
     """
     return _expi(*real("expi", x))
 
 
 def exp1(x: ArrayLike) -> Array:
-    """E₁(x), the integral of e^-t / t from x to ∞; NaN of negative x (DLMF 6.2.1).
+    """Exponential integral E₁(x): of e^-t / t from x to ∞ (DLMF 6.2.1); NaN of negative x.
 
     Args:
-        x: an array, or a number.
+        x: the argument, real, not negative, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> f"{float(exp1(1.0)):.4f}"
-    '0.2194'
+    >>> print(scipy.special.exp1(jnp.array([0.0, 1.0, 5.0])).round(4))
+    [   inf 0.2194 0.0011]
     """
     return _expn(*real("exp1", 1, x))
 
 
 @one_program
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
-    """E_n(x), the integral of e^-xt / tⁿ from 1 to ∞, for n ≥ 0 and x ≥ 0 (DLMF 8.19.3).
+    """Generalized exponential integral E_n(x): of e^-xt / tⁿ from 1 to ∞ (DLMF 8.19.3).
 
     Args:
-        n: orders; what is no whole number is rounded down.
-        x: a real array.
+        n: the order, an integer from 0 on; other numbers are rounded down, and negative ones give
+            NaN.
+        x: the argument, real, not negative, of any shape.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> f"{float(expn(2, 1.0)):.4f}"
-    '0.1485'
+    >>> print(scipy.special.expn(jnp.array([0, 1, 2]), 1.0).round(4))
+    [0.3679 0.2194 0.1485]
     """
     n, x = real("expn", n, x)
     below = n < 0
@@ -62,31 +63,37 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
 
 
 def sici(x: ArrayLike) -> tuple[Array, Array]:
-    """The sine integral ∫₀ˣ sin t / t dt, and the cosine integral (DLMF 6.2.9, 6.2.11).
+    """Sine integral Si(x) and cosine integral Ci(x) (DLMF 6.2.9, 6.2.11).
+
+    Si is the integral of sin t / t from 0 to x, Ci that of cos t / t from ∞ to x.
 
     Args:
-        x: an array, or a number.
+        x: the argument, real, of any shape.
 
     Returns:
-        Two arrays of the shape of ``x``; integers give float32.
+        A tuple of two arrays of the shape of ``x``, Si and Ci; of its dtype, or float32 for
+        integers.
 
-    >>> [f"{float(y):.4f}" for y in sici(1.0)]
-    ['0.9461', '0.3374']
+    >>> si, ci = scipy.special.sici(jnp.array([1.0, 10.0]))
+    >>> print(si.round(4), ci.round(4))
+    [0.9461 1.6583] [ 0.3374 -0.0455]
     """
     (x,) = real("sici", x)
     return _sici(x, sine=True), _sici(x, sine=False)
 
 
 def spence(x: ArrayLike) -> Array:
-    """The integral of log t / (1 - t) from 1 to x, the dilogarithm of 1 - x; NaN of negative x.
+    """Spence's function: the dilogarithm of 1 - x, the integral of log t / (1 - t) from 1 to x.
+
+    This is SciPy's convention; in many books it is of the opposite sign or of x. NaN of negative x.
 
     Args:
-        x: an array, or a number.
+        x: the argument, real, not negative, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> f"{float(spence(0.0)):.4f}"
-    '1.6449'
+    >>> print(scipy.special.spence(jnp.array([0.0, 1.0, 2.0])).round(4))
+    [ 1.6449 -0.     -0.8225]
     """
     return _spence(*real("spence", x))

@@ -23,20 +23,21 @@ from phalanx.numpy.promotion import ArrayLike, real
 
 @one_program
 def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
-    """Pₗᵐ(z), the associated Legendre functions of the first kind, at points in [-1, 1].
+    """Associated Legendre functions of the first kind Pₗᵐ(z), of all orders up to m and degrees up
+    to n.
 
-    They have the phase of Condon and Shortley, (-1)ᵐ (DLMF 14.7.10). Normalized, they are the
-    spherical harmonics Yₗᵐ(arccos z, 0), which keep to numbers near 1 at high orders.
+    They have the Condon-Shortley phase (-1)ᵐ (DLMF 14.7.10). Normalized, they are the spherical
+    harmonics Yₗᵐ at the polar angle arccos z and azimuth 0, whose size stays near 1 at high orders.
 
     Args:
-        m: the highest order.
-        n: the highest degree.
-        z: a vector of length k.
+        m: the highest order: an integer, not traced.
+        n: the highest degree, likewise.
+        z: the points, a vector [k] of real numbers from -1 to 1.
         is_normalized: whether they are normalized as spherical harmonics (DLMF 14.30.1).
 
     Returns:
-        An array [m + 1, n + 1, k] of the dtype of ``z``: by order, by degree, by point; zero where
-        the order is larger than the degree. Integers give float32.
+        An array [m + 1, n + 1, k] of the dtype of ``z``, or float32 for integers: by order, degree
+        and point; 0 where the order is larger than the degree.
 
     Raises:
         ValueError: ``z`` is no vector, or ``m`` or ``n`` is negative.
@@ -51,16 +52,17 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
 
 @one_program
 def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
-    """The associated Legendre functions of the first kind and their derivatives.
+    """Associated Legendre functions of the first kind Pₗᵐ(z) and their derivatives, of all orders
+    up to m and degrees up to n.
 
     Args:
-        m: the highest order.
-        n: the highest degree.
-        z: a vector of k real numbers.
+        m: the highest order: an integer, not traced.
+        n: the highest degree, likewise.
+        z: the points, a vector [k] of real numbers from -1 to 1.
 
     Returns:
-        Pₗᵐ(z) as ``lpmn_values`` has them, and their derivatives at z, of the same shape. Those of
-        order 1 are infinite at -1 and 1.
+        A tuple of two arrays [m + 1, n + 1, k]: the values, as of ``lpmn_values`` without
+        normalization, and their derivatives by z. Those of order 1 are infinite at -1 and 1.
 
     Raises:
         ValueError: ``z`` is no vector, or ``m`` or ``n`` is negative.

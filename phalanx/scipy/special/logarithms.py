@@ -19,32 +19,32 @@ from phalanx.scipy.special.operands import inexact, is_complex
 
 
 def expit(x: ArrayLike) -> Array:
-    """1 / (1 + e⁻ˣ).
+    """Logistic sigmoid 1 / (1 + e⁻ˣ), the inverse of ``logit``.
 
     Args:
-        x: an array, or a number.
+        x: the argument, real or complex, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> float(expit(0.0))
-    0.5
+    >>> print(scipy.special.expit(jnp.array([-2.0, 0.0, 2.0])).round(4))
+    [0.1192 0.5    0.8808]
     """
     return ops.logistic(*inexact("expit", x))
 
 
 @one_program
 def logit(x: ArrayLike) -> Array:
-    """log(x / (1 - x)).
+    """Log-odds log(x / (1 - x)), the inverse of ``expit``.
 
     Args:
-        x: an array, or a number.
+        x: probabilities, of any shape; outside of [0, 1] the result is NaN.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> float(logit(0.5))
-    0.0
+    >>> print(scipy.special.logit(jnp.array([0.0, 0.5, 0.9])).round(4))
+    [  -inf 0.     2.1972]
     """
     (x,) = inexact("logit", x)
     return ops.log(x) - ops.log1p(-x)
@@ -52,17 +52,17 @@ def logit(x: ArrayLike) -> Array:
 
 @one_program
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """x log y, and 0 where x is 0.
+    """Product x log y that is 0 where x is 0, unless y is NaN.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x: the factor, of any shape.
+        y: what the logarithm is taken of, likewise.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> float(xlogy(0.0, 0.0))
-    0.0
+    >>> print(scipy.special.xlogy(jnp.array([0.0, 2.0]), jnp.array([0.0, 3.0])).round(4))
+    [0.     2.1972]
     """
     x, y = inexact("xlogy", x, y)
     zero = (x == 0) & (y == y) & ~_has_log(y)
@@ -76,17 +76,17 @@ def _has_log(y: Array) -> Array:
 
 @one_program
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
-    """x log(1 + y), and 0 where x is 0.
+    """Product x log(1 + y) that is 0 where x is 0, unless y is NaN; accurate for small y.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x: the factor, of any shape.
+        y: what the logarithm is taken of, less 1, likewise.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> float(xlog1py(0.0, -1.0))
-    0.0
+    >>> print(scipy.special.xlog1py(jnp.array([0.0, 2.0]), jnp.array([-1.0, 1e-6])))
+    [0.000000e+00 1.999999e-06]
     """
     x, y = inexact("xlog1py", x, y)
     zero = (x == 0) & (y == y) & ~_has_log(1 + y)
@@ -95,17 +95,17 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
 
 @one_program
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
-    """(xᵏ - 1) / k with k = ``lmbda``, and log x where that is 0; NaN of negative x.
+    """Box-Cox transformation: (x^λ - 1) / λ, and log x where λ is 0; NaN of negative x.
 
     Args:
-        x: an array, or a number.
-        lmbda: the power; 0 for the logarithm.
+        x: positive numbers, of any shape.
+        lmbda: the exponent λ.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> float(boxcox(4.0, 0.5)), float(boxcox(1.0, 0.0))
-    (2.0, 0.0)
+    >>> print(scipy.special.boxcox(4.0, jnp.array([0.0, 0.5, 1.0])).round(4))
+    [1.3863 2.     3.    ]
     """
     x, k = inexact("boxcox", x, lmbda)
     return _boxcox(ops.log(x), k)
@@ -113,17 +113,19 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 @one_program
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
-    """((1 + x)ᵏ - 1) / k with k = ``lmbda``, and log(1 + x) where that is 0; NaN below -1.
+    """Box-Cox transformation of 1 + x: ((1 + x)^λ - 1) / λ, and log(1 + x) where λ is 0.
+
+    Accurate for small x; NaN for x below -1.
 
     Args:
-        x: an array, or a number.
-        lmbda: the power; 0 for the logarithm.
+        x: numbers greater than -1, of any shape.
+        lmbda: the exponent λ.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> float(boxcox1p(3.0, 0.5)), float(boxcox1p(0.0, 0.0))
-    (2.0, 0.0)
+    >>> print(scipy.special.boxcox1p(3.0, jnp.array([0.0, 0.5, 1.0])).round(4))
+    [1.3863 2.     3.    ]
     """
     x, k = inexact("boxcox1p", x, lmbda)
     return _boxcox(ops.log1p(x), k)
@@ -142,79 +144,92 @@ def _boxcox(log_x: Array, k: Array) -> Array:
 
 
 def entr(x: ArrayLike) -> Array:
-    """-x log x; 0 at 0, and -inf below.
+    """Elementwise entropy -x log x; 0 at 0, and -inf of negative x.
 
     Args:
-        x: an array, or a number.
+        x: probabilities, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> float(entr(1.0)) == 0
-    True
+    >>> print(scipy.special.entr(jnp.array([0.25, 0.25, 0.5])).sum().round(4))
+    1.0397
     """
     return _entr(*real("entr", x))
 
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
-    """p log(p / q); 0 where p is 0, and inf where either is negative.
+    """Elementwise relative entropy p log(p / q); 0 where p is 0 and q ≥ 0.
+
+    Infinite where p or q is negative, or q is 0 and p is not. Summed over a distribution it is the
+    Kullback-Leibler divergence.
 
     Args:
-        p: an array, or a number; the two broadcast.
-        q: an array, or a number; the two broadcast.
+        p: probabilities, of any shape.
+        q: probabilities, likewise.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> float(rel_entr(2.0, 2.0))
-    0.0
+    >>> print(scipy.special.rel_entr(jnp.array([0.5, 0.5]), jnp.array([0.25, 0.75])).sum().round(4))
+    0.1438
     """
     return _rel_entr(*real("rel_entr", p, q))
 
 
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
-    """p log(p / q) - p + q; inf where either is negative.
+    """Elementwise Kullback-Leibler divergence p log(p / q) - p + q, which is never negative.
+
+    Infinite where p or q is negative, or q is 0 and p is not. ``rel_entr`` is without the terms - p
+    + q, which cancel in the sum over a distribution.
 
     Args:
-        p: an array, or a number; the two broadcast.
-        q: an array, or a number; the two broadcast.
+        p: probabilities, of any shape.
+        q: probabilities, likewise.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> float(kl_div(2.0, 2.0))
-    0.0
+    >>> print(scipy.special.kl_div(jnp.array([0.5, 0.5]), jnp.array([0.25, 0.75])).round(4))
+    [0.0966 0.0473]
     """
     return _kl_div(*real("kl_div", p, q))
 
 
 def softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:
-    """exp(x) / Σ exp(x), the sum over ``axis``, or over all elements.
+    """Softmax: exp(x) / Σ exp(x), which adds up to 1 over ``axis``.
+
+    Large elements do not overflow. Without an axis it is over all elements, as in SciPy;
+    ``phalanx.nn.softmax`` is over the last axis.
 
     Args:
-        x: an array, or a number.
+        x: an array.
         axis: the axis or axes over which the probabilities add up to 1; None for all.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> softmax(jnp.zeros(2)).tolist()
-    [0.5, 0.5]
+    >>> print(scipy.special.softmax(jnp.array([[0.0, 0.0], [1000.0, 0.0]]), axis=1))
+    [[0.5 0.5]
+     [1.  0. ]]
     """
     return _softmax(x, axis)
 
 
 def log_softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:
-    """The logarithm of ``softmax``, exact where that is 0 to a float.
+    """Logarithm of ``softmax``, finite where that is too small for a float.
+
+    Without an axis it is over all elements, as in SciPy; ``phalanx.nn.log_softmax`` is over the
+    last axis.
 
     Args:
-        x: an array, or a number.
+        x: an array.
         axis: the axis or axes over which the probabilities add up to 1; None for all.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> log_softmax(jnp.array([1000.0, 0.0])).tolist()
-    [0.0, -1000.0]
+    >>> print(scipy.special.log_softmax(jnp.array([1000.0, 0.0])))
+    [    0. -1000.]
     """
     return _log_softmax(x, axis)

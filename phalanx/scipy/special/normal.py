@@ -22,156 +22,164 @@ _SQRT_HALF = math.sqrt(0.5)
 
 
 def erf(x: ArrayLike) -> Array:
-    """2/√π times the integral of exp(-t²) from 0 to x.
+    """Error function: 2/√π times the integral of exp(-t²) from 0 to x.
 
     Args:
-        x: an array, or a number.
+        x: the argument, real, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> float(erf(0.0))
-    0.0
+    >>> print(scipy.special.erf(jnp.array([-1.0, 0.0, 2.0])).round(4))
+    [-0.8427  0.      0.9953]
     """
     return ops.erf(*real("erf", x))
 
 
 def erfc(x: ArrayLike) -> Array:
-    """1 - erf x, exact for large x.
+    """Complementary error function 1 - erf(x), accurate for large x.
 
     Args:
-        x: an array, or a number.
+        x: the argument, real, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> float(erfc(0.0))
-    1.0
+    >>> print(scipy.special.erfc(jnp.array([0.0, 1.0, 5.0])))
+    [1.0000000e+00 1.5729924e-01 1.5374597e-12]
     """
     return ops.erfc(*real("erfc", x))
 
 
 def erfinv(x: ArrayLike) -> Array:
-    """The y with erf y = x.
+    """Inverse of the error function: the y with erf(y) = x.
 
     Args:
-        x: an array, or a number.
+        x: numbers from -1 to 1, of any shape; NaN outside.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> float(erfinv(0.0))
-    0.0
+    >>> print(scipy.special.erfinv(jnp.array([0.0, 0.5, 1.0])).round(4))
+    [0.     0.4769    inf]
     """
     return ops.erf_inv(*real("erfinv", x))
 
 
 def erfcinv(y: ArrayLike) -> Array:
-    """The x with erfc x = y; NaN outside of [0, 2].
+    """Inverse of the complementary error function: the x with erfc(x) = y; NaN outside of [0, 2].
 
     Args:
-        y: numbers from 0 to 2.
+        y: numbers from 0 to 2, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``y``; integers give float32.
+        Floating-point numbers of the shape of ``y``: of its dtype, or float32 for integers.
 
-    >>> float(erfcinv(1.0))
-    0.0
+    >>> print(scipy.special.erfcinv(jnp.array([1e-10, 1.0, 2.0])).round(4))
+    [4.5728 0.       -inf]
     """
     return _erfc_inv(*real("erfcinv", y))
 
 
 def erfcx(x: ArrayLike) -> Array:
-    """exp(x²) erfc x, of real or complex x (DLMF 7.2.2).
+    """Scaled complementary error function exp(x²) erfc(x) (DLMF 7.2.2).
+
+    Finite for large x, where exp(x²) overflows and erfc(x) is 0.
 
     Args:
-        x: an array, or a number.
+        x: the argument, real or complex, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> f"{float(erfcx(100.0)):.6f}"
-    '0.005642'
+    >>> print(scipy.special.erfcx(jnp.array([0.0, 1.0, 100.0])).round(6))
+    [1.       0.427584 0.005642]
     """
     (x,) = inexact("erfcx", x)
     return _wofz(1j * x) if is_complex(x) else _erfcx(x)
 
 
 def wofz(z: ArrayLike) -> Array:
-    """The Faddeeva function exp(-z²) erfc(-iz), complex also of real z (DLMF 7.2.3).
+    """Faddeeva function w(z) = exp(-z²) erfc(-iz) (DLMF 7.2.3).
+
+    Its real part is the Voigt profile of spectroscopy, up to a factor.
 
     Args:
-        z: complex or real numbers.
+        z: the argument, complex or real, of any shape.
 
     Returns:
-        Complex numbers of the shape of ``z``.
+        Complex numbers of the shape of ``z``: complex64, or complex128 for arguments of 64 bits.
 
-    >>> f"{wofz(1j).item():.4f}"
-    '0.4276+0.0000j'
+    >>> print(scipy.special.wofz(jnp.array([1j, 1.0])).round(4))
+    [0.4276+0.j     0.3679+0.6072j]
     """
     (z,) = inexact("wofz", z)
     return _wofz(as_complex(z))
 
 
 def dawsn(x: ArrayLike) -> Array:
-    """Dawson's integral, exp(-x²) times the integral of exp(t²) from 0 to x.
+    """Dawson's integral: exp(-x²) times the integral of exp(t²) from 0 to x.
 
     Args:
-        x: an array, or a number.
+        x: the argument, real, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> f"{float(dawsn(1.0)):.4f}"
-    '0.5381'
+    >>> print(scipy.special.dawsn(jnp.array([0.0, 1.0, 10.0])).round(4))
+    [0.     0.5381 0.0503]
     """
     return _dawsn(*real("dawsn", x))
 
 
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
-    """The integrals from 0 to x of sin(πt²/2) and of cos(πt²/2).
+    """Fresnel integrals S(x) and C(x): of sin(πt²/2) and of cos(πt²/2) from 0 to x.
 
     Args:
-        x: an array, or a number.
+        x: the argument, real, of any shape.
 
     Returns:
-        Two arrays of the shape of ``x``; integers give float32.
+        A tuple of two arrays of the shape of ``x``, S and C; of its dtype, or float32 for integers.
 
-    >>> [f"{float(y):.4f}" for y in fresnel(1.0)]
-    ['0.4383', '0.7799']
+    >>> s, c = scipy.special.fresnel(jnp.array([0.0, 1.0, 10.0]))
+    >>> print(s.round(4), c.round(4))
+    [0.     0.4383 0.4682] [0.     0.7799 0.4999]
     """
     (x,) = real("fresnel", x)
     return _fresnel(x, sine=True), _fresnel(x, sine=False)
 
 
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
-    """Owen's function, 1/2π times the integral of exp(-h² (1 + t²) / 2) / (1 + t²) from 0 to a.
+    """Owen's T function.
+
+    It is the probability that X > h and 0 < Y < a X for independent standard normal X and Y: 1/2π
+    times the integral of exp(-h² (1 + t²) / 2) / (1 + t²) from 0 to a.
 
     Args:
-        h: an array, or a number.
-        a: an array, or a number.
+        h: the first argument, real, of any shape.
+        a: the upper limit of the integral, likewise.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
-    >>> f"{float(owens_t(0.0, 1.0)):.4f}"
-    '0.1250'
+    >>> print(scipy.special.owens_t(jnp.array([0.0, 1.0]), 1.0).round(4))
+    [0.125  0.0667]
     """
     return _owens_t(*real("owens_t", h, a))
 
 
 @one_program
 def ndtr(x: ArrayLike) -> Array:
-    """The distribution function of the standard normal distribution.
+    """Cumulative distribution function of the standard normal distribution, Φ(x).
 
     Args:
-        x: an array, or a number.
+        x: the argument, real, of any shape.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> float(ndtr(0.0))
-    0.5
+    >>> print(scipy.special.ndtr(jnp.array([-2.0, 0.0, 1.0])).round(4))
+    [0.0228 0.5    0.8413]
     """
     (x,) = real("ndtr", x)
     return 0.5 * ops.erfc(-_SQRT_HALF * x)
@@ -179,17 +187,19 @@ def ndtr(x: ArrayLike) -> Array:
 
 @one_program
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
-    """The logarithm of ``ndtr``, exact where that is 0 or 1 to a float.
+    """Logarithm of ``ndtr``, accurate in both tails.
+
+    Finite where ``ndtr`` is too small for a float, and not 0 where it rounds to 1.
 
     Args:
-        x: a real array.
-        series_order: taken for the sake of other libraries; there is no series to cut.
+        x: the argument, real, of any shape.
+        series_order: accepted, and ignored: the result is as accurate as the dtype.
 
     Returns:
-        An array of the shape and dtype of ``x``; integers give float32.
+        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
-    >>> f"{float(log_ndtr(-100.0)):.3f}"
-    '-5005.524'
+    >>> print(scipy.special.log_ndtr(jnp.array([-100.0, 0.0, 6.0])))
+    [-5.0055244e+03 -6.9314718e-01 -9.8658959e-10]
     """
     (x,) = real("log_ndtr", x)
     return _log_ndtr(x)
@@ -207,16 +217,16 @@ def _log_ndtr(x: Array) -> Array:
 
 @one_program
 def ndtri(p: ArrayLike) -> Array:
-    """The x with ndtr(x) = p; NaN outside of [0, 1].
+    """Quantile function of the standard normal distribution, the inverse of ``ndtr``.
 
     Args:
-        p: probabilities, from 0 to 1.
+        p: probabilities, from 0 to 1, of any shape; NaN outside.
 
     Returns:
-        An array of the shape and dtype of ``p``; integers give float32.
+        Floating-point numbers of the shape of ``p``: of its dtype, or float32 for integers.
 
-    >>> float(ndtri(0.5)) == 0
-    True
+    >>> print(scipy.special.ndtri(jnp.array([0.025, 0.5, 0.975])).round(3))
+    [-1.96 -0.    1.96]
     """
     (p,) = real("ndtri", p)
     return -math.sqrt(2) * _erfc_inv(2 * p)

@@ -1,9 +1,9 @@
-"""Distributions of numbers and vectors, with SciPy's names, and some statistics of samples.
+"""Probability distributions and statistics of samples, with SciPy's names.
 
-A distribution is a module of functions of arrays, which broadcast: ``norm.pdf(x, loc, scale)``.
-The formulas in their docs are those of the standard form, for x in units of ``scale`` from
-``loc``. Densities are 0 outside of the support, and everything is NaN where a parameter is not
-valid. Integers become floats.
+A distribution is a module of functions of arrays that broadcast: ``norm.pdf(x, loc, scale)``. There
+are no frozen distributions, and no random numbers: draw these with ``phalanx.random``. Densities
+are 0 outside of the support; results are NaN where a parameter is not valid. Integers become
+floating-point numbers.
 """
 
 import sys as _sys

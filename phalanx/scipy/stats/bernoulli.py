@@ -16,69 +16,82 @@ family = Family(low=0, high=1, valid=lambda p: (p >= 0) & (p <= 1), typical=(0.5
 
 @family.log_density
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of ``pmf``.
+    """Logarithm of the probability mass function of the Bernoulli distribution.
+
+    It stays finite where ``pmf`` is too small for a float.
 
     Args:
-        k: 0 or 1.
-        p: the probability of 1.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the integers at which to evaluate it, of any shape.
+        p: the probability of 1, from 0 to 1.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
+        outside of the support and between integers, NaN where a parameter is not valid.
 
-    >>> f"{logpmf(1, 0.3):.4f}"
-    '-1.2040'
+    >>> print(scipy.stats.bernoulli.logpmf(jnp.array([0, 1]), 0.3).round(4))
+    [-0.3567 -1.204 ]
     """
     return xlogy(k, p) + xlog1py(1 - k, -p)
 
 
 @one_program
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """1 - p at k = 0 and p at k = 1.
+    """Probability mass function of the Bernoulli distribution.
+
+    For ``loc=0`` it is 1 - p at k = 0 and p at k = 1; in general that at ``k - loc``.
 
     Args:
-        k: 0 or 1.
-        p: the probability of 1.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the integers at which to evaluate it, of any shape.
+        p: the probability of 1, from 0 to 1.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
+        of the support and between integers, NaN where a parameter is not valid.
 
-    >>> f"{pmf(1, 0.3):.4f}"
-    '0.3000'
+    >>> print(scipy.stats.bernoulli.pmf(jnp.array([0, 1]), 0.3).round(4))
+    [0.7 0.3]
     """
     return ops.exp(logpmf(k, p, loc))
 
 
 @family.distribution
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
-    """The probability of what is not greater than k.
+    """Cumulative distribution function of the Bernoulli distribution.
+
+    That is the probability of a value less than or equal to k.
 
     Args:
-        k: 0 or 1.
-        p: the probability of 1.
+        k: the numbers at which to evaluate it, of any shape; between integers it is that of the one
+            below.
+        p: the probability of 1, from 0 to 1.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{cdf(1, 0.3):.4f}"
-    '1.0000'
+    >>> print(scipy.stats.bernoulli.cdf(jnp.array([0, 1]), 0.3).round(4))
+    [0.7 1. ]
     """
     return 1 - p
 
 
 @family.quantile
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
-    """The number whose ``cdf`` is q.
+    """Quantile function, the inverse of ``cdf``, of the Bernoulli distribution.
+
+    ``ppf(q)`` is the smallest integer x with ``cdf(x) >= q``.
 
     Args:
-        q: probabilities, from 0 to 1: an array, or a number.
-        p: the probability of 1.
+        q: probabilities, from 0 to 1, of any shape.
+        p: the probability of 1, from 0 to 1.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``q`` is not
+        from 0 to 1, or a parameter is not valid.
 
-    >>> f"{ppf(0.3, 0.3):.4f}"
-    '0.0000'
+    >>> print(scipy.stats.bernoulli.ppf(jnp.array([0.1, 0.5, 0.9]), 0.3).round(4))
+    [0. 0. 1.]
     """
     return where(q <= 1 - p, 0, 1)

@@ -22,20 +22,23 @@ family = Family(
 def logpdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of ``pdf``.
+    """Logarithm of the probability density function of the beta distribution.
+
+    It stays finite where ``pdf`` is too small for a float.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         a: the first shape parameter, positive.
-        b: the second.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        b: the second shape parameter, positive.
+        loc: the lower end of the support.
+        scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{logpdf(0.5, 2.0, 3.0):.4f}"
-    '0.4055'
+    >>> print(scipy.stats.beta.logpdf(jnp.array([0.1, 0.5, 0.9]), 2.0, 3.0).round(4))
+    [-0.0284  0.4055 -2.2256]
     """
     return xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)
 
@@ -44,20 +47,24 @@ def logpdf(
 def pdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b) for 0 ≤ x ≤ 1.
+    """Probability density function of the beta distribution.
+
+    In standard form, for ``loc=0`` and ``scale=1``, it is xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b) for 0 ≤ x ≤ 1.
+    In general it is the standard one at ``(x - loc) / scale``, divided by ``scale``.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         a: the first shape parameter, positive.
-        b: the second.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        b: the second shape parameter, positive.
+        loc: the lower end of the support.
+        scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{pdf(0.5, 2.0, 3.0):.4f}"
-    '1.5000'
+    >>> print(scipy.stats.beta.pdf(jnp.array([0.1, 0.5, 0.9]), 2.0, 3.0).round(4))
+    [0.972 1.5   0.108]
     """
     return ops.exp(logpdf(x, a, b, loc, scale))
 
@@ -66,20 +73,23 @@ def pdf(
 def cdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The probability of what is not greater than x.
+    """Cumulative distribution function of the beta distribution.
+
+    That is the probability of a value less than or equal to x.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         a: the first shape parameter, positive.
-        b: the second.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        b: the second shape parameter, positive.
+        loc: the lower end of the support.
+        scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{cdf(0.5, 2.0, 3.0):.4f}"
-    '0.6875'
+    >>> print(scipy.stats.beta.cdf(jnp.array([0.1, 0.5, 0.9]), 2.0, 3.0).round(4))
+    [0.0523 0.6875 0.9963]
     """
     return betainc(a, b, x)
 
@@ -88,40 +98,47 @@ def cdf(
 def logcdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of ``cdf``.
+    """Logarithm of the cumulative distribution function of the beta distribution.
+
+    It is accurate also where ``cdf`` rounds to 1.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         a: the first shape parameter, positive.
-        b: the second.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        b: the second shape parameter, positive.
+        loc: the lower end of the support.
+        scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logcdf(0.5, 2.0, 3.0):.4f}"
-    '-0.3747'
+    >>> print(scipy.stats.beta.logcdf(jnp.array([0.1, 0.5, 0.9]), 2.0, 3.0).round(4))
+    [-2.9508 -0.3747 -0.0037]
     """
     return log_of(betainc(a, b, x), _above(a, b, x))
 
 
 @family.survival
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is greater than x.
+    """Survival function, 1 - cdf, of the beta distribution.
+
+    That is the probability of a value greater than x, accurate also where it is too small to be
+    seen in ``1 - cdf(x)``.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         a: the first shape parameter, positive.
-        b: the second.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        b: the second shape parameter, positive.
+        loc: the lower end of the support.
+        scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{sf(0.5, 2.0, 3.0):.4f}"
-    '0.3125'
+    >>> print(scipy.stats.beta.sf(jnp.array([0.1, 0.5, 0.9]), 2.0, 3.0).round(4))
+    [0.9477 0.3125 0.0037]
     """
     return _above(a, b, x)
 
@@ -130,20 +147,23 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
 def logsf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
-    """The logarithm of ``sf``.
+    """Logarithm of the survival function of the beta distribution.
+
+    It is accurate also where ``sf`` rounds to 1.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         a: the first shape parameter, positive.
-        b: the second.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        b: the second shape parameter, positive.
+        loc: the lower end of the support.
+        scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logsf(0.5, 2.0, 3.0):.4f}"
-    '-1.1632'
+    >>> print(scipy.stats.beta.logsf(jnp.array([0.1, 0.5, 0.9]), 2.0, 3.0).round(4))
+    [-0.0537 -1.1632 -5.5994]
     """
     return log_of(_above(a, b, x), betainc(a, b, x))
 

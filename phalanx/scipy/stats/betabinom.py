@@ -23,39 +23,48 @@ family = Family(
 
 @family.log_density
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of ``pmf``.
+    """Logarithm of the probability mass function of the beta-binomial distribution: binomial, with
+    a probability of success that is beta-distributed.
+
+    It stays finite where ``pmf`` is too small for a float.
 
     Args:
-        k: how many: integers, as an array, or a number.
-        n: the number of trials.
-        a: the first shape parameter of the probability, positive.
-        b: the second.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the integers at which to evaluate it, of any shape.
+        n: the number of trials, an integer.
+        a: the first shape parameter of the beta distribution, positive.
+        b: the second, positive.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
+        outside of the support and between integers, NaN where a parameter is not valid.
 
-    >>> f"{logpmf(2, 5, 2.0, 3.0):.4f}"
-    '-1.4351'
+    >>> print(scipy.stats.betabinom.logpmf(jnp.array([0, 2, 5]), 5, 2.0, 3.0).round(4))
+    [-1.7918 -1.4351 -3.0445]
     """
     return log_choose(n, k) + betaln(k + a, n - k + b) - betaln(a, b)
 
 
 @one_program
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """(n over k) B(k + a, n - k + b) / B(a, b) for k = 0, ..., n.
+    """Probability mass function of the beta-binomial distribution: binomial, with a probability of
+    success that is beta-distributed.
+
+    For ``loc=0`` it is (n over k) B(k + a, n - k + b) / B(a, b) for k = 0, ..., n; in general that
+    at ``k - loc``.
 
     Args:
-        k: how many: integers, as an array, or a number.
-        n: the number of trials.
-        a: the first shape parameter of the probability, positive.
-        b: the second.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the integers at which to evaluate it, of any shape.
+        n: the number of trials, an integer.
+        a: the first shape parameter of the beta distribution, positive.
+        b: the second, positive.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
+        of the support and between integers, NaN where a parameter is not valid.
 
-    >>> f"{pmf(2, 5, 2.0, 3.0):.4f}"
-    '0.2381'
+    >>> print(scipy.stats.betabinom.pmf(jnp.array([0, 2, 5]), 5, 2.0, 3.0).round(4))
+    [0.1667 0.2381 0.0476]
     """
     return ops.exp(logpmf(k, n, a, b, loc))

@@ -23,37 +23,43 @@ family = Family(
 
 @family.log_density
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of ``pmf``.
+    """Logarithm of the probability mass function of the binomial distribution.
+
+    It stays finite where ``pmf`` is too small for a float.
 
     Args:
-        k: how many: integers, as an array, or a number.
-        n: the number of trials.
-        p: the probability of success.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the integers at which to evaluate it, of any shape.
+        n: the number of trials, an integer.
+        p: the probability of success in each, from 0 to 1.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
+        outside of the support and between integers, NaN where a parameter is not valid.
 
-    >>> f"{logpmf(2, 5, 0.3):.4f}"
-    '-1.1754'
+    >>> print(scipy.stats.binom.logpmf(jnp.array([0, 2, 5]), 5, 0.3).round(4))
+    [-1.7834 -1.1754 -6.0199]
     """
     return log_choose(n, k) + xlogy(k, p) + xlog1py(n - k, -p)
 
 
 @one_program
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """(n over k) pᵏ (1 - p)ⁿ⁻ᵏ for k = 0, ..., n.
+    """Probability mass function of the binomial distribution.
+
+    For ``loc=0`` it is (n over k) pᵏ (1 - p)ⁿ⁻ᵏ for k = 0, ..., n; in general that at ``k - loc``.
 
     Args:
-        k: how many: integers, as an array, or a number.
-        n: the number of trials.
-        p: the probability of success.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the integers at which to evaluate it, of any shape.
+        n: the number of trials, an integer.
+        p: the probability of success in each, from 0 to 1.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
+        of the support and between integers, NaN where a parameter is not valid.
 
-    >>> f"{pmf(2, 5, 0.3):.4f}"
-    '0.3087'
+    >>> print(scipy.stats.binom.pmf(jnp.array([0, 2, 5]), 5, 0.3).round(4))
+    [0.1681 0.3087 0.0024]
     """
     return ops.exp(logpmf(k, n, p, loc))

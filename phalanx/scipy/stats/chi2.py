@@ -13,114 +13,137 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 @one_program
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``pdf``.
+    """Logarithm of the probability density function of the chi-squared distribution.
+
+    It stays finite where ``pdf`` is too small for a float.
 
     Args:
-        x: where: an array, or a number.
-        df: the degrees of freedom.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        df: the degrees of freedom, positive.
+        loc: the lower end of the support.
+        scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{logpdf(0.5, 3.0):.4f}"
-    '-1.5155'
+    >>> print(scipy.stats.chi2.logpdf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
+    [-1.5155 -1.8696 -3.8792]
     """
     return gamma.logpdf(x, *_of_gamma(df, loc, scale))
 
 
 @one_program
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """x^(df/2 - 1) e^(-x/2) / (2^(df/2) Γ(df/2)) for x ≥ 0.
+    """Probability density function of the chi-squared distribution.
+
+    In standard form, for ``loc=0`` and ``scale=1``, it is x^(df/2 - 1) e^(-x/2) / (2^(df/2)
+    Γ(df/2)) for x ≥ 0. In general it is the standard one at ``(x - loc) / scale``, divided by
+    ``scale``.
+
+    It is that of the sum of ``df`` squares of independent standard normal numbers.
 
     Args:
-        x: where: an array, or a number.
-        df: the degrees of freedom.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        df: the degrees of freedom, positive.
+        loc: the lower end of the support.
+        scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{pdf(0.5, 3.0):.4f}"
-    '0.2197'
+    >>> print(scipy.stats.chi2.pdf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
+    [0.2197 0.1542 0.0207]
     """
     return gamma.pdf(x, *_of_gamma(df, loc, scale))
 
 
 @one_program
 def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is not greater than x.
+    """Cumulative distribution function of the chi-squared distribution.
+
+    That is the probability of a value less than or equal to x.
 
     Args:
-        x: where: an array, or a number.
-        df: the degrees of freedom.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        df: the degrees of freedom, positive.
+        loc: the lower end of the support.
+        scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{cdf(0.5, 3.0):.4f}"
-    '0.0811'
+    >>> print(scipy.stats.chi2.cdf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
+    [0.0811 0.6084 0.954 ]
     """
     return gamma.cdf(x, *_of_gamma(df, loc, scale))
 
 
 @one_program
 def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``cdf``.
+    """Logarithm of the cumulative distribution function of the chi-squared distribution.
+
+    It is accurate also where ``cdf`` rounds to 1.
 
     Args:
-        x: where: an array, or a number.
-        df: the degrees of freedom.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        df: the degrees of freedom, positive.
+        loc: the lower end of the support.
+        scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logcdf(0.5, 3.0):.4f}"
-    '-2.5120'
+    >>> print(scipy.stats.chi2.logcdf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
+    [-2.512  -0.497  -0.0471]
     """
     return gamma.logcdf(x, *_of_gamma(df, loc, scale))
 
 
 @one_program
 def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is greater than x.
+    """Survival function, 1 - cdf, of the chi-squared distribution.
+
+    That is the probability of a value greater than x, accurate also where it is too small to be
+    seen in ``1 - cdf(x)``.
 
     Args:
-        x: where: an array, or a number.
-        df: the degrees of freedom.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        df: the degrees of freedom, positive.
+        loc: the lower end of the support.
+        scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{sf(0.5, 3.0):.4f}"
-    '0.9189'
+    >>> print(scipy.stats.chi2.sf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
+    [0.9189 0.3916 0.046 ]
     """
     return gamma.sf(x, *_of_gamma(df, loc, scale))
 
 
 @one_program
 def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``sf``.
+    """Logarithm of the survival function of the chi-squared distribution.
+
+    It is accurate also where ``sf`` rounds to 1.
 
     Args:
-        x: where: an array, or a number.
-        df: the degrees of freedom.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        df: the degrees of freedom, positive.
+        loc: the lower end of the support.
+        scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logsf(0.5, 3.0):.4f}"
-    '-0.0846'
+    >>> print(scipy.stats.chi2.logsf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
+    [-0.0846 -0.9375 -3.0789]
     """
     return gamma.logsf(x, *_of_gamma(df, loc, scale))
 

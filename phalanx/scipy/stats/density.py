@@ -28,32 +28,38 @@ Bandwidth = str | ArrayLike | Callable[[Any], Any] | None
 
 @register_pytree_node_class
 class gaussian_kde:
-    """The density Σ wᵢ N(x; xᵢ, Σ) of a sample of points xᵢ with weights wᵢ.
+    """Kernel density estimate of a sample, with Gaussian kernels.
 
-    The covariance Σ is that of the sample times the square of a factor, the bandwidth. It is a
-    tree of arrays, so that functions which are transformed take and return it.
+    The density is Σ wᵢ N(x; xᵢ, Σ) for points xᵢ with weights wᵢ. The covariance Σ of the kernels
+    is that of the sample times the square of the bandwidth factor.
+
+    It is a pytree, so functions under ``jit``, ``vmap`` or ``grad`` may take and return it. Unlike
+    SciPy's, it is immutable: there is no ``set_bandwidth``, and ``resample`` takes a random key.
 
     Args:
-        dataset: the points, [d, n], or numbers [n].
-        bw_method: the factor, a number or a function of the object; or the rule for it: "scott",
-            n^(-1/(d + 4)) (Scott, Multivariate Density Estimation, 1992), which is the default, or
-            "silverman", (n (d + 2) / 4)^(-1/(d + 4)) (Silverman, Density Estimation, 1986).
-        weights: of the points, [n]; by default they are equal.
+        dataset: the points [d, n], one per column; or [n] for numbers.
+        bw_method: the bandwidth factor: a number, a function from the object to one, or the name of
+            a rule. "scott", the default, is n^(-1/(d + 4)) (Scott, Multivariate Density Estimation,
+            1992), "silverman" (n (d + 2) / 4)^(-1/(d + 4)) (Silverman, Density Estimation, 1986),
+            where n is ``neff``.
+        weights: of the points, [n]; they are normalized. By default all are equal.
 
     Attributes:
         dataset: the points, [d, n].
-        weights: of the points; they add up to 1.
-        covariance: Σ, [d, d].
-        inv_cov: its inverse.
-        neff: how many equally likely points would tell as much, 1 / Σ wᵢ².
+        weights: of the points, [n], which add up to 1.
+        covariance: of the kernels, [d, d].
+        inv_cov: the inverse of ``covariance``.
+        neff: the effective number of points, 1 / Σ wᵢ².
 
     Raises:
         TypeError: the points are complex.
         ValueError: there is one number alone, the shapes do not fit, or there is no such rule.
 
-    >>> kde = gaussian_kde(np.array([1.0, 2.0, 4.0]))
-    >>> f"{kde.pdf(2.0)[0]:.4f}"
-    '0.2149'
+    >>> kde = scipy.stats.gaussian_kde(jnp.array([1.0, 2.0, 4.0]))
+    >>> print(kde.pdf(jnp.array([0.0, 2.0, 10.0])).round(4))
+    [0.107  0.2149 0.    ]
+    >>> print(kde.integrate_box_1d(-jnp.inf, 2.0).round(4))
+    0.448
     """
 
     dataset: Array
@@ -133,7 +139,8 @@ class gaussian_kde:
         return self.evaluate(x)
 
     def logpdf(self, x: ArrayLike) -> Array:
-        """The logarithm of the density at the points ``x``, exact where that is 0 to a float.
+        """The logarithm of the density at the points ``x``, finite where the density is too small
+        for a float.
 
         Args:
             x: points [d, m]; a vector, where d is 1.
@@ -182,7 +189,7 @@ class gaussian_kde:
             high: the upper bound.
 
         Raises:
-            ValueError: the points are no numbers, but vectors.
+            ValueError: the points have more than one dimension.
         """
         if self.d != 1:
             raise ValueError(
@@ -196,12 +203,12 @@ class gaussian_kde:
     def integrate_box(
         self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: int | None = None
     ) -> NoReturn:
-        """The probability of a box, which is not known in closed form: it is not there.
+        """Refused: over a box of several dimensions the integral has no closed form.
 
         Args:
             low_bounds: the lower corner of the box.
             high_bounds: the upper one.
-            maxpts: has no meaning.
+            maxpts: accepted for the sake of SciPy's signature.
         """
         raise NotImplementedError(
             "gaussian_kde.integrate_box: there is no such integral; for numbers use "
@@ -243,10 +250,10 @@ class gaussian_kde:
         return self.dataset[:, centers] + moveaxis(steps, -1, 0)
 
     def set_bandwidth(self, bw_method: Bandwidth = None) -> NoReturn:
-        """An object does not change: make another one.
+        """Refused: the object is immutable; make another one with ``bw_method``.
 
         Args:
-            bw_method: what a new object would be given.
+            bw_method: what to give to the new object.
         """
         raise NotImplementedError(
             "gaussian_kde.set_bandwidth: an object does not change; make another one with "
@@ -254,7 +261,7 @@ class gaussian_kde:
         )
 
     def tree_flatten(self) -> tuple[list[Array], None]:
-        """The arrays that it is made of."""
+        """The arrays of the object, and no further data: what makes it a pytree."""
         return [self.neff, self.dataset, self.weights, self.covariance, self.inv_cov], None
 
     @classmethod

@@ -15,125 +15,148 @@ family = Family(low=0)
 
 @family.log_density
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``pdf``.
+    """Logarithm of the probability density function of the exponential distribution.
+
+    It stays finite where ``pdf`` is too small for a float.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{logpdf(0.5):.4f}"
-    '-0.5000'
+    >>> print(scipy.stats.expon.logpdf(jnp.array([0.0, 1.0, 2.0])).round(4))
+    [-0. -1. -2.]
     """
     return -x
 
 
 @one_program
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """e⁻ˣ for x ≥ 0.
+    """Probability density function of the exponential distribution.
+
+    In standard form, for ``loc=0`` and ``scale=1``, it is e⁻ˣ for x ≥ 0. In general it is the
+    standard one at ``(x - loc) / scale``, divided by ``scale``.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{pdf(0.5):.4f}"
-    '0.6065'
+    >>> print(scipy.stats.expon.pdf(jnp.array([0.0, 1.0, 2.0])).round(4))
+    [1.     0.3679 0.1353]
     """
     return ops.exp(logpdf(x, loc, scale))
 
 
 @family.distribution
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is not greater than x.
+    """Cumulative distribution function of the exponential distribution.
+
+    That is the probability of a value less than or equal to x.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{cdf(0.5):.4f}"
-    '0.3935'
+    >>> print(scipy.stats.expon.cdf(jnp.array([0.0, 1.0, 2.0])).round(4))
+    [0.     0.6321 0.8647]
     """
     return -ops.expm1(-x)
 
 
 @family.log_distribution
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``cdf``.
+    """Logarithm of the cumulative distribution function of the exponential distribution.
+
+    It is accurate also where ``cdf`` rounds to 1.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logcdf(0.5):.4f}"
-    '-0.9328'
+    >>> print(scipy.stats.expon.logcdf(jnp.array([0.0, 1.0, 2.0])).round(4))
+    [   -inf -0.4587 -0.1454]
     """
     return log1mexp(-x)
 
 
 @family.survival
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is greater than x.
+    """Survival function, 1 - cdf, of the exponential distribution.
+
+    That is the probability of a value greater than x, accurate also where it is too small to be
+    seen in ``1 - cdf(x)``.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{sf(0.5):.4f}"
-    '0.6065'
+    >>> print(scipy.stats.expon.sf(jnp.array([0.0, 1.0, 2.0])).round(4))
+    [1.     0.3679 0.1353]
     """
     return ops.exp(-x)
 
 
 @family.log_survival
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``sf``.
+    """Logarithm of the survival function of the exponential distribution.
+
+    It is accurate also where ``sf`` rounds to 1.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logsf(0.5):.4f}"
-    '-0.5000'
+    >>> print(scipy.stats.expon.logsf(jnp.array([0.0, 1.0, 2.0])).round(4))
+    [ 0. -1. -2.]
     """
     return -x
 
 
 @family.quantile
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The number whose ``cdf`` is q.
+    """Quantile function, the inverse of ``cdf``, of the exponential distribution.
+
+    ``ppf(q)`` is the x with ``cdf(x) == q``.
 
     Args:
-        q: probabilities, from 0 to 1: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        q: probabilities, from 0 to 1, of any shape.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``q`` is not
+        from 0 to 1, or a parameter is not valid.
 
-    >>> f"{ppf(0.3):.4f}"
-    '0.3567'
+    >>> print(scipy.stats.expon.ppf(jnp.array([0.1, 0.5, 0.9])).round(4))
+    [0.1054 0.6931 2.3026]
     """
     return -ops.log1p(-q)

@@ -17,113 +17,133 @@ family = Family(low=0, valid=lambda a: a > 0, typical=(1,))
 
 @family.log_density
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``pdf``.
+    """Logarithm of the probability density function of the gamma distribution.
+
+    It stays finite where ``pdf`` is too small for a float.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         a: the shape parameter, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + a * scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{logpdf(0.5, 2.0):.4f}"
-    '-1.1931'
+    >>> print(scipy.stats.gamma.logpdf(jnp.array([0.5, 1.0, 4.0]), 2.0).round(4))
+    [-1.1931 -1.     -2.6137]
     """
     return xlogy(a - 1, x) - x - ops.lgamma(a)
 
 
 @one_program
 def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """xᵃ⁻¹ e⁻ˣ / Γ(a) for x ≥ 0.
+    """Probability density function of the gamma distribution.
+
+    In standard form, for ``loc=0`` and ``scale=1``, it is xᵃ⁻¹ e⁻ˣ / Γ(a) for x ≥ 0. In general it
+    is the standard one at ``(x - loc) / scale``, divided by ``scale``.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         a: the shape parameter, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + a * scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{pdf(0.5, 2.0):.4f}"
-    '0.3033'
+    >>> print(scipy.stats.gamma.pdf(jnp.array([0.5, 1.0, 4.0]), 2.0).round(4))
+    [0.3033 0.3679 0.0733]
     """
     return ops.exp(logpdf(x, a, loc, scale))
 
 
 @family.distribution
 def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is not greater than x.
+    """Cumulative distribution function of the gamma distribution.
+
+    That is the probability of a value less than or equal to x.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         a: the shape parameter, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + a * scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{cdf(0.5, 2.0):.4f}"
-    '0.0902'
+    >>> print(scipy.stats.gamma.cdf(jnp.array([0.5, 1.0, 4.0]), 2.0).round(4))
+    [0.0902 0.2642 0.9084]
     """
     return igamma(a, x, upper=False)
 
 
 @family.log_distribution
 def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``cdf``.
+    """Logarithm of the cumulative distribution function of the gamma distribution.
+
+    It is accurate also where ``cdf`` rounds to 1.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         a: the shape parameter, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + a * scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logcdf(0.5, 2.0):.4f}"
-    '-2.4057'
+    >>> print(scipy.stats.gamma.logcdf(jnp.array([0.5, 1.0, 4.0]), 2.0).round(4))
+    [-2.4057 -1.3309 -0.096 ]
     """
     return log_of(igamma(a, x, upper=False), igamma(a, x, upper=True))
 
 
 @family.survival
 def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is greater than x.
+    """Survival function, 1 - cdf, of the gamma distribution.
+
+    That is the probability of a value greater than x, accurate also where it is too small to be
+    seen in ``1 - cdf(x)``.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         a: the shape parameter, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + a * scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{sf(0.5, 2.0):.4f}"
-    '0.9098'
+    >>> print(scipy.stats.gamma.sf(jnp.array([0.5, 1.0, 4.0]), 2.0).round(4))
+    [0.9098 0.7358 0.0916]
     """
     return igamma(a, x, upper=True)
 
 
 @family.log_survival
 def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``sf``.
+    """Logarithm of the survival function of the gamma distribution.
+
+    It is accurate also where ``sf`` rounds to 1.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         a: the shape parameter, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: the lower end of the support.
+        scale: 1 / rate: the mean is ``loc + a * scale``; positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logsf(0.5, 2.0):.4f}"
-    '-0.0945'
+    >>> print(scipy.stats.gamma.logsf(jnp.array([0.5, 1.0, 4.0]), 2.0).round(4))
+    [-0.0945 -0.3069 -2.3906]
     """
     return log_of(igamma(a, x, upper=True), igamma(a, x, upper=False))

@@ -15,35 +15,43 @@ family = Family(low=1, inner=1, valid=lambda p: (p > 0) & (p <= 1), typical=(0.5
 
 @family.log_density
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of ``pmf``.
+    """Logarithm of the probability mass function of the geometric distribution, of the number of
+    trials up to the first success.
+
+    It stays finite where ``pmf`` is too small for a float.
 
     Args:
-        k: how many: integers, as an array, or a number.
-        p: the probability of success.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the integers at which to evaluate it, of any shape.
+        p: the probability of success in each trial, greater than 0 and at most 1.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
+        outside of the support and between integers, NaN where a parameter is not valid.
 
-    >>> f"{logpmf(2, 0.3):.4f}"
-    '-1.5606'
+    >>> print(scipy.stats.geom.logpmf(jnp.array([1, 2, 5]), 0.3).round(4))
+    [-1.204  -1.5606 -2.6307]
     """
     return xlog1py(k - 1, -p) + ops.log(p)
 
 
 @one_program
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """p (1 - p)ᵏ⁻¹ for k = 1, 2, ...
+    """Probability mass function of the geometric distribution, of the number of trials up to the
+    first success.
+
+    For ``loc=0`` it is p (1 - p)ᵏ⁻¹ for k = 1, 2, ...; in general that at ``k - loc``.
 
     Args:
-        k: how many: integers, as an array, or a number.
-        p: the probability of success.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the integers at which to evaluate it, of any shape.
+        p: the probability of success in each trial, greater than 0 and at most 1.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
+        of the support and between integers, NaN where a parameter is not valid.
 
-    >>> f"{pmf(2, 0.3):.4f}"
-    '0.2100'
+    >>> print(scipy.stats.geom.pmf(jnp.array([1, 2, 5]), 0.3).round(4))
+    [0.3   0.21  0.072]
     """
     return ops.exp(logpmf(k, p, loc))

@@ -15,125 +15,149 @@ family = Family()
 
 @family.log_density
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``pdf``.
+    """Logarithm of the probability density function of the left-skewed Gumbel distribution, of
+    minima.
+
+    It stays finite where ``pdf`` is too small for a float.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the mode.
+        scale: √6/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logpdf(0.5):.4f}"
-    '-1.1487'
+    >>> print(scipy.stats.gumbel_l.logpdf(jnp.array([-2.0, 0.0, 1.0])).round(4))
+    [-2.1353 -1.     -1.7183]
     """
     return x - bounded_exp(x)
 
 
 @one_program
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """exp(x - eˣ).
+    """Probability density function of the left-skewed Gumbel distribution, of minima.
+
+    In standard form, for ``loc=0`` and ``scale=1``, it is exp(x - eˣ). In general it is the
+    standard one at ``(x - loc) / scale``, divided by ``scale``.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the mode.
+        scale: √6/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{pdf(0.5):.4f}"
-    '0.3170'
+    >>> print(scipy.stats.gumbel_l.pdf(jnp.array([-2.0, 0.0, 1.0])).round(4))
+    [0.1182 0.3679 0.1794]
     """
     return ops.exp(logpdf(x, loc, scale))
 
 
 @family.distribution
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is not greater than x.
+    """Cumulative distribution function of the left-skewed Gumbel distribution.
+
+    That is the probability of a value less than or equal to x.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the mode.
+        scale: √6/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{cdf(0.5):.4f}"
-    '0.8077'
+    >>> print(scipy.stats.gumbel_l.cdf(jnp.array([-2.0, 0.0, 1.0])).round(4))
+    [0.1266 0.6321 0.934 ]
     """
     return -ops.expm1(-bounded_exp(x))
 
 
 @family.log_distribution
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``cdf``.
+    """Logarithm of the cumulative distribution function of the left-skewed Gumbel distribution.
+
+    It is accurate also where ``cdf`` rounds to 1.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the mode.
+        scale: √6/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logcdf(0.5):.4f}"
-    '-0.2136'
+    >>> print(scipy.stats.gumbel_l.logcdf(jnp.array([-2.0, 0.0, 1.0])).round(4))
+    [-2.0669 -0.4587 -0.0683]
     """
     return log1mexp(-bounded_exp(x))
 
 
 @family.survival
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is greater than x.
+    """Survival function, 1 - cdf, of the left-skewed Gumbel distribution.
+
+    That is the probability of a value greater than x, accurate also where it is too small to be
+    seen in ``1 - cdf(x)``.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the mode.
+        scale: √6/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{sf(0.5):.4f}"
-    '0.1923'
+    >>> print(scipy.stats.gumbel_l.sf(jnp.array([-2.0, 0.0, 1.0])).round(4))
+    [0.8734 0.3679 0.066 ]
     """
     return ops.exp(-bounded_exp(x))
 
 
 @family.log_survival
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``sf``.
+    """Logarithm of the survival function of the left-skewed Gumbel distribution.
+
+    It is accurate also where ``sf`` rounds to 1.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the mode.
+        scale: √6/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logsf(0.5):.4f}"
-    '-1.6487'
+    >>> print(scipy.stats.gumbel_l.logsf(jnp.array([-2.0, 0.0, 1.0])).round(4))
+    [-0.1353 -1.     -2.7183]
     """
     return -bounded_exp(x)
 
 
 @family.quantile
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The number whose ``cdf`` is p.
+    """Quantile function, the inverse of ``cdf``, of the left-skewed Gumbel distribution.
+
+    ``ppf(p)`` is the x with ``cdf(x) == p``.
 
     Args:
-        p: probabilities, from 0 to 1: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        p: probabilities, from 0 to 1, of any shape.
+        loc: the mode.
+        scale: √6/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``p`` is not
+        from 0 to 1, or a parameter is not valid.
 
-    >>> f"{ppf(0.3):.4f}"
-    '-1.0309'
+    >>> print(scipy.stats.gumbel_l.ppf(jnp.array([0.1, 0.5, 0.9])).round(4))
+    [-2.2504 -0.3665  0.834 ]
     """
     return ops.log(-ops.log1p(-p))

@@ -17,54 +17,64 @@ family = Family()
 
 @family.log_density
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``pdf``.
+    """Logarithm of the probability density function of the Laplace distribution.
+
+    It stays finite where ``pdf`` is too small for a float.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the mean.
+        scale: the mean distance from ``loc``, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logpdf(0.5):.4f}"
-    '-1.1931'
+    >>> print(scipy.stats.laplace.logpdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
+    [-1.6931 -0.6931 -2.6931]
     """
     return -ops.abs(x) - math.log(2)
 
 
 @one_program
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """exp(-|x|) / 2.
+    """Probability density function of the Laplace distribution.
+
+    In standard form, for ``loc=0`` and ``scale=1``, it is exp(-|x|) / 2. In general it is the
+    standard one at ``(x - loc) / scale``, divided by ``scale``.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the mean.
+        scale: the mean distance from ``loc``, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{pdf(0.5):.4f}"
-    '0.3033'
+    >>> print(scipy.stats.laplace.pdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
+    [0.1839 0.5    0.0677]
     """
     return ops.exp(logpdf(x, loc, scale))
 
 
 @family.distribution
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is not greater than x.
+    """Cumulative distribution function of the Laplace distribution.
+
+    That is the probability of a value less than or equal to x.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the mean.
+        scale: the mean distance from ``loc``, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{cdf(0.5):.4f}"
-    '0.6967'
+    >>> print(scipy.stats.laplace.cdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
+    [0.1839 0.5    0.9323]
     """
     tail = 0.5 * ops.exp(-ops.abs(x))
     return where(x < 0, tail, 1 - tail)

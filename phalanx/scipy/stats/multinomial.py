@@ -17,18 +17,22 @@ __all__ = ["logpmf", "pmf"]
 
 @one_program
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
-    """The logarithm of ``pmf``.
+    """Logarithm of the probability mass function of the multinomial distribution.
+
+    It stays finite where ``pmf`` is too small for a float.
 
     Args:
-        x: how many trials come out in each way, along the last axis.
-        n: how many there are; [...].
-        p: the probability of each way, along the last axis; they add up to 1.
+        x: how many trials come out in each of k ways, [..., k].
+        n: the number of trials, [...].
+        p: the probability of each way, [..., k]; they add up to 1.
 
     Returns:
-        Numbers, of the shape of ``x`` without the last dimension.
+        Floating-point numbers [...]; -inf where the xᵢ are not integers from 0 on that add up to
+        ``n``, NaN where a parameter is not valid.
 
-    >>> f"{logpmf(np.array([1, 2, 1]), 4, np.array([0.2, 0.5, 0.3])):.4f}"
-    '-1.7148'
+    >>> x = jnp.array([[1, 2, 1], [4, 0, 0]])
+    >>> print(scipy.stats.multinomial.logpmf(x, 4, jnp.array([0.2, 0.5, 0.3])).round(4))
+    [-1.7148 -6.4378]
     """
     x, n, p = (inexact("multinomial.logpmf", each) for each in (x, n, p))
     x, p = real("multinomial.logpmf", x, p)
@@ -45,17 +49,21 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
 @one_program
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
-    """n! Π pᵢ^xᵢ / xᵢ!, 0 unless Σ xᵢ = n.
+    """Probability mass function of the multinomial distribution.
+
+    It is n! Π pᵢ^xᵢ / xᵢ!: the probability that of n independent trials xᵢ come out in way i.
 
     Args:
-        x: how many trials come out in each way, along the last axis.
-        n: how many there are; [...].
-        p: the probability of each way, along the last axis; they add up to 1.
+        x: how many trials come out in each of k ways, [..., k].
+        n: the number of trials, [...].
+        p: the probability of each way, [..., k]; they add up to 1.
 
     Returns:
-        Numbers, of the shape of ``x`` without the last dimension.
+        Floating-point numbers [...]; 0 where the xᵢ are not integers from 0 on that add up to
+        ``n``, NaN where a parameter is not valid.
 
-    >>> f"{pmf(np.array([1, 2, 1]), 4, np.array([0.2, 0.5, 0.3])):.4f}"
-    '0.1800'
+    >>> x = jnp.array([[1, 2, 1], [4, 0, 0]])
+    >>> print(scipy.stats.multinomial.pmf(x, 4, jnp.array([0.2, 0.5, 0.3])).round(4))
+    [0.18   0.0016]
     """
     return ops.exp(logpmf(x, n, p))

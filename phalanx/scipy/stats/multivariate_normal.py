@@ -22,23 +22,28 @@ __all__ = ["logpdf", "pdf"]
 def logpdf(
     x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None
 ) -> Array:
-    """The logarithm of ``pdf``.
+    """Logarithm of the probability density function of the multivariate normal distribution.
+
+    It stays finite where ``pdf`` is too small for a float.
 
     Args:
-        x: vectors, [..., n]; numbers where ``mean`` has no dimension.
-        mean: their mean, [..., n], or a number.
-        cov: their covariance, [..., n, n], or the variance of each element.
-        allow_singular: there is no such density; must be None.
+        x: the points [..., n]; numbers where ``mean`` is a number.
+        mean: the mean [..., n], or a number.
+        cov: the covariance [..., n, n], positive definite; or the variance, a number that all
+            elements have.
+        allow_singular: must be None: a distribution of singular covariance has no density.
 
     Returns:
-        Numbers, of the shape of ``x`` without the last dimension.
+        Floating-point numbers [...]: of the shape of ``x`` without the last dimension, or of ``x``
+        where ``mean`` is a number. NaN where ``cov`` is not positive definite.
 
     Raises:
         NotImplementedError: ``allow_singular`` is given.
         ValueError: the shapes do not fit.
 
-    >>> f"{logpdf(np.array([0.5, 1.0]), np.zeros(2), np.eye(2)):.4f}"
-    '-2.4629'
+    >>> x = jnp.array([[0.5, 1.0], [0.0, 0.0]])
+    >>> print(scipy.stats.multivariate_normal.logpdf(x, jnp.zeros(2), jnp.eye(2)).round(4))
+    [-2.4629 -1.8379]
     """
     if allow_singular is not None:
         raise NotImplementedError(
@@ -74,20 +79,25 @@ def _by_factors(who: str, y: Any, cov: Any) -> Array:
 
 @one_program
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
-    """exp(-(x - μ)ᵀ Σ⁻¹ (x - μ) / 2) / √det(2π Σ), with μ the mean and Σ the covariance.
+    """Probability density function of the multivariate normal distribution.
+
+    It is exp(-(x - μ)ᵀ Σ⁻¹ (x - μ) / 2) / √det(2π Σ), with the mean μ and the covariance Σ.
 
     Args:
-        x: vectors, [..., n]; numbers where ``mean`` has no dimension.
-        mean: their mean, [..., n], or a number.
-        cov: their covariance, [..., n, n], or the variance of each element.
+        x: the points [..., n]; numbers where ``mean`` is a number.
+        mean: the mean [..., n], or a number.
+        cov: the covariance [..., n, n], positive definite; or the variance, a number that all
+            elements have.
 
     Returns:
-        Numbers, of the shape of ``x`` without the last dimension.
+        Floating-point numbers [...]: of the shape of ``x`` without the last dimension, or of ``x``
+        where ``mean`` is a number. NaN where ``cov`` is not positive definite.
 
     Raises:
         ValueError: the shapes do not fit.
 
-    >>> f"{pdf(np.array([0.5, 1.0]), np.zeros(2), np.eye(2)):.4f}"
-    '0.0852'
+    >>> x = jnp.array([[0.5, 1.0], [0.0, 0.0]])
+    >>> print(scipy.stats.multivariate_normal.pdf(x, jnp.zeros(2), jnp.eye(2)).round(4))
+    [0.0852 0.1592]
     """
     return ops.exp(logpdf(x, mean, cov))

@@ -22,19 +22,23 @@ family = Family(
 
 @family.log_density
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of ``pmf``.
+    """Logarithm of the probability mass function of the negative binomial distribution, of the
+    number of failures before n successes.
+
+    It stays finite where ``pmf`` is too small for a float.
 
     Args:
-        k: how many: integers, as an array, or a number.
-        n: the number of successes.
-        p: the probability of one.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the integers at which to evaluate it, of any shape.
+        n: the number of successes, positive; need not be an integer.
+        p: the probability of success in each trial, greater than 0 and at most 1.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
+        outside of the support and between integers, NaN where a parameter is not valid.
 
-    >>> f"{logpmf(2, 2.5, 0.3):.4f}"
-    '-2.2474'
+    >>> print(scipy.stats.nbinom.logpmf(jnp.array([0, 2, 5]), 2.5, 0.3).round(4))
+    [-3.0099 -2.2474 -2.3311]
     """
     choices = -ops.log(n + k) - betaln(n, k + 1)
     return choices + n * ops.log(p) + xlog1py(k, -p)
@@ -42,18 +46,23 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 
 @one_program
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """(n + k - 1 over k) pⁿ (1 - p)ᵏ for k = 0, 1, ...
+    """Probability mass function of the negative binomial distribution, of the number of failures
+    before n successes.
+
+    For ``loc=0`` it is (n + k - 1 over k) pⁿ (1 - p)ᵏ for k = 0, 1, ...; in general that at ``k -
+    loc``.
 
     Args:
-        k: how many: integers, as an array, or a number.
-        n: the number of successes.
-        p: the probability of one.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the integers at which to evaluate it, of any shape.
+        n: the number of successes, positive; need not be an integer.
+        p: the probability of success in each trial, greater than 0 and at most 1.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
+        of the support and between integers, NaN where a parameter is not valid.
 
-    >>> f"{pmf(2, 2.5, 0.3):.4f}"
-    '0.1057'
+    >>> print(scipy.stats.nbinom.pmf(jnp.array([0, 2, 5]), 2.5, 0.3).round(4))
+    [0.0493 0.1057 0.0972]
     """
     return ops.exp(logpmf(k, n, p, loc))

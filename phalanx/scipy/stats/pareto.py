@@ -15,132 +15,155 @@ family = Family(low=1, inner=2, valid=lambda b: b > 0, typical=(1,))
 
 @family.log_density
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``pdf``.
+    """Logarithm of the probability density function of the Pareto distribution.
+
+    It stays finite where ``pdf`` is too small for a float.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         b: the exponent of the tail, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: shift of the distribution; the support begins at ``loc + scale``.
+        scale: the lower end of the support where ``loc`` is 0, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{logpdf(1.5, 2.0):.4f}"
-    '-0.5232'
+    >>> print(scipy.stats.pareto.logpdf(jnp.array([1.0, 1.5, 4.0]), 2.0).round(4))
+    [ 0.6931 -0.5232 -3.4657]
     """
     return ops.log(b) - (b + 1) * ops.log(x)
 
 
 @one_program
 def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """b / xᵇ⁺¹ for x ≥ 1.
+    """Probability density function of the Pareto distribution.
+
+    In standard form, for ``loc=0`` and ``scale=1``, it is b / xᵇ⁺¹ for x ≥ 1. In general it is the
+    standard one at ``(x - loc) / scale``, divided by ``scale``.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         b: the exponent of the tail, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: shift of the distribution; the support begins at ``loc + scale``.
+        scale: the lower end of the support where ``loc`` is 0, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{pdf(1.5, 2.0):.4f}"
-    '0.5926'
+    >>> print(scipy.stats.pareto.pdf(jnp.array([1.0, 1.5, 4.0]), 2.0).round(4))
+    [2.     0.5926 0.0312]
     """
     return ops.exp(logpdf(x, b, loc, scale))
 
 
 @family.distribution
 def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is not greater than x.
+    """Cumulative distribution function of the Pareto distribution.
+
+    That is the probability of a value less than or equal to x.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         b: the exponent of the tail, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: shift of the distribution; the support begins at ``loc + scale``.
+        scale: the lower end of the support where ``loc`` is 0, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{cdf(1.5, 2.0):.4f}"
-    '0.5556'
+    >>> print(scipy.stats.pareto.cdf(jnp.array([1.0, 1.5, 4.0]), 2.0).round(4))
+    [0.     0.5556 0.9375]
     """
     return -ops.expm1(-b * ops.log(x))
 
 
 @family.log_distribution
 def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``cdf``.
+    """Logarithm of the cumulative distribution function of the Pareto distribution.
+
+    It is accurate also where ``cdf`` rounds to 1.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         b: the exponent of the tail, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: shift of the distribution; the support begins at ``loc + scale``.
+        scale: the lower end of the support where ``loc`` is 0, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logcdf(1.5, 2.0):.4f}"
-    '-0.5878'
+    >>> print(scipy.stats.pareto.logcdf(jnp.array([1.0, 1.5, 4.0]), 2.0).round(4))
+    [   -inf -0.5878 -0.0645]
     """
     return log1mexp(-b * ops.log(x))
 
 
 @family.survival
 def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is greater than x.
+    """Survival function, 1 - cdf, of the Pareto distribution.
+
+    That is the probability of a value greater than x, accurate also where it is too small to be
+    seen in ``1 - cdf(x)``.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         b: the exponent of the tail, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: shift of the distribution; the support begins at ``loc + scale``.
+        scale: the lower end of the support where ``loc`` is 0, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{sf(1.5, 2.0):.4f}"
-    '0.4444'
+    >>> print(scipy.stats.pareto.sf(jnp.array([1.0, 1.5, 4.0]), 2.0).round(4))
+    [1.     0.4444 0.0625]
     """
     return ops.exp(-b * ops.log(x))
 
 
 @family.log_survival
 def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``sf``.
+    """Logarithm of the survival function of the Pareto distribution.
+
+    It is accurate also where ``sf`` rounds to 1.
 
     Args:
-        x: where: an array, or a number.
+        x: the points at which to evaluate it, of any shape.
         b: the exponent of the tail, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: shift of the distribution; the support begins at ``loc + scale``.
+        scale: the lower end of the support where ``loc`` is 0, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logsf(1.5, 2.0):.4f}"
-    '-0.8109'
+    >>> print(scipy.stats.pareto.logsf(jnp.array([1.0, 1.5, 4.0]), 2.0).round(4))
+    [ 0.     -0.8109 -2.7726]
     """
     return -b * ops.log(x)
 
 
 @family.quantile
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The number whose ``cdf`` is q.
+    """Quantile function, the inverse of ``cdf``, of the Pareto distribution.
+
+    ``ppf(q)`` is the x with ``cdf(x) == q``.
 
     Args:
-        q: probabilities, from 0 to 1: an array, or a number.
+        q: probabilities, from 0 to 1, of any shape.
         b: the exponent of the tail, positive.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        loc: shift of the distribution; the support begins at ``loc + scale``.
+        scale: the lower end of the support where ``loc`` is 0, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``q`` is not
+        from 0 to 1, or a parameter is not valid.
 
-    >>> f"{ppf(0.3, 2.0):.4f}"
-    '1.1952'
+    >>> print(scipy.stats.pareto.ppf(jnp.array([0.1, 0.5, 0.9]), 2.0).round(4))
+    [1.0541 1.4142 3.1623]
     """
     return ops.exp(-ops.log1p(-q) / b)

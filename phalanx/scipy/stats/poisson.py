@@ -21,74 +21,85 @@ family = Family(low=0, inner=0, valid=lambda mu: mu >= 0, typical=(1,), whole=Tr
 
 @family.log_density
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of ``pmf``.
+    """Logarithm of the probability mass function of the Poisson distribution.
+
+    It stays finite where ``pmf`` is too small for a float.
 
     Args:
-        k: how many: integers, as an array, or a number.
-        mu: the mean.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the integers at which to evaluate it, of any shape.
+        mu: the mean, not negative.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
+        outside of the support and between integers, NaN where a parameter is not valid.
 
-    >>> f"{logpmf(2, 1.5):.4f}"
-    '-1.3822'
+    >>> print(scipy.stats.poisson.logpmf(jnp.array([0, 2, 5]), 1.5).round(4))
+    [-1.5    -1.3822 -4.2602]
     """
     return xlogy(k, mu) - mu - ops.lgamma(k + 1)
 
 
 @one_program
 def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """μᵏ e^-μ / k! for k = 0, 1, ...
+    """Probability mass function of the Poisson distribution.
+
+    For ``loc=0`` it is μᵏ e^-μ / k! for k = 0, 1, ...; in general that at ``k - loc``.
 
     Args:
-        k: how many: integers, as an array, or a number.
-        mu: the mean.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the integers at which to evaluate it, of any shape.
+        mu: the mean, not negative.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
+        of the support and between integers, NaN where a parameter is not valid.
 
-    >>> f"{pmf(2, 1.5):.4f}"
-    '0.2510'
+    >>> print(scipy.stats.poisson.pmf(jnp.array([0, 2, 5]), 1.5).round(4))
+    [0.2231 0.251  0.0141]
     """
     return ops.exp(logpmf(k, mu, loc))
 
 
 @family.distribution
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of what is not greater than k.
+    """Cumulative distribution function of the Poisson distribution.
+
+    That is the probability of a value less than or equal to k.
 
     Args:
-        k: how many: integers, as an array, or a number.
-        mu: the mean.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        k: the numbers at which to evaluate it, of any shape; between integers it is that of the one
+            below.
+        mu: the mean, not negative.
+        loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{cdf(2, 1.5):.4f}"
-    '0.8088'
+    >>> print(scipy.stats.poisson.cdf(jnp.array([0, 2, 5]), 1.5).round(4))
+    [0.2231 0.8088 0.9955]
     """
     return igamma(k + 1, mu, upper=True)
 
 
 @one_program
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """-Σ pmf(k) log pmf(k) over k ≥ 0; the same for every ``loc``.
+    """Entropy of the Poisson distribution, in nats; the same for every ``loc``.
 
-    By the sum where μ is below 100, and above by its asymptotic series (Evans and Boersma, The
-    entropy of a Poisson distribution, 1988).
+    -Σ pmf(k) log pmf(k) over k ≥ 0: the sum where μ is below 100, and its asymptotic series above
+    (Evans and Boersma, The entropy of a Poisson distribution, 1988).
 
     Args:
-        mu: the mean.
-        loc: the point at 0 of the standard distribution, to which it is moved.
+        mu: the mean, not negative.
+        loc: accepted like that of ``pmf``; the result does not depend on it.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``mu`` is
+        negative.
 
-    >>> f"{entropy(1.5):.4f}"
-    '1.5394'
+    >>> print(scipy.stats.poisson.entropy(jnp.array([0.5, 1.5, 200.0])).round(4))
+    [0.9276 1.5394 4.0677]
     """
     mu, _ = real("poisson.entropy", mu, loc)
     valid, large = mu >= 0, mu >= _LARGE

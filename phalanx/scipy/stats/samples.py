@@ -73,24 +73,29 @@ def _starts(ordered: Array, dim: int) -> Array:
 def rankdata(
     a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
 ) -> Array:
-    """The ranks of elements by size, from 1 up.
+    """Ranks of the elements by size, from 1 up; ties share a rank as ``method`` says.
 
     Args:
         a: an array.
-        method: which ranks equal elements get that would have several: their "average", all the
-            "min" or the "max" of them, or each its own in the order of the array, "ordinal".
-            "dense" is as "min", and counts equal elements as one.
-        axis: along which elements are ranked; None for all elements, in a line.
-        nan_policy: "propagate" makes all ranks NaN beside a NaN; "omit" only that of the NaN.
+        method: the rank of elements that are equal: "average", "min" or "max" of the ranks that
+            they take up together; "dense", like "min" without gaps after ties; or "ordinal",
+            different ranks in the order of the array.
+        axis: the axis along which elements are ranked; None to rank all elements of the flattened
+            array.
+        nan_policy: "propagate": all ranks are NaN where one element is; "omit": only that of the
+            NaN itself. SciPy's "raise" is refused, since values are not known while tracing.
 
     Returns:
         float32, of the shape of ``a``.
 
     Raises:
-        ValueError: there is no such method, policy or axis.
+        ValueError: ``method``, ``nan_policy`` or ``axis`` is not valid.
+        NotImplementedError: ``nan_policy`` is "raise".
 
-    >>> rankdata(np.array([0, 2, 3, 2])).tolist()
-    [1.0, 2.5, 4.0, 2.5]
+    >>> print(scipy.stats.rankdata(jnp.array([0, 2, 3, 2])))
+    [1.  2.5 4.  2.5]
+    >>> print(scipy.stats.rankdata(jnp.array([0, 2, 3, 2]), method="dense"))
+    [1. 2. 3. 2.]
     """
     if method not in _RANKS:
         raise ValueError(f"rankdata: method must be one of {list(_RANKS)}, got {method!r}")
@@ -136,23 +141,26 @@ _RANKS: dict[str, Callable[[Array, int], Array]] = {
 def mode(
     a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
-    """The most common value, the least one of several, and how often it occurs.
+    """Most common value along an axis, and how often it occurs; of several the smallest.
 
     Args:
         a: an array.
-        axis: along which values are counted; None for all elements.
-        nan_policy: "propagate" counts NaN as a value, "omit" does not.
+        axis: the axis along which values are counted; None to count in the whole array.
+        nan_policy: "propagate" counts NaN as a value, "omit" does not count it; SciPy's "raise" is
+            refused, since values are not known while tracing.
         keepdims: whether the axis stays, with length 1.
 
     Returns:
-        A named tuple: ``mode`` and ``count``, without ``axis``; with ``keepdims`` it stays, with
-        length 1.
+        A named tuple: ``mode``, the values, and ``count``, how often they occur; of the shape of
+        ``a`` without ``axis``.
 
     Raises:
-        ValueError: there is no such policy or axis.
+        ValueError: ``nan_policy`` or ``axis`` is not valid.
+        NotImplementedError: ``nan_policy`` is "raise".
 
-    >>> mode(np.array([2, 4, 1, 1, 2])).mode.tolist()
-    1
+    >>> found = scipy.stats.mode(jnp.array([[2, 4, 1, 1, 2], [3, 3, 3, 0, 1]]), axis=1)
+    >>> print(found.mode, found.count)
+    [1 3] [2 3]
     """
     omits = _omits("mode", nan_policy)
     a = atleast_1d(as_array("mode", a))
@@ -190,23 +198,25 @@ def sem(
     *,
     keepdims: bool = False,
 ) -> Array:
-    """The standard error of the mean: the standard deviation over √n.
+    """Standard error of the mean: the standard deviation of a sample over the root of its size.
 
     Args:
         a: an array.
-        axis: along which elements are averaged; None for all of them.
-        ddof: what is taken from their number in the standard deviation.
-        nan_policy: "omit" leaves out elements that are NaN.
+        axis: the axis along which samples lie; None for the flattened array.
+        ddof: the standard deviation divides by n - ``ddof``; 1 for the unbiased variance.
+        nan_policy: "propagate": NaN where an element is NaN; "omit" leaves such elements out.
+            SciPy's "raise" is refused, since values are not known while tracing.
         keepdims: whether the axis stays, with length 1.
 
     Returns:
-        Real numbers, without ``axis``; with ``keepdims`` it stays, with length 1.
+        Real floating-point numbers of the shape of ``a`` without ``axis``.
 
     Raises:
-        ValueError: there is no such policy or axis.
+        ValueError: ``nan_policy`` or ``axis`` is not valid.
+        NotImplementedError: ``nan_policy`` is "raise".
 
-    >>> f"{sem(np.arange(5.0)):.4f}"
-    '0.7071'
+    >>> print(scipy.stats.sem(jnp.array([[1.0, 2.0, 3.0], [2.0, 2.0, 5.0]]), axis=1).round(4))
+    [0.5774 1.    ]
     """
     omits = _omits("sem", nan_policy)
     x = inexact("sem", a)

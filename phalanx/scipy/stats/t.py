@@ -19,19 +19,22 @@ family = Family(valid=lambda df: df > 0, typical=(1,))
 
 @family.log_density
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``pdf``.
+    """Logarithm of the probability density function of Student's t distribution.
+
+    It stays finite where ``pdf`` is too small for a float.
 
     Args:
-        x: where: an array, or a number.
-        df: the degrees of freedom.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        df: the degrees of freedom, positive; of inf it is the normal distribution.
+        loc: the median.
+        scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{logpdf(0.5, 3.0):.4f}"
-    '-1.1610'
+    >>> print(scipy.stats.t.logpdf(jnp.array([-1.0, 0.0, 2.0]), 3.0).round(4))
+    [-1.5763 -1.0009 -2.6955]
     """
     bounded = df < math.inf
     u = where(bounded, df, 1)
@@ -42,18 +45,22 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 
 @one_program
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """(1 + x²/df)^(-(df + 1)/2) / (√df B(1/2, df/2)); normal where df is infinite.
+    """Probability density function of Student's t distribution.
+
+    In standard form, for ``loc=0`` and ``scale=1``, it is (1 + x²/df)^(-(df + 1)/2) / (√df B(1/2,
+    df/2)). In general it is the standard one at ``(x - loc) / scale``, divided by ``scale``.
 
     Args:
-        x: where: an array, or a number.
-        df: the degrees of freedom.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        df: the degrees of freedom, positive; of inf it is the normal distribution.
+        loc: the median.
+        scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{pdf(0.5, 3.0):.4f}"
-    '0.3132'
+    >>> print(scipy.stats.t.pdf(jnp.array([-1.0, 0.0, 2.0]), 3.0).round(4))
+    [0.2067 0.3676 0.0675]
     """
     return ops.exp(logpdf(x, df, loc, scale))

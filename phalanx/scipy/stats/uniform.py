@@ -14,71 +14,84 @@ family = Family(low=0, high=1)
 
 @family.log_density
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of ``pdf``.
+    """Logarithm of the probability density function of the uniform distribution on [loc, loc +
+    scale].
+
+    It stays finite where ``pdf`` is too small for a float.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the lower end of the support.
+        scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{logpdf(0.5):.4f}"
-    '0.0000'
+    >>> print(scipy.stats.uniform.logpdf(jnp.array([-1.0, 1.0, 3.0]), loc=0.0, scale=2.0).round(4))
+    [   -inf -0.6931    -inf]
     """
     return ops.mul(x, 0)
 
 
 @one_program
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """1 for 0 ≤ x ≤ 1.
+    """Probability density function of the uniform distribution on [loc, loc + scale].
+
+    It is ``1 / scale`` from ``loc`` to ``loc + scale``.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the lower end of the support.
+        scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{pdf(0.5):.4f}"
-    '1.0000'
+    >>> print(scipy.stats.uniform.pdf(jnp.array([-1.0, 1.0, 3.0]), loc=0.0, scale=2.0).round(4))
+    [0.  0.5 0. ]
     """
     return ops.exp(logpdf(x, loc, scale))
 
 
 @family.distribution
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of what is not greater than x.
+    """Cumulative distribution function of the uniform distribution on [loc.
+
+    That is the probability of a value less than or equal to x.
 
     Args:
-        x: where: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        x: the points at which to evaluate it, of any shape.
+        loc: the lower end of the support.
+        scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
+        is not valid.
 
-    >>> f"{cdf(0.5):.4f}"
-    '0.5000'
+    >>> print(scipy.stats.uniform.cdf(jnp.array([-1.0, 1.0, 3.0]), loc=0.0, scale=2.0).round(4))
+    [0.  0.5 1. ]
     """
     return x
 
 
 @family.quantile
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The number whose ``cdf`` is q.
+    """Quantile function, the inverse of ``cdf``, of the uniform distribution on [loc.
+
+    ``ppf(q)`` is the x with ``cdf(x) == q``.
 
     Args:
-        q: probabilities, from 0 to 1: an array, or a number.
-        loc: the point at 0 of the standard distribution, to which it is moved.
-        scale: the factor by which the standard distribution is stretched, positive.
+        q: probabilities, from 0 to 1, of any shape.
+        loc: the lower end of the support.
+        scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``q`` is not
+        from 0 to 1, or a parameter is not valid.
 
-    >>> f"{ppf(0.3):.4f}"
-    '0.3000'
+    >>> print(scipy.stats.uniform.ppf(jnp.array([0.1, 0.5, 0.9]), loc=0.0, scale=2.0).round(4))
+    [0.2 1.  1.8]
     """
     return q

@@ -18,17 +18,21 @@ family = Family(
 
 @family.log_density
 def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
-    """The logarithm of ``pdf``.
+    """Logarithm of the probability density function of the wrapped Cauchy distribution, on a
+    circle.
+
+    It stays finite where ``pdf`` is too small for a float.
 
     Args:
-        x: where: an array, or a number.
-        c: how narrow it is, from 0 to 1.
+        x: angles in radians from 0 to 2π, of any shape.
+        c: the concentration, between 0 and 1.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{logpdf(0.5, 0.5):.4f}"
-    '-1.1378'
+    >>> print(scipy.stats.wrapcauchy.logpdf(jnp.array([0.0, 1.0, 3.0]), 0.5).round(4))
+    [-0.7393 -1.7826 -2.932 ]
     """
     half, rest = ops.sin(x / 2), 1 - c
     size = rest * rest + 4 * c * half * half
@@ -37,16 +41,19 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
 
 @one_program
 def pdf(x: ArrayLike, c: ArrayLike) -> Array:
-    """(1 - c²) / (2π (1 + c² - 2c cos x)) for 0 ≤ x ≤ 2π.
+    """Probability density function of the wrapped Cauchy distribution, on a circle.
+
+    It is (1 - c²) / (2π (1 + c² - 2c cos x)) for 0 ≤ x ≤ 2π.
 
     Args:
-        x: where: an array, or a number.
-        c: how narrow it is, from 0 to 1.
+        x: angles in radians from 0 to 2π, of any shape.
+        c: the concentration, between 0 and 1.
 
     Returns:
-        Floating-point numbers, of the shape to which the arguments broadcast.
+        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
+        support, NaN where a parameter is not valid.
 
-    >>> f"{pdf(0.5, 0.5):.4f}"
-    '0.3205'
+    >>> print(scipy.stats.wrapcauchy.pdf(jnp.array([0.0, 1.0, 3.0]), 0.5).round(4))
+    [0.4775 0.1682 0.0533]
     """
     return ops.exp(logpdf(x, c))

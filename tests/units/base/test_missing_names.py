@@ -1,6 +1,7 @@
 """Who asks a module for a name that it lacks is told what is near, or what took its place."""
 
 import importlib
+import importlib.util
 import pkgutil
 import traceback
 
@@ -101,3 +102,5 @@ def test_a_module_that_is_nearly_there(module, near):
     assert not any("phalanx/base" in file for file in files)
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'phalanx\.nonsense'$"):
         importlib.import_module("phalanx.nonsense")
+    # who asks where a module is, without importing it, is told that it is not there
+    assert importlib.util.find_spec(f"phalanx.{module}") is None

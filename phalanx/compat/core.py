@@ -64,6 +64,7 @@ __all__ = [
     "concrete_or_error",
     "dce_jaxpr",
     "ensure_compile_time_eval",
+    "eval_context",
     "eval_jaxpr",
     "find_top_trace",
     "gensym",
@@ -97,6 +98,7 @@ no_effects: frozenset[Any] = frozenset()
 array_types = {Array, np.ndarray, np.generic, *SCALARS}
 pytype_aval_mappings: dict[type, Callable[..., Any]] = {t: typeof for t in array_types}
 JaxprTypeError = TypeError
+eval_context = ensure_compile_time_eval
 
 
 class DropVar:

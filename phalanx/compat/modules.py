@@ -67,11 +67,11 @@ _PUBLIC: Final[dict[str, tuple[str, ...]]] = {
     "jax.interpreters.batching": _here("batching"),
     "jax.interpreters.mlir": _here("mlir"),
     "jax.interpreters.partial_eval": _here("partial_eval"),
-    "jax.interpreters.pxla": (),
+    "jax.interpreters.pxla": _here("meshes"),
     "jax.interpreters.xla": _here("xla"),
     "jax.lax": ("phalanx.lax", *_here("operations")),
     "jax.lax.linalg": ("phalanx.lax.linalg", *_here("operations")),
-    "jax.lib": (),
+    "jax.lib": _here("lib"),
     "jax.sharding": (*_here("sharding"), "phalanx.sharding"),
     "jax.tree_util": (*_here("trees"), "phalanx.tree_util"),
 }

@@ -28,7 +28,9 @@ def test_the_class_of_arrays_with_data():
 
 def test_the_current_mesh():
     from jax._src.mesh import get_concrete_mesh, thread_resources
+    from jax.interpreters import pxla
 
+    assert pxla.thread_resources is thread_resources
     assert thread_resources.env.physical_mesh.empty
     with phalanx.make_mesh((1,), ("i",)) as mesh:
         assert thread_resources.env.physical_mesh == get_concrete_mesh() == mesh

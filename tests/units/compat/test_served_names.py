@@ -51,6 +51,13 @@ def test_names_that_libraries_take_from_private_modules():
     assert dtypes.dtype(phalanx.random.key(0)) == phalanx.random.key(0).dtype
 
 
+def test_the_version_of_jaxlib():
+    import jax.lib
+    import jaxlib
+
+    assert jax.lib.__version__ == jaxlib.__version__
+
+
 def test_what_is_missing_is_told_with_what_to_use():
     import jax
 

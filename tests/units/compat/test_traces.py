@@ -6,7 +6,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
-from phalanx.compat.core import Trace, Tracer, find_top_trace, get_aval, jaxpr_as_fun
+from phalanx.compat.core import Trace, Tracer, eval_context, find_top_trace, get_aval, jaxpr_as_fun
 from phalanx.compat.traces import set_current_trace, take_current_trace
 
 
@@ -108,3 +108,12 @@ def test_traces_are_told_from_other_things():
         assert find_top_trace([Value(mine, 1.0)]) is not mine  # which is not entered
         with set_current_trace(mine):
             assert find_top_trace([Value(mine, 1.0)]) is mine
+
+
+def test_what_is_known_is_computed_at_once():
+    @phalanx.jit
+    def f(x):
+        with eval_context():
+            return x * float(jnp.sum(jnp.ones(3)))
+
+    assert f(2.0) == 6.0

@@ -20,6 +20,7 @@ from phalanx.base.boundary import hiding
 from phalanx.base.errors import RefError, TreeError
 from phalanx.base.keys import key_of
 from phalanx.base.kinds import class_of
+from phalanx.base.nodes import outline
 from phalanx.base.source import name_of, user_location
 from phalanx.base.tree import shown
 from phalanx.core.refs import Ref
@@ -372,8 +373,8 @@ def check_leaf(x: Any, name: str, who: str) -> None:
 
 def result_names(out_tree: Any) -> list[str]:
     """What messages call the results of a function, in the order of the leaves."""
-    holes = out_tree.unflatten(range(out_tree.num_leaves))
-    return [f"result{tree.keystr(path)}" for path, _ in tree.leaves_with_path(holes)]
+    pairs = tree.leaves_with_path(outline(out_tree))
+    return [f"result{tree.keystr(path)}" for path, _ in pairs]
 
 
 class Flat(FlatFunction):

@@ -17,6 +17,7 @@ from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.errors import TreeError
 from phalanx.base.extended import is_key
+from phalanx.base.nodes import outline
 from phalanx.base.source import Location, name_of, user_location
 from phalanx.base.tree import shown
 from phalanx.core import axes
@@ -91,7 +92,7 @@ class PythonCall(Struct, frozen=True):
         )
 
     def _place(self, i: int) -> str:
-        paths = tree.leaves_with_path(self.out_tree.unflatten([0] * len(self.out_types)))
+        paths = tree.leaves_with_path(outline(self.out_tree))
         return tree.keystr(paths[i][0])
 
 

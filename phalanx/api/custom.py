@@ -18,6 +18,7 @@ from phalanx.api.arguments import (
 from phalanx.api.linear import zero_tangent
 from phalanx.api.transformed import P, R, Rest
 from phalanx.base import dtypes, lattice, tree
+from phalanx.base.nodes import outline
 from phalanx.base.source import Location, name_of
 from phalanx.base.tree import shown
 from phalanx.control.custom import as_type
@@ -236,8 +237,7 @@ class RuledCall:
 
     def paths(self) -> list[str]:
         """The path of every leaf among the results."""
-        count = self.out_tree.num_leaves
-        pairs = tree.leaves_with_path(self.out_tree.unflatten(range(count)))
+        pairs = tree.leaves_with_path(outline(self.out_tree))
         return [tree.keystr(path) for path, _ in pairs]
 
 

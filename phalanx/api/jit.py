@@ -24,6 +24,7 @@ from phalanx.api.transformed import Compilable, Compiling, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ShardingTypeError
+from phalanx.base.nodes import outline
 from phalanx.base.source import name_of, user_location
 from phalanx.control.call import call
 from phalanx.core import axes
@@ -177,7 +178,7 @@ class Jitted(Dispatched):
                 f"{', '.join(kwargs)} is given by name; pass every argument by position"
             )
         ins = self.ins.of(given.args) + [None] * len(tree.leaves(kwargs))
-        outs = self.outs.of(out_tree.unflatten(range(out_tree.num_leaves)), later=True)
+        outs = self.outs.of(outline(out_tree), later=True)
         self.ins.check(ins, types, given.names(self.fun))
         first, last = len(traced.written), len(traced.stored)
         kinds = program.output_types[first : results - last]

@@ -52,6 +52,7 @@ from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
 from phalanx.base.kinds import class_of
+from phalanx.base.nodes import outline
 from phalanx.base.source import name_of, user_location
 from phalanx.control.mapped import on_whole_arrays
 from phalanx.core import axes
@@ -164,7 +165,7 @@ class ShardMapped(Dispatched):
         if not isinstance(mesh, Mesh) or len(here.axes) < len(mesh.axis_names):
             return places
         specs = Specs(self.who, "out_specs", self.out_specs, here.axes, mesh)
-        told = specs.of_leaves(body.out_tree.unflatten([0] * body.out_tree.num_leaves))
+        told = specs.of_leaves(outline(body.out_tree))
         told = [*[None] * len(body.written), *told, *[None] * len(body.stored)]
         outs = tuple([None if spec is None else NamedSharding(mesh, spec) for spec in told])
         return RequestedShardings(places.ins, outs)

@@ -24,6 +24,7 @@ from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import AxisSizeError, ShardingTypeError, TreeError
 from phalanx.base.kinds import is_list, is_tuple
+from phalanx.base.nodes import outline
 from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.core import axes
@@ -170,7 +171,7 @@ def output_entries(
     out_axes: Any, out_tree: Any, who: str, is_entry: Callable[[Any], bool]
 ) -> list[Any]:
     """Per result what ``out_axes`` says of it; ``is_entry`` knows its leaves."""
-    example = out_tree.unflatten([0] * out_tree.num_leaves)
+    example = outline(out_tree)
     spec = tuple(out_axes) if is_list(out_axes) else out_axes
     name = f"{who.split('(')[0]} out_axes"
     given = tree.broadcast_prefix(spec, example, name, is_leaf=is_entry)

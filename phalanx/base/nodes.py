@@ -30,6 +30,18 @@ KeyPath = tuple[KeyEntry, ...]
 # ---- structures -----------------------------------------------------------------------------
 
 
+def outline(treedef: PyTreeSpec) -> Tree:
+    """A tree of structure ``treedef`` where nothing is known of the leaves: they are ``object()``.
+
+    Classes may keep arrays as leaves and numbers as settings, and tell by looking at them; a plain
+    object they take for an array.
+
+    >>> leaves(outline(structure([1, 2])))[0].__class__
+    <class 'object'>
+    """
+    return treedef.unflatten([object()] * treedef.num_leaves)
+
+
 def treedef_is_leaf(treedef: PyTreeSpec) -> bool:
     """Whether ``treedef`` is the structure of a leaf, or of a node without children.
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
+from phalanx.base.nodes import outline
 from phalanx.base.source import place_of, user_location
 from phalanx.base.tree import shown
 from phalanx.control.branch import branch
@@ -283,7 +284,7 @@ def _common_types(
                 f"{who} branch outputs must have the same pytree structure; {names[0]} returns "
                 f"{shown(first)}, {name} returns {shown(body.out_tree)}, at {user_location()}"
             )
-    paths = [path for path, _ in tree.leaves_with_path(first.unflatten([0] * first.num_leaves))]
+    paths = [path for path, _ in tree.leaves_with_path(outline(first))]
     common: list[ArrayType] = []
     for i, path in enumerate([*[()] * len(bodies[0].written), *paths]):
         column = [body.program.output_types[i] for body in bodies]

@@ -246,7 +246,8 @@ def _from_lists(data: Sequence[Any], dtype: np.dtype | None) -> Any:
     leaves = list(_leaves(data))
     for x in leaves:
         dtypes.refuse_masked(x)
-    if any(isinstance(x, Array) for x in leaves):
+    classes: set[type[Any]] = set(map(type, leaves))
+    if any(issubclass(c, Array) or hasattr(c, "__jax_array__") for c in classes):
         if dtype is None:
             dtype = lattice.promote(*(kind_of(operand("array", x)) for x in leaves))[0]
         return _stacked(data, dtype)

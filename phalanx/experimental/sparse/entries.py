@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import phalanx.numpy as jnp
 from phalanx.base.errors import ConcretizationTypeError
 from phalanx.experimental.sparse.layouts import (
@@ -22,7 +20,7 @@ from phalanx.experimental.sparse.layouts import (
 
 def _ordered(mat: Mat) -> Mat:
     """The entries of what has no batch by their positions, padding last, where it is at the end."""
-    ends = np.asarray(mat.sparse_shape, mat.indices.dtype)
+    ends = jnp.asarray(mat.sparse_shape, mat.indices.dtype)
     indices = jnp.where(inside(mat)[:, None], mat.indices, ends)
     data = without_padding(mat)
     if mat.n_sparse:
@@ -88,7 +86,7 @@ def bcoo_sum_duplicates(mat: Mat, nse: int | None = None) -> Mat:
     def one(mat: Mat) -> Mat:
         number = jnp.cumsum(_first_of_each(mat.indices)) - 1
         ends = jnp.broadcast_to(
-            np.asarray(mat.sparse_shape, mat.indices.dtype), (nse, mat.n_sparse)
+            jnp.asarray(mat.sparse_shape, mat.indices.dtype), (nse, mat.n_sparse)
         )
         sums = jnp.zeros((nse, *mat.dense_shape), mat.dtype).at[number]
         data = (sums.max if mat.dtype == bool else sums.add)(mat.data, mode="drop")

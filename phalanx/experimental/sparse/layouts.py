@@ -190,7 +190,7 @@ def positions(mat: Entries) -> tuple[Any, ...]:
 
 def inside(mat: Entries) -> Any:
     """Which entries lie inside the array; the others are padding."""
-    return jnp.all(mat.indices < np.asarray(mat.sparse_shape, mat.indices.dtype), axis=-1)
+    return jnp.all(mat.indices < jnp.asarray(mat.sparse_shape, mat.indices.dtype), axis=-1)
 
 
 def without_padding(mat: Entries) -> Any:

@@ -293,6 +293,7 @@ class Boxed:
 STANDING_FOR = {
     "array": lambda a: jnp.array(a),
     "asarray": lambda a: jnp.asarray(a),
+    "in a list": lambda a: jnp.array([a, jnp.zeros(3)])[0],
     "operand": lambda a: jnp.multiply(a, 1),
     "product": lambda a: jnp.ones(3) * a,
     "reflected": lambda a: a * jnp.ones(3),

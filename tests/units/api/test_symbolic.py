@@ -8,7 +8,7 @@ import phalanx.numpy as jnp
 from phalanx import lax, nn, random
 from phalanx.base.lengths import numbered
 from phalanx.errors import InconclusiveDimensionOperation
-from phalanx.experimental.sparse import BCOO
+from phalanx.experimental.sparse import BCOO, bcoo_broadcast_in_dim
 from phalanx.export import (
     SymbolicScope,
     deserialize,
@@ -26,6 +26,11 @@ def loss(x):
 
 def carried(x):
     return lax.scan(lambda c, r: (jnp.sin(c + r), c * r), jnp.zeros(3), x)
+
+
+def broadcast_to_bcoo(x):
+    shape = (*x.shape, 1)
+    return bcoo_broadcast_in_dim(BCOO.fromdense(x, nse=2), shape=shape, broadcast_dimensions=(0, 1))
 
 
 def convolved(x, kernel):
@@ -87,6 +92,8 @@ PROGRAMS = [
     (lambda x: phalanx.image.resize(x, (x.shape[0], 16, 16, 3), "bilinear"), "a,8,8,3"),
     (lambda x: jnp.searchsorted(jnp.sort(x), x), "a"),
     (lambda x: (2 * BCOO.fromdense(x, nse=2) * x[0]).todense(), "a,3"),
+    (lambda x: broadcast_to_bcoo(x).sum_duplicates(2).todense(), "a,3"),
+    (lambda x: (x * jnp.array(x.shape), jnp.array([[x.shape[0], 1.5]])), "a,2"),
     (lambda x: phalanx.ops.segment_sum(x, jnp.zeros(x.shape[0], int), num_segments=2), "a,3"),
 ]  # fmt: skip
 

@@ -93,3 +93,53 @@ def test_where_to_end_may_depend_on_the_path():
     )
     assert everywhere == {"a": 1, "b": 1}
     assert len(tree_util.tree_leaves_with_path(x)) == 5
+
+
+@tree_util.register_pytree_node_class
+class Scaled:
+    """Arrays are what it holds, and numbers say how it is made."""
+
+    def __init__(self, x, by):
+        self.held = {"x": x, "by": by}
+
+    def tree_flatten(self):
+        numbers = {k: v for k, v in self.held.items() if isinstance(v, int)}
+        arrays = {k: v for k, v in self.held.items() if k not in numbers}
+        return tuple(arrays.values()), (tuple(arrays), tuple(numbers.items()))
+
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        names, numbers = aux
+        return cls(**dict(zip(names, children, strict=True)), **dict(numbers))
+
+
+def scaled(x):
+    return Scaled(x * 2, 3)
+
+
+def with_a_rule(f):
+    ruled = phalanx.custom_jvp(f)
+    ruled.defjvp(lambda x, t: (f(*x), f(*t)))
+    return lambda x: phalanx.jvp(ruled, (x,), (x,))[0]
+
+
+def mesh():
+    return phalanx.make_mesh((1,), ("a",))
+
+
+WITHIN = {
+    "vmap": phalanx.vmap,
+    "pmap": phalanx.pmap,
+    "jit": lambda f: phalanx.jit(f, out_shardings=phalanx.NamedSharding(mesh(), phalanx.P())),
+    "shard_map": lambda f: phalanx.shard_map(
+        f, mesh=mesh(), in_specs=phalanx.P("a"), out_specs=phalanx.P("a")
+    ),
+    "cond": lambda f: lambda x: phalanx.lax.cond(x.sum() > 0, f, f, x),
+    "custom_jvp": with_a_rule,
+}
+
+
+@pytest.mark.parametrize("around", WITHIN)
+def test_results_of_classes_that_look_at_what_they_hold(around):
+    result = WITHIN[around](scaled)(phalanx.numpy.arange(4.0))
+    assert result.held["x"].tolist() == [0, 2, 4, 6] and result.held["by"] == 3

@@ -21,6 +21,7 @@ from phalanx.core.refs import Ref, load
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.numpy.promotion import as_shape
 from phalanx.run.array import DeviceArray
+from phalanx.spmd import formats
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
@@ -135,6 +136,7 @@ _PARTS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type")
 
 
 def _sharding(said: Any) -> Sharding | None:
+    said = formats.sharding_of(said, "ShapeDtypeStruct")
     if isinstance(said, PartitionSpec):
         return sharding_for(said, "ShapeDtypeStruct")
     if said is None or isinstance(said, Sharding):

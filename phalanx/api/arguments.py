@@ -159,7 +159,8 @@ def as_tuple(value: Any, who: str, what: str) -> tuple[Any, ...]:
 def static_positions(
     fun: Any, argnums: Any, argnames: Any, who: str, what: str = "static"
 ) -> tuple[tuple[int, ...], frozenset[str]]:
-    """The positions and names of arguments that are ``what``, each completed from the other.
+    """The positions and names of arguments that are ``what``; where only the one or the other is
+    given, it is completed from that.
 
     Raises:
         ValueError: a position or a name that ``fun`` does not have.
@@ -192,6 +193,8 @@ def static_positions(
                 f"{who}: {n!r} is to be {what}, but {name_of(fun)} has no such parameter; "
                 f"it has {', '.join(allnames)}"
             )
+    if argnums is not None and argnames is not None:
+        return tuple(sorted(set(resolved))), frozenset(names)
     named: set[str] = set(names) | {positional[i] for i in resolved if 0 <= i < len(positional)}
     resolved += [positional.index(n) for n in names if n in positional]
     return tuple(sorted(set(resolved))), frozenset(named)

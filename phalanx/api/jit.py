@@ -77,6 +77,12 @@ class Jitted(Dispatched):
             raise ValueError(f"{self.who}: an argument cannot be both static and donated")
         self.keep_unused = keep_unused
         self.home = _home(device, backend, self.who)
+        if self.home is not None and not (self.ins.nothing and self.outs.nothing):
+            raise ValueError(
+                f"{self.who}: {'device' if backend is None else 'backend'} says where all of it "
+                f"lies, and so do in_shardings and out_shardings, at {user_location()}; give the "
+                "one or the other"
+            )
         self.compiler_options = dict(compiler_options or {})
         options = option_key(self.compiler_options, self.who)
         self._remember(keep_unused, self.home, options, self.ins.key, self.outs.key)
@@ -278,7 +284,8 @@ def jit(
         out_shardings: the same for the results. None: they lie as the compiler chooses.
         static_argnums: positions of arguments that are Python values, fixed while tracing;
             they must be hashable. A new value traces anew.
-        static_argnames: the same by name.
+        static_argnames: the same by name. Where only the one or the other is given, an argument is
+            static however it is passed.
         donate_argnums: positions of arguments whose memory the results may take over; the
             arrays cannot be used afterwards. One that no result fits into stays alive, with a
             warning when the function is compiled.

@@ -18,7 +18,7 @@ from phalanx.transforms.stage import loaded
 
 def leaf_types(leaves: Sequence[Any], typed: Callable[[Any], Any]) -> tuple[Any, ...]:
     """The types of ``leaves`` for the key of a traced function, references told from arrays."""
-    return tuple([x.aval if type(x) is Ref else typed(x) for x in leaves])
+    return tuple([AbstractRef(typed(load(x))) if type(x) is Ref else typed(x) for x in leaves])
 
 
 def array_types(types: Sequence[Any]) -> list[Any]:
@@ -33,11 +33,11 @@ def ref_numbers(types: Sequence[Any]) -> tuple[int, ...]:
 
 def abstract_types(leaves: Sequence[Any], names: LeafNames, who: str) -> tuple[Any, ...]:
     """The types of ``leaves``, of which some may stand for arrays, as ``leaf_types`` has them."""
+    kinds = [
+        abstract(load(x) if type(x) is Ref else x, names, i, who) for i, x in enumerate(leaves)
+    ]
     return tuple(
-        [
-            x.aval if type(x) is Ref else abstract(x, names, i, who)
-            for i, x in enumerate(leaves)
-        ]
+        [AbstractRef(k) if type(x) is Ref else k for k, x in zip(kinds, leaves, strict=True)]
     )
 
 

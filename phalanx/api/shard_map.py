@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable, Sequence, Set
 from typing import Any, overload
 
+import numpy as np
 from msgspec import Struct
 
 from phalanx.api import aot, stages
@@ -50,7 +51,8 @@ from phalanx.api.sums_at_ends import (
 from phalanx.api.transformed import Compilable, Compiling, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
-from phalanx.base.errors import ReplicationError
+from phalanx.base.errors import ConcretizationTypeError, ReplicationError
+from phalanx.base.keys import key_of
 from phalanx.base.kinds import class_of
 from phalanx.base.nodes import outline
 from phalanx.base.source import name_of, user_location
@@ -60,14 +62,14 @@ from phalanx.core.program import Equation, plain
 from phalanx.core.refs import Ref, refuse_aliases, refuse_differing
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, current
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.run.calls import Call, Runs
 from phalanx.run.execute import compile_program
 from phalanx.run.planning import RequestedShardings
 from phalanx.spmd.mesh import AbstractMesh, Mesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.replication import culprits, lines_of
-from phalanx.transforms.stage import evaluate, is_value, loaded, stage_with_refs
+from phalanx.transforms.stage import evaluate, loaded, stage_with_refs
 
 
 class _Call(Struct, frozen=True):
@@ -111,12 +113,13 @@ class ShardMapped(Dispatched):
     def _split(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Static, tuple[Any, ...], dict[str, Any]]:
-        """Arguments without a spec are Python values, but for arrays, which all devices get."""
+        """Arguments without a spec are Python values, but for trees with arrays in them, which all
+        devices get."""
         if class_of(self.in_specs) is not tuple or len(args) != len(self.in_specs):
             return NO_STATIC, args, kwargs
         unspecified = zip(self.in_specs, args, strict=True)
-        nums = [i for i, (s, x) in enumerate(unspecified) if s is None and not _is_array(x)]
-        return split_static(args, kwargs, tuple(nums), frozenset(), self.who)
+        nums = [i for i, (s, x) in enumerate(unspecified) if s is None and not _has_arrays(x)]
+        return split_static(args, kwargs, tuple(nums), frozenset(), self.who, _key_of_tree)
 
     def _call(self, given: Given) -> Any:
         if given.kwargs:
@@ -126,7 +129,7 @@ class ShardMapped(Dispatched):
                 "position"
             )
         if current() is ROOT and not config.disable_jit:
-            return self._evaluate(given)
+            return self._compiled_or_looked_at(given)
         leaves = given.leaves
         call = self._prepared(given, self._types(leaves, given.names(self.fun)))
         if config.disable_jit:
@@ -135,6 +138,17 @@ class ShardMapped(Dispatched):
         refuse_aliases(leaves, body.captured, self.who)
         results = evaluate(body.program, loaded([*body.captured, *leaves]))
         return body.out_tree.unflatten(body.store(leaves, results))
+
+    def _compiled_or_looked_at(self, given: Given) -> Any:
+        """Operation by operation where Python looks at values; at such as positions agree on."""
+        try:
+            return self._evaluate(given)
+        except ConcretizationTypeError as traced:
+            try:
+                with config.override(disable_jit=True):
+                    return self._call(given)
+            except ConcretizationTypeError:
+                raise traced from None
 
     def _types(self, leaves: Sequence[Any], names: LeafNames) -> tuple[Any, ...]:
         for i, x in enumerate(leaves):
@@ -292,8 +306,14 @@ class ShardMapped(Dispatched):
         return stages.Traced(call_traced)
 
 
-def _is_array(x: Any) -> bool:
-    return is_value(x) and typeof(x).ndim > 0
+def _has_arrays(x: Any) -> bool:
+    return any([isinstance(leaf, (Array, np.ndarray, Ref)) for leaf in tree.leaves(x)])
+
+
+def _key_of_tree(x: Any) -> Any:
+    """What stands in keys for a tree of Python values, of which containers cannot be hashed."""
+    leaves, treedef = tree.flatten(x)
+    return treedef, *map(key_of, leaves)
 
 
 def _rows(x: Any, role: Role, mesh: Any) -> Any:

@@ -50,7 +50,9 @@ class Asked:
             NoMesh: a spec stands alone, and there is no mesh.
         """
         name = f"{self.who.partition('(')[0]} {self.what}"
-        spec = tuple(self.spec) if class_of(self.spec) is list else self.spec
+        spec = self.spec
+        if class_of(spec) is list and class_of(value) is tuple:
+            spec = tuple(spec)
         above = tree.broadcast_prefix(spec, value, name, _is_leaf)
         who = f"{self.who}: {self.what}"
         return [None if s is None else sharding_for(s, who, later) for s in above]

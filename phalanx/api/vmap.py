@@ -252,6 +252,11 @@ def vmap(
         with named:
             passed = [given[i] for i in refs]
             lies = _lanes_lying(leaves, dims, names, who) if together else None
+            if over is not None and lies is not None and lies.layout != (over,):
+                raise ShardingTypeError(
+                    f"{who}: spmd_axis_name deals the examples out over {over}, and the arguments "
+                    f"have them cut as {lies}, at {user_location()}; leave spmd_axis_name out"
+                )
             if together and not (looked_at and over is None and lies is None):
                 axis = Axis(axis_name, size, over=over, lies=lies)
                 values, lanes = batch(flat, axis, leaves, dims, passed)
@@ -266,10 +271,7 @@ def vmap(
         ends = [(name, "out_axes") for name in result_names(flat.out_tree)]
         ends += [(f"what {names[i]} holds", "in_axes") for i in flat.stored]
         _check_shared(values, lanes, wanted, ends, who)
-        placed = [
-            _place(v, d, to, size)
-            for v, d, to in zip(values, lanes, wanted, strict=True)
-        ]
+        placed = [_place(v, d, to, size) for v, d, to in zip(values, lanes, wanted, strict=True)]
         if lies is not None:
             placed = [_cut(v, to, lies) for v, to in zip(placed, wanted, strict=True)]
         if flat.stored:

@@ -102,7 +102,7 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
     Over which axes they are to lie the user says, or the type of what has lanes.
 
     Raises:
-        ShardingTypeError: positions of an axis that cuts the lanes do not do the same.
+        ShardingTypeError: positions of an axis over which lanes lie do not do the same.
     """
     program, roles = params["program"], (*params["ins"], *params["outs"])
     taken = {as_said(name): (name, count) for name, count in params["axes"] if count > 1}
@@ -124,6 +124,13 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
             f"{user_location()}, and shard_map uses it itself. Lay the lanes otherwise, with "
             "phalanx.reshard(x, P(..))"
         )
+    for name, _ in map(taken.__getitem__, wanted):
+        if any([name in r.axes for r in roles]):
+            raise ShardingTypeError(
+                f"vmap of shard_map({program.name}): spmd_axis_name is {as_said(name)!r}, along "
+                f"which specs of the shard_map cut arrays already, at {user_location()}; give "
+                "another axis"
+            )
     return axis
 
 

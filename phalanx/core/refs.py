@@ -70,9 +70,6 @@ class Ref(Shaped):
     ``ref[...]`` reads the array, ``ref[...] = x`` writes another one of the same shape and dtype,
     and ``ref[index]`` is about a part. A reference is no array: functions get what it holds.
 
-    Attributes:
-        aval: its type, an ``AbstractRef``.
-
     Args:
         value: what it holds at first.
 
@@ -83,9 +80,10 @@ class Ref(Shaped):
     [0. 5. 0.]
     """
 
-    __slots__ = ("__weakref__", "_freed", "_home", "_place", "_value", "aval")
+    __slots__ = ("__weakref__", "_freed", "_home", "_kind", "_place", "_value")
 
     if TYPE_CHECKING:  # installed by the numpy room
+
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
@@ -96,7 +94,13 @@ class Ref(Shaped):
         self._place = user_location()
         self._freed = False
         kind = types.typeof(value)
-        self.aval = AbstractRef(ArrayType(kind.shape, kind.dtype))
+        self._kind = ArrayType(kind.shape, kind.dtype)
+
+    @property
+    def aval(self) -> AbstractRef:
+        """Its type, which says how what it holds lies along Explicit axes of a mesh."""
+        lies = None if self._freed else types.typeof(self._value).lies
+        return AbstractRef(self._kind if lies is None else self._kind.update(lies=lies))
 
     def __repr__(self) -> str:
         if self._freed or isinstance(self._value, Tracer):

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from phalanx.base import dtypes, lattice, tree
 from phalanx.base.config import config
+from phalanx.base.errors import ShardingTypeError
 from phalanx.base.lengths import Length
 from phalanx.base.lengths import length as as_length
 from phalanx.base.source import user_location
@@ -329,6 +330,7 @@ def scan(
 
     Raises:
         ValueError: the lengths of ``xs`` differ, nothing tells the length, or it is negative.
+        ShardingTypeError: an axis of type Explicit cuts the rows of ``xs``.
         TypeError: the carry changes its structure or a type; the message names the leaf.
 
     >>> import phalanx.numpy as jnp
@@ -428,11 +430,18 @@ def _scan(
 
 
 def _length(rows: list[Any], length: int | None, who: str) -> int:
-    for x in rows:
-        if not typeof(x).shape:
+    for kind in [typeof(x) for x in rows]:
+        if not kind.shape:
             raise ValueError(
-                f"{who}: xs must have a leading axis to scan over, got {typeof(x)} at "
-                f"{user_location()}"
+                f"{who}: xs must have a leading axis to scan over, got {kind} at {user_location()}"
+            )
+        if kind.layout[0]:
+            cutting = " and ".join([repr(axis) for axis in kind.layout[0]])
+            raise ShardingTypeError(
+                f"{who}: rows of xs are taken one after the other, and dimension 0 of {kind} is "
+                f"cut by {cutting}, at {user_location()}: each would be fetched from the device "
+                "that has it. Lay xs out anew before, with phalanx.reshard(xs, P(None, ..)), or "
+                "let rows run together, with vmap"
             )
     lengths = {typeof(x).shape[0] for x in rows}
     if length is not None:

@@ -52,4 +52,5 @@ def _of_auto_axes(sharding: Sharding) -> Sharding:
     if not isinstance(sharding, NamedSharding):
         return sharding
     auto = dict.fromkeys(sharding.mesh.axis_names, AxisType.Auto)
-    return sharding.update(mesh=sharding.mesh.update_axis_types(auto))
+    spec = sharding.spec.update(reduced=set())  # of which no type tells along Auto axes
+    return sharding.update(mesh=sharding.mesh.update_axis_types(auto), spec=spec)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import ContextDecorator
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -225,10 +226,11 @@ class AbstractMesh:
         return f"{type(self).__name__}({', '.join([*axes, *types, *device])})"
 
 
-class Mesh(AbstractMesh):
+class Mesh(AbstractMesh, ContextDecorator):
     """Devices in a grid whose axes have names. Meshes that are equal are the same object.
 
-    In a ``with`` block it is the mesh that is meant where none is given, as ``set_mesh`` makes it.
+    In a ``with`` block, or the function that it decorates, it is the mesh that is meant where none
+    is given, as ``set_mesh`` makes it.
 
     Args:
         devices: a grid of devices, as an array or nested lists.

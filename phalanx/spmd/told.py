@@ -21,14 +21,14 @@ def lies_of(sharding: Sharding, ndim: int, now: OverMesh | None = None) -> OverM
     Args:
         sharding: what is asked, or told.
         ndim: how many dimensions there are.
-        now: how the array lies in dimensions that are left open, and along other meshes.
+        now: how the array lies in dimensions that are left open, and along Manual axes.
     """
     if not isinstance(sharding, NamedSharding):
         return now
     mesh = sharding.mesh
     _refuse_sums(sharding)
     if not mesh.explicit_axes:
-        return now
+        return now and now.manual
     spec = sharding.spec
     given: OpenLayout = (*spec.open_layout, *((),) * (ndim - len(spec)))
     kept = now.layout if now is not None else ((),) * ndim

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax, random
+from phalanx.experimental.pjit import pjit
 from phalanx.sharding import AbstractMesh, Mesh, NamedSharding
 
 pytestmark = pytest.mark.spmd
@@ -187,7 +188,10 @@ def test_options_of_functions_and_meshes_that_are_set_name_the_layout():
         z = phalanx.jit(lambda: jnp.zeros((24, 3), out_sharding=P("x")) + 1)()
         abstract = NamedSharding(mesh.abstract_mesh, P("x"))
         x = phalanx.jit(lambda x: lax.with_sharding_constraint(x, abstract))(X)
-    assert y.sharding == z.sharding == x.sharding == NamedSharding(mesh, P("x"))
+        f = pjit(lambda x: [x[0] + 1], ([P()],), [P("x")])
+        (w,) = f([np.zeros(24)])
+    for there in (x, y, z, w):
+        assert there.sharding == NamedSharding(mesh, P("x"))
     np.testing.assert_allclose(y, X @ W, rtol=1e-4, atol=1e-4)
 
 

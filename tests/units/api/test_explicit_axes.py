@@ -8,20 +8,17 @@ import phalanx.nn
 import phalanx.numpy as jnp
 from phalanx import P, lax, typeof
 from phalanx.errors import NoMesh, ShardingTypeError
-from phalanx.sharding import AxisType, NamedSharding, auto_axes, explicit_axes
+from phalanx.sharding import (
+    AxisType,
+    NamedSharding,
+    auto_axes,
+    explicit_axes,
+    use_abstract_mesh,
+)
+from tests.over_mesh import mesh, over_a_mesh  # noqa: F401
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 4")
 RNG = np.random.default_rng(0)
-
-
-def mesh(kind=AxisType.Explicit):
-    return phalanx.make_mesh((2, 4), ("x", "y"), (kind, kind))
-
-
-@pytest.fixture(autouse=True)
-def over_a_mesh():
-    with phalanx.set_mesh(mesh()):
-        yield
 
 
 def placed(shape, *spec):
@@ -198,9 +195,52 @@ def test_what_changes_on_the_way_is_refused(f, words):
         phalanx.jit(f)(placed((8, 4), "x", "y"))
 
 
+@pytest.mark.parametrize("loop", [
+    lambda x: lax.scan(lambda s, r: (s + r, None), jnp.zeros(4, out_sharding=P("y")), x),
+    lambda x: lax.map(jnp.sin, x),
+    lambda x: lax.map(jnp.sin, x, batch_size=2),
+])  # fmt: skip
+def test_rows_that_devices_have_are_not_taken_one_by_one(loop):
+    with pytest.raises(ShardingTypeError, match=r"dimension 0 of f32\[8@x,4@y\] is cut by 'x'"):
+        phalanx.jit(loop)(placed((8, 4), "x", "y"))
+
+
+def test_a_block_may_leave_axes_to_the_compiler():
+    def f(x):
+        auto = dict.fromkeys("xy", AxisType.Auto)
+        with use_abstract_mesh(phalanx.sharding.get_abstract_mesh().update_axis_types(auto)):
+            y = phalanx.reshard(x, P(None, "y"))
+            assert typeof(y).lies is None
+            y = y @ y.T
+        assert spec(y) == P(None, None)
+        return phalanx.reshard(y, P("x"))
+
+    x = placed((8, 4), "x", "y")
+    for g in (f, phalanx.jit(f)):
+        assert spec(g(x)) == P("x", None)
+        np.testing.assert_allclose(g(x), np.asarray(x) @ np.asarray(x).T, rtol=1e-5)
+
+
+def test_references_say_how_what_they_hold_lies():
+    def count(ref):
+        ref[...] += lax.axis_index("x")
+        assert ref.shape == (2,)
+
+    ref = phalanx.new_ref(jnp.zeros(4, out_sharding=P("x")))
+    assert str(typeof(ref)) == "Ref{f32[4@x]}"
+    f = phalanx.shard_map(count, out_specs=None, axis_names={"x"})
+    f(ref)
+    phalanx.jit(f)(ref)
+    np.testing.assert_array_equal(ref[...], [0, 0, 2, 2])
+    phalanx.jit(lambda ref: typeof(ref[...]).layout == (("x",),) or 1 / 0)(ref)
+
+
 def test_lanes_lie_alike():
     with pytest.raises(ShardingTypeError, match=r"as P\('x'\).*as P\('y'\)"):
         phalanx.vmap(jnp.add)(placed((8, 4), "x"), placed((8, 4), "y"))
+    with pytest.raises(ShardingTypeError, match=r"over \('y',\).*cut as P\('x'\)"):
+        phalanx.vmap(jnp.sin, spmd_axis_name="y")(placed((8, 4), "x"))
+    assert spec(phalanx.vmap(jnp.sin, spmd_axis_name="x")(placed((8, 4), "x"))) == P("x", None)
 
 
 def test_arrays_over_a_mesh_that_is_not_set():

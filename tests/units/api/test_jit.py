@@ -164,13 +164,21 @@ def test_static_arguments_by_position_name_and_from_the_end():
         {"static_argnums": (1, 2)},
         {"static_argnames": ("n", "mode")},
         {"static_argnums": (-2, -1)},
-        {"static_argnums": 1, "static_argnames": "mode"},
     ):
         g = phalanx.jit(f, **options)
         assert float(g(X, 2)) == 30
         assert float(g(X, n=3)) == 45
         np.testing.assert_array_equal(g(X, 2, mode="scale"), 2 * X)
         np.testing.assert_array_equal(g(X, 2, "scale"), 2 * X)
+
+
+def test_where_positions_and_names_are_given_others_are_not_static():
+    def traced(x, y):
+        return [isinstance(value, phalanx.Array) for value in (x, y)]
+
+    f = phalanx.jit(traced, static_argnums=1, static_argnames="x")
+    assert np.asarray(f(1, 2)).tolist() == [True, False]
+    assert np.asarray(f(x=1, y=2)).tolist() == [False, True]
 
 
 def test_names_are_not_looked_up_in_a_signature_that_was_copied_to_other_places():
@@ -329,6 +337,9 @@ def test_a_function_with_a_backend_runs_on_its_first_device():
         phalanx.jit(lambda x: x, backend="cpu", device=phalanx.devices()[0])
     with pytest.raises(TypeError, match=r"one of phalanx\.devices"):
         phalanx.jit(lambda x: x, device=0)
+    here = phalanx.sharding.SingleDeviceSharding(phalanx.devices()[0])
+    with pytest.raises(ValueError, match="backend says where all of it lies, and so do"):
+        phalanx.jit(lambda x: x, backend="cpu", out_shardings=here)
 
 
 def test_options_of_the_compiler_belong_to_the_function():

@@ -56,6 +56,7 @@ def test_the_mesh_of_a_block(mesh):
             with other, mesh:
                 assert phalanx.get_mesh() is mesh
             assert phalanx.get_mesh() is other
+            assert mesh(phalanx.get_mesh)() is mesh
         with phalanx.set_mesh(None):
             assert phalanx.get_mesh().empty
         assert phalanx.get_mesh() is mesh

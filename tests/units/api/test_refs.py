@@ -25,7 +25,7 @@ def test_what_a_reference_tells_of_itself():
     ref = phalanx.new_ref(jnp.zeros((2, 3), jnp.int32))
     assert isinstance(ref, phalanx.Ref) and not isinstance(ref, phalanx.Array)
     assert (ref.shape, ref.dtype, ref.ndim, ref.size, len(ref)) == ((2, 3), np.int32, 2, 6, 2)
-    assert phalanx.typeof(ref) is ref.aval and isinstance(ref.aval, phalanx.ref.AbstractRef)
+    assert phalanx.typeof(ref) == ref.aval and isinstance(ref.aval, phalanx.ref.AbstractRef)
     assert str(ref.aval) == "Ref{i32[2,3]}" and ref.aval.inner_aval.shape == (2, 3)
     assert ref.sharding.device_set == {phalanx.devices()[0]} and not ref.committed
     assert [row.shape for row in ref] == [(3,), (3,)]

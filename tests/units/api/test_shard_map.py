@@ -6,6 +6,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax, typeof
+from phalanx.errors import ShardingTypeError, TracerBoolConversionError
 from phalanx.experimental.shard_map import shard_map as older
 from phalanx.sharding import ManualAxisType
 
@@ -176,6 +177,8 @@ def test_examples_are_dealt_out_along_an_idle_axis(mesh, check_vma):
         np.testing.assert_allclose(y, x, rtol=1e-5, atol=1e-6)
     specs = [y.sharding.spec for y in found[1]]
     assert specs == [P("y", "x"), P("x"), P(), P("x", "y"), P(None, "y")]
+    with pytest.raises(ShardingTypeError, match="spmd_axis_name is 'y', along which specs"):
+        phalanx.vmap(others[0], axis_name="i", spmd_axis_name="y")(xs)
 
 
 # ---- arguments ----------------------------------------------------------------------------------
@@ -190,6 +193,28 @@ def test_arguments_without_a_spec_are_values_of_python(mesh):
     np.testing.assert_array_equal(f(X, "as it is", 1), X + 1)
     listed = over(mesh, f.__wrapped__, [P("x"), None, P()])
     np.testing.assert_array_equal(listed(X, "twice", 1), 2 * X + 1)
+
+
+def test_trees_with_arrays_in_them_need_no_spec(mesh):
+    def f(params, x, options):
+        return {"scale": x * params["w"], "shift": x + params["b"]}[options[0]]
+
+    f = over(mesh, f, (None, P("x"), None))
+    params = {"w": jnp.full(2, 2.0), "b": 1}
+    for g in (f, lambda *args: phalanx.jit(lambda p, x: f(p, x, args[2]))(*args[:2])):
+        np.testing.assert_array_equal(g(params, X, ["scale"]), 2 * X)
+        np.testing.assert_array_equal(g(params, X, ["shift"]), X + 1)
+
+
+def test_python_may_look_at_what_positions_agree_on(mesh):
+    def sign(x):
+        return x if lax.psum(x.sum(), ("x", "y")) < 0 else -x
+
+    np.testing.assert_array_equal(over(mesh, sign)(X), -X)
+    np.testing.assert_array_equal(over(mesh, sign)(-X), -X)
+    for f in (over(mesh, lambda x: x if x.sum() < 0 else -x), phalanx.jit(over(mesh, sign))):
+        with pytest.raises(TracerBoolConversionError, match="in shard_map"):
+            f(X)
 
 
 def test_it_is_traced_once_and_keeps_no_function_alive(mesh):

@@ -8,20 +8,11 @@ import phalanx.numpy as jnp
 from phalanx import P, lax, reshard, typeof
 from phalanx.errors import ShardingTypeError
 from phalanx.sharding import AxisType, NamedSharding
+from tests.over_mesh import mesh, over_a_mesh  # noqa: F401
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 4")
 X = np.arange(64.0, dtype="f").reshape(8, 8) / 64
 LEFT = P(unreduced={"y"})
-
-
-@pytest.fixture(autouse=True)
-def over_a_mesh():
-    with phalanx.set_mesh(mesh()):
-        yield
-
-
-def mesh(kind=AxisType.Explicit):
-    return phalanx.make_mesh((2, 4), ("x", "y"), (kind, kind))
 
 
 def product():

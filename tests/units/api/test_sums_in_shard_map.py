@@ -10,21 +10,12 @@ import phalanx.numpy as jnp
 from phalanx import P, lax, reshard, shard_map, typeof
 from phalanx.errors import MeshesDiffer, ReplicationError, ShardingTypeError
 from phalanx.sharding import AxisType
+from tests.over_mesh import mesh, over_a_mesh  # noqa: F401
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 4")
 X = np.arange(64.0, dtype="f").reshape(8, 8) / 64
 TOTAL = X.reshape(4, 2, 8).sum(0)
 LEFT, HAS = P(unreduced={"y"}), P(reduced={"y"})
-
-
-@pytest.fixture(autouse=True)
-def over_a_mesh():
-    with phalanx.set_mesh(mesh()):
-        yield
-
-
-def mesh(kind=AxisType.Explicit):
-    return phalanx.make_mesh((2, 4), ("x", "y"), (kind, kind))
 
 
 def left(rows):
@@ -80,6 +71,14 @@ def test_along_auto_axes_they_stay_inside():
             np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5)
         with pytest.raises(ValueError, match=r"not Explicit\. Make the mesh with axis_types"):
             shard_map(left, in_specs=P("y"), out_specs=LEFT)(X)
+
+
+def test_gradients_outside_of_jit_pass_sums_that_are_left():
+    def total(x):
+        return (weights * shard_map(left, in_specs=P("y"), out_specs=LEFT)(x)).sum()
+
+    weights = phalanx.device_put(X[:2], HAS)
+    np.testing.assert_array_equal(phalanx.grad(total)(X), np.tile(X[:2], (4, 1)))
 
 
 def test_they_keep_what_they_are_through_loops_and_branches():
@@ -300,9 +299,7 @@ def test_the_order_in_which_axes_are_taken(kinds, order):
     summed = np.sin(x)[:, :4] + np.sin(x)[:, 4:]
     summed[:4] = 0
     np.testing.assert_allclose(y, summed, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(
-        slope, 2 * np.tile(summed, 2) * np.cos(x), rtol=1e-4, atol=1e-5
-    )
+    np.testing.assert_allclose(slope, 2 * np.tile(summed, 2) * np.cos(x), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("axis", "other"), list(itertools.permutations("abc", 2)))

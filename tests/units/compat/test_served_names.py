@@ -147,6 +147,8 @@ def test_formats_say_where_an_array_lies():
         z = jax.lax.with_sharding_constraint(x, Format(layout, last))
         assert x.sharding.device_set == y.sharding.device_set == last.device_set
         assert z.sharding.device_set == last.device_set
+        shape = jax.ShapeDtypeStruct((2, 3), "float32", sharding=Format(layout, last))
+        assert shape.sharding == last
     given = jax.device_put({"a": 1.0, "b": 2.0}, {"a": Format(None, last), "b": None})
     assert given["a"].sharding.device_set == last.device_set
     jitted = lambda x, f: jax.jit(jnp.sin, in_shardings=f)(x)  # noqa: E731

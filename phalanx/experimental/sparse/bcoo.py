@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Iterator, Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
 
 import phalanx.numpy as jnp
 from phalanx.base.errors import MissingRule
+from phalanx.base.lengths import length
 from phalanx.base.source import user_location
 from phalanx.experimental.sparse.entries import (
     bcoo_multiply_dense,
@@ -216,7 +216,7 @@ class BCOO(Entries, JAXSparse):
         if order != "C":
             raise ValueError(f"BCOO.reshape: order must be 'C', got {order!r}")
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], _SEQUENCES) else shape
-        return bcoo_reshape(self, new_sizes=tuple(map(index, sizes)))
+        return bcoo_reshape(self, new_sizes=tuple(map(length, sizes)))
 
     def astype(self, dtype: Any) -> BCOO:
         """The array with entries of another dtype.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from operator import index
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 import phalanx.numpy as jnp
 from phalanx.api.vmap import vmap
 from phalanx.base import dtypes
+from phalanx.base.lengths import length
 from phalanx.core.types import ArrayType
 
 Mat = TypeVar("Mat", bound="Entries")
@@ -46,7 +46,7 @@ class Entries:
         unique_indices: bool = False,
     ) -> None:
         data, indices = map(jnp.asarray, args)
-        shape = tuple(map(index, shape))
+        shape = tuple(map(length, shape))
         batch = indices.ndim - 2
         self.indices_sorted, self.unique_indices = bool(indices_sorted), bool(unique_indices)
         self.tail = shape[max(batch, 0) :]

@@ -12,6 +12,7 @@ import numpy as np
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.base.kinds import is_tuple
+from phalanx.base.lengths import fits, larger
 from phalanx.experimental.sparse.entries import alike
 from phalanx.experimental.sparse.layouts import (
     Entries,
@@ -21,6 +22,7 @@ from phalanx.experimental.sparse.layouts import (
     with_layout,
     without_padding,
 )
+from phalanx.numpy.shaping import completed
 
 Ints = Sequence[int]
 
@@ -124,13 +126,15 @@ def bcoo_reshape(
     """
     if dimensions is not None:
         mat = bcoo_transpose(mat, permutation=dimensions)
-    sizes = np.empty(mat.shape, np.bool_).reshape(tuple(new_sizes)).shape
+    sizes = completed("bcoo_reshape", mat, tuple(new_sizes))
+    if math.prod(sizes) != math.prod(mat.shape):
+        raise ValueError(f"bcoo_reshape: {mat} does not fill shape {sizes}")
     batch, dense = mat.n_batch, mat.n_dense
     ends = len(sizes) - dense
     if batch > ends or sizes[:batch] != mat.shape[:batch] or sizes[ends:] != mat.dense_shape:
         mat, batch, ends = listed(mat), 0, len(sizes)
     lengths = sizes[batch:ends]
-    if math.prod(lengths) > np.iinfo(mat.indices.dtype).max:
+    if not fits(math.prod(lengths), np.iinfo(mat.indices.dtype).max):
         raise ValueError(
             f"bcoo_reshape: places among {math.prod(lengths)} elements do not fit indices of dtype "
             f"{mat.indices.dtype}; make them with index_dtype='int64'"
@@ -140,8 +144,8 @@ def bcoo_reshape(
         place = place * n + mat.indices[..., d]
     columns: list[Any] = []
     for n in reversed(lengths):
-        columns.insert(0, jnp.where(real, place % max(n, 1), n))
-        place = place // max(n, 1)
+        columns.insert(0, jnp.where(real, place % larger(n, 1), n))
+        place = place // larger(n, 1)
     stacked = jnp.stack(columns, axis=-1) if columns else mat.indices[..., :0]
     data = mat.data if columns else without_padding(mat)
     return mat.made(

@@ -93,6 +93,9 @@ PROGRAMS = [
     (lambda x: jnp.searchsorted(jnp.sort(x), x), "a"),
     (lambda x: (2 * BCOO.fromdense(x, nse=2) * x[0]).todense(), "a,3"),
     (lambda x: broadcast_to_bcoo(x).sum_duplicates(2).todense(), "a,3"),
+    (lambda x: BCOO(
+        (x[:, 0], jnp.arange(x.shape[0])[:, None]), shape=(2 * x.shape[0],)
+    ).reshape(2, -1).todense(), "a,3"),
     (lambda x: (x * jnp.array(x.shape), jnp.array([[x.shape[0], 1.5]])), "a,2"),
     (lambda x: phalanx.ops.segment_sum(x, jnp.zeros(x.shape[0], int), num_segments=2), "a,3"),
 ]  # fmt: skip

@@ -365,6 +365,7 @@ MAT = made(SQUARE)
     (lambda: BCOO.fromdense(SQUARE, n_batch=2, n_dense=1), "do not fit"),
     (lambda: MAT.transpose((0, 0)), "is no permutation"),
     (lambda: MAT.update_layout(n_batch=3), "do not fit"),
+    (lambda: MAT.reshape(3, 3), r"does not fill shape \(3, 3\)"),
     (lambda: sparse.bcoo_concatenate([MAT, made(SQUARE[:, :2])], dimension=0), "shapes must agree"),
     (lambda: BCSR.fromdense(X), "a matrix of sparse dimensions is needed"),
     (lambda: jnp.sin(MAT), "BCOO"),

@@ -32,7 +32,7 @@ def key_of(value: Any) -> Hashable:
     if kind in _PLAIN:
         return value
     if kind is tuple:
-        return tuple([key_of(x) for x in value])
+        return tuple([x if class_of(x) in _PLAIN else key_of(x) for x in value])
     way = _ways[kind]
     if way is None:
         way = _ways[kind] = _way_of(kind)
@@ -88,7 +88,13 @@ def _way_of(kind: Any) -> Way:
             return lambda x: (_OBJECT, kind, _OF_NUMBERS[number](x), *distinctions(x))
     if issubclass(kind, _TUPLES):
         return lambda x: (_OBJECT, kind, *map(key_of, x))
+    if not (kind.__dictoffset__ or _slots(kind)):
+        return lambda x: (_OBJECT, kind, x)  # what it holds it alone can compare
     return lambda x: (_OBJECT, kind, x, *distinctions(x))
+
+
+def _slots(kind: type) -> list[str]:
+    return [name for c in kind.__mro__ for name in getattr(c, "__slots__", ())]
 
 
 def distinctions(x: Any) -> list[Hashable]:
@@ -103,7 +109,7 @@ def distinctions(x: Any) -> list[Hashable]:
         return [_key_if_hashable(getattr(x, f.name)) for f in fields(kind) if f.compare]
     if issubclass(kind, Struct):
         return [_key_if_hashable(getattr(x, name)) for name in kind.__struct_fields__]
-    slots = [n for c in kind.__mro__ for n in getattr(c, "__slots__", ()) if hasattr(x, n)]
+    slots = [name for name in _slots(kind) if hasattr(x, name)]
     held = {**{n: getattr(x, n) for n in slots}, **getattr(x, "__dict__", {})}
     return [(name, key_of(v)) for name, v in held.items() if type(v) in _OF_NUMBERS]
 

@@ -38,33 +38,29 @@ class _EntryPoint:
 
 
 class Launch:
-    """A run of a program that calls back, for the length of a block.
+    """A run of a program that calls back and goes on, for the length of a block.
 
-    ``raised`` is what its functions raised, ``running`` is locked while it runs.
+    ``raised`` is what its functions raised.
     """
 
-    __slots__ = ("_callbacks", "raised", "running")
+    __slots__ = ("_callbacks", "_running", "raised")
 
     def __init__(self, callbacks: Callbacks) -> None:
         self._callbacks = callbacks
+        self._running = threading.Lock()
         self.raised: list[BaseException] = []
-        self.running = threading.Lock()
 
-    # not a generator: that takes longer than the rest of a small launch
     def __enter__(self) -> Launch:
-        callbacks = self._callbacks
-        if not callbacks.stops:
-            callbacks.turn.acquire()
-            callbacks.launch = self
-        self.running.acquire()
-        _underway.add(self)
+        self._callbacks.turn.acquire()
+        self._callbacks.launch = self
+        self._running.acquire()
+        underway.add(self._running)
         return self
 
     def __exit__(self, *_: object) -> None:
-        _underway.discard(self)
-        self.running.release()
-        if not self._callbacks.stops:
-            self._callbacks.turn.release()
+        underway.discard(self._running)
+        self._running.release()
+        self._callbacks.turn.release()
 
 
 class Stopped(Exception):
@@ -86,7 +82,7 @@ class Stopped(Exception):
         return Stopped._causes.pop(int(match[1]), None) if match else None
 
 
-_underway: set[Launch] = set()
+underway: set[threading.Lock] = set()  # locked, each while a program runs that calls back
 _here = threading.local()
 
 
@@ -204,8 +200,8 @@ def refuse_where_devices_wait(who: str, device: Any) -> None:
 def wait_for_callbacks() -> None:
     """Wait until the programs underway that call back are over; nothing to do inside of one."""
     if called_by() is None:
-        for launch in list(_underway):
-            with launch.running:
+        for running in list(underway):
+            with running:
                 pass
 
 

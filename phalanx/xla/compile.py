@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final, cast
@@ -24,7 +25,13 @@ from phalanx.run.backend import Exchange, Kernel, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import cuda, host_transfers, maps, rocm, topology
-from phalanx.xla.callbacks import Launch, Stopped, refuse_in_callback, refuse_where_devices_wait
+from phalanx.xla.callbacks import (
+    Launch,
+    Stopped,
+    refuse_in_callback,
+    refuse_where_devices_wait,
+    underway,
+)
 from phalanx.xla.client import client
 from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import check_fits, deleted, only_described, refused_option, translated
@@ -60,6 +67,11 @@ _PRODUCTS = (b"dot_general", b"convolution")
 # dimension of the result (seen in 0.12). Quotients and powers may become products.
 _FACTORS = (b"multiply", b"divide", b"power")
 _SAFE = {"xla_cpu_experimental_ynn_fusion_type": ""}
+# XLA's CPU runtime hands operations that wait to other threads, and orders them so that many wait.
+# Those on arrays of so few bytes are done before another thread is awake, so they come in the order
+# that needs least memory, in which few wait.
+_DONE_AT_ONCE = 1 << 13
+_IN_TURN = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 # In 0.10 it takes barriers away before it fuses, so that what stands behind one is made again, and
 # it cannot write them into the functions that it makes of small loops.
 _BARRIERS_STAY = {"xla_disable_hlo_passes": "cse_barrier_expander,small-while-loop-hoisting"}
@@ -96,7 +108,7 @@ def _text_of(loaded: Any) -> str:
 
 def _launched_together(lowered: XlaModule | Packed, loaded: Any) -> XlaExecutable:
     if lowered.callbacks.entries:
-        return CallingBack(lowered, loaded)
+        return (Stopping if lowered.callbacks.stops else CallingBack)(lowered, loaded)
     first, *others = lowered.plan.devices
     if others:
         return OnSeveralDevices(lowered, loaded)
@@ -184,6 +196,8 @@ def _default_options(lowered: XlaModule, platform: str) -> dict[str, Any]:
     code = lowered.bytecode if on_cpu else b""
     if any(product in code for product in _PRODUCTS) or _may_sum_products(lowered, code):
         options |= _SAFE
+    if on_cpu and lowered.largest <= _DONE_AT_ONCE:
+        options |= _IN_TURN
     if OLD and b"optimization_barrier" in code:
         options |= _BARRIERS_STAY
     if config.disable_most_optimizations:
@@ -564,7 +578,7 @@ class CallingBack(XlaExecutable):
                 outs, token = self._launch(raws)
                 waiting_in_another_thread(token.block_until_ready, self._name)
             except RuntimeError as e:
-                failure = Stopped.cause(e) or translated(e, self._name)
+                failure = translated(e, self._name)
             if launch.raised:
                 failure = launch.raised[0]
         if failure is None:
@@ -573,6 +587,33 @@ class CallingBack(XlaExecutable):
             raise RuntimeFailure.of_callback(failure)
         finally:
             del failure, launch  # or the exception would hold itself, through its frames
+
+
+class Stopping(CallingBack):
+    """The same on a device where a program stops that calls what raises.
+
+    This is a small part of small programs, so it calls few functions.
+    """
+
+    __slots__ = ()
+
+    def _run(self, raws: list[Any]) -> list[Any]:
+        running = threading.Lock()
+        with running:
+            underway.add(running)
+            try:
+                results = self._execute(raws, True)
+                outs = results.consume_with_handlers(self._handlers)
+                waiting_in_another_thread(results.consume_token().block_until_ready, self._name)
+                return outs
+            except RuntimeError as e:
+                failure = Stopped.cause(e) or translated(e, self._name)
+            finally:
+                underway.discard(running)
+        try:
+            raise RuntimeFailure.of_callback(failure)
+        finally:
+            del failure  # or the exception would hold itself, through its frames
 
 
 class Independent(XlaExecutable):

@@ -13,6 +13,7 @@ from jaxlib.mlir import ir
 from phalanx.base.dtypes import float0
 from phalanx.base.errors import DeviceError
 from phalanx.base.kinds import SEQUENCE
+from phalanx.base.lengths import symbolic
 from phalanx.base.source import Location
 from phalanx.core.builder import Body, Builder
 from phalanx.core.layouts import Target
@@ -145,6 +146,12 @@ class Emitter:
     def scalar_of(self, x: ir.Value) -> ir.Type:
         """The MLIR type of one element of ``x``."""
         return self.tensor((), self._types[x.type].dtype)
+
+    @property
+    def largest(self) -> int:
+        """How many bytes the largest of the arrays takes of whose types all lengths are known."""
+        known = [t for t in self._types.values() if not symbolic(t.shape)]
+        return max([t.size * t.dtype.itemsize for t in known], default=0)
 
     # ---- attributes ----
 

@@ -32,6 +32,7 @@ class XlaModule(Struct, frozen=True, dict=True):
     callbacks: Callbacks
     inspections: tuple[Inspection, ...]
     name: str
+    largest: int  # bytes of the largest array in it
 
     @property
     def is_for_its_devices(self) -> bool:

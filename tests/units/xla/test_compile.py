@@ -1,6 +1,8 @@
 """Compiled programs: layout of outputs, donation, options, errors, many launches."""
 
+import itertools
 import os
+import re
 import threading
 
 import numpy as np
@@ -233,3 +235,14 @@ def test_operations_that_the_compiler_refuses_name_the_users_line(lower):
             phalanx.jit(lambda x: prim(x))(np.ones(2, np.float32))
     finally:
         del REGISTRY[prim.name]
+
+
+@pytest.mark.parametrize(("size", "in_turn"), [(16, True), (64, False)])
+def test_what_small_arrays_wait_for_comes_just_before(size, in_turn):
+    """Where many operations wait, the runtime wakes another thread for them."""
+    xs = [np.eye(size, dtype=F)] * 4
+    made = phalanx.jit(lambda xs: [x @ x @ x for x in xs]).lower(xs).compile().as_text()
+    products = re.findall(r"%(\S+) = \S+ dot\(%(\S+),", made)
+    after = [operand == before for (before, _), (_, operand) in itertools.pairwise(products)]
+    assert len(products) == 8
+    assert (sum(after) == 4) == in_turn

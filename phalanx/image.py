@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.base import dtypes, lattice
 from phalanx.base.boundary import bound
+from phalanx.base.choices import Choice
 from phalanx.base.errors import ArgumentError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
@@ -22,7 +22,7 @@ from phalanx.ops import dimensions
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
 
-class ResizeMethod(enum.Enum):
+class ResizeMethod(Choice):
     """How values between samples are found; functions take the names as strings, too.
 
     ``NEAREST`` takes the nearest sample, ``LINEAR`` a line between two, ``CUBIC`` the cubic

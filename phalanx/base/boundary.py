@@ -32,6 +32,7 @@ _LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("jaxlib", "opt_einsum"
 _STANDARD = os.path.dirname(os.__file__) + os.sep  # Python's own, but for what is installed there
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
 _MAKING = ("__new__", "__init__")  # instances of classes
+_NAMING = ("__call__", "__getitem__")  # values of enumerations, in the classes of these
 _ACCIDENT = "_phalanx_accident"  # an attribute of exceptions
 _KEPT = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryError)
 
@@ -115,15 +116,18 @@ def bound(*owners: Any) -> None:
                 setattr(owner, name, classmethod(_once(cast("Any", value).__func__)))
             elif isinstance(value, type) and isinstance(owner, ModuleType):
                 for one in value.__mro__:
-                    _constructed(one)
+                    _constructed(one, _MAKING)
+                _constructed(type(value), _NAMING)
 
 
-def _constructed(owner: type) -> None:
+def _constructed(owner: type, names: tuple[str, ...]) -> None:
     """Put what makes instances of a class, if it is ours, behind the boundary, once."""
-    for name in _MAKING if owner.__module__.startswith("phalanx.") else ():
+    for name in names if owner.__module__.startswith("phalanx.") else ():
         value = vars(owner).get(name)
         function: Any = value.__func__ if isinstance(value, staticmethod) else value
-        if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+        if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
+            continue
+        if not function.__code__.co_filename.startswith(_STANDARD):  # as that of enumerations
             public = boundary(function)
             setattr(owner, name, staticmethod(public) if name == "__new__" else public)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import enum
+from phalanx.base.choices import Choice
 
 
-class _Named(enum.Enum):
+class _Named(Choice):
     """Members are told by their names."""
 
     def __str__(self) -> str:

@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
-import enum
+from numbers import Real
 
 from msgspec import Struct
 
+from phalanx.base.boundary import hiding
+from phalanx.base.choices import Choice
 from phalanx.core.types import Array, ArrayLike
 from phalanx.lax.operands import accept
 
 
-class AccuracyMode(enum.Enum):
+class AccuracyMode(Choice):
     """One of the ways in which a platform computes a function: the most accurate, or its own.
 
     >>> float(lax.exp(0.0, accuracy=lax.AccuracyMode.HIGHEST))
@@ -38,6 +40,7 @@ class Tolerance(Struct, frozen=True):
         ulps: the same, in units of the last digit.
 
     Raises:
+        TypeError: one is no real number.
         ValueError: one is negative.
 
     >>> lax.Tolerance(rtol=1e-6)
@@ -48,7 +51,10 @@ class Tolerance(Struct, frozen=True):
     rtol: float = 0.0
     ulps: int = 0
 
+    @hiding
     def __post_init__(self) -> None:
+        if not all(isinstance(t, Real) for t in (self.atol, self.rtol, self.ulps)):
+            raise TypeError(f"Tolerance: tolerances must be real numbers, got {self}")
         if self.atol < 0 or self.rtol < 0 or self.ulps < 0:
             raise ValueError(f"Tolerance: a tolerance must not be negative, got {self}")
 

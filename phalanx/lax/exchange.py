@@ -15,7 +15,7 @@ from phalanx.lax.collective import AxisName, Groups, all_gather, all_to_all
 from phalanx.lax.operands import accept
 from phalanx.ops.contract import as_dtype
 from phalanx.ops.domains import I32
-from phalanx.ops.index import GatherNumbers
+from phalanx.ops.index import GatherDimensionNumbers
 from phalanx.ops.shape import iota, merge_dims
 
 
@@ -123,7 +123,7 @@ def _written(output: Any, rows: Any, places: Any, sizes: Any, source: Any) -> An
     chosen = ops.eq(number, ops.broadcast(last, shape=shape, dims=(1,)))
     taken = ops.select(ops.and_(covered, chosen), ops.add(here, shift), np.int32(0))
     index = ops.reshape(ops.reduce_sum(taken, dims=(0,)), shape=(out.shape[0], 1))
-    numbers = GatherNumbers(tuple(range(1, out.ndim)), (0,), (0,))
+    numbers = GatherDimensionNumbers(tuple(range(1, out.ndim)), (0,), (0,))
     got = ops.gather(rows, index, numbers=numbers, slice_sizes=(1, *out.shape[1:]), mode="clip")
     known = ops.broadcast(ops.ge(last, np.int32(0)), shape=out.shape, dims=(0,))
     return ops.select(known, got, output)

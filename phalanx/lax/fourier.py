@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from typing import Any
 
 from phalanx import ops
+from phalanx.base.choices import IntChoice
 from phalanx.core.types import Array
 from phalanx.lax.operands import accept, integers
 
 
-class FftType(enum.IntEnum):
+class FftType(IntChoice):
     """Which Fourier transform: of complex numbers, its inverse, and both for real numbers.
 
     >>> lax.fft(jnp.ones(4), lax.FftType.RFFT, (4,)).shape

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,13 +9,14 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.choices import IntChoice
 from phalanx.core.types import Array, typeof
 from phalanx.lax.layout import with_sharding_constraint
 from phalanx.lax.operands import accept, elementwise, integers
 from phalanx.ops.basis import check_lengths
 
 
-class RandomAlgorithm(enum.IntEnum):
+class RandomAlgorithm(IntChoice):
     """A generator: the platform's own, Threefry-2x32 or Philox-4x32 in 10 rounds.
 
     >>> philox = lax.RandomAlgorithm.RNG_PHILOX

@@ -20,7 +20,7 @@ from phalanx.ops.basis import add, broadcast, full, mul, reduce_sum, reshape
 from phalanx.ops.collective import Groups, Partition
 from phalanx.ops.compare import eq, select
 from phalanx.ops.domains import I32
-from phalanx.ops.index import GatherNumbers, gather
+from phalanx.ops.index import GatherDimensionNumbers, gather
 from phalanx.ops.lanes import axis_index, rows_at
 from phalanx.ops.shape import iota, merge_dims
 
@@ -101,7 +101,7 @@ def position(axes: Names, sizes: Ints) -> Any:
 def entry(x: Any, index: Any) -> Any:
     """x[index] along the leading dimension, for an index that is not known while tracing."""
     shape = typeof(x).shape
-    numbers = GatherNumbers(
+    numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(len(shape) - 1)), collapsed_slice_dims=(0,), start_index_map=(0,)
     )
     where = reshape(index, shape=(1,))

@@ -16,16 +16,14 @@ from phalanx.lax.operands import accept, integers, is_python
 from phalanx.ops.contract import as_dtype
 from phalanx.ops.domains import I32
 from phalanx.ops.index import (
-    GatherNumbers,
+    GatherDimensionNumbers,
     GatherScatterMode,
-    ScatterNumbers,
+    ScatterDimensionNumbers,
     canonical_mode,
     fill_value_of,
 )
 from phalanx.ops.shape import dimension, dimensions
 
-GatherDimensionNumbers = GatherNumbers
-ScatterDimensionNumbers = ScatterNumbers
 Mode = GatherScatterMode | str | None
 
 # ---- starts ---------------------------------------------------------------------------------
@@ -330,7 +328,7 @@ def gather(
     return ops.gather(
         operand,
         accept("gather", start_indices),
-        numbers=_numbers("gather", dimension_numbers, GatherNumbers),
+        numbers=_numbers("gather", dimension_numbers, GatherDimensionNumbers),
         slice_sizes=integers("gather", "slice_sizes", slice_sizes),
         mode=canonical_mode("lax.gather", "clip" if mode is None else mode),
         fill=fill_value_of(type.dtype, fill_value),
@@ -343,8 +341,7 @@ def _numbers(who: str, given: Any, wanted: type) -> Any:
     if isinstance(given, wanted):
         return given
     raise TypeError(
-        f"lax.{who}: dimension_numbers must be {wanted.__name__.replace('Num', 'DimensionNum')}, "
-        f"got {given!r}"
+        f"lax.{who}: dimension_numbers must be {wanted.__name__}, got {given!r}"
     )
 
 
@@ -366,7 +363,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     type = typeof(accept("index_take", src))
     dims = dimensions("lax.index_take", axes, type.ndim)
     rows = ops.stack([accept("index_take", i) for i in idxs], 1)
-    numbers = GatherNumbers(tuple(range(1, type.ndim - len(dims) + 1)), dims, dims)
+    numbers = GatherDimensionNumbers(tuple(range(1, type.ndim - len(dims) + 1)), dims, dims)
     sizes = tuple(1 if d in dims else n for d, n in enumerate(type.shape))
     return gather(src, rows, numbers, sizes, mode="clip")
 
@@ -389,7 +386,7 @@ def _scattered(
         accept(who, operand),
         accept(who, scatter_indices),
         accept(who, updates),
-        numbers=_numbers(who, dimension_numbers, ScatterNumbers),
+        numbers=_numbers(who, dimension_numbers, ScatterDimensionNumbers),
         mode=canonical_mode(f"lax.{who}", "drop" if mode is None else mode),
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),

@@ -7,7 +7,6 @@ singular, or not finite, gives NaN or infinities, and no error. ``phalanx.numpy.
 
 from __future__ import annotations
 
-import enum
 import operator
 import sys
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
+from phalanx.base.choices import Choice
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-class SvdAlgorithm(enum.Enum):
+class SvdAlgorithm(Choice):
     """How singular values are found: on CPUs by LAPACK's gesdd (``DEFAULT``) or gesvd (``QR``).
 
     >>> lax.linalg.SvdAlgorithm.DEFAULT.name
@@ -63,7 +63,7 @@ class SvdAlgorithm(enum.Enum):
     POLAR = "polar"
 
 
-class EigImplementation(enum.Enum):
+class EigImplementation(Choice):
     """What computes eigenvalues: on CPUs LAPACK, whatever is asked for elsewhere.
 
     >>> from phalanx.lax import linalg
@@ -77,7 +77,7 @@ class EigImplementation(enum.Enum):
     LAPACK = "lapack"
 
 
-class EighImplementation(enum.Enum):
+class EighImplementation(Choice):
     """How eigenvalues of Hermitian matrices are found: on CPUs by LAPACK's syevd, ``QR``.
 
     >>> from phalanx.lax import linalg

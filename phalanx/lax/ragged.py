@@ -13,6 +13,7 @@ from msgspec.structs import force_setattr
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.boundary import hiding
 from phalanx.base.errors import ShapeError
 from phalanx.core.axes import Axis
 from phalanx.core.types import Array, typeof
@@ -22,7 +23,7 @@ from phalanx.lax.operands import accept
 from phalanx.ops.basis import full
 from phalanx.ops.contract import as_dtype
 from phalanx.ops.domains import I32
-from phalanx.ops.index import GatherNumbers, ScatterNumbers
+from phalanx.ops.index import GatherDimensionNumbers, ScatterDimensionNumbers
 from phalanx.ops.shape import broadcast_to, iota, reorder, slice_dim
 from phalanx.transforms.batch import batch as batch_of
 from phalanx.transforms.batch import place_lanes
@@ -57,12 +58,20 @@ class RaggedDotDimensionNumbers(Struct, frozen=True):
     lhs_ragged_dimensions: Sequence[int]
     rhs_group_dimensions: Sequence[int]
 
+    @hiding
     def __post_init__(self) -> None:
-        contract, batch = self.dot_dimension_numbers
-        pairs = tuple((tuple(x), tuple(y)) for x, y in (contract, batch))
+        try:
+            contract, batch = self.dot_dimension_numbers
+            pairs = tuple((tuple(x), tuple(y)) for x, y in (contract, batch))
+            ragged, group = tuple(self.lhs_ragged_dimensions), tuple(self.rhs_group_dimensions)
+        except (TypeError, ValueError):
+            raise TypeError(
+                "RaggedDotDimensionNumbers: the numbers of dot_general, as (((1,), (1,)), ((), "
+                f"())), and two sequences of dimensions are needed, got {self}"
+            ) from None
         force_setattr(self, "dot_dimension_numbers", pairs)
-        for name in ("lhs_ragged_dimensions", "rhs_group_dimensions"):
-            force_setattr(self, name, tuple(getattr(self, name)))
+        force_setattr(self, "lhs_ragged_dimensions", ragged)
+        force_setattr(self, "rhs_group_dimensions", group)
 
 
 _ROWS = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
@@ -335,7 +344,7 @@ def _found(ends: Any, places: Any) -> Any:
 def _rows(x: Any, where: Any) -> Any:
     """``x[where]``, and 0 beyond the last row."""
     shape, batch = typeof(x).shape, typeof(where).ndim
-    numbers = GatherNumbers(tuple(range(batch, batch + len(shape) - 1)), (0,), (0,))
+    numbers = GatherDimensionNumbers(tuple(range(batch, batch + len(shape) - 1)), (0,), (0,))
     where = ops.reshape(where, shape=(*typeof(where).shape, 1))
     sizes = (1, *shape[1:])
     return ops.gather(x, where, numbers=numbers, slice_sizes=sizes, mode="fill", fill=0)
@@ -365,5 +374,5 @@ def _sums_by_groups(left: Any, right: Any, sizes: Any, **how: Any) -> list[Any]:
     kind = typeof(sums)
     totals = full((typeof(sizes).shape[0], *kind.shape[1:]), 0, kind.dtype)
     where = ops.reshape(blocks.group, shape=(kind.shape[0], 1))
-    rows = ScatterNumbers((1, 2), (0,), (0,))
+    rows = ScatterDimensionNumbers((1, 2), (0,), (0,))
     return [ops.scatter_add(totals, where, sums, numbers=rows, mode="fill")]

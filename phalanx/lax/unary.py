@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from operator import index
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.choices import IntChoice
 from phalanx.core.types import Array, ArrayLike, typeof
 from phalanx.lax.accuracy import Accuracy, checked
 from phalanx.lax.operands import accept
 
 
-class RoundingMethod(enum.IntEnum):
+class RoundingMethod(IntChoice):
     """Which of two equally near integers ``round`` chooses.
 
     >>> print(lax.round(jnp.array([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN))

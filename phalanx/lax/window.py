@@ -15,7 +15,7 @@ from phalanx.lax.convolution import padtype_to_pads
 from phalanx.lax.operands import integers
 from phalanx.ops.conv import Pairs, dilated
 from phalanx.ops.domains import BOOL
-from phalanx.ops.index import GatherNumbers
+from phalanx.ops.index import GatherDimensionNumbers
 from phalanx.ops.shape import split_dim
 from phalanx.ops.window import window_type
 
@@ -117,7 +117,7 @@ def spread(x: Any, dim: int, window: int, stride: int, gap: int) -> Any:
     rows = ops.gather(
         x,
         places.reshape(-1, 1).astype(np.int32),
-        numbers=GatherNumbers(others, (dim,), (dim,)),
+        numbers=GatherDimensionNumbers(others, (dim,), (dim,)),
         slice_sizes=tuple(1 if d == dim else n for d, n in enumerate(shape)),
         mode="promise",
     )

@@ -140,7 +140,7 @@ def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple[Any, ...]:
     # the k-th element that is not zero stands where the count of them first reaches k + 1
     places = ops.cumsum(counted, dim=0, reverse=False)
     target = ops.select(flat, ops.sub(places, literal(places, 1)), literal(places, size))
-    numbers = ops.ScatterNumbers((), (0,), (0,))
+    numbers = ops.ScatterDimensionNumbers((), (0,), (0,))
     positions = ops.scatter(
         ops.full((size,), 0, index),
         ops.reshape(target, shape=(*flat.shape, 1)),

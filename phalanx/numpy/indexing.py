@@ -350,7 +350,7 @@ class _Lookup(Struct, frozen=True):
     """A gather or scatter of ``IndexPlan.lookups``: its indices [..., k] and their arrangement."""
 
     indices: Any
-    numbers: ops.GatherNumbers
+    numbers: ops.GatherDimensionNumbers
     window: tuple[int, ...]
     inside: bool
     """Whether all positions are known to lie inside the array."""
@@ -375,7 +375,7 @@ def _lookup(p: IndexPlan) -> _Lookup:
     rest = len(sizes) - len(dims)
     offset = tuple(i if i < first else i + len(shape) for i in range(rest))
     window = tuple(1 if d in dims else n for d, n in enumerate(sizes))
-    return _Lookup(indices, ops.GatherNumbers(offset, dims, dims), window, inside)
+    return _Lookup(indices, ops.GatherDimensionNumbers(offset, dims, dims), window, inside)
 
 
 def _index_rows(columns: list[Any], shape: tuple[int, ...]) -> Any:

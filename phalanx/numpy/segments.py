@@ -248,9 +248,9 @@ def _count(who: str, segment_ids: Any, num_segments: Any) -> int:
     return count
 
 
-def _numbers(ndim: int) -> ops.ScatterNumbers:
+def _numbers(ndim: int) -> ops.ScatterDimensionNumbers:
     """Rows of rank ``ndim`` into [bucket, segment, ...]."""
-    return ops.ScatterNumbers(tuple(range(1, ndim)), (0, 1), (0, 1))
+    return ops.ScatterDimensionNumbers(tuple(range(1, ndim)), (0, 1), (0, 1))
 
 
 def _places(ids: Any, size: int) -> Any:

@@ -81,7 +81,7 @@ def take(
     return ops.gather(
         x,
         ops.reshape(places, shape=(*places.shape, 1)),
-        numbers=ops.GatherNumbers(offset, (dim,), (dim,)),
+        numbers=ops.GatherDimensionNumbers(offset, (dim,), (dim,)),
         slice_sizes=tuple(1 if d == dim else n for d, n in enumerate(x.shape)),
         mode=mode,
         fill=fill_value,
@@ -151,7 +151,7 @@ def take_along_axis(
     return ops.gather(
         x,
         ops.reshape(places, shape=(*places.shape, 1)),
-        numbers=ops.GatherNumbers((), (dim,), (dim,), others, others),
+        numbers=ops.GatherDimensionNumbers((), (dim,), (dim,), others, others),
         slice_sizes=(1,) * x.ndim,
         mode=mode,
         fill=fill_value,
@@ -212,7 +212,7 @@ def put_along_axis(
         x,
         ops.reshape(places, shape=(*places.shape, 1)),
         fitted(written(x, values), places.shape),
-        numbers=ops.ScatterNumbers((), (dim,), (dim,), others, others),
+        numbers=ops.ScatterDimensionNumbers((), (dim,), (dim,), others, others),
         mode=chosen,
     )
     return ops.reshape(out, shape=shape)

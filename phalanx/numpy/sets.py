@@ -247,7 +247,7 @@ def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[A
         fill = convert(as_array("unique", fill_value), x.aval.dtype)
     lacking = ops.broadcast(missing, shape=values.shape, dims=(0,))
     values = ops.select(lacking, ops.broadcast_to(fill, values.shape), values)
-    numbers = ops.ScatterNumbers((), (0,), (0,))
+    numbers = ops.ScatterDimensionNumbers((), (0,), (0,))
     inverse = ops.scatter(
         ops.full((n,), 0, index),
         ops.reshape(origin, shape=(n, 1)),

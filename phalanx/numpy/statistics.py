@@ -575,7 +575,7 @@ def bincount(
         ops.full((length,), 0, amounts.aval.dtype),
         ops.reshape(index, shape=(*index.shape, 1)),
         convert(amounts, amounts.aval.dtype),
-        numbers=ops.ScatterNumbers((), (0,), (0,)),
+        numbers=ops.ScatterDimensionNumbers((), (0,), (0,)),
         mode="fill",
     )
 

@@ -85,8 +85,8 @@ from phalanx.ops.fft import fft
 from phalanx.ops.gamma import digamma, lgamma, polygamma
 from phalanx.ops.generators import rng_bit_generator, rng_uniform
 from phalanx.ops.index import (
-    GatherNumbers,
-    ScatterNumbers,
+    GatherDimensionNumbers,
+    ScatterDimensionNumbers,
     gather,
     scatter,
     scatter_add,

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import force_setattr
 
 from phalanx.base.lengths import larger
 from phalanx.core.axes import Axis
@@ -38,10 +37,10 @@ from phalanx.ops.basis import move, zeros
 from phalanx.ops.contract import as_dtype, bilinear_linearize, product_type, same_dtype
 from phalanx.ops.domains import f32
 from phalanx.ops.length import need_numbers
-from phalanx.ops.shape import merge_dims, reverse, split_dim
+from phalanx.ops.shape import DimensionNumbers, merge_dims, reverse, split_dim
 
 
-class ConvDimensionNumbers(Struct, frozen=True):
+class ConvDimensionNumbers(DimensionNumbers, frozen=True):
     """Which dimensions of the arrays of a convolution mean what.
 
     Attributes:
@@ -61,10 +60,6 @@ class ConvDimensionNumbers(Struct, frozen=True):
     lhs_spec: tuple[int, ...]
     rhs_spec: tuple[int, ...]
     out_spec: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            force_setattr(self, name, tuple(int(d) for d in getattr(self, name)))
 
 
 Pairs = tuple[tuple[int, int], ...]

@@ -39,7 +39,7 @@ from phalanx.ops.basis import (
     zeros,
 )
 from phalanx.ops.domains import I32, f32, i32
-from phalanx.ops.index import GatherNumbers, gather, scatter
+from phalanx.ops.index import GatherDimensionNumbers, gather, scatter
 from phalanx.ops.shape import concatenate, stack, typeof_operand
 from phalanx.ops.sums import zeros_for
 
@@ -87,12 +87,12 @@ def _start_rows(axis: Axis, starts: Sequence[Any], dims: Sequence[Any]) -> Any:
     return concatenate(*columns, dim=1)
 
 
-def _numbers(ndim: int, shared: bool) -> GatherNumbers:
+def _numbers(ndim: int, shared: bool) -> GatherDimensionNumbers:
     """A window of ``ndim`` dimensions for each lane, from an array with or without lanes."""
     lanes = (0,) if shared else ()
     inside = tuple(range(1, ndim + 1))
     mapped = inside if shared else tuple(range(ndim))
-    return GatherNumbers(inside, (), mapped, lanes, lanes)
+    return GatherDimensionNumbers(inside, (), mapped, lanes, lanes)
 
 
 def _zero_start(starts: Sequence[Any]) -> np.generic:

@@ -8,16 +8,15 @@ reads as a fill value and is not written; with 'promise' there is none.
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import replace
 
 from phalanx.base import dtypes
+from phalanx.base.choices import Choice
 from phalanx.base.lengths import symbolic
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
@@ -56,21 +55,13 @@ from phalanx.ops.basis import (
 from phalanx.ops.compare import eq, greater_of, select, smaller_of
 from phalanx.ops.domains import BOOL, I32, Domain, anything, check_domain, f32, i32, number_or_bool
 from phalanx.ops.elementwise import div
-from phalanx.ops.shape import iota, typeof_operand
+from phalanx.ops.shape import DimensionNumbers, iota, typeof_operand
 from phalanx.ops.sums import zeros_for
 
 # ---- dimension numbers, named as in StableHLO -------------------------------------------------
 
 
-class _Numbers(Struct, frozen=True):
-    """Dimension numbers are tuples of Python integers, whatever sequences they came as."""
-
-    def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            force_setattr(self, name, tuple(int(d) for d in getattr(self, name)))
-
-
-class GatherNumbers(_Numbers, frozen=True):
+class GatherDimensionNumbers(DimensionNumbers, frozen=True):
     """How the dimensions of operand, indices and result of a gather correspond.
 
     Attributes:
@@ -93,9 +84,9 @@ class GatherNumbers(_Numbers, frozen=True):
     operand_batching_dims: tuple[int, ...] = ()
     start_indices_batching_dims: tuple[int, ...] = ()
 
-    def of_scatter(self) -> ScatterNumbers:
+    def of_scatter(self) -> ScatterDimensionNumbers:
         """The numbers of the scatter that writes where this gather reads."""
-        return ScatterNumbers(
+        return ScatterDimensionNumbers(
             self.offset_dims,
             self.collapsed_slice_dims,
             self.start_index_map,
@@ -104,7 +95,7 @@ class GatherNumbers(_Numbers, frozen=True):
         )
 
 
-class ScatterNumbers(_Numbers, frozen=True):
+class ScatterDimensionNumbers(DimensionNumbers, frozen=True):
     """How the dimensions of operand, indices and updates of a scatter correspond.
 
     Attributes:
@@ -128,9 +119,9 @@ class ScatterNumbers(_Numbers, frozen=True):
     operand_batching_dims: tuple[int, ...] = ()
     scatter_indices_batching_dims: tuple[int, ...] = ()
 
-    def of_gather(self) -> GatherNumbers:
+    def of_gather(self) -> GatherDimensionNumbers:
         """The numbers of the gather that reads where this scatter writes."""
-        return GatherNumbers(
+        return GatherDimensionNumbers(
             self.update_window_dims,
             self.inserted_window_dims,
             self.scatter_dims_to_operand_dims,
@@ -150,7 +141,7 @@ class ScatterNumbers(_Numbers, frozen=True):
         return tuple(1 if d in single else next(lengths) for d in range(operand.ndim))
 
 
-class GatherScatterMode(enum.Enum):
+class GatherScatterMode(Choice):
     """What becomes of a window that does not lie wholly inside the operand.
 
     ``CLIP`` moves it inside, ``FILL_OR_DROP`` reads a fill value and writes nothing,
@@ -194,7 +185,9 @@ def canonical_mode(who: str, mode: Any) -> str:
 # ---- checks that gather and scatter share ---------------------------------------------------
 
 
-def _check_indices(who: str, x: ArrayType, indices: ArrayType, n: GatherNumbers, mode: str) -> None:
+def _check_indices(
+    who: str, x: ArrayType, indices: ArrayType, n: GatherDimensionNumbers, mode: str
+) -> None:
     if mode not in ("clip", "fill", "promise"):
         raise ValueError(f"{who}: mode must be 'clip', 'fill' or 'promise', got {mode!r}")
     if not dtypes.is_integer(indices.dtype):
@@ -216,7 +209,7 @@ def _check_distinct(who: str, what: str, dims: Ints, x: ArrayType) -> None:
         raise ValueError(f"{who}: {what} must be distinct dimensions of the operand {x}")
 
 
-def _check_batching(who: str, x: ArrayType, indices: ArrayType, n: GatherNumbers) -> None:
+def _check_batching(who: str, x: ArrayType, indices: ArrayType, n: GatherDimensionNumbers) -> None:
     pairs = (n.operand_batching_dims, n.start_indices_batching_dims)
     if len(pairs[0]) != len(pairs[1]):
         raise ValueError(f"{who}: as many batching dimensions are needed on both sides, got {n}")
@@ -319,7 +312,7 @@ def _gather_type(
     x: ArrayType,
     indices: ArrayType,
     *,
-    numbers: GatherNumbers,
+    numbers: GatherDimensionNumbers,
     slice_sizes: Ints,
     mode: str,
     fill: Any = None,
@@ -349,7 +342,7 @@ def _gather_lower(
     b: Builder,
     x: Any,
     indices: Any,
-    numbers: GatherNumbers,
+    numbers: GatherDimensionNumbers,
     slice_sizes: Ints,
     mode: str,
     fill: Any = None,
@@ -379,7 +372,7 @@ def _gather_transpose(
     x: Any,
     indices: Any,
     *,
-    numbers: GatherNumbers,
+    numbers: GatherDimensionNumbers,
     slice_sizes: Ints,
     mode: str,
     fill: Any = None,
@@ -394,7 +387,7 @@ def _gather_batch(
     values: Operands,
     dims: LaneDims,
     *,
-    numbers: GatherNumbers,
+    numbers: GatherDimensionNumbers,
     slice_sizes: Ints,
     **params: Any,
 ) -> Batched:
@@ -432,7 +425,7 @@ def _behind(dims: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(d + 1 for d in dims)
 
 
-def _behind_lanes(numbers: GatherNumbers) -> GatherNumbers:
+def _behind_lanes(numbers: GatherDimensionNumbers) -> GatherDimensionNumbers:
     """``numbers`` for an operand whose dimension 0 carries the lanes."""
     return replace(
         numbers,
@@ -443,7 +436,7 @@ def _behind_lanes(numbers: GatherNumbers) -> GatherNumbers:
 
 
 def _gather_windows(
-    x: Any, indices: Any, *, numbers: GatherNumbers, slice_sizes: Ints, **_: Any
+    x: Any, indices: Any, *, numbers: GatherDimensionNumbers, slice_sizes: Ints, **_: Any
 ) -> tuple[Any, Ints, Ints]:
     return indices, slice_sizes, numbers.start_index_map
 
@@ -468,7 +461,12 @@ def _index_labels(indices: ArrayType, shared: Ints) -> list[Any]:
 
 
 def _gather_dims(
-    x: ArrayType, indices: ArrayType, *, numbers: GatherNumbers, slice_sizes: Ints, **_: Any
+    x: ArrayType,
+    indices: ArrayType,
+    *,
+    numbers: GatherDimensionNumbers,
+    slice_sizes: Ints,
+    **_: Any,
 ) -> Dims:
     of_x = _operand_labels(x, slice_sizes, numbers.operand_batching_dims)
     of_indices = _index_labels(indices, numbers.start_indices_batching_dims)
@@ -479,7 +477,7 @@ def _gather_dims(
     return Dims((tuple(of_x), tuple(of_indices)), (tuple(result),), apart=True)
 
 
-_ROWS = {"numbers": GatherNumbers((1,), (0,), (0,)), "slice_sizes": (1, 4)}
+_ROWS = {"numbers": GatherDimensionNumbers((1,), (0,), (0,)), "slice_sizes": (1, 4)}
 _ROW_INDICES = np.array([[2], [0], [7], [2], [-1]], np.int32)
 
 gather = Primitive(
@@ -498,7 +496,7 @@ gather = Primitive(
         Example(
             (f32(2, 5, 4), np.array([[[1, 0], [2, 3]], [[0, 1], [3, 3]]], np.int32)),
             {
-                "numbers": GatherNumbers((2,), (2,), (1, 2), (0,), (0,)),
+                "numbers": GatherDimensionNumbers((2,), (2,), (1, 2), (0,), (0,)),
                 "slice_sizes": (1, 2, 1),
                 "mode": "promise",
             },
@@ -515,7 +513,7 @@ def _scatter_type(
     x: ArrayType,
     indices: ArrayType,
     updates: ArrayType,
-    numbers: ScatterNumbers,
+    numbers: ScatterDimensionNumbers,
     mode: str,
 ) -> ArrayType:
     _check_indices(who, x, indices, numbers.of_gather(), mode)
@@ -546,7 +544,7 @@ def _scatter_lower(combine: Combine) -> Rule:
         x: Any,
         indices: Any,
         updates: Any,
-        numbers: ScatterNumbers,
+        numbers: ScatterDimensionNumbers,
         mode: str,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
@@ -565,7 +563,12 @@ def _scatter_lower(combine: Combine) -> Rule:
 
 def _scatter_batch(prim: Callable[[], Primitive]) -> Rule:
     def rule(
-        axis: Axis, values: Operands, dims: LaneDims, *, numbers: ScatterNumbers, **params: Any
+        axis: Axis,
+        values: Operands,
+        dims: LaneDims,
+        *,
+        numbers: ScatterDimensionNumbers,
+        **params: Any,
     ) -> tuple[Any, int]:
         lanes = [
             broadcast_lanes(v, 0, axis.size) if d is None else move(v, d, 0)
@@ -593,7 +596,9 @@ def _scatter_batch(prim: Callable[[], Primitive]) -> Rule:
     return rule
 
 
-def _read(x: Any, indices: Any, u: ArrayType, *, numbers: ScatterNumbers, **params: Any) -> Any:
+def _read(
+    x: Any, indices: Any, u: ArrayType, *, numbers: ScatterDimensionNumbers, **params: Any
+) -> Any:
     """What stands in ``x`` where updates of type ``u`` go; zero where they are dropped."""
     window = numbers.window(typeof(x), u)
     if not typeof(x).size:
@@ -619,7 +624,7 @@ def _scatter(
         indices: ArrayType,
         updates: ArrayType,
         *,
-        numbers: ScatterNumbers,
+        numbers: ScatterDimensionNumbers,
         mode: str,
         **hints: Unpack[Hints],
     ) -> ArrayType:
@@ -650,7 +655,12 @@ def _of_updates(
 
 
 def _scatter_dims(
-    x: ArrayType, indices: ArrayType, updates: ArrayType, *, numbers: ScatterNumbers, **_: Any
+    x: ArrayType,
+    indices: ArrayType,
+    updates: ArrayType,
+    *,
+    numbers: ScatterDimensionNumbers,
+    **_: Any,
 ) -> Dims:
     of_x = _operand_labels(x, numbers.window(x, updates), numbers.operand_batching_dims)
     of_indices = _index_labels(indices, numbers.scatter_indices_batching_dims)
@@ -666,7 +676,7 @@ def _scatter_add_dims(*types: ArrayType, **params: Any) -> Dims:
 
 
 def _scatter_windows(
-    x: Any, indices: Any, u: Any, *, numbers: ScatterNumbers, **_: Any
+    x: Any, indices: Any, u: Any, *, numbers: ScatterDimensionNumbers, **_: Any
 ) -> tuple[Any, Ints, Ints]:
     sizes = numbers.window(typeof(x), typeof(u))
     return indices, sizes, numbers.scatter_dims_to_operand_dims
@@ -762,9 +772,9 @@ def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
 
 
 def _scatter_examples(*more: Example, **hints: Any) -> list[Example]:
-    numbers = ScatterNumbers((1,), (0,), (0,))
+    numbers = ScatterDimensionNumbers((1,), (0,), (0,))
     unique = np.array([[2], [0]], np.int32)
-    windows = ScatterNumbers((1, 2), (), (0, 1))
+    windows = ScatterDimensionNumbers((1, 2), (), (0, 1))
     return [
         Example((f32(3, 4), unique, f32(2, 4)), {"numbers": numbers, "mode": "clip", **hints}),
         Example(
@@ -777,11 +787,11 @@ def _scatter_examples(*more: Example, **hints: Any) -> list[Example]:
 
 _REPEATED = Example(
     (f32(3, 4), np.array([[2], [0], [2]], np.int32), f32(3, 4)),
-    {"numbers": ScatterNumbers((1,), (0,), (0,)), "mode": "promise"},
+    {"numbers": ScatterDimensionNumbers((1,), (0,), (0,)), "mode": "promise"},
 )
 _INTEGERS = Example(
     (i32(3), np.array([[2], [0]], np.int32), i32(2)),
-    {"numbers": ScatterNumbers((), (0,), (0,)), "mode": "clip"},
+    {"numbers": ScatterDimensionNumbers((), (0,), (0,)), "mode": "clip"},
 )
 
 scatter = _scatter(

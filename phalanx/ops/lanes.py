@@ -30,7 +30,7 @@ from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add, broadcast, broadcast_lanes, full, move, mul
 from phalanx.ops.compare import lt, min, select
 from phalanx.ops.domains import I32
-from phalanx.ops.index import GatherNumbers, gather
+from phalanx.ops.index import GatherDimensionNumbers, gather
 from phalanx.ops.shape import concatenate, iota, merge_dims, slice_dim, split_dim
 
 
@@ -42,7 +42,7 @@ def leading(x: Any, dim: int | None, size: int) -> Any:
 def rows_at(x: Any, positions: Any) -> Any:
     """out[i] = x[positions[i]] along the leading dimension; every position is in range."""
     shape = typeof(x).shape
-    numbers = GatherNumbers(
+    numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(1, len(shape))),
         collapsed_slice_dims=(0,),
         start_index_map=(0,),

@@ -12,8 +12,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from phalanx.base import dtypes
+from phalanx.base.boundary import hiding
 from phalanx.base.errors import ShapeError
 from phalanx.base.lengths import count, larger
 from phalanx.core.axes import Axis
@@ -55,6 +58,22 @@ from phalanx.ops.domains import BOOL, F32, I32, f32, i32, number
 from phalanx.ops.sums import zero_beside
 
 # ---- positions of dimensions ----------------------------------------------------------------
+
+
+class DimensionNumbers(Struct, frozen=True):
+    """Records of dimensions: tuples of Python integers, whatever sequences they came as."""
+
+    @hiding
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            given = getattr(self, name)
+            try:
+                dims = tuple(operator.index(d) for d in given)
+            except TypeError:
+                raise TypeError(
+                    f"{type(self).__name__}: {name} must be integers, as (0, 1), got {given!r}"
+                ) from None
+            force_setattr(self, name, dims)
 
 
 def dimension(who: str, dim: Any, ndim: int) -> int:

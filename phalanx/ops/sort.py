@@ -36,7 +36,7 @@ from phalanx.ops.basis import align_lanes, move, reshape
 from phalanx.ops.compare import ordered
 from phalanx.ops.complex import c64
 from phalanx.ops.domains import F32, I32, bools, check_domain, f32, i32, number_or_bool
-from phalanx.ops.index import GatherNumbers, gather
+from phalanx.ops.index import GatherDimensionNumbers, gather
 from phalanx.ops.shape import iota
 
 I64 = np.dtype("int64")
@@ -48,7 +48,7 @@ def _along(shape: tuple[int, ...], dim: int) -> dict[str, Any]:
     """The parameters of a gather of one element per index along ``dim``, beside the others."""
     others = tuple(d for d in range(len(shape)) if d != dim)
     return {
-        "numbers": GatherNumbers((), (dim,), (dim,), others, others),
+        "numbers": GatherDimensionNumbers((), (dim,), (dim,), others, others),
         "slice_sizes": tuple(smaller(n, 1) for n in shape),
     }
 

@@ -45,7 +45,7 @@ from phalanx.ops.complex import c64
 from phalanx.ops.conv import Pairs, dilated
 from phalanx.ops.domains import I32, Domain, check_domain, f32, i32, number
 from phalanx.ops.elementwise import div, rem
-from phalanx.ops.index import GatherNumbers, gather
+from phalanx.ops.index import GatherDimensionNumbers, gather
 from phalanx.ops.length import constant_like
 from phalanx.ops.reduce import Identity, highest, lowest
 from phalanx.ops.shape import pad
@@ -378,7 +378,7 @@ window_places = Primitive(
 
 def _at_places(t: Any, places: Any) -> Any:
     """The elements of ``t`` at ``places``, row by row; 0 where there is none."""
-    rows = GatherNumbers((), (0,), (0,))
+    rows = GatherDimensionNumbers((), (0,), (0,))
     flat = reshape(t, shape=(typeof(t).size,))
     where = reshape(places, shape=(*typeof(places).shape, 1))
     return gather(flat, where, numbers=rows, slice_sizes=(1,), mode="fill", fill=0)

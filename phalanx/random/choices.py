@@ -34,7 +34,7 @@ from phalanx.ops import (
 from phalanx.ops.basis import move
 from phalanx.ops.compare import ordered
 from phalanx.ops.domains import check_domain
-from phalanx.ops.index import GatherNumbers, gather
+from phalanx.ops.index import GatherDimensionNumbers, gather
 from phalanx.ops.shape import broadcast_to, dimension, expand_dims, iota, slice_dim
 from phalanx.random.distributions import draw_gumbel
 from phalanx.random.generators import sources
@@ -142,7 +142,7 @@ def _take(x: Any, positions: Any, dim: int) -> Any:
     """``x`` at ``positions``, an array of any shape, in place of dimension ``dim``."""
     shape, count = typeof(x).shape, typeof(positions).ndim
     others = range(len(shape) - 1)
-    numbers = GatherNumbers(tuple(d + count * (d >= dim) for d in others), (dim,), (dim,))
+    numbers = GatherDimensionNumbers(tuple(d + count * (d >= dim) for d in others), (dim,), (dim,))
     sizes = (*shape[:dim], 1, *shape[dim + 1 :])
     rows = expand_dims(positions, (count,))
     return gather(x, rows, numbers=numbers, slice_sizes=sizes, mode="promise")

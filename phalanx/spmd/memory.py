@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
+from phalanx.base.choices import Choice
 from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Target
@@ -12,7 +12,7 @@ from phalanx.core.platforms import platform_of
 from phalanx.core.program import Program, Var
 
 
-class Space(Enum):
+class Space(Choice):
     """Whose memory is meant, wherever an array lies.
 
     >>> import phalanx

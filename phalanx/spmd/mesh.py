@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import ContextDecorator
-from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
 from msgspec import Struct
 
+from phalanx.base.choices import Choice
 from phalanx.base.config import config
 from phalanx.base.recent import Unique
 from phalanx.core.layouts import MeshAxes
@@ -19,7 +19,7 @@ from phalanx.spmd.picture import Cell, Picture, in_rows
 from phalanx.spmd.sharding import is_local
 
 
-class AxisType(Enum):
+class AxisType(Choice):
     """Who decides how arrays lie along an axis of a mesh.
 
     ``Auto``: the compiler, where the user leaves it open. ``Explicit``: types, in which how results

@@ -15,7 +15,7 @@ from phalanx.ops.complex import complex, conj, imag, real
 from phalanx.ops.contract import dot_general
 from phalanx.ops.domains import I32
 from phalanx.ops.elementwise import div
-from phalanx.ops.index import GatherNumbers, gather
+from phalanx.ops.index import GatherDimensionNumbers, gather
 from phalanx.ops.shape import expand_dims, iota, pad, zeros_like
 
 _EXACT: Final = ("highest", "highest")  # precision of the operands of products
@@ -170,11 +170,11 @@ def reciprocal_differences(x: Any) -> Any:
     return on_diagonal(div(1, on_diagonal(differences(x), 1)), 0)
 
 
-def row_numbers(shape: tuple[int, ...]) -> tuple[GatherNumbers, tuple[int, ...]]:
+def row_numbers(shape: tuple[int, ...]) -> tuple[GatherDimensionNumbers, tuple[int, ...]]:
     """How a gather takes rows of matrices, by an index for each, and the sizes of its slices."""
     at = len(shape) - 2
     batch = tuple(range(at))
-    numbers = GatherNumbers((at + 1,), (at,), (at,), batch, batch)
+    numbers = GatherDimensionNumbers((at + 1,), (at,), (at,), batch, batch)
     return numbers, (*(smaller(n, 1) for n in shape[:-1]), shape[-1])
 
 

@@ -7,12 +7,10 @@ import pkgutil
 import threading
 import traceback
 from contextlib import contextmanager
-from enum import Enum
 from typing import Protocol
 
 import numpy as np
 import pytest
-from msgspec import Struct
 
 import phalanx
 import phalanx.numpy as jnp
@@ -331,6 +329,12 @@ MAKING = {  # instances of classes: what is wrong is said where they are made, i
     "trees": (lambda: phalanx.tree.map(max, [1, 2], [1]), "different lengths of list"),
     "arange": (lambda: jnp.arange("a"), "arange: start, stop and step must be real numbers"),
     "format": (lambda: f"{jnp.float32(1.0):d}", "Unknown format code 'd'"),
+    "choice": (lambda: lax.Precision("hihgest"), r"Did you mean Precision\.HIGHEST\?"),
+    "name": (lambda: phalanx.sharding.AxisType["auto"], r"Did you mean AxisType\.Auto\?"),
+    "number": (lambda: lax.RandomAlgorithm(7), r"RNG_DEFAULT \(0\), RNG_THREE_FRY \(1\)"),
+    "dims": (lambda: lax.GatherDimensionNumbers((1,), 0, (0,)), "collapsed_slice_dims must be"),
+    "groups": (lambda: lax.RaggedDotDimensionNumbers(3, (0,), (0,)), "numbers of dot_general"),
+    "tolerance": (lambda: lax.Tolerance("a"), "Tolerance: tolerances must be real numbers"),
     "reference": (lambda: phalanx.new_ref(1.0)[3], "too many indices"),
 }
 
@@ -343,7 +347,7 @@ def test_what_makes_an_instance_ends_in_the_line_of_the_user(case):
     assert functions(caught.value)[-1] == "<lambda>"
 
 
-OURS = [  # (where, what is called) of what is public and no enumeration of Python's
+OURS = [  # (where, what is called) of what is public
     (f"{module}.{name}", value)
     for _, modules in public.PAGES.values()
     for module in modules
@@ -352,7 +356,7 @@ OURS = [  # (where, what is called) of what is public and no enumeration of Pyth
     and name not in ("breakpoint", "start_server", "start_trace")  # which go on
     and callable(value)
     and str(getattr(value, "__module__", "")).startswith("phalanx")
-    and not (isinstance(value, type) and issubclass(value, (BaseException, Enum, Protocol, Struct)))
+    and not (isinstance(value, type) and issubclass(value, (BaseException, Protocol)))
 ]
 
 

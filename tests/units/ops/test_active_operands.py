@@ -8,7 +8,7 @@ import phalanx.numpy as jnp
 from phalanx import lax, ops
 from phalanx.base.errors import NonFiniteError
 from phalanx.ops.collective import pmax
-from phalanx.ops.index import ScatterNumbers
+from phalanx.ops.index import ScatterDimensionNumbers
 
 X = np.array([0.0, -1.5, 2.0], np.float32)
 EXPONENTS = np.array([2.0, 2.0, 0.5], np.float32)
@@ -62,7 +62,7 @@ def test_lanes_count_ties_of_operands_with_a_tangent_alone():
 
 
 def test_a_scatter_with_constant_updates_looks_for_no_winner():
-    numbers, indices = ScatterNumbers((), (0,), (0,)), np.array([[2], [0], [2]], np.int32)
+    numbers, indices = ScatterDimensionNumbers((), (0,), (0,)), np.array([[2], [0], [2]], np.int32)
     rows = {"numbers": numbers, "mode": "promise"}
 
     def replaced(x):
@@ -74,7 +74,7 @@ def test_a_scatter_with_constant_updates_looks_for_no_winner():
 
 
 def test_products_with_repeated_places_need_no_unique_updates_that_are_constant():
-    numbers, indices = ScatterNumbers((), (0,), (0,)), np.array([[2], [0], [2]], np.int32)
+    numbers, indices = ScatterDimensionNumbers((), (0,), (0,)), np.array([[2], [0], [2]], np.int32)
     rows = {"numbers": numbers, "mode": "promise"}
     slope = px.grad(lambda x: ops.scatter_mul(x, indices, EXPONENTS, **rows).sum())
     np.testing.assert_allclose(slope(X), [2.0, 1.0, 1.0])

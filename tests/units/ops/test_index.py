@@ -7,10 +7,15 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax, ops
 from phalanx.laws import check_grads
-from phalanx.ops.index import GatherNumbers, ScatterNumbers, canonical_mode, fill_value_of
+from phalanx.ops.index import (
+    GatherDimensionNumbers,
+    ScatterDimensionNumbers,
+    canonical_mode,
+    fill_value_of,
+)
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
-ROWS = GatherNumbers((1,), (0,), (0,))
+ROWS = GatherDimensionNumbers((1,), (0,), (0,))
 INDICES = np.int32([[2], [0], [7], [2], [-1]])
 
 
@@ -46,7 +51,7 @@ def test_fill_of_other_dtypes(dtype, expected):
 
 
 def test_a_window_that_reaches_outside_is_filled_whole():
-    numbers = GatherNumbers((1,), (), (0,))
+    numbers = GatherDimensionNumbers((1,), (), (0,))
     found = ops.gather(
         np.float32([1, 2, 3]), np.int32([[2]]), numbers=numbers, slice_sizes=(2,), mode="fill"
     )
@@ -55,7 +60,7 @@ def test_a_window_that_reaches_outside_is_filled_whole():
 
 def test_narrow_indices_reach_all_of_a_long_operand():
     x = np.arange(300, dtype=np.float32)
-    numbers = GatherNumbers((), (0,), (0,))
+    numbers = GatherDimensionNumbers((), (0,), (0,))
     for indices in (np.uint8([[255]]), np.int8([[127]])):
         found = ops.gather(x, indices, numbers=numbers, slice_sizes=(1,), mode="fill")
         np.testing.assert_array_equal(found, indices[0].astype(np.float32))
@@ -130,7 +135,7 @@ def test_cotangents_of_scatter_reach_only_the_winners():
 
 def test_an_extremum_shared_by_several_shares_its_derivative():
     x, u = np.float32([1.0, 5.0]), np.float32([1.0, 1.0, 3.0])
-    numbers = ScatterNumbers((), (0,), (0,))
+    numbers = ScatterDimensionNumbers((), (0,), (0,))
 
     def f(x, u):
         return ops.scatter_max(x, np.int32([[0], [0], [1]]), u, numbers=numbers, mode="clip")
@@ -178,7 +183,7 @@ def test_a_fill_of_nan_is_the_default():
 
 
 def test_numbers_are_tuples_of_ints():
-    numbers = GatherNumbers([np.int64(1)], [0], [0])
+    numbers = GatherDimensionNumbers([np.int64(1)], [0], [0])
     assert numbers == ROWS and hash(numbers) == hash(ROWS)
 
 
@@ -190,9 +195,27 @@ def test_numbers_are_tuples_of_ints():
         (INDICES, ROWS, (2, 4), ValueError, "at most 1 in dimensions"),
         (INDICES, ROWS, (1, 5), ValueError, "do not fit the operand"),
         (INDICES, ROWS, (1,), ValueError, "do not fit the operand"),
-        (INDICES, GatherNumbers((0, 1), (0,), (0,)), (1, 4), ValueError, "offset_dims must name"),
-        (INDICES, GatherNumbers((5,), (0,), (0,)), (1, 4), ValueError, "must be increasing"),
-        (INDICES, GatherNumbers((1,), (0, 0), (0,)), (1, 4), ValueError, "must be distinct"),
+        (
+            INDICES,
+            GatherDimensionNumbers((0, 1), (0,), (0,)),
+            (1, 4),
+            ValueError,
+            "offset_dims must name",
+        ),
+        (
+            INDICES,
+            GatherDimensionNumbers((5,), (0,), (0,)),
+            (1, 4),
+            ValueError,
+            "must be increasing",
+        ),
+        (
+            INDICES,
+            GatherDimensionNumbers((1,), (0, 0), (0,)),
+            (1, 4),
+            ValueError,
+            "must be distinct",
+        ),
     ],
 )
 def test_gather_refuses(indices, numbers, sizes, error, message):

@@ -1,0 +1,42 @@
+"""Enumerations that users name: what is none of their values is told at the user's line."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+from typing import TYPE_CHECKING, Any
+
+
+class _Choices(enum.EnumType):
+    """The class of such enumerations."""
+
+    if not TYPE_CHECKING:  # who knows what calls and items of an enumeration are
+
+        def __call__(cls, *given: Any, **named: Any) -> Any:
+            try:
+                return super().__call__(*given, **named)
+            except (TypeError, ValueError):
+                raise ValueError(cls._lacks((*given, *named.values()))) from None
+
+        def __getitem__(cls, name: str) -> Any:
+            try:
+                return super().__getitem__(name)
+            except KeyError:
+                raise KeyError(cls._lacks((name,))) from None
+
+        def _lacks(cls, given: tuple[Any, ...]) -> str:
+            """That what was given is none of the values, which there are, and which is near."""
+            all_of = ", ".join(f"{name} ({m.value!r})" for name, m in cls.__members__.items())
+            words = {str(w).lower(): n for n, m in cls.__members__.items() for w in (m.value, n)}
+            near = difflib.get_close_matches(str(given[0]).lower(), words, n=1) if given else []
+            hint = f". Did you mean {cls.__name__}.{words[near[0]]}?" if near else ""
+            got = ", ".join(map(repr, given)) or "nothing"
+            return f"{cls.__name__}: its values are {all_of}, got {got}{hint}"
+
+
+class Choice(enum.Enum, metaclass=_Choices):
+    """An enumeration of which users name a value."""
+
+
+class IntChoice(enum.IntEnum, metaclass=_Choices):
+    """One whose values are integers."""

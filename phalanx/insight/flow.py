@@ -30,7 +30,10 @@ class Flow:
         path: the operations whose sub-programs are being looked at, from outside in.
         settled: whether marks are final: in the runs of a loop before the last, some are missing.
         given: marks that values have besides those of what they are made of.
+        origins: the operations that make marks of values without any; None: any may.
     """
+
+    origins: frozenset[Any] | None = None
 
     def __init__(self) -> None:
         self.path: list[tuple[Equation, Program]] = []
@@ -50,6 +53,8 @@ class Flow:
     def enter(self, e: Equation, frame: Frame, operands: Sequence[Marks]) -> list[Marks]:
         """The marks of what the sub-programs see, where those of the operands are known."""
         own = frame.lanes
+        if not own:
+            return [*operands]
         return [(v - own) | (r.axes & own) for r, v in zip(frame.ins, operands, strict=True)]
 
     def carry(self, e: Equation, frame: Frame, start: Sequence[Marks], once: Once) -> list[Marks]:
@@ -84,15 +89,28 @@ class Flow:
         for v in program.inputs if given else ():
             if v in given:
                 values[v] |= given[v]
+        read, quiet = values.get, self.origins is not None
         for e in program.equations:
-            operands = [values.get(a, NOTHING) for a in e.inputs]
-            found = (self.step if e.prim.subprograms is None else self._through)(e, operands)
-            every = (found,) * len(e.outputs) if isinstance(found, frozenset) else found
+            operands = [read(a, NOTHING) for a in e.inputs]
+            if quiet and not any(operands) and self._is_no_origin(e):
+                found = NOTHING
+            else:
+                found = (self.step if e.prim.subprograms is None else self._through)(e, operands)
+            every = (found,) * len(e.outputs) if type(found) is frozenset else found
             for v, marks in zip(e.outputs, every, strict=True):
-                values[v] = marks | given[v] if v in given else marks
-        return [values.get(a, NOTHING) for a in program.outputs]
+                values[v] = marks
+                if given and v in given:
+                    values[v] |= given[v]
+        return [read(a, NOTHING) for a in program.outputs]
 
-    def _through(self, e: Equation, operands: Sequence[Marks]) -> Sequence[Marks]:
+    def _is_no_origin(self, e: Equation) -> bool:
+        """Whether an operation makes no marks of values without any."""
+        origins = self.origins or NOTHING
+        if e.prim.subprograms is None:
+            return e.prim not in origins
+        return all([origins.isdisjoint(p.primitives) for p in e.programs])
+
+    def _through(self, e: Equation, operands: Sequence[Marks]) -> Marks | Sequence[Marks]:
         """The marks of the results of an operation with sub-programs."""
         frame = e.prim.frame(e.params)
         start = self.enter(e, frame, operands)
@@ -131,7 +149,8 @@ def written_on_one_line(program: Program) -> bool:
     """Whether all equations come from one operation of the user's, as in a library's function."""
 
     def found() -> bool:
-        places = {(e.location.code, e.location.lasti) for e in program.walk() if e.location}
-        return len(places) <= 1
+        places = ((e.location.code, e.location.lasti) for e in program.walk() if e.location)
+        first = next(places, None)
+        return all(place == first for place in places)
 
     return keep(program, "written on one line", found)

@@ -7,6 +7,7 @@ whatever way. So a key is known again where it was taken apart and put together,
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from phalanx.base.source import Location
 from phalanx.core.program import Atom, Equation, Frame, Literal, Program
 from phalanx.core.roles import CARRY, CHOICE, FIXED
 from phalanx.core.runs import Loop
+from phalanx.core.types import ArrayType
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks, Once
 from phalanx.insight.subject import Subject
@@ -149,7 +151,7 @@ class _KeyFlow(Flow):
         return seen
 
     def step(self, e: Equation, operands: Sequence[Marks]) -> Marks | Sequence[Marks]:
-        if not any(_may_be_words(v.type.dtype) for v in e.outputs):
+        if not any([_may_be_words(v.type) for v in e.outputs]):
             return NOTHING
         given = [self._of(a, m) for a, m in zip(e.inputs, operands, strict=True)]
         if e.prim in _SAME and given[0]:
@@ -183,6 +185,12 @@ class _KeyFlow(Flow):
 
     # ---- sub-programs ----
 
+    def _through(self, e: Equation, operands: Sequence[Marks]) -> Marks | Sequence[Marks]:
+        draws = any([not _GENERATORS.isdisjoint(p.primitives) for p in e.programs])
+        if draws or any([_may_be_words(v.type) for v in e.outputs]):
+            return super()._through(e, operands)
+        return NOTHING
+
     def enter(self, e: Equation, frame: Frame, operands: Sequence[Marks]) -> list[Marks]:
         return [
             self._of(a, m) if r in (FIXED, CARRY, CHOICE) else self.number(("row", e, i), [m], e)
@@ -210,8 +218,9 @@ class _KeyFlow(Flow):
         ]
 
 
-def _may_be_words(dtype: np.dtype) -> bool:
-    return is_key(dtype) or dtype.kind in "iu"
+@lru_cache(1024)
+def _may_be_words(type: ArrayType) -> bool:
+    return is_key(type.dtype) or type.dtype.kind in "iu"
 
 
 def _key_of(params: dict[str, Any]) -> Hashable:

@@ -131,6 +131,8 @@ class LaneFlow(Flow):
         self.uses: dict[Atom, list[Equation]] = {}
         self.makers: dict[Atom, Equation] = {}
         self.draws = bool(_GENERATORS & lanes.body.primitives)
+        self.samples: set[Sample] = set()
+        self.rows = {Row(axis) for role in lanes.frame.seen for axis in role.axes}
         self.unnamed = is_unnamed(lanes.equation)  # so that lanes may be to see the same numbers
 
     def inputs(self, alike: frozenset[int] = frozenset()) -> list[Marks]:
@@ -158,9 +160,8 @@ class LaneFlow(Flow):
     def begin(self, program: Program) -> None:
         if psum not in program.primitives:
             return
+        self.makers |= {v: e for e in program.equations for v in e.outputs}
         for e in program.equations:
-            for v in e.outputs:
-                self.makers[v] = e
             for a in e.inputs:
                 if type(a) is Var:
                     self.uses.setdefault(a, []).append(e)
@@ -174,9 +175,7 @@ class LaneFlow(Flow):
         marks = NOTHING.union(*operands)
         if self.draws:
             marks = self._with_samples(e, operands, marks)
-            if not _is_elementwise(e):
-                marks = marks.difference([m for m in marks if type(m) is Row])
-        if _SHARE not in marks and self._is_share(e):
+        if _SHARE not in marks and not self.path and self._is_share(e):
             return marks | {_SHARE}
         return marks
 
@@ -227,6 +226,9 @@ class LaneFlow(Flow):
         if _SEED in given and self.reduced.isdisjoint(axes):
             return result - {_SEED} | {Summed(tuple(axes))}
         self.reduced.update(axes)
+        for sample in given if alike else ():
+            if type(sample) is Sample and set(alike).issubset(sample.axes):
+                self._report_same_sample(sample)
         summed = [m for m in given if type(m) is Summed and set(m.axes).issuperset(alike)]
         excess = [m for m in given if type(m) is Excess and not set(m.axes).isdisjoint(axes)]
         is_mean = self._is_mean(x, y, self.count(axes))
@@ -255,7 +257,6 @@ class LaneFlow(Flow):
             len(e.inputs) == 2
             and type(e.inputs[1]) is Literal
             and e.inputs[0] in inputs
-            and not self.path
             and any(_divides_by(e, n) for n in self._products())
         )
 
@@ -265,18 +266,17 @@ class LaneFlow(Flow):
     # ---- random numbers ----
 
     def _with_samples(self, e: Equation, operands: Sequence[Marks], marks: Marks) -> Marks:
-        samples = [m for m in marks if type(m) is Sample]
         if e.prim in _GENERATORS and not e.params.get("once"):
+            marks = marks.difference(self.rows)
             alike = [a for a, size in self.sizes.items() if a not in marks and size > 1]
             place = self.place(e)
             if alike and INPUT in marks and place is not None:
-                return marks | {Sample(tuple(sorted(alike, key=str)), place)}
-            return marks
-        if not samples:
+                self.samples.add(sample := Sample(tuple(sorted(alike, key=str)), place))
+                return marks | {sample}
             return marks
         if not _is_elementwise(e):
-            return marks.difference(samples)
-        for sample in samples:
+            return marks.difference(self.samples, self.rows)
+        for sample in marks & self.samples if self.samples else ():
             if self._meets_lanes(sample, e, operands):
                 self._report_same_sample(sample)
                 marks -= {sample}
@@ -346,7 +346,7 @@ class LaneFlow(Flow):
             P107.at(
                 sample.place,
                 f"the key is the same in all {n} lanes{self._of(sample.axes)}, so each of "
-                "them combines its own values with the same random numbers",
+                "them computes with the same random numbers",
             )
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,19 +70,15 @@ Spot = tuple[Any, int]  # in the user's code
 
 def loops_written_out(subject: Subject) -> Iterator[Finding]:
     """Lines of the user's that were traced hundreds of times, each after the one before."""
-    seen: set[Program] = set()
-    for program in [subject.program, *(p for e in subject.program.walk() for p in e.programs)]:
-        if program not in seen and len(program.equations) >= MANY_OPERATIONS:
+    for program in subject.programs:
+        if len(program.equations) >= MANY_OPERATIONS:
             yield from _written_out(subject, program)
-        seen.add(program)
 
 
 def _written_out(subject: Subject, program: Program) -> Iterator[Finding]:
-    times: dict[Spot, set[int]] = defaultdict(set)
-    for e in program.equations:
-        if e.location is not None:
-            times[e.location.code, e.location.lasti].add(id(e.location))
-    often = {spot for spot, places in times.items() if len(places) >= MANY_TIMES}
+    places = {id(e.location): e.location for e in program.equations}  # each time a line ran
+    times = Counter([(place.code, place.lasti) for place in places.values() if place is not None])
+    often = {spot for spot, n in times.items() if n >= MANY_TIMES}
     chains = {s: n for s, n in _chains(program, often).items() if n >= MANY_TIMES}
     rows = {s: n for s, n in _rows(program, often).items() if n >= MANY_TIMES}
     found = chains or rows

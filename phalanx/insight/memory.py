@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -38,8 +39,7 @@ P111 = Code(
     "caller must not use the old ones any more.",
 )
 
-LARGE_CONSTANT = 4 << 20  # bytes
-LARGE_STATE = 32 << 20
+LARGE = 4 << 20  # bytes
 
 
 def memory_faults(subject: Subject) -> Iterator[Finding]:
@@ -51,11 +51,11 @@ def memory_faults(subject: Subject) -> Iterator[Finding]:
 
 def _large_constants(subject: Subject) -> Iterator[Finding]:
     seen: set[int] = set()
-    for e in subject.program.walk():
+    for e in chain.from_iterable(p.equations for p in subject.programs):
         for a in e.inputs:
             if type(a) is not Literal or a.type.shape == () or id(a.value) in seen:
                 continue
-            if isinstance(a.value, (np.ndarray, Array)) and _bytes(a.type) > LARGE_CONSTANT:
+            if isinstance(a.value, (np.ndarray, Array)) and _bytes(a.type) >= LARGE:
                 seen.add(id(a.value))
                 yield P109.at(
                     e.location or subject.place,
@@ -91,12 +91,12 @@ def _state_to_donate(subject: Subject) -> Iterator[Finding]:
     results = call.results(range(len(outputs)))  # references, besides, have memory of their own
     returned = [(i, o) for i, o in subject.state if o in results]
     alike = [(i, o) for i, o in returned if inputs[i] is outputs[o] and not call.donated[i - first]]
-    if sum(_bytes(inputs[i]) for i, _ in alike) < LARGE_STATE:
+    if sum(_bytes(inputs[i]) for i, _ in alike) < LARGE:
         return
     body = subject.lanes.body if subject.lanes else subject.program
     kept = [i for i, o in alike if is_updated(body, i, o)]
     total = sum(_bytes(inputs[i]) for i in kept)
-    if total >= LARGE_STATE:
+    if total >= LARGE:
         names = dict.fromkeys(_argument(subject.input_name(i)) for i in kept)
         yield P111.at(
             subject.place,

@@ -26,34 +26,31 @@ P112 = Code(
 
 def accidental_promotions(subject: Subject) -> Iterator[Finding]:
     """Operations that make an operand wider than anybody said, and state that comes back wider."""
-    seen: set[Program] = set()
-    waiting = [subject.program] if convert in subject.primitives else []
-    while waiting:
-        program = waiting.pop()
-        if program in seen:
-            continue
-        seen.add(program)
+    for program in subject.programs if convert in subject.primitives else ():
         if convert in program.primitives:
             yield from _promotions(subject, program)
-            waiting += [p for e in program.equations if e.prim.multi for p in e.programs]
     yield from _wider_state(subject)
 
 
 def _promotions(subject: Subject, program: Program) -> Iterator[Finding]:
     widened: dict[Atom, Equation] = {}
-    spread: dict[Atom, Atom] = {}
+    constants: set[Atom] = set()
     for e in program.equations:
-        if e.prim is convert and _is_wider(e.inputs[0].type.dtype, e.params["dtype"]):
+        if all(type(a) is Literal or a in constants for a in e.inputs) and _is_pure(e):
+            constants.update(e.outputs)
+        elif e.prim is convert and _is_wider(e.inputs[0].type.dtype, e.params["dtype"]):
             widened[e.outputs[0]] = e
-        elif e.prim is broadcast:
-            spread[e.outputs[0]] = e.inputs[0]
-            if e.inputs[0] in widened:
-                widened[e.outputs[0]] = widened[e.inputs[0]]
+        elif e.prim is broadcast and e.inputs[0] in widened:
+            widened[e.outputs[0]] = widened[e.inputs[0]]
         elif widened and len(e.inputs) > 1:
             for a, b in permutations(e.inputs, 2):
-                made = widened.get(a)
-                if made is not None and _same_operation(made, e) and _by_accident(made, b, spread):
-                    yield _promoted(subject, made, b)
+                made, known = widened.get(a), type(b) is Literal or b in constants
+                if made is not None and _same_operation(made, e) and _by_accident(made, b, known):
+                    yield _promoted(subject, made, b, known)
+
+
+def _is_pure(e: Equation) -> bool:
+    return e.prim.named_axes is None and not e.effects
 
 
 def _is_wider(old: np.dtype, new: np.dtype) -> bool:
@@ -67,18 +64,16 @@ def _same_operation(made: Equation, use: Equation) -> bool:
     return a is not None and b is not None and (a.code, a.lasti) == (b.code, b.lasti)
 
 
-def _by_accident(made: Equation, other: Atom, spread: dict[Atom, Atom]) -> bool:
+def _by_accident(made: Equation, other: Atom, is_constant: bool) -> bool:
     """Whether the other operand is 64 bits wide, or a constant, of which one might not think."""
     if other.type.dtype != made.params["dtype"]:
         return False  # what is meant is another operand
-    if other.type.dtype.itemsize == 8:
-        return True
-    return type(spread.get(other, other)) is Literal
+    return is_constant or other.type.dtype.itemsize == 8
 
 
-def _promoted(subject: Subject, made: Equation, other: Atom) -> Finding:
+def _promoted(subject: Subject, made: Equation, other: Atom, is_constant: bool) -> Finding:
     old, new = made.inputs[0].type, made.params["dtype"]
-    what = "a constant" if type(other) is Literal else f"{other.type}"
+    what = "a constant" if is_constant else f"{other.type}"
     return P112.at(
         made.location or subject.place,
         f"{old} meets {what} of dtype {new.name}, and becomes {new.name}: the operation, and what "

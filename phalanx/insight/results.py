@@ -114,7 +114,7 @@ def _unreduced(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> Iterat
 
 
 def _is_number(atom: Atom) -> bool:
-    return atom.type.shape == () and dtypes.is_floating(atom.type.dtype)
+    return atom.type.size == 1 and dtypes.is_floating(atom.type.dtype)
 
 
 def _own_statistics(

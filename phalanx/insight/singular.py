@@ -115,6 +115,8 @@ def singular_derivatives(subject: Subject) -> Iterator[Finding]:
 
 
 class _SingularFlow(Flow):
+    origins = _SINGULAR
+
     def __init__(self, subject: Subject) -> None:
         super().__init__()
         self.subject = subject
@@ -274,19 +276,18 @@ def _squared(makers: Makers, atom: Atom, depth: int = _DEPTH) -> set[Atom]:
     return set()
 
 
-def _singular_operations(
-    makers: Makers, branch: Atom, depth: int = _DEPTH
-) -> Iterator[tuple[Equation, Atom]]:
+def _singular_operations(makers: Makers, branch: Atom) -> Iterator[tuple[Equation, Atom]]:
     """Operations behind a branch that are singular where an operand is zero, and that operand."""
-    e = makers.get(branch)
-    if e is None or depth == 0 or not _elementwise(e) or e.prim is select:
-        return
-    for a in e.inputs:
-        yield from _singular_operations(makers, a, depth - 1)
-    if e.prim in _SINGULAR and not _is_smooth_power(e):
-        base = e.inputs[1] if e.prim is div else e.inputs[0]
-        if type(base) is Var and not _is_guarded(makers, base):
-            yield e, base
+    behind = {branch}
+    for _ in range(_DEPTH):
+        made = [e for a in behind if (e := makers.get(a)) is not None]
+        made = [e for e in made if e.prim is not select and _elementwise(e)]
+        behind = {a for e in made for a in e.inputs if type(a) is Var}
+        for e in made:
+            if e.prim in _SINGULAR and not _is_smooth_power(e):
+                base = e.inputs[1] if e.prim is div else e.inputs[0]
+                if type(base) is Var and not _is_guarded(makers, base):
+                    yield e, base
 
 
 def _is_guarded(makers: Makers, base: Atom, depth: int = _DEPTH) -> bool:

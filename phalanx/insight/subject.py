@@ -52,6 +52,12 @@ class Subject:
         return self.program.primitives
 
     @cached_property
+    def programs(self) -> list[Program]:
+        """The program and those inside of it, each once."""
+        with_programs = [e for e in self.program.walk() if e.prim.subprograms is not None]
+        return [*dict.fromkeys([self.program, *(p for e in with_programs for p in e.programs)])]
+
+    @cached_property
     def mapped(self) -> list[MappedLanes]:
         """The outermost functions that run in lanes; what is in those of an axis without a name
         stands beside them."""

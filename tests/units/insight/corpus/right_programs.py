@@ -523,6 +523,45 @@ def segments():
 
 
 @correct
+def a_permutation_and_back():
+    def f(x, key):
+        order = random.permutation(key, len(x))
+        return jnp.zeros_like(x).at[order].set(x).at[jnp.argsort(order)].multiply(2.0)
+
+    return f, (V, random.key(0))
+
+
+@correct
+def rows_into_a_ring():
+    def f(ring, rows, start):
+        return ring.at[(start + jnp.arange(len(rows))) % len(ring)].set(rows)
+
+    return f, (np.zeros((8, 3), np.float32), X, np.int32(6))
+
+
+@correct
+def rows_that_are_said_to_be_different():
+    def f(memory, nodes, messages):
+        return memory.at[nodes].set(0.9 * memory[nodes] + messages, unique_indices=True)
+
+    return f, (BATCH, np.int32([3, 1]), np.ones((2, 8), np.float32))
+
+
+@correct
+def places_that_are_computed_beforehand():
+    cells = jnp.array([0.5, 1.5, 2.5])
+    return lambda x, v: x.at[jnp.floor(cells).astype(int)].set(v), (V, V)
+
+
+@correct
+def one_entry_of_a_table():
+    def f(table, state, reward):
+        return table.at[state % 7].set(table[state % 7] + 0.1 * reward)
+
+    return f, (np.zeros(7, np.float32), np.int32(9), np.float32(1))
+
+
+@correct
 def diagonal():
     return lambda a: a.at[jnp.arange(3), jnp.arange(3)].set(V), (np.zeros((3, 3), np.float32),)
 

@@ -236,3 +236,79 @@ def loss_beside_a_learning_rate():
 
     mapped = pmap(step, "d", in_axes=(None, None, 0, 0), out_axes=(None, 0))
     return mapped, (W, np.float32(0.1), X, Y)
+
+
+# ---- of a third round ---------------------------------------------------------------------------
+
+
+@faulty("P105")
+def losses_in_a_row():
+    def step(w, x, y):
+        w = lax.pvary(w, "d")
+        loss, g = value_and_grad(mse)(w, x[0], y[0])
+        return lax.pmean(w - 0.1 * g, "d"), loss[None]
+
+    return over_the_mesh(step, (P(), P("d"))), (W, X, Y)
+
+
+@faulty("P107")
+def one_perturbation_for_a_population():
+    def evolve(w, key):
+        noise = random.normal(key, w.shape)
+        fitness = -jnp.sum((w + 0.1 * noise - 1.0) ** 2)
+        return w + 0.1 * lax.pmean(fitness * noise, "d")
+
+    return pmap(evolve, "d", in_axes=(None, None), axis_size=8, out_axes=None), (W, random.key(0))
+
+
+@faulty("P111")
+def cache_of_a_decoder():
+    def decode(cache, row, at):
+        return lax.dynamic_update_slice(cache, row[None, None], (0, at, 0)), cache[0, at] @ row
+
+    cache, row = ShapeDtypeStruct((8, 1024, 256), "float32"), ShapeDtypeStruct((256,), "float32")
+    return jit(decode), (cache, row, np.int32(3))
+
+
+@faulty("P112")
+def mask_in_full_precision():
+    def attend(x):
+        return jnp.tril(jnp.ones((4, 4))) @ x
+
+    return attend, (jnp.ones((4, 3), jnp.bfloat16),)
+
+
+@faulty("P115")
+def table_of_values_that_is_learned():
+    def update(table, state, action, reward, after):
+        old = table[state, action]
+        target = reward + 0.9 * table[after].max(-1)
+        return table.at[state, action].set(old + 0.1 * (target - old))
+
+    some = np.int32([0, 1, 1, 2])
+    return update, (np.zeros((5, 2), np.float32), some, some % 2, np.ones(4, np.float32), some)
+
+
+@faulty("P115")
+def points_in_cells():
+    def splat(points, values):
+        i, j = jnp.floor(points * 8).astype(int).T
+        return jnp.zeros((8, 8)).at[i, j].set(values)
+
+    return splat, (np.ones((30, 2), np.float32) / 3, np.arange(30, dtype=np.float32))
+
+
+@faulty("P115")
+def users_in_buckets():
+    return lambda seen, user, time: seen.at[user % 7].set(time), (
+        np.zeros(7, np.float32), np.int32([1, 8, 3]), np.float32([1, 2, 3]),
+    )  # fmt: skip
+
+
+@faulty("P115")
+def priorities_of_a_sample():
+    def renew(priorities, key, errors):
+        drawn = random.randint(key, errors.shape, 0, len(priorities))
+        return priorities.at[drawn].set(jnp.abs(errors))
+
+    return renew, (np.ones(10, np.float32), random.key(0), np.ones(16, np.float32))

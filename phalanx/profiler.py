@@ -214,7 +214,7 @@ def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any)
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What the memory of the devices holds: a profile that ``pprof`` reads.
+    """What the memory of the devices holds: a profile that ``pprof`` reads, compressed by gzip.
 
     Args:
         backend: the platform; default that of the first device.

@@ -285,8 +285,11 @@ class Dispatched:
             return call.run(leaves)
         return self._watched(call, given)
 
-    def _meets(self, types: Sequence[ArrayType], key: Key, names: LeafNames) -> None:
-        """Before the function is traced for a call with ``key``, for which it was not before.
+    def _meets(
+        self, types: Sequence[ArrayType], key: Key, names: LeafNames, around: Sequence[str]
+    ) -> None:
+        """Before the function is traced for a call with ``key``, for which it was not before;
+        ``around`` says what is in the key behind the types.
 
         Raises:
             TracingRefused: the option ``no_tracing`` is set.
@@ -299,7 +302,7 @@ class Dispatched:
                 f"{self.who}: it has not been traced for arguments ({listed}), at "
                 f"{user_location()}, and no_tracing is set"
             )
-        new = reason(self.fun, key, list(self.caches.traced), names)
+        new = reason(self.fun, key, list(self.caches.traced), names, around)
         place = user_location()
         _log.warning("Tracing %s for arguments (%s) at %s: %s", self.who, listed, place, new)
 

@@ -116,7 +116,7 @@ class Jitted(Dispatched):
         traced = self.caches.traced[key]
         if traced is None:
             arrays, names = self._lying(given.args, array_types(types)), given.names(self.fun)
-            self._meets(arrays, key, names)
+            self._meets(arrays, key, names, ("settings", "axes in scope"))
             flat = Flat(self.fun, given.treedef, given.static, self.who, ref_numbers(types))
             staged = stage_with_refs(flat, arrays, name_of(self.fun), names.all())
             program, captured, written = staged

@@ -70,6 +70,10 @@ if TYPE_CHECKING:
     from phalanx.processes.member import Group
 
 _SPACE = "phalanx"
+_AROUND = (  # the types, in keys of what was traced
+    "references among the arguments", "how arguments are mapped", "axes of the call", "settings",
+    "axes in scope", "the mapped functions around",
+)  # fmt: skip
 
 
 class TracedLane(TracedFunction):
@@ -207,7 +211,7 @@ class Pmapped(Dispatched):
         key = (*of_structure, lanes, refs, ins, sizes, config.key, axes.scope(), group)
         body = self.caches.traced[key]
         if body is None:
-            self._meets(lanes, key, given.names(self.fun))
+            self._meets(lanes, key, given.names(self.fun), _AROUND)
             body = self._trace(given, lanes, refs, ins, sizes, group)
             if body.reusable:
                 self.caches.traced[key] = body  # type: ignore[assignment]

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any
+from weakref import ref
 
 from phalanx.api.arguments import LeafNames, Static, shown_call
+from phalanx.base.config import told_apart
 from phalanx.base.recent import Recent
 from phalanx.core.types import ArrayType
 
 # What a function is found by when it was traced: static arguments, the structure of the others,
-# their types; then the settings, axes in scope, and what else a transformation is told.
+# their types; then what ``around`` says: the settings, axes in scope, and so on.
 Key = tuple[Any, ...]
 _MOST = 3  # differences that are told
-_codes: Recent[int] = Recent(256)  # of functions that were traced, how many had it
+_traced: Recent[Any] = Recent(256)  # by code, the function of the user's that had it last
 
 
-def reason(fun: Any, key: Key, before: Sequence[Key], names: LeafNames) -> str:
+def reason(
+    fun: Any, key: Key, before: Sequence[Key], names: LeafNames, around: Sequence[str]
+) -> str:
     """What is new about a call of ``fun`` that has ``key``, where it was traced ``before``.
 
     It is compared with the one that differs least.
@@ -25,10 +31,10 @@ def reason(fun: Any, key: Key, before: Sequence[Key], names: LeafNames) -> str:
         return _first(fun)
 
     def distance(old: Key) -> tuple[bool, int]:
-        return old[1] != key[1], len(list(_differences(old, key, names)))
+        return old[1] != key[1], len(list(_differences(old, key, names, around)))
 
     nearest = min(before, key=distance)
-    found = list(_differences(nearest, key, names))
+    found = list(_differences(nearest, key, names, around))
     more = f", and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return "; ".join(found[:_MOST]) + more
 
@@ -55,20 +61,28 @@ def _where(place: Any) -> str:
 
 
 def _first(fun: Any) -> str:
-    code = getattr(fun, "__code__", None)
+    given = inspect.unwrap(fun)
+    inner = given.func if isinstance(given, functools.partial) else given
+    own = getattr(inner, "__func__", inner)  # of a method
+    code = getattr(own, "__code__", None)
     if code is None:
         return "never seen"
-    count = _codes[code] or 0
-    _codes[code] = count + 1
-    if not count:
+    before, _traced[code] = _traced[code], ref(own)
+    if before is None:
         return "never seen"
-    return (
-        "never seen, but the same code was, in another function object: it is made anew, by a def "
-        "or a lambda inside of a loop or a call; make it once, outside"
-    )
+    if before() is not own:
+        return (
+            "never seen, but the same code was, in another function object: it is made anew, by a "
+            "def or a lambda inside of a loop or a call; make it once, outside"
+        )
+    if inner is not given:
+        return "never seen, but the same function was, in another partial: pass what differs"
+    if own is not inner:
+        return "never seen, but the same method was, of another object"
+    return "never seen, but the same function was, with other options, as of what is donated"
 
 
-def _differences(old: Key, new: Key, names: LeafNames) -> Iterator[str]:
+def _differences(old: Key, new: Key, names: LeafNames, around: Sequence[str]) -> Iterator[str]:
     (old_static, old_tree, old_types, *old_rest), (static, tree, types, *rest) = old, new
     yield from _static(old_static, static)
     if old_tree != tree:
@@ -77,8 +91,9 @@ def _differences(old: Key, new: Key, names: LeafNames) -> Iterator[str]:
         for i, (was, now) in enumerate(zip(old_types, types, strict=True)):
             if was != now:
                 yield f"{names[i]} is {now!r}, and was {was!r}{_how(was, now)}"
-    if old_rest != rest:
-        yield "settings, the axes in scope, a mesh or how arguments are mapped are others"
+    for what, was, now in zip(around, old_rest, rest, strict=True):
+        if was != now:
+            yield from _around(what, was, now)
 
 
 def _static(old: Static, new: Static) -> Iterator[str]:
@@ -90,6 +105,19 @@ def _static(old: Static, new: Static) -> Iterator[str]:
             yield f"static argument {place} is {value!r:.60}, and was {before[place]!r:.60}"
     if old != new and before == {**dict(new.positional), **dict(new.keywords)}:
         yield "a static argument is another object, of another type or hash, that compares equal"
+
+
+def _around(what: str, was: Any, now: Any) -> Iterator[str]:
+    if what == "settings":
+        yield from told_apart(was, now)
+    elif what.startswith("axes"):
+        yield f"{what} are {_axes(now)}, and were {_axes(was)}"
+    else:
+        yield f"{what} differ"
+
+
+def _axes(axes: Sequence[tuple[Any, Any]]) -> str:
+    return ", ".join([f"{name!r} of size {size}" for name, size in axes]) or "none"
 
 
 def _how(was: Any, now: Any) -> str:

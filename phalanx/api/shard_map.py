@@ -71,6 +71,8 @@ from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.replication import culprits, lines_of
 from phalanx.transforms.stage import evaluate, loaded, stage_with_refs
 
+_AROUND = ("references", "the meshes and axes", "settings", "axes in scope", "the in_specs")
+
 
 class _Call(Struct, frozen=True):
     """The arguments of a call, of ``types``, those of them that are references, what specs say of
@@ -202,7 +204,7 @@ class ShardMapped(Dispatched):
         key = (call.given.static, *of_types, call.here, config.key, axes.scope(), specs)
         body = self.caches.traced[key]
         if body is None:
-            self._meets(call.types, key, call.names)
+            self._meets(call.types, key, call.names, _AROUND)
             body = self._trace(call)
             if body.reusable:
                 self.caches.traced[key] = body

@@ -465,6 +465,16 @@ def _key_in_force(state: tuple[Any, ...]) -> int:
     return next(itertools.chain(alike, _numbers))
 
 
+def told_apart(old: int, new: int) -> list[str]:
+    """How the settings differ that keys stand for, by option."""
+    states = {key: state for state, key in _keys.items()}
+    if old not in states or new not in states:
+        return ["settings differ"]
+    every = zip(_TRACING, states[old], states[new], strict=True)
+    others = [(name, was, now) for name, was, now in every if was != now]
+    return [f"the option {name} is {now!r}, and was {was!r}" for name, was, now in others]
+
+
 _process: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}
 _keys: Recent[int] = Recent(256)
 _numbers = itertools.count()  # one that was forgotten does not come again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 from jaxlib import _profile_data, _profiler
@@ -14,6 +15,7 @@ Data: Any = _profile_data.ProfileData
 Plane: Any = _profile_data.ProfilePlane
 Line: Any = _profile_data.ProfileLine
 Event: Any = _profile_data.ProfileEvent
+GZIP = 31  # what zlib calls this format, with the largest window
 _watched: set[str] = set()
 
 
@@ -33,5 +35,5 @@ def serve(port: int) -> Any:
 
 
 def memory_profile(platform: str | None) -> bytes:
-    """What the memory of the devices holds, in the form of pprof."""
-    return client(platform).heap_profile()
+    """What the memory of the devices holds, in the form of pprof, which is compressed by gzip."""
+    return zlib.compress(client(platform).heap_profile(), wbits=GZIP)

@@ -1,5 +1,6 @@
 """Blocks that watch a program: transfers, promotion, tracing, leaks; and options of others."""
 
+import functools
 import logging
 
 import numpy as np
@@ -122,6 +123,66 @@ def test_tracing_is_told_and_refused(caplog):
         for new in (lambda: f(jnp.ones(4)), lambda: phalanx.pmap(lambda x: x)(jnp.ones(1))):
             with pytest.raises(TracingRefused, match="no_tracing"):
                 new()
+
+
+def retraced(caplog, *calls):
+    """What is logged of the last of some calls, each a transformed function and its arguments."""
+    with caplog.at_level(logging.WARNING, "phalanx"), phalanx.explain_cache_misses():
+        for fun, *args in calls:
+            fun.trace(*args)
+    return caplog.messages[-1].partition(": ")[2]
+
+
+@pytest.mark.parametrize(
+    "first, second, why",
+    [
+        ((np.float32([1]),), (np.int32([1]),), "x is i32[1], and was f32[1]"),
+        ((1.0,), (np.float32(1),), "x is f32[], and was f32[]~ (one is a Python number"),
+        (({"a": 1.0},), ({"b": 1.0},), "the structure ({'b': *}), and had ({'a': *})"),
+        ((1.0, 2), (1.0, 3), "static argument 1 is 3, and was 2"),
+    ],
+    ids=["dtype", "weak type", "structure", "static argument"],
+)
+def test_what_is_new_about_a_call_is_told(caplog, first, second, why):
+    f = phalanx.jit(lambda x, n=1: x, static_argnums=1)
+    assert why in retraced(caplog, (f, *first), (f, *second))
+
+
+def test_what_is_new_around_a_call_is_told(caplog):
+    f = phalanx.jit(lambda x: x)
+    f.trace(1.0)
+    with phalanx.default_matmul_precision("highest"):
+        told = retraced(caplog, (f, 1.0))
+    assert told == "the option default_matmul_precision is 'highest', and was None"
+    with phalanx.set_mesh(phalanx.make_mesh((1,), ("d",))):
+        assert retraced(caplog, (f, 1.0)).startswith("the option mesh is Mesh('d': 1")
+    with caplog.at_level(logging.WARNING, "phalanx"), phalanx.explain_cache_misses():
+        phalanx.eval_shape(phalanx.vmap(f, axis_name="q"), np.ones(3))
+    assert caplog.messages[-1].endswith("axes in scope are 'q' of size 3, and were none")
+
+
+def test_functions_that_are_made_anew_are_told(caplog):
+    class Model:
+        def apply(self, x):
+            return x
+
+    def given(x, n):
+        return x
+
+    def made():
+        return phalanx.jit(lambda x: x)
+
+    def of(fun):
+        return phalanx.jit(fun)
+
+    assert "in another function object" in retraced(caplog, (made(), 1.0), (made(), 1.0))
+    partials = (of(functools.partial(given, n=n)) for n in range(2))
+    assert "in another partial" in retraced(caplog, *((f, 1.0) for f in partials))
+    assert "of another object" in retraced(caplog, *((of(Model().apply), 1.0) for _ in "ab"))
+    donating = phalanx.jit(jnp.sin, donate_argnums=0)
+    assert "with other options" in retraced(caplog, (of(jnp.sin), 1.0), (donating, 1.0))
+    gradients = (of(phalanx.grad(f)) for f in (lambda x: x * x, lambda x: x * x * x))
+    assert retraced(caplog, *((f, 1.0) for f in gradients)) == "never seen"
 
 
 def test_leaks_are_found():

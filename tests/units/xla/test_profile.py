@@ -48,5 +48,7 @@ def test_there_is_one_recording_at_a_time(tmp_path):
 def test_memory(tmp_path):
     kept = jnp.ones(1000).block_until_ready()
     profiler.save_device_memory_profile(tmp_path / "memory.prof", backend="cpu")
-    assert (tmp_path / "memory.prof").read_bytes()
+    # a `profile` of pprof's protocol, of which strings are field 6, with the lines of who made it
+    told = gzip.decompress((tmp_path / "memory.prof").read_bytes())
+    assert all(b"\x32" + bytes([len(s)]) + s in told for s in (b"space", b"bytes", b"test_memory"))
     assert kept.shape == (1000,) and phalanx.profiler is profiler

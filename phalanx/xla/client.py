@@ -326,12 +326,32 @@ def _arguments(plugin: Plugin) -> tuple[dict[str, Any], Any]:
     options = dict(plugin.options)
     name = plugin.platform
     if name in GPUS:
-        options |= xla_client.generate_pjrt_gpu_plugin_options()
+        options |= _of_their_memory()
         options["platform_name"] = name
         asked = _asked_to_see(name)
         options |= {} if asked is None else {"visible_devices": list(asked)}
         options |= gpu_arguments()
     return options | (config.pjrt_client_create_options or {}), distributed_client()
+
+
+def _of_their_memory() -> dict[str, Any]:
+    """What the environment says of how clients for GPUs use memory.
+
+    Raises:
+        ConfigError: something that means nothing.
+    """
+    said = {n: os.environ[n] for n in os.environ if n.startswith(_OF_CLIENTS)}
+    try:
+        if said.get(_AT_ONCE, "").lower() not in ("", "true", "false", "1", "0"):
+            raise ValueError(f"{_AT_ONCE} is true or false")
+        return xla_client.generate_pjrt_gpu_plugin_options()
+    except ValueError as e:
+        told = ", ".join(f"{name}={value}" for name, value in said.items())
+        raise ConfigError(f"the environment has {told}: {e}") from None
+
+
+_OF_CLIENTS: Final = ("XLA_PYTHON_CLIENT_", "XLA_CLIENT_")
+_AT_ONCE: Final = "XLA_PYTHON_CLIENT_PREALLOCATE"
 
 
 def _asked_to_see(name: str) -> Sequence[int] | None:

@@ -17,6 +17,8 @@ from phalanx.base.errors import DeviceError
 from phalanx.xla.gpu_calls import extension
 from phalanx.xla.plugins import Plugin
 
+_VERSIONS: Final = (12, 13)  # of CUDA, for which there are plugins
+
 # the libraries in the order in which they need each other; a wheel for each of CUDA 12, one of 13
 _LIBRARIES: Final = (
     ("cuda_runtime", "libcudart.so.*"),
@@ -51,10 +53,11 @@ def fitting(plugins: Sequence[Plugin]) -> Plugin:
     fit = [p for p in plugins if p.version <= driver // 1000]
     if not fit:
         built = " and ".join(str(p.version) for p in plugins)
+        major = driver // 1000
+        other = f"pip install 'phalanx[cuda{major}]', or " if major in _VERSIONS else ""
         raise DeviceError(
             f"the driver of the GPU runs CUDA up to {_shown(driver)}, and the plugin that is "
-            f"installed is for CUDA {built}: pip install 'phalanx[cuda{driver // 1000}]', or "
-            "install a newer driver"
+            f"installed is for CUDA {built}: {other}install a newer driver"
         )
     return max(fit, key=lambda p: p.version)
 

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import phalanx
 from phalanx.cli import demo, main
 from phalanx.cli.main import parser
+from phalanx.errors import DeviceError
 from phalanx.run.runtime import backend
 
 ROOT = Path(__file__).parents[3]
@@ -91,6 +93,23 @@ def test_devices_lists_all(capsys):
     assert out.count(phalanx.devices()[0].platform) >= phalanx.device_count()
     reasons = dict(re.findall(r"^no (\w+): (.+)$", out, re.MULTILINE))
     assert reasons == backend().absences() and reasons.keys() <= {"tpu", "cuda", "rocm"}
+
+
+def test_devices_that_do_not_start_are_told(monkeypatch, capsys):
+    def fail(platform=None):
+        if platform is None:
+            raise DeviceError("Unable to initialize backend 'cuda': no driver")
+        return [device]
+
+    device = SimpleNamespace(
+        id=0, platform="cpu", device_kind="cpu", process_index=0, memory_stats=lambda: None,
+        client=SimpleNamespace(platform_version="1.0\nof today"),
+    )  # fmt: skip
+    monkeypatch.setattr(phalanx, "devices", fail)
+    assert main(["devices"]) == 1
+    told = capsys.readouterr()
+    assert told.err == "phalanx devices: Unable to initialize backend 'cuda': no driver\n"
+    assert "backend: cpu, jaxlib " in told.out and "\ncpu: 1.0, of today\n" in told.out
 
 
 def test_a_missing_package_is_named(monkeypatch, capsys):

@@ -253,6 +253,12 @@ def test_a_driver_that_is_too_old_is_told(monkeypatch):
         cuda.fitting([Plugin("cuda", "", 13)])
 
 
+def test_a_driver_that_no_plugin_fits_is_told(monkeypatch):
+    monkeypatch.setattr(cuda, "driver_version", lambda: 11080)
+    with pytest.raises(DeviceError, match=r"up to 11\.8, .* for CUDA 12: install a newer driver"):
+        cuda.fitting([Plugin("cuda", "", 12)])
+
+
 @pytest.mark.skipif(hardware.has_hardware("cuda"), reason="there is a driver here")
 def test_a_driver_that_is_not_there_is_told():
     with pytest.raises(DeviceError, match=r"driver's library cannot be loaded .* --gpus all"):
@@ -362,6 +368,16 @@ def test_options_of_a_client(monkeypatch):
     assert "visible_devices" not in client._arguments(Plugin("cuda", "", 12))[0]
     client.config.pjrt_client_create_options = None
     assert client._arguments(Plugin("chip", "")) == ({}, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MEM_FRACTION", "half"), ("PREALLOCATE", "perhaps"), ("ALLOCATOR", "mine")],
+)
+def test_what_the_environment_says_wrongly_of_memory(monkeypatch, name, value):
+    monkeypatch.setenv(f"XLA_PYTHON_CLIENT_{name}", value)
+    with pytest.raises(ConfigError, match=f"XLA_PYTHON_CLIENT_{name}={value}: "):
+        client._arguments(Plugin("cuda", "", 12))
 
 
 @pytest.mark.parametrize(

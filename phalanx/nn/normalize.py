@@ -9,10 +9,14 @@ from typing import Any
 from phalanx import numpy as jnp
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.recent import memoized
+from phalanx.control.custom_jvp import JvpRule, custom_jvp
 from phalanx.control.one_program import staged
-from phalanx.core.types import Array, ArrayLike, DTypeLike
+from phalanx.core.program import Program
+from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.promotion import inexact
+from phalanx.transforms.stage import stage
 
 Axis = int | Sequence[int] | None
 
@@ -22,8 +26,13 @@ def _static(axis: Axis) -> int | tuple[int, ...] | None:
 
 
 def _greatest(x: Any, axis: Any) -> Any:
-    """The maximum along ``axis`` as a constant; 0 where it is infinite."""
-    largest = jnp.max(ops.stop_gradient(x), axis=axis, keepdims=True, initial=-jnp.inf)
+    """The maximum along ``axis`` as a constant."""
+    return jnp.max(ops.stop_gradient(x), axis=axis, keepdims=True, initial=-jnp.inf)
+
+
+def _greatest_finite(x: Any, axis: Any) -> Any:
+    """The same; 0 where it is infinite."""
+    largest = _greatest(x, axis)
     return jnp.where(jnp.isfinite(largest), largest, 0)
 
 
@@ -72,7 +81,7 @@ def _logsumexp(
         a = jnp.where(b == 0, -jnp.inf, a)
     if where is not None:
         a = jnp.where(where, a, -jnp.inf)
-    shift = _greatest(a, axis)
+    shift = _greatest_finite(a, axis)
     terms = jnp.exp(a - shift)
     total = jnp.sum(terms if b is None else b * terms, axis=axis, keepdims=keepdims)
     size = total if b is None else jnp.abs(total)
@@ -160,19 +169,41 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
 
 @staged
 def _softmax(x: Any, where: Any, *, axis: Any) -> Any:
-    terms = jnp.exp(_shifted(x, axis, where))
+    x = inexact("softmax", x)
     if where is None:
-        return terms / jnp.sum(terms, axis=axis, keepdims=True)
-    terms = jnp.where(where, terms, 0)
+        program, rule = _exponentials(typeof(x), axis), _softmax_rule(axis)
+        return custom_jvp(x, program=program, rule=rule, closed=0)[0]
+    terms = jnp.where(where, jnp.exp(_shifted(x, axis, where)), 0)
     total = jnp.sum(terms, axis=axis, keepdims=True)
     return terms / jnp.where(total == 0, 1, total)
 
 
+@memoized(64)
+def _exponentials(type: ArrayType, axis: Any) -> Program:
+    def shares(x: Any) -> tuple[Any]:
+        terms = jnp.exp(_shifted(x, axis, None))
+        return (terms / jnp.sum(terms, axis=axis, keepdims=True),)
+
+    return stage(shares, [type], "softmax")[0]
+
+
+@memoized(16)
+def _softmax_rule(axis: Any) -> JvpRule:
+    """y moves by y (t - sum y t), which keeps nothing but y, and reads it once for all."""
+
+    def pair(nonzero: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
+        x, tangent = operands
+        y = _softmax(x, None, axis=axis)
+        return [y, y * (tangent - jnp.sum(y * tangent, axis=axis, keepdims=True))]
+
+    return JvpRule("softmax", pair)
+
+
 def _shifted(x: Any, axis: Any, where: Any) -> Any:
-    x = inexact("softmax", x)
-    if where is not None:
-        x = jnp.where(where, x, -jnp.inf)
-    return x - _greatest(x, axis)
+    if where is None:  # the maximum is not looked at: compilers fuse what follows it with it
+        return x - _greatest(x, axis)
+    x = jnp.where(where, x, -jnp.inf)
+    return x - _greatest_finite(x, axis)
 
 
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
@@ -196,7 +227,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
 
 @staged
 def _log_softmax(x: Any, where: Any, *, axis: Any) -> Any:
-    shifted = _shifted(x, axis, where)
+    shifted = _shifted(inexact("log_softmax", x), axis, where)
     total = jnp.sum(jnp.exp(shifted), axis=axis, keepdims=True)
     return shifted - jnp.log(jnp.where(total == 0, 1, total))
 

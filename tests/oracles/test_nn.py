@@ -139,6 +139,15 @@ def test_softmax_of_large_values():
     assert nn.softmax(TABLE, where=np.zeros_like(MASK)).tolist() == np.zeros((4, 5)).tolist()
 
 
+def test_softmax_is_in_the_way_of_no_fusion():
+    """Its derivative keeps its result alone, and nothing stands between maximum and terms."""
+    kept = phalanx.ad_checkpoint.saved_residuals(nn.softmax, TABLE)
+    assert [type.shape for type, _ in kept] == [TABLE.shape]
+    for f in (nn.softmax, nn.log_softmax):
+        assert "is_finite" not in phalanx.jit(f).lower(TABLE).as_text()
+        assert np.isnan(f(jnp.full(3, -jnp.inf))).all()
+
+
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp", "standardize"])
 def test_derivatives_of_softmax(name):
     weights = np.cos(np.arange(4)).astype(F32)

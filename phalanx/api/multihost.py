@@ -14,6 +14,7 @@ from phalanx.api.jit import jit
 from phalanx.api.parts import make_array_from_process_local_data
 from phalanx.api.pmap import pmap
 from phalanx.base import tree
+from phalanx.base.config import config
 from phalanx.base.errors import ProgramMismatch
 from phalanx.base.extended import is_key
 from phalanx.base.recent import memoized
@@ -53,6 +54,8 @@ def sync_global_devices(name: str) -> None:
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     """Gather the values of every process in all of them, as NumPy arrays and arrays of keys.
 
+    Their dtypes are those that NumPy gives them, of 64 bits, too.
+
     Args:
         in_tree: a tree of arrays, in all processes of the same types. Of those that lie over
             several processes the whole is given.
@@ -70,11 +73,12 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     >>> import numpy as np
     >>> from phalanx.experimental import multihost_utils
     >>> multihost_utils.process_allgather({"here": np.arange(2)})
-    {'here': array([[0, 1]], dtype=int32)}
+    {'here': array([[0, 1]])}
     """
-    arrays = tree.map(as_array, in_tree)
-    _check_alike("process_allgather", arrays)
-    return tree.map(functools.partial(_gathered, tiled=tiled), arrays)
+    with config.override(enable_x64=True):
+        arrays = tree.map(as_array, in_tree)
+        _check_alike("process_allgather", arrays)
+        return tree.map(functools.partial(_gathered, tiled=tiled), arrays)
 
 
 def _check_alike(who: str, arrays: Any) -> None:
@@ -141,6 +145,8 @@ def _gather() -> Any:
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     """Give all processes the values of one of them, as NumPy arrays and arrays of keys.
 
+    Their dtypes are those that NumPy gives them, of 64 bits, too.
+
     Args:
         in_tree: a tree of arrays, in all processes of the same types. Of those that lie over
             several processes the whole is given.
@@ -156,7 +162,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
     >>> from phalanx.experimental import multihost_utils
     >>> multihost_utils.broadcast_one_to_all(3)
-    array(3, dtype=int32)
+    array(3)
     """
     here = process_index() == 0 if is_source is None else bool(is_source)
     member = joined_member()
@@ -167,14 +173,16 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
             f"broadcast_one_to_all: one process is the source, got {sources} of {len(said)}, at "
             f"{user_location()}"
         )
-    arrays, source = tree.map(as_array, in_tree), said.index(True)
-    _check_alike("broadcast_one_to_all", arrays)
+    source = said.index(True)
 
     def one(array: DeviceArray) -> Any:
         every = _gathered(array, tiled=False)
         return every[source, ...] if array.is_fully_addressable else every
 
-    return tree.map(one, arrays)
+    with config.override(enable_x64=True):
+        arrays = tree.map(as_array, in_tree)
+        _check_alike("broadcast_one_to_all", arrays)
+        return tree.map(one, arrays)
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:

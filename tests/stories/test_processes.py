@@ -524,6 +524,7 @@ def test_what_processes_do_with_values_that_are_not_spread(launch):
         tell(utils.process_allgather({"a": np.arange(2) + me})["a"].tolist())
         tell(utils.process_allgather(np.arange(2) + me, tiled=True).tolist())
         tell(utils.broadcast_one_to_all(me + 5), utils.broadcast_one_to_all(me, is_source=me == 1))
+        tell(utils.process_allgather(np.array([1e300]))[me, 0], utils.broadcast_one_to_all(1e300))
         utils.sync_global_devices("here")
         utils.assert_equal({"step": 3})
         try:
@@ -565,10 +566,11 @@ def test_what_processes_do_with_values_that_are_not_spread(launch):
         assert next(told) == "[[0, 1], [1, 2]]"
         assert next(told) == "[0, 1, 1, 2]"
         assert next(told) == "5 1"
+        assert next(told) == "1e+300 1e+300"
         assert next(told).startswith("one step for all: leaf 0 in process 1, int64[]")
         assert next(told) == f"(8,) {[0.0, 1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 13.0]}"
         assert next(told) == str([10.0 * me + n for n in range(4)])
         assert [next(told) for _ in range(3)] == ["True"] * 3
-        assert "tree['b'] is f32[2] in process 0, and f32[3] in process 1" in next(told)
+        assert "tree['b'] is f64[2] in process 0, and f64[3] in process 1" in next(told)
         assert next(told) == "all save True"
         assert "is at: sync_global_devices('place 0')" in next(told)

@@ -14,6 +14,7 @@ from phalanx.base import dtypes, lattice
 from phalanx.base.boundary import bound
 from phalanx.base.choices import Choice
 from phalanx.base.errors import ArgumentError
+from phalanx.base.lengths import symbolic
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.promotion import ArrayLike, as_array, as_shape, inexact
@@ -101,7 +102,8 @@ def resize(
         raise ArgumentError(f"resize: an image {x.aval} has no samples to make {out} of")
     if chosen is ResizeMethod.NEAREST:
         return _nearest(x, out, dims)
-    scale = np.array([out[d] / x.shape[d] for d in dims])
+    make = jnp.array if symbolic((*x.shape, *out)) else np.array
+    scale = make([out[d] / x.shape[d] for d in dims])
     return _resampled(x, out, dims, scale, np.zeros(len(dims)), chosen, antialias, precision)
 
 
@@ -168,8 +170,12 @@ def _method(method: str | ResizeMethod) -> ResizeMethod:
 
 def _nearest(x: Any, out: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     for d in dims:
-        middles = 2 * np.arange(out[d]) + 1
-        x = jnp.take(x, middles * x.shape[d] // (2 * max(out[d], 1)), axis=d)
+        old, new = x.shape[d], out[d]
+        if symbolic((old, new)):
+            places = jnp.floor((jnp.arange(new) + 0.5) * (old / new)).astype(int)
+        else:
+            places = (2 * np.arange(new) + 1) * old // (2 * max(new, 1))
+        x = jnp.take(x, places, axis=d)
     return x
 
 

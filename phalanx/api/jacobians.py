@@ -13,9 +13,11 @@ from phalanx.api.differentiable import Chosen, differentiable
 from phalanx.api.transformed import P
 from phalanx.api.vmap import vmap
 from phalanx.base import tree
+from phalanx.base.lengths import symbolic
 from phalanx.base.source import name_of
 from phalanx.core.program import plain
 from phalanx.core.types import typeof
+from phalanx.numpy.structured import eye
 from phalanx.ops.basis import move, reshape
 from phalanx.ops.shape import slice as slice_
 
@@ -160,8 +162,8 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
     out: list[Any] = []
     start = 0
     for x, n in zip(leaves, sizes, strict=True):
-        rows = np.zeros((total, n), typeof(x).dtype)
-        rows[start : start + n] = np.eye(n, dtype=rows.dtype)
+        make: Any = eye if symbolic((total,)) else np.eye
+        rows = make(total, n, -start, typeof(x).dtype)
         out.append(rows.reshape(total, *typeof(x).shape))
         start += n
     return out

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from phalanx.base import tree
+from phalanx.base.errors import InconclusiveDimensionOperation
+from phalanx.base.lengths import symbolic
 from phalanx.base.source import user_location
 from phalanx.base.tree import shown
 from phalanx.core.program import plain
@@ -57,13 +59,21 @@ def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, a
             f"at {user_location()}"
         )
 
+    (length,) = lengths
+    if symbolic((length,)):
+        raise InconclusiveDimensionOperation(
+            f"{_WHO}: elems have the symbolic length {length} along axis {axis}, and how often "
+            "pairs are combined follows from its number; cumsum, cumprod, cummax, cummin and "
+            f"cumlogsumexp take any length, and so does lax.scan, at {user_location()}"
+        )
+
     def combine(a: list[Any], b: list[Any]) -> list[Any]:
         return _checked(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)), a, treedef)
 
     def turned(rows: list[Any]) -> list[Any]:
         return [flip(x, dims=(d,)) if reverse else x for x, d in zip(rows, dims, strict=True)]
 
-    out = _scan_pairs(combine, turned(leaves), dims, lengths.pop())
+    out = _scan_pairs(combine, turned(leaves), dims, length)
     return tree.unflatten(treedef, turned(out))
 
 

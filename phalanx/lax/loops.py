@@ -13,7 +13,7 @@ from msgspec import Struct
 from phalanx.base import dtypes, lattice, tree
 from phalanx.base.config import config
 from phalanx.base.errors import ShardingTypeError
-from phalanx.base.lengths import Length
+from phalanx.base.lengths import Length, symbolic
 from phalanx.base.lengths import length as as_length
 from phalanx.base.source import user_location
 from phalanx.base.tree import shown
@@ -512,7 +512,7 @@ def map(f: Callable[[Any], T], xs: Any, *, batch_size: int | None = None) -> T:
         f: from a row to a tree of arrays.
         xs: a tree of arrays ``[n, ...]``.
         batch_size: how many rows to treat at once, vectorized. Where ``f`` writes a reference from
-            outside, which the next row may read, it is one.
+            outside, which the next row may read, or n is a symbolic length, it is one.
 
     Returns:
         A tree like the result of ``f``, whose arrays have one dimension more in front.
@@ -535,13 +535,16 @@ def map(f: Callable[[Any], T], xs: Any, *, batch_size: int | None = None) -> T:
 
 
 def _map_in_batches(f: Callable[..., Any], xs: Any, at_once: int) -> tuple[Any] | None:
-    """What ``map`` gives, alone in a tuple; None if a row may read what the one before wrote."""
+    """What ``map`` gives, alone in a tuple; None if a row may read what the one before wrote, or
+    the number of batches is not known."""
     if config.disable_jit:
         return None
     given, _ = leaves_of(xs, "map", "xs", refs=True)
     refs = [i for i, x in enumerate(given) if type(x) is Ref]
     rows = loaded(given)
     size = _length(rows, None, "map")
+    if symbolic((size,)):
+        return None
     types = [lane_type(typeof(x), 0) for x in rows]
 
     def trace() -> TracedBody:

@@ -11,6 +11,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.broadcasting import common_shape
+from phalanx.base.lengths import symbolic
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply, remainder, subtract, true_divide
@@ -227,7 +228,7 @@ def trapezoid(
     values = ops.move(values, dim("trapezoid", axis, values), last)
     n = values.shape[last]
     apart: Any = dx
-    if x is None and np.ndim(apart) == 0 and n > 1:
+    if x is None and np.ndim(apart) == 0 and not symbolic((n,)) and n > 1:
         return multiply(subtract(sum(values, -1), _half_of_ends(values)), dx)
     later = ops.slice_dim(values, builtins.min(1, n), n, last)
     both = ops.add(later, ops.slice_dim(values, 0, builtins.max(n - 1, 0), last))

@@ -17,9 +17,12 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
+from phalanx.base.errors import InconclusiveDimensionOperation
+from phalanx.base.lengths import Length, symbolic
+from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.creation import on_device
+from phalanx.numpy.creation import arange, on_device
 from phalanx.numpy.logic import conj
 from phalanx.numpy.promotion import ArrayLike, as_array, convert, dims, inexact
 from phalanx.numpy.shaping import moveaxis, roll
@@ -92,6 +95,11 @@ def _lengths(who: str, kind: str, x: Array, s: Lengths, over: tuple[int, ...]) -
     if kind == "IRFFT":
         own[-1] = 2 * (own[-1] - 1)
     given = own if s is None else s
+    if symbolic([n if g is None else g for n, g in zip(own, given, strict=True)]):
+        raise InconclusiveDimensionOperation(
+            f"{who}: {x.aval} has a symbolic length along {over}, and transforms are written for "
+            f"numbers: cut or fill it to one, {who}(x, n=1024) or s=(...), at {user_location()}"
+        )
     lengths = tuple(n if g is None else operator.index(g) for n, g in zip(own, given, strict=True))
     if min(lengths) < 1:
         raise ValueError(f"{who}: the lengths must be at least 1, got {lengths} of {x.aval}")
@@ -100,10 +108,13 @@ def _lengths(who: str, kind: str, x: Array, s: Lengths, over: tuple[int, ...]) -
 
 def resized(x: Array, dim: int, n: int) -> Array:
     """``x`` cut along ``dim`` to length ``n``, or filled up with zeros."""
-    if n <= x.shape[dim]:
+    unknown = symbolic((x.shape[dim],))
+    if not unknown and n <= x.shape[dim]:
         return ops.slice_dim(x, 0, n, dim)
-    config = tuple((0, n - x.shape[d] if d == dim else 0, 0) for d in range(x.ndim))
-    return ops.pad(x, dtypes.scalar(0, x.dtype), config=config)
+    more = n if unknown else n - x.shape[dim]
+    config = tuple((0, more if d == dim else 0, 0) for d in range(x.ndim))
+    filled = ops.pad(x, dtypes.scalar(0, x.dtype), config=config)
+    return ops.slice_dim(filled, 0, n, dim)
 
 
 def _over_last(x: Array, kind: str, lengths: tuple[int, ...]) -> Array:
@@ -443,8 +454,8 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
     >>> print(jnp.fft.fftfreq(4))
     [ 0.    0.25 -0.5  -0.25]
     """
-    n = operator.index(n)
-    counts = np.roll(np.arange(n) - n // 2, -(n // 2))
+    counts = _counts(n, n)
+    counts = counts - n * (counts >= (n + 1) // 2)
     return _frequencies("fftfreq", counts, n, d, dtype, device)
 
 
@@ -463,11 +474,15 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = Non
     >>> print(jnp.fft.rfftfreq(4))
     [0.   0.25 0.5 ]
     """
-    n = operator.index(n)
-    return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
+    return _frequencies("rfftfreq", _counts(n, n // 2 + 1), n, d, dtype, device)
 
 
-def _frequencies(who: str, counts: np.ndarray, n: int, d: Any, dtype: Any, device: Any) -> Array:
+def _counts(n: int, of: int) -> Any:
+    """The first ``of`` numbers from 0 up, for a transform of length ``n``."""
+    return arange(of) if isinstance(n, Length) else np.arange(operator.index(of))
+
+
+def _frequencies(who: str, counts: Any, n: int, d: Any, dtype: Any, device: Any) -> Array:
     kind = dtypes.default_float() if dtype is None else dtypes.requested(dtype)
     exact = kind if dtypes.is_inexact(kind) else dtypes.default_float()
     found = as_array(who, counts.astype(exact)) / (n * d)

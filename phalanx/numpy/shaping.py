@@ -599,7 +599,9 @@ def roll(
 
 
 def _shifts(shift: Any) -> list[Any]:
-    """Each by itself: an int, or an array without dimensions."""
+    """Each by itself: an int, a length, or an array without dimensions."""
+    if isinstance(shift, Length):
+        return [shift]
     if isinstance(shift, SEQUENCE):
         return [s for each in shift for s in _shifts(each)]
     if is_known(shift):

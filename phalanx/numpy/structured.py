@@ -12,7 +12,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.kinds import SEQUENCE
-from phalanx.base.lengths import length
+from phalanx.base.lengths import Length, length
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, subtract
@@ -57,7 +57,8 @@ def eye(
     """
     n, m = as_shape("eye", (N, N if M is None else M))
     kind = dtypes.default_float() if dtype is None else dtypes.requested(dtype)
-    return created_on(device, _eye, n, m, k, kind)
+    offset = as_array("eye", k) if isinstance(k, Length) else k
+    return created_on(device, _eye, n, m, offset, kind)
 
 
 @one_program

@@ -5,7 +5,7 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx import lax, nn, random
+from phalanx import image, lax, nn, random
 from phalanx.base.lengths import numbered
 from phalanx.errors import InconclusiveDimensionOperation
 from phalanx.experimental.sparse import BCOO, bcoo_broadcast_in_dim
@@ -18,6 +18,9 @@ from phalanx.export import (
 )
 
 NUMBERS = [{"a": 5, "b": 3}, {"a": 2, "b": 1}]
+
+
+METHODS = ["nearest", "linear", "lanczos3", "area"]
 
 
 def loss(x):
@@ -89,6 +92,13 @@ PROGRAMS = [
     (lambda x: (lax.top_k(x, 2), jnp.median(x, 1)), "a,3"),
     (lambda x: lax.dynamic_slice(x, (jnp.int32(7), 1), (x.shape[0], 2)), "a,3"),
     (lambda x: lax.associative_scan(jnp.add, x), "8,a"),
+    (lambda x: (jnp.fft.fftfreq(x.size), jnp.fft.rfftfreq(x.size, 2.0), jnp.trapezoid(x)), "a"),
+    (lambda x: (jnp.fft.fftshift(x), jnp.fft.ifftshift(x, 0), jnp.fft.rfft(x, 4, 0)), "a,b"),
+    (lambda x: [image.resize(x, (x.shape[0], 2 * x.shape[1]), m) for m in METHODS], "a,b"),
+    (lambda x: image.resize(x, (x.shape[0], 4), "linear"), "a,b"),
+    (lambda x: (phalanx.jacfwd(jnp.cumsum)(x), phalanx.hessian(loss)(x)), "a"),
+    (lambda x, y: phalanx.jacrev(lambda p: p[0][:, None] * p[1])((x, y)), "a;b"),
+    (lambda x: lax.map(jnp.sin, x, batch_size=2), "a,3"),
     (lambda x: phalanx.image.resize(x, (x.shape[0], 16, 16, 3), "bilinear"), "a,8,8,3"),
     (lambda x: jnp.searchsorted(jnp.sort(x), x), "a"),
     (lambda x: (2 * BCOO.fromdense(x, nse=2) * x[0]).todense(), "a,3"),
@@ -211,6 +221,7 @@ def test_what_needs_a_number_is_refused():
     (n,) = symbolic_shape("n")
     for function in (
         lambda x: lax.associative_scan(jnp.add, x),
+        jnp.fft.rfft,
         lambda x: [x[i] for i in range(x.shape[0])],
     ):
         with pytest.raises(InconclusiveDimensionOperation, match=r"test_symbolic.py:\d+"):

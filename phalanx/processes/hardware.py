@@ -21,6 +21,8 @@ def has_hardware(platform: str) -> bool:
     """Whether the system shows devices of ``platform``; true if nobody knows how they look."""
     if platform not in DEVICE_FILES:
         return True
+    if hiding(platform):
+        return False
     if any(map(glob.glob, DEVICE_FILES[platform])):
         return True
     return platform == "tpu" and bool(glob.glob(_VFIO)) and _is_tpu_on_the_bus()
@@ -44,8 +46,24 @@ def count_of_gpus(platform: str) -> int | None:
     seen, files = _SEEN[platform]
     for name in seen:
         if name in os.environ:
-            return len([n for n in os.environ[name].split(",") if n.strip()])
+            return _listed(os.environ[name])
     return len(glob.glob(files)) or None
+
+
+def hiding(platform: str) -> str | None:
+    """The variable that hides every GPU of ``platform`` from this process, if one does."""
+    seen, _ = _SEEN.get(platform, ((), ""))
+    return next((n for n in seen if n in os.environ and not _listed(os.environ[n])), None)
+
+
+def _listed(value: str) -> int:
+    """How many GPUs such a variable names: drivers stop at the first that cannot be.
+
+    >>> _listed("0,2"), _listed("3,-1,4"), _listed("")
+    (2, 1, 0)
+    """
+    named = [n.strip() for n in value.split(",") if n.strip()]
+    return next((i for i, n in enumerate(named) if n.startswith("-")), len(named))
 
 
 _SEEN: Final = {  # what restricts them, and a file for each

@@ -99,6 +99,9 @@ def _absence(name: str) -> str | None:
         return suggest(name, known) or f"There are {', '.join(known)}"
     if not there:
         return f"XLA's plugin for it is not installed; {_REMEDIES[name]}"
+    hiding = hardware.hiding(name)
+    if hiding:
+        return f"{hiding}={os.environ[hiding]} hides every one from this process"
     if not hardware.has_hardware(name):
         return f"This machine has no {_HARDWARE[name].split(' ', 1)[1]}"
     return None

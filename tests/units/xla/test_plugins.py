@@ -180,6 +180,16 @@ def test_without_an_accelerator_the_cpu_computes(files, packages, fresh):
     assert client.client().platform == "cpu" and not fresh
 
 
+@pytest.mark.parametrize("seen", ["", "-1"])
+def test_gpus_that_the_environment_hides_are_not_used(files, packages, fresh, monkeypatch, seen):
+    files("/dev/nvidia0")
+    packages(CUDA12)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
+    assert client.client().platform == "cpu" and client.dealt(OfHost(1, 2)) is None
+    with pytest.raises(DeviceError, match=f"CUDA_VISIBLE_DEVICES={seen} hides every one"):
+        client.client("gpu")
+
+
 @pytest.mark.parametrize(
     ("file", "words"),
     [

@@ -208,19 +208,19 @@ def _reduced(who: str, data: Any, segment_ids: Any, options: tuple[Any, ...]) ->
     if size < 1:
         raise ValueError(f"{who}: bucket_size must be a positive integer, got {bucket_size}")
     buckets = max(Blocks(rows.shape[0], size).length, 1)
+    grid = (count,) if buckets == 1 else (buckets, count)
     write, join, empty = _REDUCTIONS[who]
-    shape = (buckets, count, *rows.shape[1:])
-    start = ops.full(shape, empty(rows.aval.dtype), rows.aval.dtype)
+    start = ops.full((*grid, *rows.shape[1:]), empty(rows.aval.dtype), rows.aval.dtype)
     out = write(
         start,
-        _places(ids, size),
+        _places(ids, size, buckets > 1),
         rows,
-        numbers=_numbers(rows.ndim),
+        numbers=_numbers(rows.ndim, len(grid)),
         mode=how,
         indices_are_sorted=is_sorted,
         unique_indices=unique,
     )
-    return ops.reshape(out, shape=shape[1:]) if buckets == 1 else join(out, dims=(0,))
+    return out if buckets == 1 else join(out, dims=(0,))
 
 
 def _rows(who: str, data: Any, ids: Any) -> Any:
@@ -248,15 +248,18 @@ def _count(who: str, segment_ids: Any, num_segments: Any) -> int:
     return count
 
 
-def _numbers(ndim: int) -> ops.ScatterDimensionNumbers:
-    """Rows of rank ``ndim`` into [bucket, segment, ...]."""
-    return ops.ScatterDimensionNumbers(tuple(range(1, ndim)), (0, 1), (0, 1))
+def _numbers(ndim: int, places: int) -> ops.ScatterDimensionNumbers:
+    """Rows of rank ``ndim`` into [segment, ...], or [bucket, segment, ...]."""
+    dims = tuple(range(places))
+    return ops.ScatterDimensionNumbers(tuple(range(1, ndim)), dims, dims)
 
 
-def _places(ids: Any, size: int) -> Any:
-    """[n, 2]: the bucket of each row, and its segment."""
+def _places(ids: Any, size: int, in_buckets: bool) -> Any:
+    """[n, 1] or [n, 2]: the bucket of each row, if there are several, and its segment."""
     n = ids.shape[0]
     wide = np.dtype("int32") if ids.aval.dtype.itemsize < 4 else ids.aval.dtype
+    ids = convert(ids, wide)
+    if not in_buckets:
+        return ops.reshape(ids, shape=(n, 1))
     rows = ops.iota(dtype=wide, shape=(n,), dim=0)
-    buckets = ops.div(rows, ops.constant_like(rows, size))
-    return ops.stack((buckets, convert(ids, wide)), 1)
+    return ops.stack((ops.div(rows, ops.constant_like(rows, size)), ids), 1)

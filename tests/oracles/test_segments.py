@@ -90,3 +90,12 @@ def test_what_is_refused():
         ops.segment_sum(data, IDS, mode="wrap")
     with pytest.raises(ConcretizationTypeError, match="num_segments"):
         phalanx.jit(ops.segment_sum)(data, IDS)
+
+
+@pytest.mark.parametrize(("size", "places"), [(None, 1), (7, 1), (3, 2)])
+def test_rows_go_straight_to_their_segments_where_there_is_one_bucket(size, places):
+    def f(x):
+        return ops.segment_sum(x, IDS, 6, bucket_size=size)
+
+    text = phalanx.jit(f).lower(np.ones((7, 2), np.float32)).as_text()
+    assert text.count(f"tensor<7x{places}xi32>, tensor<7x2xf32>)") == 1

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 
 from phalanx.base.config import config
 from phalanx.base.errors import PhalanxError, suggest
-from phalanx.base.former_names import FORMER_KEYWORDS
+from phalanx.base.former_names import FORMER_KEYWORDS, REPLACED_KEYWORDS
 from phalanx.base.kinds import is_sequence
 from phalanx.base.lazily import later
 from phalanx.base.source import is_internal, is_ours
@@ -209,9 +209,12 @@ def _explain(
 
 def _instead(keyword: str, function: Callable[..., Any]) -> str:
     """What took the place of a keyword that ``function`` lacks, or which of its own is near."""
-    if keyword in FORMER_KEYWORDS:
-        return f"Use {FORMER_KEYWORDS[keyword]}"
-    return suggest(keyword, signature(function).parameters)
+    parameters = signature(function).parameters
+    if keyword in REPLACED_KEYWORDS:
+        return f"Use {REPLACED_KEYWORDS[keyword]}"
+    if (now := FORMER_KEYWORDS.get(keyword)) in parameters:
+        return f"Use {now!r}"
+    return suggest(keyword, parameters)
 
 
 def _is_accident(error: Exception) -> bool:

@@ -230,7 +230,10 @@ def as_dtype(like: Any) -> np.dtype:
     except TypeError:
         near = suggest(like, [dtype.name for dtype in ALL]) if isinstance(like, str) else ""
         if isinstance(like, int):
-            near = "A shape of several dimensions is one tuple, as in zeros((2, 3))"
+            near = (
+                "It stands where a dtype does: a shape of several dimensions is one tuple, as in "
+                "zeros((2, 3)), and other numbers are given by name"
+            )
         raise TypeError(f"{like!r} is not a dtype. {near}".removesuffix(". ")) from None
     if not dtype.isnative:
         dtype = np.dtype(dtype.type)

@@ -7,11 +7,12 @@ expect it to catch; ``except PhalanxError`` catches all of them.
 from __future__ import annotations
 
 import difflib
+import importlib
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
-from phalanx.base.former_names import FORMER_NAMES
+from phalanx.base.former_names import FORMER_NAMES, FORMER_WAYS
 
 
 class PhalanxError(Exception):
@@ -307,32 +308,54 @@ for _kind in [kind for kind in globals().values() if isinstance(kind, type)]:
         _kind.__module__ = "phalanx.errors"  # where users find it; tracebacks print it so
 
 
-
 def suggest(name: object, candidates: Iterable[str]) -> str:
     """A question that offers the candidate nearest to ``name``, or "" where none is near.
 
     >>> suggest("bacth", ["batch", "model"])
     "Did you mean 'batch'?"
     """
-    near = difflib.get_close_matches(name, list(candidates), n=1) if isinstance(name, str) else []
+    near = (
+        difflib.get_close_matches(name, list(candidates), 1, 0.7) if isinstance(name, str) else []
+    )
     return f"Did you mean {near[0]!r}?" if near else ""
 
 
 def no_name(
     module: str, name: str, names: Iterable[str], refused: Mapping[str, str]
 ) -> AttributeError:
-    """What ``module`` raises for ``name``: why it is not there, or which of its ``names`` is near.
+    """What ``module`` raises for ``name``: why it is not there, where it is, or which of its
+    ``names`` is near.
 
     In ``refused``, a star stands for any letters.
 
     >>> no_name("tools", "saw", ["hammer"], {"s*w": "break it"})
     AttributeError('tools: saw is not there: break it')
+    >>> no_name("tools.wood", "row_stack", ["hammer"], {})
+    AttributeError('tools.wood: row_stack is not there: use tools.numpy.vstack')
     """
+    root = module.partition(".")[0]
     why = next((why for pattern, why in refused.items() if fnmatchcase(name, pattern)), None)
-    if why is None and name in FORMER_NAMES:
-        why = f"use {FORMER_NAMES[name]}"
+    if why is None and name in FORMER_WAYS:
+        why = f"use {FORMER_WAYS[name]}"
+    elif why is None and (path := FORMER_NAMES.get(name) or _elsewhere(name)):
+        why = f"use {root}.{path}"
     hint = f"is not there: {why}" if why else f"is not there. {suggest(name, names)}"
     return AttributeError(f"{module}: {name} {hint}".rstrip(". "))
+
+
+_PUBLIC = (
+    "", "numpy.", "numpy.linalg.", "numpy.fft.", "nn.", "lax.", "random.", "scipy.special.",
+    "scipy.linalg.", "lax.linalg.", "nn.initializers.", "image.", "tree.", "sharding.",
+)  # fmt: skip
+
+
+def _elsewhere(name: str) -> str | None:
+    """The path below the package of what is called so in another module than the one asked."""
+    for path in _PUBLIC:
+        module = importlib.import_module(f"phalanx.{path}".rstrip("."))
+        if name in getattr(module, "__all__", ()):
+            return f"{path}{name}"
+    return None
 
 
 def suggest_axis(name: object, axes: Iterable[str]) -> str:

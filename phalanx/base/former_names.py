@@ -3,47 +3,60 @@
 NumPy and JAX once had them, or PyTorch and NumPy's global generator have them.
 """
 
-FORMER_NAMES = {
-    "NINF": "-numpy.inf", "NZERO": "-0.0", "NaN": "numpy.nan", "PINF": "numpy.inf", "PZERO": "0.0",
-    "Inf": "numpy.inf", "infty": "numpy.inf", "alltrue": "numpy.all", "sometrue": "numpy.any",
-    "product": "numpy.prod", "cumproduct": "numpy.cumprod", "in1d": "numpy.isin",
-    "row_stack": "numpy.vstack", "msort": "numpy.sort(x, axis=0)", "round_": "numpy.round",
-    "trapz": "numpy.trapezoid", "asfarray": "numpy.asarray(x, dtype=float)", "bool8": "numpy.bool_",
-    "float_": "float", "complex_": "complex", "int0": "int",
-    "find_common_type": "numpy.promote_types",
-    "asscalar": "x.item()", "alen": "len(x)",
-    "tree_map": "tree.map", "tree_multimap": "tree.map", "tree_leaves": "tree.leaves",
-    "tree_flatten": "tree.flatten", "tree_unflatten": "tree.unflatten", "tree_all": "tree.all",
+FORMER_NAMES = {  # and where it is now, below the package
+    "NaN": "numpy.nan", "PINF": "numpy.inf", "Inf": "numpy.inf", "infty": "numpy.inf",
+    "alltrue": "numpy.all", "sometrue": "numpy.any", "product": "numpy.prod",
+    "cumproduct": "numpy.cumprod", "in1d": "numpy.isin", "row_stack": "numpy.vstack",
+    "round_": "numpy.round", "trapz": "numpy.trapezoid", "bool8": "numpy.bool_",
+    "find_common_type": "numpy.promote_types", "matrix": "numpy.asarray", "mat": "numpy.asarray",
+    "asmatrix": "numpy.asarray", "inverse": "numpy.linalg.inv", "scatter_sum": "lax.scatter_add",
+    "tree_map": "tree.map", "tree_multimap": "tree.map", "multimap": "tree.map",
+    "tree_leaves": "tree.leaves", "tree_flatten": "tree.flatten",
+    "tree_unflatten": "tree.unflatten", "tree_all": "tree.all",
     "tree_structure": "tree.structure", "tree_reduce": "tree.reduce",
     "tree_transpose": "tree.transpose", "treedef_is_leaf": "tree_util.treedef_is_leaf",
-    "PRNGKeyArray": "Array, with dtypes.prng_key", "KeyArray": "Array, with dtypes.prng_key",
-    "threefry_2x32": "random.bits", "to_dlpack": "x.__dlpack__(), or numpy.from_dlpack(x) there",
-    "xla_computation": "jit(f).lower(*args).as_text()", "xmap": "pmap, or vmap with axis_name",
-    "ShapedArray": "ShapeDtypeStruct", "ArrayRef": "Ref", "MutableArray": "Ref",
-    "custom_transforms": "custom_jvp, or custom_vjp", "defvjp_all": "custom_vjp",
+    "DeviceArray": "Array", "ShapedArray": "ShapeDtypeStruct", "ArrayRef": "Ref",
+    "MutableArray": "Ref", "threefry_2x32": "random.bits", "defvjp_all": "custom_vjp",
     "AttributeKeyPathEntry": "tree_util.GetAttrKey",
     "register_keypaths": "tree_util.register_pytree_with_keys",
     "JAXRuntimeError": "errors.JaxRuntimeError",
     "DeviceLocalLayout": "experimental.layout.Layout",
-    "soft_pmap": "pmap, whose axis may have any size",
     # of PyTorch
     "tensor": "numpy.array", "Tensor": "Array", "cat": "numpy.concatenate",
-    "compile": "jit", "no_grad": "lax.stop_gradient", "autograd": "grad", "device": "devices",
-    "cuda": "devices", "manual_seed": "random.key",
-    "optim": "example_libraries.optimizers, or optax",
-    "Linear": "example_libraries.stax, or flax or equinox",
-    "Module": "example_libraries.stax, or flax or equinox",
-    "functional": "nn.relu, and the other functions of nn",
-    "all_reduce": "lax.psum", "reduce_scatter": "lax.psum_scatter",
-    "init_process_group": "distributed.initialize", "get_rank": "process_index",
-    "get_world_size": "process_count",
+    "unsqueeze": "numpy.expand_dims", "compile": "jit", "no_grad": "lax.stop_gradient",
+    "autograd": "grad", "backward": "grad", "device": "devices", "cuda": "devices",
+    "manual_seed": "random.key", "layer_norm": "nn.standardize", "all_reduce": "lax.psum",
+    "reduce_scatter": "lax.psum_scatter", "init_process_group": "distributed.initialize",
+    "get_rank": "process_index", "get_world_size": "process_count",
     "barrier": "experimental.multihost_utils.sync_global_devices",
     # of NumPy's generator
     "seed": "random.key", "rand": "random.uniform", "randn": "random.normal",
     "shuffle": "random.permutation", "default_rng": "random.key",
 }  # fmt: skip
 
-FORMER_KEYWORDS = {
-    "a_min": "'min'", "a_max": "'max'", "newshape": "'shape'", "check_rep": "'check_vma'",
-    "reduce_axes": "lax.psum of the gradient", "dim": "'axis'", "keepdim": "'keepdims'",
+_LAYERS = "example_libraries.stax, or flax or equinox"
+
+FORMER_WAYS = {  # and in which way one does now what they did
+    "NINF": "-jnp.inf", "NZERO": "-0.0", "PZERO": "0.0", "msort": "jnp.sort(x, axis=0)",
+    "asfarray": "jnp.asarray(x, dtype=float)", "float_": "float", "complex_": "complex",
+    "int0": "int", "asscalar": "x.item()", "alen": "len(x)", "view": "x.view(dtype)",
+    "seterr": "config.update('debug_nans', True)", "errstate": "debug_nans(True)",
+    "PRNGKeyArray": "Array, with dtypes.prng_key", "KeyArray": "Array, with dtypes.prng_key",
+    "to_dlpack": "x.__dlpack__(), or jnp.from_dlpack(x) there",
+    "xla_computation": "jit(f).lower(*args).as_text()", "xmap": "pmap, or vmap with axis_name",
+    "custom_transforms": "custom_jvp, or custom_vjp",
+    "soft_pmap": "pmap, whose axis may have any size",
+    "index_update": "x.at[index].set(y)", "index_add": "x.at[index].add(y)",
+    "partial": "functools.partial, or tree_util.Partial",
+    "optim": "example_libraries.optimizers, or optax", "Linear": _LAYERS, "Dense": _LAYERS,
+    "Module": _LAYERS, "functional": "nn.relu, and the other functions of nn",
+    "dropout": "jnp.where, with random.bernoulli", "cross_entropy": "nn.log_softmax, or optax",
 }  # fmt: skip
+
+FORMER_KEYWORDS = {  # and the keyword now, of functions that have it
+    "a_min": "min", "a_max": "max", "newshape": "shape", "check_rep": "check_vma", "dim": "axis",
+    "keepdim": "keepdims", "num_points": "num", "num_keys": "num", "wrt": "argnums",
+    "size": "shape", "low": "minval", "high": "maxval", "axis": "in_axes",
+}  # fmt: skip
+
+REPLACED_KEYWORDS = {"reduce_axes": "lax.psum of the gradient"}

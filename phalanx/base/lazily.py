@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dis
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -41,8 +42,8 @@ def later(
             there[name] = value
             return value
         try:
-            raise no_name(package, name, listed(), refused or {})
-        except AttributeError as error:
+            raise as_asked(no_name(package, name, listed(), refused or {}), sys._getframe(1))
+        except (AttributeError, ImportError) as error:
             error.__traceback__ = None  # so that the last line is the one that asks
             raise
 
@@ -55,6 +56,17 @@ def later(
         return sorted({*own, *modules, *homes})
 
     there.update(__getattr__=get, __dir__=listed)
+
+
+def as_asked(error: AttributeError, frame: FrameType) -> AttributeError | ImportError:
+    """``error``, raised for a name that code in ``frame`` asks for; where it imports the name from
+    the module, Python would raise an error of its own in place of one of attributes."""
+    if frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM:
+        return ImportError(*error.args)
+    return error
+
+
+_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
 class _Misspelt:

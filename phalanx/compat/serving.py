@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from phalanx.base.errors import no_name, suggest
+from phalanx.base.lazily import as_asked
 from phalanx.compat.modules import MODULES, VERSION
 from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED, REFUSED, not_offered
 
@@ -28,7 +29,8 @@ class Served(ModuleType):
     def __getattr__(self, name: str) -> Any:
         value = _found(self.__name__, name)
         if value is _MISSING:
-            raise no_name(self.__name__, name, dir(self), REFUSED)
+            error = no_name(self.__name__, name, dir(self), REFUSED)
+            raise as_asked(error, sys._getframe(1))
         setattr(self, name, value)
         return value
 

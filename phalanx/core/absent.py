@@ -50,7 +50,13 @@ ABSENT: dict[str, str] = {
     "bool": _CAST,
     "type": _CAST,
     "append": "arrays are immutable; jnp.append(x, values) gives a new one",
-}
+    **{name: f"jnp.{name}(x) is a function" for name in (
+        "abs", "exp", "log", "sqrt", "square", "sin", "cos", "tan", "tanh", "sign", "floor", "ceil",
+        "isnan", "isinf", "isfinite", "maximum", "minimum", "where", "flip", "tile", "power",
+    )},
+    **{name: f"phalanx.nn.{name}(x) is a function" for name in ("relu", "sigmoid", "softmax")},
+    "norm": "jnp.linalg.norm(x) is a function",
+}  # fmt: skip
 
 
 def install_absent(array: type) -> None:

@@ -1,14 +1,16 @@
 """Who asks a module for a name that it lacks is told what is near, or what took its place."""
 
+import contextlib
 import importlib
 import importlib.util
 import pkgutil
+import re
 import traceback
 
 import pytest
 
 import phalanx
-from phalanx.base.former_names import FORMER_NAMES
+from phalanx.base.former_names import FORMER_NAMES, FORMER_WAYS
 
 MODULES = (
     "phalanx", "phalanx.dlpack", "phalanx.export", "phalanx.ffi", "phalanx.image", "phalanx.lax",
@@ -35,13 +37,52 @@ def test_a_name_that_is_nearly_there(module, name, near):
 
 @pytest.mark.parametrize("former", FORMER_NAMES)
 def test_what_took_the_place_of_a_name_is_there(former):
-    now = FORMER_NAMES[former]
-    with pytest.raises(AttributeError) as caught:
+    now = f"phalanx.{FORMER_NAMES[former]}"
+    with pytest.raises(AttributeError, match=f": {former} is not there: use {re.escape(now)}$"):
         getattr(phalanx, former)
-    assert str(caught.value) == f"phalanx: {former} is not there: use {now}"
-    written = now.removeprefix("-").split("(")[0].split(",")[0]
-    if written not in ("0.0", "float", "complex", "int", "len", "x.item", "x.__dlpack__"):
-        assert pkgutil.resolve_name(f"phalanx.{written}") is not None
+    assert pkgutil.resolve_name(now) is not None
+
+
+@pytest.mark.parametrize("former", FORMER_WAYS)
+def test_how_one_does_now_what_a_name_did(former):
+    now = FORMER_WAYS[former]
+    with pytest.raises(AttributeError, match=f"{former} is not there: use {re.escape(now)}$"):
+        getattr(phalanx, former)
+    written = re.match(r"-?([\w.]*)", now)[1].removeprefix("jnp").removeprefix(".")
+    if written not in ("0.0", "float", "complex", "int", "len", "functools.partial") and not (
+        written.startswith("x.")
+    ):
+        places = ("phalanx", "phalanx.numpy")
+        assert any(_resolved(f"{place}.{written}") for place in places), written
+
+
+def _resolved(name):
+    with contextlib.suppress(AttributeError, ImportError):
+        return pkgutil.resolve_name(name) is not None
+    return False
+
+
+@pytest.mark.parametrize(
+    "module, name, where",
+    [
+        ("numpy", "softmax", "nn.softmax"), ("numpy", "inv", "numpy.linalg.inv"),
+        ("lax", "matmul", "numpy.matmul"), ("", "psum", "lax.psum"), ("nn", "erf", "lax.erf"),
+    ],
+)  # fmt: skip
+def test_a_name_of_another_module(module, name, where):
+    found = importlib.import_module(f"phalanx.{module}".rstrip("."))
+    with pytest.raises(AttributeError, match=f"{name} is not there: use phalanx.{where}$"):
+        getattr(found, name)
+
+
+def test_a_name_that_is_imported_from_where_it_is_not():
+    with pytest.raises(ImportError, match=r"random: randn is not there: use phalanx\.random\.norm"):
+        from phalanx.random import randn  # noqa: F401
+    with pytest.raises(
+        ImportError, match=r"numpy: vstak is not there. Did you mean 'vstack'\?$"
+    ) as e:
+        from phalanx.numpy import vstak  # noqa: F401
+    assert [frame.filename for frame in traceback.extract_tb(e.value.__traceback__)] == [__file__]
 
 
 def test_what_took_the_place_of_a_keyword_is_told():
@@ -58,7 +99,9 @@ def test_what_other_libraries_call_otherwise_is_told():
     x = phalanx.numpy.ones(3)
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'dim'\. Use 'axis'$"):
         phalanx.numpy.sum(x, dim=0)
-    with pytest.raises(AttributeError, match=r"random: seed is not there: use random\.key"):
+    with pytest.raises(
+        AttributeError, match=r"random: seed is not there: use phalanx\.random\.key"
+    ):
         _ = phalanx.random.seed
     with pytest.raises(AttributeError, match=r"phalanx\.nn: Linear is not there: use .* flax"):
         _ = phalanx.nn.Linear

@@ -2,16 +2,17 @@
 
 `--sources` holds unpacked source distributions (`optax-0.2.8/`), which bring the tests; the
 libraries themselves, pytest and jax are installed beside this interpreter. Every file of tests is
-run twice, a process each: under jax, and with Phalanx in its place. `--results` keeps a report of
-each run; what was run is not repeated, so delete the `.log` of what should run anew. A run that
-takes more than `--seconds` is interrupted, and its file counted as far as both sides came.
-`--together` runs the files of a folder in one process, which takes less where they are small, and
-`--reported` runs nothing and counts what was run.
+run with Phalanx in the place of jax, a process each, and those of its tests that did not pass are
+run under jax. `--results` keeps a report of each run; what was run is not repeated, so delete the
+`.log` of what should run anew. A run that takes more than `--seconds` is interrupted, and its file
+counted as far as it came. `--together` runs the files of a folder in one process, up to so many
+bytes, which takes less where they are small, and `--reported` runs nothing and counts what was run.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import subprocess
@@ -25,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 PEER, OURS = "jax", "phalanx"
 START = {PEER: ["-m", "pytest"], OURS: ["-m", "phalanx.as_jax", "-m", "pytest"]}
 Outcomes = dict[str, str]  # name of a test -> passed, failed or skipped
-Run = tuple[Path, Path, Path]  # the first of its files, and the reports under jax and Phalanx
+Run = tuple[Path, Path, Path]  # the first of its files, and the reports under Phalanx and jax
 GRACE = 60  # seconds in which an interrupted pytest may write its report
 STOPPED = "interrupted after"  # in the log of a run that took too long
 
@@ -36,7 +37,7 @@ def main() -> None:
     parser.add_argument("--sources", type=Path, required=True)
     parser.add_argument("--results", type=Path, default=Path("suites"))
     parser.add_argument("--only", default="", help="files whose path contains this")
-    parser.add_argument("--together", action="store_true", help="files of a folder in one process")
+    parser.add_argument("--together", type=int, default=0, help="bytes of files in one process")
     parser.add_argument("--reported", action="store_true", help="run nothing, count what was run")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=600, help="that one file may take")
@@ -48,16 +49,16 @@ def main() -> None:
         source = folder_of(library, given.sources)
         every = test_files(source)
         files = [file for file in every if given.only in str(file)]
-        groups = of_folders(files) if given.together else [[file] for file in files]
+        groups = in_groups(source, files, given.together)
         results = given.results.resolve() / library
         if given.reported:
             runs = reported(results)
         else:
             runs = run_all(source, groups, results, given.workers, given.seconds)
-        peer, ours, partly = outcomes_of_all(runs)
-        for name in differing(peer, ours):
+        ours, peer, partly = outcomes_of_all(runs)
+        for name in alone(ours, peer):
             print(f"{library}: {name}: {ours.get(name, 'not run')}")
-        rows.append(row(source.name, len(every), peer, ours, partly))
+        rows.append(row(source.name, len(every), ours, peer, partly))
     print("\n".join(rows))
     if given.out:
         given.out.write_text("\n".join(rows) + "\n")
@@ -77,82 +78,87 @@ def test_files(source: Path) -> list[Path]:
     return [path.relative_to(source) for path in sorted(names, key=lambda p: (p.stat().st_size, p))]
 
 
-def of_folders(files: list[Path]) -> list[list[Path]]:
-    """The files of each folder."""
-    folders: dict[Path, list[Path]] = {}
+def in_groups(source: Path, files: list[Path], together: int) -> list[list[Path]]:
+    """Files that run in one process: of one folder, of ``together`` bytes at most."""
+    groups: list[list[Path]] = []
+    last: dict[Path, tuple[list[Path], float]] = {}
     for file in files:
-        folders.setdefault(file.parent, []).append(file)
-    return [*folders.values()]
+        size = (source / file).stat().st_size
+        group, so_far = last.get(file.parent, ([], math.inf))
+        if so_far + size > together:
+            group, so_far = [], 0
+            groups.append(group)
+        group.append(file)
+        last[file.parent] = group, so_far + size
+    return groups
 
 
 def run_all(
     source: Path, groups: list[list[Path]], results: Path, workers: int, seconds: int
 ) -> list[Run]:
-    """Run each group of files on both sides."""
-    turns = [(side, group) for group in groups for side in (PEER, OURS)]
+    """Run each group of files, and what did not pass under jax."""
     with ThreadPoolExecutor(workers) as pool:
-        reports = list(
-            pool.map(lambda turn: run_files(source, turn[1], results, turn[0], seconds), turns)
-        )
-    firsts = [group[0] for group in groups]
-    return list(zip(firsts, reports[::2], reports[1::2], strict=True))
+        return list(pool.map(lambda group: run_group(source, group, results, seconds), groups))
+
+
+def run_group(source: Path, group: list[Path], results: Path, seconds: int) -> Run:
+    """Run files under Phalanx, and under jax what did not pass."""
+    first = group[0]
+    ours = run_files(source, group, results, OURS, seconds)
+    if all_passed(first, ours):
+        return first, ours, report_of(results, group, PEER)
+    beside = ["-p", "libraries.rest", f"--beside={ours}"] if ours.exists() else []
+    return first, ours, run_files(source, group, results, PEER, seconds, *beside)
+
+
+def all_passed(file: Path, report: Path) -> bool:
+    outcomes = dict(read_report(file, report)).values()
+    return bool(outcomes) and set(outcomes) == {"passed"}
 
 
 def reported(results: Path) -> list[Run]:
-    """What was run on both sides, of files alone and together."""
-    logs = sorted((results / PEER).glob("*.log"))
-    both = [(theirs, results / OURS / theirs.name) for theirs in logs]
-    return [
-        (Path(theirs.stem), theirs.with_suffix(".xml"), own.with_suffix(".xml"))
-        for theirs, own in both
-        if own.exists()
+    """What was run, of files alone and together."""
+    runs = [
+        (Path(log.stem), log.with_suffix(".xml"), results / PEER / f"{log.stem}.xml")
+        for log in sorted((results / OURS).glob("*.log"))
     ]
+    return [run for run in runs if all_passed(*run[:2]) or log_of(run[2]).exists()]
 
 
 def outcomes_of_all(runs: list[Run]) -> tuple[Outcomes, Outcomes, int]:
-    """The outcomes under jax and under Phalanx, and how many runs did not come to their ends."""
-    peer, ours, partly = {}, {}, 0
-    for file, theirs, own in runs:
-        of_peer, of_ours, whole = outcomes_of(file, theirs, own)
-        peer |= of_peer
+    """The outcomes under Phalanx and under jax, and how many runs did not come to their ends."""
+    ours, peer, partly = {}, {}, 0
+    for file, own, theirs in runs:
+        of_ours, of_peer, whole = outcomes_of(file, own, theirs)
         ours |= of_ours
-        partly += bool(of_peer) and not whole
-    return peer, ours, partly
+        peer |= of_peer
+        partly += bool(of_ours) and not whole
+    return ours, peer, partly
 
 
-def outcomes_of(file: Path, theirs: Path, own: Path) -> tuple[Outcomes, Outcomes, bool]:
-    """The outcomes of a file on both sides, and whether they are all.
+def outcomes_of(file: Path, own: Path, theirs: Path) -> tuple[Outcomes, Outcomes, bool]:
+    """The outcomes of a file under Phalanx, under jax, and whether they are all.
 
-    Where a side was interrupted they are of the tests that both came to.
+    Where a side was interrupted they are of the tests that it came to.
     """
-    peer, ours = dict(read_report(file, theirs)), dict(read_report(file, own))
-    if not (interrupted(theirs) or interrupted(own)):
-        return peer, named_alike(peer, ours), True
-    both = [name for name in peer if name in ours]
-    return {name: peer[name] for name in both}, {name: ours[name] for name in both}, False
+    ours, peer = dict(read_report(file, own)), dict(read_report(file, theirs))
+    if interrupted(own):
+        peer = {name: outcome for name, outcome in peer.items() if name in ours}
+    if interrupted(theirs):
+        ours = {name: out for name, out in ours.items() if out == "passed" or name in peer}
+    return ours, peer, not (interrupted(own) or interrupted(theirs))
 
 
-def named_alike(peer: Outcomes, ours: Outcomes) -> Outcomes:
-    """``ours`` under the names of the peer: a name may hold how a parameter prints.
-
-    Where as many tests of a file are left on both sides, they are the same, in order.
-    """
-    theirs = [name for name in peer if name not in ours]
-    own = [name for name in ours if name not in peer]
-    if len(theirs) != len(own):
-        return ours
-    names = dict(zip(own, theirs, strict=True))
-    return {names.get(name, name): outcome for name, outcome in ours.items()}
-
-
-def run_files(source: Path, group: list[Path], results: Path, side: str, seconds: int) -> Path:
+def run_files(
+    source: Path, group: list[Path], results: Path, side: str, seconds: int, *more: str
+) -> Path:
     """Run files of tests in one process, unless that was done already; the report."""
     report = report_of(results, group, side)
     if not log_of(report).exists():
         report.parent.mkdir(parents=True, exist_ok=True)
         report.unlink(missing_ok=True)
         options = ["-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={report}"]
-        options += ["-o", "junit_family=xunit1", "--continue-on-collection-errors"]
+        options += ["-o", "junit_family=xunit1", "--continue-on-collection-errors", *more]
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         unfinished = report.with_suffix(".running")
         with unfinished.open("w") as log:
@@ -173,10 +179,10 @@ def run_files(source: Path, group: list[Path], results: Path, side: str, seconds
 
 
 def report_of(results: Path, group: list[Path], side: str) -> Path:
-    """Named by the file; by the folder where there are several."""
+    """Named by the file; by the first and how many more where there are several."""
     first, *others = group
-    named = first.parent / "*" if others else first.with_suffix("")
-    return results / side / f"{'.'.join(named.parts)}.xml"
+    more = f"+{len(others)}" if others else ""
+    return results / side / f"{'.'.join(first.with_suffix('').parts)}{more}.xml"
 
 
 def log_of(report: Path) -> Path:
@@ -212,6 +218,8 @@ def read_report(file: Path, report: Path) -> Iterator[tuple[str, str]]:
     if not report.exists():
         return
     for case in ElementTree.parse(report).iter("testcase"):
+        if not case.get("name"):  # it was interrupted
+            continue
         children = {child.tag for child in case}
         failed = children & {"failure", "error"}
         outcome = "failed" if failed else "skipped" if "skipped" in children else "passed"
@@ -219,22 +227,23 @@ def read_report(file: Path, report: Path) -> Iterator[tuple[str, str]]:
         yield f"{home}::{name}::{case.get('name')}", outcome
 
 
-def differing(peer: Outcomes, ours: Outcomes) -> list[str]:
-    """The tests that the peer passes and we do not."""
+def alone(ours: Outcomes, peer: Outcomes) -> list[str]:
+    """The tests that pass under jax alone."""
     return [name for name, out in peer.items() if out == "passed" and ours.get(name) != "passed"]
 
 
 HEADER = """\
-| library | files of tests | passed under jax | of these under Phalanx | |
+| library | files of tests | passed | under jax alone | |
 |---|---:|---:|---:|---:|"""
 
 
-def row(name: str, files: int, peer: Outcomes, ours: Outcomes, partly: int = 0) -> str:
-    run = len({test.partition("::")[0] for test in peer})
+def row(name: str, files: int, ours: Outcomes, peer: Outcomes, partly: int = 0) -> str:
+    passed = [test for test, outcome in ours.items() if outcome == "passed"]
+    missed = alone(ours, peer)
+    run = len({test.partition("::")[0] for test in (*passed, *missed)})
     of_files = f"{run} of {files}" + (f", {partly} in part" if partly else "")
-    passed = sum(outcome == "passed" for outcome in peer.values())
-    both = passed - len(differing(peer, ours))
-    return f"| {name} | {of_files} | {passed} | {both} | {both / max(passed, 1):.1%} |"
+    share = len(passed) / max(len(passed) + len(missed), 1)
+    return f"| {name} | {of_files} | {len(passed)} | {len(missed)} | {share:.1%} |"
 
 
 if __name__ == "__main__":

@@ -10,10 +10,9 @@ from libraries.suites import (
     OURS,
     PEER,
     STOPPED,
-    differing,
+    alone,
     heed_interrupts,
-    named_alike,
-    of_folders,
+    in_groups,
     outcomes_of,
     read_report,
     reported,
@@ -26,6 +25,9 @@ ROOT = Path(__file__).parents[1]
 TESTS = """
 import sys
 import jax.numpy as jnp
+import pytest
+
+ours = any(name.startswith("phalanx.run") for name in sys.modules)
 
 def test_both():
     assert jnp.arange(3).sum() == 3
@@ -33,8 +35,17 @@ def test_both():
 def test_neither():
     assert jnp.arange(3).sum() == 4
 
-def test_the_peer_alone():
-    assert not any(name.startswith("phalanx.run") for name in sys.modules)
+@pytest.mark.parametrize("array", [jnp.arange(3)])
+def test_the_peer_alone(array):
+    assert not ours
+
+@pytest.mark.parametrize("printed", [f"ours: {ours}"])
+def test_whose_name_differs(printed):
+    pass
+
+@pytest.mark.skipif(ours, reason="")
+def test_skipped():
+    pass
 """
 
 
@@ -52,12 +63,14 @@ def test_a_library_is_run_under_both(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert "tiny: some_test.py::some_test::test_the_peer_alone: failed" in done.stdout
-    assert table.read_text().splitlines()[-1] == "| tiny-1.0 | 1 of 1 | 2 | 1 | 50.0% |"
-    assert {path.parent.name for path in results.rglob("*.xml")} == {PEER, OURS}
-    (results / "tiny" / PEER / "other_test.log").touch()
-    ((_, theirs, own),) = reported(results / "tiny")  # the other was not run under Phalanx
-    assert theirs.name == own.name == "some_test.xml" and theirs.exists() and own.exists()
+    assert "tiny: some_test.py::some_test::test_the_peer_alone[array0]: failed" in done.stdout
+    assert "tiny: some_test.py::some_test::test_skipped: skipped" in done.stdout
+    assert table.read_text().splitlines()[-1] == "| tiny-1.0 | 1 of 1 | 2 | 2 | 50.0% |"
+    (results / "tiny" / OURS / "other_test.log").touch()
+    ((first, own, theirs),) = reported(results / "tiny")  # the other was not run under jax
+    assert own.parent.name == OURS and own.name == theirs.name == "some_test.xml"
+    again = {name.rpartition("::")[2] for name in dict(read_report(first, theirs))}
+    assert again == {"test_neither", "test_the_peer_alone[array0]", "test_skipped"}
 
 
 def test_files_of_a_folder_run_in_one_process(tmp_path):
@@ -67,18 +80,22 @@ def test_files_of_a_folder_run_in_one_process(tmp_path):
         (tmp_path / file).write_text("import os\n\ndef test_it():\n    os.environ['was here']\n")
     (tmp_path / "a/one_test.py").write_text("import os\nos.environ['was here'] = 'yes'\n" + TESTS)
     (tmp_path / "a/broken_test.py").write_text("import there_is_none")
-    groups = of_folders([*of_folder, Path("a/broken_test.py"), Path("b_test.py")])
+    (tmp_path / "b_test.py").touch()
+    files = [*of_folder, Path("a/broken_test.py"), Path("b_test.py")]
+    groups = in_groups(tmp_path, files, 10_000)
     assert groups == [[*of_folder, Path("a/broken_test.py")], [Path("b_test.py")]]
+    assert in_groups(tmp_path, files, 0) == [[file] for file in files]
     report = run_files(tmp_path, groups[0], tmp_path / "results", PEER, 600)
     found = dict(read_report(Path("a"), report))
     assert found["a/two_test.py::two_test::test_it"] == "passed"
     assert found["a/one_test.py::one_test::test_neither"] == "failed"
 
 
-def test_tests_that_did_not_run_differ():
-    peer = {"f::a": "passed", "f::b": "passed", "f::c": "failed", "f::d": "skipped"}
-    assert differing(peer, {"f::a": "passed"}) == ["f::b"]
-    assert row("tiny-1.0", 3, peer, {}) == "| tiny-1.0 | 1 of 3 | 2 | 0 | 0.0% |"
+def test_what_does_not_run_or_pass_but_under_jax_is_counted():
+    peer = {"f::b": "passed", "f::c": "failed", "f::d": "skipped", "g::a": "passed"}
+    ours = {"f::a": "passed", "f::b": "failed"}
+    assert alone(ours, peer) == ["f::b", "g::a"]
+    assert row("tiny-1.0", 3, ours, peer) == "| tiny-1.0 | 2 of 3 | 1 | 2 | 33.3% |"
 
 
 SLOW = """
@@ -107,17 +124,9 @@ def test_a_file_that_takes_too_long_counts_as_far_as_both_came(tmp_path):
     whole.write_text(f"<testsuite>{cases}</testsuite>")
     whole.with_suffix(".log").touch()
     quick = {"slow_test.py::slow_test::test_quick": "passed"}
-    assert outcomes_of(Path("slow_test.py"), whole, half) == (quick, quick, False)
+    assert outcomes_of(Path("slow_test.py"), half, whole) == (quick, quick, False)
     written = row("slow-1.0", 1, quick, quick, 1)
-    assert written == "| slow-1.0 | 1 of 1, 1 in part | 1 | 1 | 100.0% |"
-
-
-def test_names_in_which_parameters_print_differently_are_the_same_in_order():
-    peer = {"f::a": "passed", "f::<class jax>": "passed", "f::<function 0x1>": "failed"}
-    ours = {"f::<class phalanx>": "failed", "f::<function 0x2>": "passed", "f::a": "passed"}
-    alike = {"f::<class jax>": "failed", "f::<function 0x1>": "passed", "f::a": "passed"}
-    assert named_alike(peer, ours) == alike
-    assert named_alike(peer, {"f::b": "passed"}) == {"f::b": "passed"}
+    assert written == "| slow-1.0 | 1 of 1, 1 in part | 1 | 0 | 100.0% |"
 
 
 def test_the_docs_have_the_table_as_it_was_written():

@@ -145,7 +145,7 @@ class CollectiveEmitter(RegionEmitter):
     def all_reduce(self, xs: Values, groups: Groups, body: Body) -> list[Value]:
         # Shardy cannot export an all_reduce of several operands from a manual region.
         small = [i for i, x in enumerate(xs) if self._size_in_bytes(x) <= PACKED]
-        if len(small) < 2:
+        if len(small) < 2 or self.target.platform != "cpu":  # other compilers combine them
             return [self._all_reduce(x, groups, body) for x in xs]
         packed = iter(self._all_reduce_packed([xs[i] for i in small], groups, body))
         return [

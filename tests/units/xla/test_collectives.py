@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import phalanx
+
 F, U = np.dtype("f4"), np.dtype("u4")
 ALL = ("m0", "m1", "m2")
 X = np.arange(32, dtype=F).reshape(8, 4)
@@ -37,6 +39,13 @@ def test_small_operands_of_an_all_reduce_travel_together(manual):
     )
     for got, x in zip(outs, inputs, strict=True):
         np.testing.assert_array_equal(got, x.sum(0, keepdims=True))
+
+
+@pytest.mark.parametrize(("platform", "count"), [("cpu", 1), ("cuda", 3), ("rocm", 3), ("tpu", 3)])
+def test_compilers_for_accelerators_combine_operands_themselves(platform, count):
+    f = phalanx.pmap(lambda *xs: phalanx.lax.psum(xs, "i"), "i")
+    lowered = f.trace(X, 2 * X, X[:, :3]).lower(lowering_platforms=(platform,))
+    assert lowered.as_text().count("stablehlo.all_reduce") == count
 
 
 def test_all_gather(manual):

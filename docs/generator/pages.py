@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
 from enum import Enum
@@ -110,9 +111,12 @@ def _trail(entry: Entry) -> str:
 
 
 def _head(entry: Entry) -> str:
-    kind = "class" if isinstance(entry.value, type) else "function"
-    found = public.signature(entry.value)
-    return _directive(f"py:{kind}", entry.name + (written(entry.home, found) if found else ""))
+    found, home, kind = public.signature(entry.value), entry.home, "function"
+    if isinstance(entry.value, type):  # what makes an instance may be declared elsewhere
+        kind, making = "class", inspect.unwrap(entry.value.__init__)
+        home = making.__module__ if public.is_ours(making) else home
+        found = found and found.replace(return_annotation=found.empty)
+    return _directive(f"py:{kind}", entry.name + (written(home, found) if found else ""))
 
 
 def _directive(kind: str, text: str) -> str:

@@ -11,6 +11,7 @@ import typing
 from typing import Any
 
 WIDE = 60  # characters; a longer type goes by the name that it has
+SHOWN = {"DeviceArray": "Array", "Entries": "BCOO"}  # classes behind the public ones
 KNOWN = {"ArrayLike", "DTypeLike", "PrecisionLike", "Array"}  # names of types that are public
 
 
@@ -58,8 +59,10 @@ def _annotation(home: str, annotation: Any) -> str:
     if annotation in (inspect.Signature.empty, Any, "Any"):
         return ""
     if not isinstance(annotation, str):
-        annotation = getattr(annotation, "__name__", str(annotation))
+        name = getattr(annotation, "__name__", str(annotation))
+        annotation = getattr(annotation, "__forward_arg__", name)  # of fields of named tuples
     text = re.sub(r"[A-Za-z_]\w*", lambda name: _meant(home, name[0]), annotation)
+    text = re.sub(r"\w+", lambda name: SHOWN.get(name[0], name[0]), text)
     return "" if text == "Any" else " ".join(text.split())
 
 

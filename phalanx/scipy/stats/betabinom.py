@@ -1,4 +1,4 @@
-"""The binomial distribution with a probability of the beta distribution."""
+"""The beta-binomial distribution: binomial, with a beta-distributed probability of success."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ family = Family(
 
 @family.log_density
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Logarithm of the probability mass function of the beta-binomial distribution: binomial, with
-    a probability of success that is beta-distributed.
+    """Logarithm of the probability mass function of the beta-binomial distribution.
 
     It stays finite where ``pmf`` is too small for a float.
 
@@ -47,8 +46,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
 
 @one_program
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Probability mass function of the beta-binomial distribution: binomial, with a probability of
-    success that is beta-distributed.
+    """Probability mass function of the beta-binomial distribution.
 
     For ``loc=0`` it is (n over k) B(k + a, n - k + b) / B(a, b) for k = 0, ..., n; in general that
     at ``k - loc``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -38,14 +38,16 @@ from phalanx.transforms.stage import is_value, loaded
 
 __all__ = ["cond", "switch"]
 
+P = ParamSpec("P")  # what the one branch takes
+Q = ParamSpec("Q")  # and what the other
 R = TypeVar("R")  # what branches give
 _NOTHING: Any = object()  # in place of an operand that is not given: None is one
 
 
 def cond(
     pred: ArrayLike,
-    true_fun: Callable[..., R],
-    false_fun: Callable[..., R],
+    true_fun: Callable[P, R],
+    false_fun: Callable[Q, R],
     *operands: Any,
     operand: Any = _NOTHING,
 ) -> R:
@@ -72,17 +74,17 @@ def cond(
     >>> cond(jnp.array(True), lambda x: x + 1, lambda x: x - 1, 5)
     Array(6, dtype=int32, weak_type=True)
     """
+    branches: list[Callable[..., R]] = [false_fun, true_fun]
     if operand is not _NOTHING:
         operands = (*operands, operand)
     elif len(operands) == 2 and _has_own_operands(true_fun, false_fun, operands):
-        own = (true_fun, operands[0])
-        true_fun, false_fun = _OfItsOwn(false_fun, 0), _OfItsOwn(operands[1], 1)
-        operands = own
-    _check_callable("cond", true_fun, false_fun)
+        branches = [_OfItsOwn(operands[1], 1), _OfItsOwn(false_fun, 0)]
+        operands = (true_fun, operands[0])
+    _check_callable("cond", *reversed(branches))
     truth = _truth(pred)
     if config.disable_jit and is_known(truth):
-        return (true_fun if truth else false_fun)(*held(operands))
-    return choose("cond", _whole_number(truth), [false_fun, true_fun], operands)
+        return branches[bool(truth)](*held(operands))
+    return choose("cond", _whole_number(truth), branches, operands)
 
 
 def _check_callable(who: str, *functions: Any) -> None:

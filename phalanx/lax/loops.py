@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 from msgspec import Struct
@@ -24,7 +24,7 @@ from phalanx.core.program import Program, plain
 from phalanx.core.refs import Ref, load, refuse_aliases, store, store_all
 from phalanx.core.roles import CARRY, FIXED, ROWS, Roles, each
 from phalanx.core.trace import is_known
-from phalanx.core.types import ArrayLike, ArrayType, is_scalar, typeof
+from phalanx.core.types import Array, ArrayLike, ArrayType, is_scalar, typeof
 from phalanx.lax.bodies import (
     TracedBody,
     as_type,
@@ -60,6 +60,12 @@ _Called = tuple[
 # ---- loops --------------------------------------------------------------------------------------
 
 
+@overload
+def while_loop(
+    cond_fun: Callable[[Array], Any], body_fun: Callable[[Array], Any], init_val: Array | complex
+) -> Array: ...
+@overload
+def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: Any) -> T: ...
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: Any) -> T:
     """val = body(val) while cond(val), starting from ``init_val``.
 
@@ -215,6 +221,24 @@ def _check_condition(condition: Program, who: str) -> None:
         )
 
 
+@overload
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, Array], Any],
+    init_val: Array | complex,
+    *,
+    unroll: int | bool | None = None,
+) -> Array: ...
+@overload
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, T], T],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> T: ...
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,

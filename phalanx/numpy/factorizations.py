@@ -93,6 +93,12 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     return adjoint(factor) if upper else factor
 
 
+@overload
+def qr(a: ArrayLike, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+@overload
+def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
+@overload
+def qr(a: ArrayLike, mode: str = "reduced") -> Any: ...
 @one_program
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """QR factorization a = q r: q with orthonormal columns, r upper triangular.

@@ -864,6 +864,10 @@ def of_functions_without_names() -> None:
     value, pull = jax.vjp(jax.jit(lambda x: x * 2), ones)
     print(value.sum(), pull(ones)[0], jax.linearize(jax.jit(lambda x: x * 2), ones)[1](ones))
     print(jax.pure_callback(jax.jit(lambda x: x * 2), ones, ones))
+    either = lax.cond(ones.sum() > 0, jax.jit(lambda x: x * 2), jax.jit(lambda x: -x), ones)
+    print(either, lax.while_loop(lambda x: (x < 9).all(), lambda x: x * 2, ones).sum())
+    print(lax.while_loop(lambda n: n < 9, lambda n: n * 2, 1).dtype)
+    print(lax.fori_loop(0, 3, lambda i, x: x + i, ones).sum())
 
 
 def exported() -> None:

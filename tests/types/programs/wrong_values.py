@@ -303,6 +303,10 @@ def sort_that_is_in_place() -> None:
     print(values)
 
 
+def qr_in_three() -> None:
+    q, r, p = jnp.linalg.qr(x)  # wrong
+
+
 def eigh_in_three() -> None:
     w, v, info = jnp.linalg.eigh(x.T @ x)  # wrong
 

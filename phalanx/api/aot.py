@@ -22,7 +22,7 @@ from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.numpy.promotion import as_shape
 from phalanx.run.array import DeviceArray
 from phalanx.spmd import formats
-from phalanx.spmd.constraint import sharding_for
+from phalanx.spmd.constraint import is_abstract, sharding_for
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import lies_of
@@ -204,7 +204,7 @@ def _home(x: Any, names: LeafNames, i: int, who: str) -> Sharding | None:
     said = sharding_of(x)
     if said is None:
         return None
-    sharding = sharding_for(said, f"{who}: sharding of {names[i]}")
+    sharding = sharding_for(said, f"{who}: sharding of {names[i]}") if is_abstract(said) else said
     try:
         sharding.shard_shape(x.shape)
     except ValueError as e:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from phalanx.api.arguments import NO_STATIC, Flat, check_callable, shown_call, wrap
+from phalanx.api.aot import abstract
+from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, shown_call, wrap
 from phalanx.api.differentiable import Chosen, WithAux, differentiable, flattened, result_as_array
 from phalanx.api.linear import Pullback, Pushforward, home_of, pull, tangent_in, weak_as
 from phalanx.api.refs import store_apart
@@ -352,20 +353,17 @@ def linear_transpose(
             "axes with lax.psum where they are needed"
         )
     leaves, treedef = tree.flatten((primals, {}))
-    types = [_example_type(x, who) for x in leaves]
+    names = LeafNames(fun, primals, {}, range(len(primals)))
+    types = [_example_type(x, names, i, who) for i, x in enumerate(leaves)]
     flat = Flat(fun, treedef, NO_STATIC, who)
     program, captured = stage(flat, types, name_of(fun))
     linear = LinearMap(program, captured, (True,) * len(program.outputs))
-    homes = (None,) * len(types)
+    homes = tuple(map(home_of, leaves))
     return Pullback(linear, treedef, tuple(types), flat.out_tree, program.output_types, homes)
 
 
-def _example_type(x: Any, who: str) -> ArrayType:
-    kind = (
-        ArrayType(tuple(x.shape), dtypes.canonical(x.dtype))
-        if hasattr(x, "shape") and hasattr(x, "dtype")
-        else plain(typeof(x))
-    )
+def _example_type(x: Any, names: LeafNames, i: int, who: str) -> ArrayType:
+    kind = abstract(x, names, i, who)
     if not dtypes.is_inexact(kind.dtype):
         raise TypeError(f"{who}: arguments must be floating-point or complex, got {kind}")
     return kind

@@ -8,7 +8,7 @@ subject, which the others do without: ``Elements``, ``NamedAxes``, ``SubPrograms
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Concatenate, Final, TypeVar
+from typing import Any, Concatenate, Final, Literal, TypeVar
 
 from msgspec import Struct, field
 
@@ -159,6 +159,12 @@ class Fold(Struct, frozen=True):
     neutral: Callable[[Any], Any]
     conclude: Callable[..., Batched]
 
+
+# How the cotangent lies for a transpose rule, along axes of type Explicit, and so what it gives:
+TYPED: Final = "typed"  # as types say
+SUMMED: Final = "summed"  # as it came: the rule sums it up, and the sum lies as types say
+OPEN: Final = "open"  # as the compiler decides
+Lying = Literal["typed", "summed", "open"]
 
 CALLS: Final = "calls the host"
 ORDERED: Final = "calls the host in order"
@@ -342,6 +348,8 @@ class Primitive(Struct, frozen=True, eq=False):
         linear: the operands in which it is linear where the others are fixed, by number: one group
             or another, or ``ALL`` of them together. It can be done to the parts of a sum over
             devices that is still to be taken.
+        cotangent: how that of the result lies for ``transpose``: ``TYPED``, ``SUMMED`` or ``OPEN``.
+            None: as types say where elements are ``fused``, else open.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
         multi: whether there are several results, or none, as a tuple; so where there are
             sub-programs or effects.
@@ -371,6 +379,7 @@ class Primitive(Struct, frozen=True, eq=False):
     vary: Rule | None = None
     dims: DimsRule | None = None
     linear: LinearIn = ()
+    cotangent: Lying | None = None
     prepare: Callable[[Operands], Operands] | None = None
     multi: bool = False
     params: type[Any] | None = None

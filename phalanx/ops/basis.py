@@ -22,6 +22,8 @@ from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
 from phalanx.core.correspond import ALL, Dims, Joined, LinearIn, Whole, alike, alike_but
 from phalanx.core.primitive import (
+    OPEN,
+    SUMMED,
     ZERO,
     Active,
     Batched,
@@ -32,6 +34,7 @@ from phalanx.core.primitive import (
     Example,
     LaneDims,
     Linear,
+    Lying,
     NoRule,
     Of,
     Operands,
@@ -268,6 +271,7 @@ def structural(
     dims: DimsRule,
     lower_on: Mapping[str, Body] | None = None,
     fused: bool = True,
+    cotangent: Lying | None = None,
     operations: Operations | None = None,
     doc: str,
     examples: Sequence[Example] = (),
@@ -287,6 +291,7 @@ def structural(
         dims: which dimensions of operand and result correspond.
         lower_on: how it is lowered on some platforms.
         fused: whether an element of the result takes one element of the operand.
+        cotangent: how the cotangent lies for ``transpose``, as ``Primitive`` has it.
         operations: how many of arithmetic an element takes.
         doc: a line about it.
         examples: what tests try it on.
@@ -308,6 +313,7 @@ def structural(
         batch=batch_rule,
         dims=dims,
         linear=ALL,
+        cotangent=cotangent,
         elements=Elements(copied=fused, fused=fused, operations=operations),
         doc=doc,
         examples=examples,
@@ -426,6 +432,7 @@ broadcast = structural(
     transpose=_broadcast_transpose,
     batch=_broadcast_batch,
     dims=_broadcast_dims,
+    cotangent=SUMMED,
     doc="out[..., i_d, ...] = x[i_dims]; stablehlo.broadcast_in_dim",
     examples=[
         Example((f32(3),), {"shape": (2, 3), "dims": (1,)}),
@@ -574,6 +581,7 @@ reshape = structural(
     transpose=lambda ct, x, shape: reshape(ct, shape=x.shape),
     batch=_reshape_batch,
     dims=_reshape_dims,
+    cotangent=OPEN,  # what is joined may not be taken apart again
     doc="the elements of x in row-major order, in another shape; stablehlo.reshape",
     examples=[Example((f32(2, 6),), {"shape": (3, 4)})],
 )

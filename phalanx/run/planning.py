@@ -29,6 +29,7 @@ from phalanx.spmd.named import NamedSharding, P
 from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Devices, Sharding
 from phalanx.spmd.told import sharding_of
+from phalanx.transforms.derive import keep
 
 
 class RequestedShardings(Struct, frozen=True):
@@ -56,8 +57,12 @@ class RequestedShardings(Struct, frozen=True):
         return RequestedShardings(self.ins, tuple(outs))
 
 
-def constraints(program: Program) -> Iterator[tuple[Sharding, str]]:
+def constraints(program: Program) -> list[tuple[Sharding, str]]:
     """How values of ``program`` are to lie, and what says so; regions see to themselves."""
+    return keep(program, "constraints", lambda: list(_constraints(program)))
+
+
+def _constraints(program: Program) -> Iterator[tuple[Sharding, str]]:
     if all(p.on_devices.requested_sharding is None for p in program.primitives):
         return
     for equation in program.walk(into=placement.is_no_region):
@@ -236,13 +241,15 @@ def check_devices(
     for words, other in said[1:]:
         if other.device_set != said[0][1].device_set:
             _refuse(program, [said[0], (words, other)])
-    placed = [
-        (f"{name_of_input(i)}, {sig.type}, lies", sig.sharding)
+    there = [
+        i
         for i, (sig, given) in enumerate(zip(sigs, places.ins, strict=True))
         if sig.sharding.committed and given is None
     ]
-    if len({s.device_list for _, s in (*said[:1], *placed)}) < 2:
+    lists = {sigs[i].sharding.device_list for i in there}
+    if len(lists.union([s.device_list for _, s in said[:1]])) < 2:
         return
+    placed = [(f"{name_of_input(i)}, {sigs[i].type}, lies", sigs[i].sharding) for i in there]
     widest = said[0] if said else max(placed, key=lambda p: len(p[1].device_list))
     apart = next((p for p in placed if not widest[1].device_set.issuperset(p[1].device_list)), None)
     if apart is None:

@@ -7,6 +7,7 @@ import math
 from msgspec import Struct
 
 from phalanx.base.errors import ProgramError
+from phalanx.base.recent import memoized
 from phalanx.core.blocks import blocks_of
 from phalanx.core.layouts import MeshAxes, OpenLayout, Target
 from phalanx.core.types import ArrayType
@@ -18,6 +19,7 @@ from phalanx.spmd.placement import ProgramMesh
 from phalanx.spmd.sharding import Devices, Sharding
 
 
+@memoized(1024)  # most values of a program lie as others do
 def in_terms_of_mesh(
     sharding: Sharding, ndim: int, devices: Devices, axes: MeshAxes
 ) -> OpenLayout | None:

@@ -28,7 +28,7 @@ def _lifted(program: Program) -> Lifted | None:
     inputs: dict[int, tuple[Literal, Var]] = {}  # by the identity of the value
 
     def operand(atom: Atom) -> Atom:
-        if not isinstance(atom, Literal) or not _is_lifted(atom):
+        if type(atom) is not Literal or not _is_lifted(atom):
             return atom
         if id(atom.value) not in inputs:
             inputs[id(atom.value)] = atom, Var(atom.type)
@@ -36,6 +36,8 @@ def _lifted(program: Program) -> Lifted | None:
 
     def taking(e: Equation) -> Equation:
         e = _with_constants(e)
+        if not any([type(a) is Literal and _is_lifted(a) for a in e.inputs]):
+            return e
         return e.update(inputs=list(map(operand, e.inputs)))
 
     equations = list(map(taking, program.equations))
@@ -49,9 +51,7 @@ def _lifted(program: Program) -> Lifted | None:
     return Lifted(made, constants)
 
 
-def _is_lifted(atom: Atom) -> bool:
-    if type(atom) is not Literal:
-        return False
+def _is_lifted(atom: Literal) -> bool:
     if isinstance(atom.value, np.ndarray):
         return atom.value.size > LARGEST_LITERAL
     return isinstance(atom.value, Array)

@@ -177,7 +177,8 @@ class Stage(Trace):
     def _over_mesh(self, prim: Primitive, inputs: Sequence[Atom], params: dict[str, Any]) -> Any:
         """The types of results where types may say how values lie over a mesh."""
         types = prim.result_type([a.type for a in inputs], params)
-        self.of_mesh |= any([t.of_mesh for t in (types if prim.multi else (types,))])
+        if not self.of_mesh:
+            self.of_mesh = any([t.of_mesh for t in (types if prim.multi else (types,))])
         return types
 
     def write(self, equation: Equation) -> None:

@@ -11,11 +11,11 @@ from phalanx.core.correspond import leaving
 from phalanx.core.interpret import interpret
 from phalanx.core.manual import typed
 from phalanx.core.over_mesh import both
-from phalanx.core.primitive import ZERO, Linear, Primitive
+from phalanx.core.primitive import OPEN, SUMMED, ZERO, Linear, Primitive
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import add, broadcast, instantiate, reshape
+from phalanx.ops.basis import add, instantiate
 from phalanx.ops.collective import psum
 from phalanx.ops.lay import in_the_open, laid
 from phalanx.ops.vary import as_parts, fitted, sorted_axes, varying_along
@@ -88,9 +88,12 @@ class _Cotangents:
 def _by_itself(ct: Any, wanted: ArrayType) -> Any:
     """``ct``, one of those that are added up to what is of the type ``wanted``: a part of a sum
     where that is one, and no sum along Manual axes where it is none."""
+    kind = typeof(ct)
+    if not any([t.lies is not None and t.lies.has_sums for t in (kind, wanted)]):
+        return ct
     if wanted.lies is not None and wanted.lies.has_sums:
         ct = laid(ct, wanted.lies)
-    kind = typeof(ct)
+        kind = typeof(ct)
     over = typed(wanted.unreduced) - kind.unreduced
     if over:
         ct = fitted(ct, kind.update(varying=kind.varying - over, lies=both(kind.lies, wanted.lies)))
@@ -162,7 +165,7 @@ def _transpose_equation(
 
 def _taking(prim: Primitive, cotangents: _Cotangents) -> Callable[[Var], Any]:
     """How cotangents are taken for the rule of ``prim``."""
-    if prim is broadcast:
+    if prim.cotangent == SUMMED:
         return cotangents.take_to_sum
     simple = not prim.multi and prim.named_axes is None
     return cotangents.take_part if simple else cotangents.take
@@ -207,13 +210,13 @@ def _open(operand: Any) -> Any:
 
 def _follows_types(prim: Primitive, cts: Sequence[Any]) -> bool:
     """Whether cotangents lie as types say by themselves: those of elementwise operations, of what
-    moves elements, and of programs. What is joined may not be taken apart again, and of a sum that
-    is still to be taken something linear is needed."""
+    moves elements, and of programs. Of a sum that is still to be taken something linear is needed.
+    """
     if prim.subprograms is not None or prim.user_rules is not None:
         return True
     if not prim.linear and any([ct is not ZERO and typeof(ct).unreduced for ct in cts]):
         return False
-    return prim.elements.fused and prim is not reshape
+    return prim.elements.fused if prim.cotangent is None else prim.cotangent != OPEN
 
 
 def _answers_zeros(e: Equation) -> bool:

@@ -88,6 +88,19 @@ def test_derivatives_lie_as_what_they_are_of(name):
         assert phalanx.tree.map(spec, out) == phalanx.tree.map(lambda x: x.sharding.spec, made)
 
 
+def test_the_transpose_of_a_function_lies_as_its_example():
+    x, w = placed((8, 16), "x", "y"), placed((16, 8), "y")
+    y = jnp.matmul(x, w, out_sharding=P("x"))
+
+    def back(example, ct):
+        f = lambda x: jnp.matmul(x, w, out_sharding=P("x"))  # noqa: E731
+        return phalanx.linear_transpose(f, example)(ct)[0]
+
+    for found in (back(x, y), phalanx.jit(back)(x, y), back(phalanx.ShapeDtypeStruct.like(x), y)):
+        assert spec(found) == P("x", "y")
+        np.testing.assert_allclose(found, np.asarray(y) @ np.asarray(w).T, rtol=1e-5)
+
+
 def test_types_follow_inside_jit():
     seen = []
 
@@ -154,6 +167,8 @@ def test_what_pmap_gives_has_the_type_of_jit():
         x = jnp.ones((8, 3))
         assert spec(f(x)) == P("x", None)
         assert str(typeof(f(x))) == str(typeof(phalanx.jit(f)(x))) == "f32[8@x,3]"
+        cut = phalanx.device_put(x, NamedSharding(mesh(), P("x")))
+        assert typeof(phalanx.jit(phalanx.vmap(lambda x: 2 * x))(cut)) is typeof(f(x))
         assert typeof(f(jnp.ones((7, 3)))).lies is None  # the last part is shorter
 
 

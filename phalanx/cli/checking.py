@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(list(map(asdict, findings)), indent=2))
     else:
-        _show(findings, ended)
+        _show(findings, found.functions, ended)
     return 2 if not ended else 1 if findings else 0
 
 
@@ -40,7 +40,7 @@ def _aside(is_json: bool) -> contextlib.AbstractContextManager[object]:
     return contextlib.redirect_stdout(sys.stderr) if is_json else contextlib.nullcontext()
 
 
-def _show(findings: Sequence[Finding], ended: bool) -> None:
+def _show(findings: Sequence[Finding], functions: int, ended: bool) -> None:
     console = Console(highlight=False)
     for finding in findings:
         head = Text.assemble(
@@ -51,6 +51,7 @@ def _show(findings: Sequence[Finding], ended: bool) -> None:
         console.print(Padding(Text(finding.remedy, "green"), (0, 0, 1, 4)))
     count = len(findings)
     told = "nothing was found" if count == 0 else f"{count} finding{'s' * (count > 1)}"
+    told += ": the script compiled nothing" if count == functions == 0 and ended else ""
     console.print(told if ended else f"{told} before the script failed")
 
 

@@ -60,7 +60,17 @@ def add_outputs(command: argparse.ArgumentParser) -> None:
         "--json", action="store_true", help="print the report as JSON",
         default=_default(command, False),
     )  # fmt: skip
-    command.add_argument("--html", type=Path, metavar="FILE", help="write it as a page")
+    command.add_argument("--html", type=_page, metavar="FILE", help="write it as a page")
+
+
+def _page(name: str) -> Path:
+    """The file of a page; it is written last, which is late to learn that there is no folder."""
+    path = Path(name)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        folder = name if path.is_dir() else path.parent
+        said = "is a folder, and a file is needed" if path.is_dir() else "is no folder"
+        raise argparse.ArgumentTypeError(f"{folder} {said}")
+    return path
 
 
 def with_options_behind(

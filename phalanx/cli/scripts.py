@@ -35,6 +35,10 @@ def is_there(command: str, script: str, is_module: bool) -> bool:
         if not there:
             print(f"phalanx {command}: there is no module {script}", file=sys.stderr)
         return there
+    if script.endswith(".ipynb"):
+        told = "is a notebook; make a script of it, jupyter nbconvert --to script"
+        print(f"phalanx {command}: {script} {told} {script}", file=sys.stderr)
+        return False
     if not Path(script).is_file():
         near = " (with -m it is the name of a module)" if not script.endswith(".py") else ""
         print(f"phalanx {command}: there is no file {script}{near}", file=sys.stderr)
@@ -60,13 +64,21 @@ def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> boo
     except SystemExit as e:
         if isinstance(e.code, str):
             print(e.code, file=sys.stderr)
+        elif e.code:
+            print(f"{script} ended with exit status {e.code}", file=sys.stderr)
         return e.code in (None, 0)
+    except KeyboardInterrupt:  # as one ends what runs for long; what is known is still told
+        print(f"{script} was interrupted", file=sys.stderr)
+        return False
     except Exception as e:
         frames = [f for f in traceback.extract_tb(e.__traceback__) if not _is_running(f.filename)]
         e.with_traceback(None)
         print("Traceback (most recent call last):", file=sys.stderr)
         print("".join(traceback.format_list(frames)), end="", file=sys.stderr)
         traceback.print_exception(e)
+        if isinstance(e, ImportError) and "no known parent package" in str(e) and not is_module:
+            name = ".".join(Path(script).with_suffix("").parts)
+            print(f"a part of a package is run as a module: -m {name}", file=sys.stderr)
         return False
     finally:
         if "jax" in sys.modules and not jax_before and not is_installed():

@@ -76,6 +76,11 @@ def test_a_silenced_line(check):
         (["absent.py"], "there is no file absent.py"),
         (["absent"], "there is no file absent (with -m it is the name of a module)"),
         (["-m", "absent.module"], "there is no module absent.module"),
+        (
+            ["book.ipynb"],
+            "book.ipynb is a notebook; make a script of it, "
+            "jupyter nbconvert --to script book.ipynb",
+        ),
     ],
 )
 def test_what_is_not_there(check, words, said):
@@ -94,9 +99,18 @@ def test_a_script_that_fails_is_told_and_so_is_what_was_found_before(check):
 
 def test_a_script_that_exits(check):
     assert check(SCRIPT + "sys.exit(0)\n", "script.py").returncode == 1
-    assert check(SCRIPT + "sys.exit(3)\n", "script.py").returncode == 2
+    done = check(SCRIPT + "sys.exit(3)\n", "script.py")
+    assert done.returncode == 2 and "script.py ended with exit status 3" in done.stderr
+    done = check(SCRIPT + "raise KeyboardInterrupt\n", "script.py")
+    assert done.returncode == 2 and "script.py was interrupted" in done.stderr
+    assert "2 findings" in done.stdout and "Traceback" not in done.stderr
     done = check("import sys\nsys.exit('no data')\n", "script.py")
     assert done.returncode == 2 and done.stderr == "no data\n"
+
+
+def test_a_part_of_a_package_is_told_how_to_be_run(check):
+    done = check("from .model import f\n", "script.py")
+    assert done.returncode == 2 and "run as a module: -m script" in done.stderr
 
 
 def test_a_script_of_jax_itself_is_told_how_to_be_seen(check, tmp_path):

@@ -55,3 +55,6 @@ def test_what_cannot_be_explained_is_said(script):
     assert "Did you mean 'v5" in unknown.stderr
     missing = explain("nowhere.py")
     assert missing.returncode == 2 and "there is no file nowhere.py" in missing.stderr
+    for page in ("nowhere/report.html", "."):
+        refused = explain("--html", page, script)
+        assert refused.returncode == 2 and "folder" in refused.stderr and not refused.stdout

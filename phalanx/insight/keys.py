@@ -44,15 +44,23 @@ _SMALL = 64
 
 
 class _Use(Struct, frozen=True):
-    """A key used at ``place``, on a way through the programs of operations."""
+    """A key used at ``place``, on a way through the programs of operations; ``children`` are what
+    it was split into, if that is the use."""
 
     place: Location
     path: tuple[tuple[Equation, Program], ...]
+    children: tuple[Marks, ...] | None = None
 
     def excludes(self, other: _Use) -> bool:
         """Whether the two are in branches of which only one is taken."""
         pairs = zip(self.path, other.path, strict=False)
         return any(e is f and p is not q for (e, p), (f, q) in pairs)
+
+    def repeats(self, other: _Use) -> bool:
+        """Whether the two are the same: one computation, or splits into the same children, of which
+        each is looked at by itself."""
+        split_alike = self.children is not None and self.children == other.children
+        return split_alike or self.lines == other.lines
 
     @property
     def lines(self) -> frozenset[int]:
@@ -90,7 +98,7 @@ def keys_drawn(program: Program) -> list[frozenset[int]]:
 
 def _again(uses: Sequence[_Use]) -> Iterator[Finding]:
     for i, use in enumerate(uses):
-        others = [u for u in uses[:i] if not u.excludes(use) and u.lines != use.lines]
+        others = [u for u in uses[:i] if not u.excludes(use) and not use.repeats(u)]
         before = next(iter(others), None)
         if before is not None:
             where = "the same line" if str(before.place) == str(use.place) else before.place
@@ -104,6 +112,8 @@ def _again(uses: Sequence[_Use]) -> Iterator[Finding]:
 
 def _in_every_iteration(flow: _KeyFlow, key: Marks, uses: Sequence[_Use]) -> Iterator[Finding]:
     for use in uses:
+        if use.children is not None:
+            continue
         for e, _ in use.path:
             runs = e.prim.frame(e.params).runs
             if isinstance(runs, Loop) and runs.length != 1 and e not in flow.sources(key):
@@ -121,7 +131,7 @@ class _KeyFlow(Flow):
     def __init__(self) -> None:
         super().__init__()
         self.numbers: dict[Hashable, Marks] = {}
-        self.made: list[tuple[frozenset[int], Equation | None, Any]] = []
+        self.made: list[tuple[frozenset[int], set[Equation], Any]] = []
         self.uses: dict[Any, list[_Use]] = {}
 
     def number(
@@ -133,12 +143,15 @@ class _KeyFlow(Flow):
         known = self.numbers.get(what)
         if known is None:
             known = self.numbers[what] = frozenset({len(self.made)})
-            self.made.append((frozenset[int]().union(*of), source, prim))
+            self.made.append((frozenset[int]().union(*of), set[Equation](), prim))
+        if source is not None:
+            n: int = min(known)
+            self.made[n][1].add(source)
         return known
 
     def sources(self, key: Any) -> set[Equation]:
         """The operations in each run of which the values are others."""
-        return {s for n in self.ancestors(key) if (s := self.made[n][1]) is not None}
+        return set[Equation]().union(*[self.made[n][1] for n in self.ancestors(key)])
 
     def ancestors(self, key: Any) -> set[int]:
         """The numbers of all values of which a key is made."""
@@ -177,7 +190,8 @@ class _KeyFlow(Flow):
         words = tuple(given[:2]) if e.prim is threefry2x32 else (given[0],)
         if place is None or (e.params.get("once") and not self._counts(given[3])):
             return
-        self.uses.setdefault(words, []).append(_Use(place, tuple(self.path)))
+        children = tuple(given[2:]) if e.params.get("once") else None
+        self.uses.setdefault(words, []).append(_Use(place, tuple(self.path), children))
 
     def _counts(self, counter: Marks) -> bool:
         """Whether a counter has all numbers from 0 on: not so where one is folded in."""
@@ -193,7 +207,9 @@ class _KeyFlow(Flow):
 
     def enter(self, e: Equation, frame: Frame, operands: Sequence[Marks]) -> list[Marks]:
         return [
-            self._of(a, m) if r in (FIXED, CARRY, CHOICE) else self.number(("row", e, i), [m], e)
+            self._of(a, m)
+            if r in (FIXED, CARRY, CHOICE)
+            else self.number(("row", r, m) if m else ("row", e, i), [m], e)
             for i, (r, a, m) in enumerate(zip(frame.ins, e.inputs, operands, strict=True))
         ]
 

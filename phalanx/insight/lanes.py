@@ -29,6 +29,7 @@ from phalanx.ops.collective import psum, psum_scatter
 from phalanx.ops.elementwise import div
 from phalanx.ops.generators import rng_bit_generator
 from phalanx.ops.random_bits import threefry2x32
+from phalanx.ops.sort import sort
 from phalanx.ops.vary import pvary
 from phalanx.spmd.replication import divergences, lines_of
 
@@ -105,6 +106,12 @@ class Sample(Struct, frozen=True):
     place: Location
 
 
+class MadeOfSample(Struct, frozen=True):
+    """Of a value: it is made of a sample, but not one by one, as a gradient is of parameters."""
+
+    of: Sample
+
+
 class Row(Struct, frozen=True):
     """Of a value: its elements are those that a lane of ``axis`` was given, or made of them one by
     one."""
@@ -126,7 +133,8 @@ class LaneFlow(Flow):
         self.sizes = _sizes(lanes.frame.runs)  # of axes; those of lanes in lanes come to them
         self.axes = frozenset(self.sizes)
         self.findings: dict[Finding, None] = {}
-        self.met: dict[int, Equation] = {}  # by location, what was first summed over lanes there
+        # by location, what was first summed over lanes there, and along which it is the same
+        self.met: dict[int, tuple[Equation, list[Any]]] = {}
         self.reduced: set[Any] = set()  # axes over which the user has reduced something
         self.uses: dict[Atom, list[Equation]] = {}
         self.makers: dict[Atom, Equation] = {}
@@ -218,11 +226,14 @@ class LaneFlow(Flow):
         self, e: Equation, axes: list[Any], result: Marks, given: Marks, x: Atom, y: Var
     ) -> Marks:
         alike = [a for a in axes if a not in given]
-        if self.met.setdefault(id(e.location), e) is not e and e.location is not None:
+        primal, repeated = self.met.get(id(e.location), (e, alike))
+        if primal is not e and e.location is not None:
             # what was made of a sum, and so comes from its line, is the derivative
-            if alike and _SHARE not in given:
-                return result | {Excess(tuple(alike), self.count(alike), e.location)}
+            own = tuple([a for a in alike if a not in repeated])
+            if own and _SHARE not in given:
+                return result | {Excess(own, self.count(own), e.location)}
             return result
+        self.met[id(e.location)] = e, alike
         if _SEED in given and self.reduced.isdisjoint(axes):
             return result - {_SEED} | {Summed(tuple(axes))}
         self.reduced.update(axes)
@@ -270,12 +281,13 @@ class LaneFlow(Flow):
             marks = marks.difference(self.rows)
             alike = [a for a, size in self.sizes.items() if a not in marks and size > 1]
             place = self.place(e)
-            if alike and INPUT in marks and place is not None:
+            if alike and place is not None:
                 self.samples.add(sample := Sample(tuple(sorted(alike, key=str)), place))
                 return marks | {sample}
             return marks
         if not _is_elementwise(e):
-            return marks.difference(self.samples, self.rows)
+            derived = map(MadeOfSample, marks & self.samples)
+            return marks.difference(self.samples, self.rows).union(derived)
         for sample in marks & self.samples if self.samples else ():
             if self._meets_lanes(sample, e, operands):
                 self._report_same_sample(sample)
@@ -284,13 +296,16 @@ class LaneFlow(Flow):
 
     def _meets_lanes(self, sample: Sample, e: Equation, operands: Sequence[Marks]) -> bool:
         """Whether an array of samples meets one, of the same shape, that differs from lane to
-        lane; that is what these were given, where their axis has no name."""
+        lane and is not made of them; that is what these were given, where their axis has no
+        name."""
         if e.outputs[0].type.size <= 1:
             return False
         others = [
             m
             for a, m in zip(e.inputs, operands, strict=True)
-            if type(a) is Var and sample not in m and a.type.shape == e.outputs[0].type.shape
+            if type(a) is Var
+            and m.isdisjoint({sample, MadeOfSample(sample)})
+            and a.type.shape == e.outputs[0].type.shape
         ]
         axes = map(Row, sample.axes) if self.unnamed else sample.axes
         return any(axis in m for axis in axes for m in others)
@@ -370,7 +385,10 @@ def _communicates(e: Equation) -> bool:
 
 
 def _is_elementwise(e: Equation) -> bool:
-    """Whether each element of a result is made of one of each operand, or is one."""
+    """Whether each element of a result is made of one of each operand, or is one; to sort by
+    random numbers makes a permutation, which lanes may share."""
+    if e.prim is sort:
+        return False
     repeats = e.prim is broadcast and e.outputs[0].type.size > e.inputs[0].type.size
     return (e.prim.elements.fused or e.prim.elements.copied) and not repeats
 

@@ -11,6 +11,7 @@ from phalanx import ShapeDtypeStruct, lax, random
 from phalanx.errors import ConcretizationTypeError, UnboundAxis
 from phalanx.insight import between
 from phalanx.insight.watching import checking_compiled
+from phalanx.sharding import PartitionSpec as P
 
 X = np.ones((4, 3), np.float32)
 
@@ -221,6 +222,90 @@ def test_lanes_in_lanes():
 
 def test_one_lane_is_enough_to_find_a_mistake():
     assert codes(phalanx.pmap(twice, axis_name="i"), X[:1]) == ["P103"]
+
+
+@pytest.mark.skipif(phalanx.device_count() < 4, reason="axes need devices")
+@pytest.mark.parametrize("axes", [("a",), ("a", "b")])
+def test_a_mean_over_an_axis_along_which_lanes_are_alike_has_the_gradient_of_one(axes):
+    def step(w, x):
+        return phalanx.grad(lambda w: lax.pmean(jnp.mean((x @ w) ** 2), axes))(w)
+
+    mesh = phalanx.make_mesh((2, 2), ("a", "b"))
+    mapped = phalanx.shard_map(step, mesh=mesh, in_specs=(P(), P("a")), out_specs=P())
+    assert codes(mapped, X[0], X) == []
+
+
+# ---- random keys --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first, second", [((2, 0), (2, 1)), ((3, 2), (3, 0))])
+def test_children_of_a_key_that_is_split_twice_are_looked_at_each(first, second):
+    def child(key, of):
+        return random.normal(random.split(key, of[0])[of[1]])
+
+    key = random.key(0)
+    assert codes(lambda key: child(key, first) + child(key, second), key) == []
+    assert codes(lambda key: child(key, first) + child(key, first), key) == ["P106"]
+    assert codes(lambda key: child(key, first) + random.normal(key), key) == ["P106"]
+
+
+def test_children_of_a_key_that_is_split_in_a_loop():
+    key = random.key(0)
+
+    def each(draw):
+        return codes(lambda key: lax.fori_loop(0, 9, lambda i, x: x + draw(key, i), 0.0), key)
+
+    assert each(lambda key, i: random.normal(random.split(key, 9)[i])) == []
+    assert each(lambda key, i: random.normal(random.split(key, 9)[0])) == ["P106"]
+
+    def rows(key):
+        def of(child):
+            return lax.scan(lambda x, key: (x + random.normal(key), None), 0.0, child)[0]
+
+        return of(random.split(key, 3)) + of(random.split(key, 3))
+
+    assert codes(rows, key) == ["P106"]
+
+
+def masked(x):
+    return jnp.where(random.bernoulli(random.key(3), 0.9, x.shape), x, 0)
+
+
+def noisy(x, key=random.PRNGKey(0)):  # noqa: B008 it is a constant
+    return x + random.normal(key, x.shape)
+
+
+def with_lanes_number(x):
+    return x + random.normal(random.fold_in(random.key(0), lax.axis_index("i")), x.shape)
+
+
+def trained(x):
+    w = random.normal(random.key(0), x.shape)
+    return w - 0.1 * phalanx.grad(lambda w: (x @ w) ** 2)(w)
+
+
+def features(x):
+    w, b = random.normal(random.key(0), (3, 5)), random.uniform(random.key(1), (5,))
+    return jnp.cos(x @ w + b)
+
+
+def shuffled(x):
+    return x[random.permutation(random.key(0), x.size)]
+
+
+@pytest.mark.parametrize(
+    "fun, told",
+    [
+        (masked, ["P107"]),
+        (noisy, ["P107"]),
+        (with_lanes_number, []),
+        (trained, []),
+        (features, []),
+        (shuffled, []),
+    ],
+)
+def test_keys_that_are_constants_in_lanes(fun, told):
+    assert codes(phalanx.pmap(fun, "i"), np.ones((24, 3), np.float32)) == told
 
 
 # ---- what is compiled meanwhile -----------------------------------------------------------------

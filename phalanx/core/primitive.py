@@ -185,6 +185,8 @@ class Elements(Struct, frozen=True):
         windows: ``(*operands, **params)`` to what is read or written of the first operand by
             number: indices, whose last dimension has one for each of some dimensions of that, the
             lengths of a window in all, and those dimensions. None if there are no indices.
+        written: the number of the operand that is written into windows of the first; None: these
+            are read alone.
         operations: how many of arithmetic each element takes, of the largest of operands and
             results, or, as a pair, each real and each complex one; or ``(results, *types,
             **params)``, of types, to how many there are in all. None: none where ``copied``,
@@ -198,6 +200,7 @@ class Elements(Struct, frozen=True):
     copied: bool = False
     fused: bool = False
     windows: Rule | None = None
+    written: int | None = None
     operations: Operations | None = None
 
 

@@ -2,23 +2,26 @@
 
 Numbers are for all devices together. A compiler fuses elementwise operations with what uses them;
 so bytes are those of values that are stored (``transforms/storage.py``), read once for all that is
-fused.
+fused, and of these the elements that it needs. What is written into an array that nobody else needs
+is written in its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Set
 
 import numpy as np
 from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.base.source import Location
-from phalanx.core.program import Atom, Equation, Frame, Literal, Program, plain
+from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var, plain
+from phalanx.core.roles import CARRY
 from phalanx.core.runs import Loop
 from phalanx.insight.systems import Machine
 from phalanx.transforms.derive import keep
-from phalanx.transforms.storage import size_in_bytes, stored
+from phalanx.transforms.storage import last_uses, size_in_bytes, stored
 from phalanx.transforms.work import operations
 
 __all__ = ["LineCost", "Step", "by_line", "dearest", "loops_in", "runs", "steps"]
@@ -50,19 +53,41 @@ class Step(Struct, frozen=True):
         return machine.roofline(self.operations / max(devices, 1), share * self.moved, self.dtype)
 
 
-def steps(program: Program, often: float = 1.0) -> Iterator[Step]:
+def steps(program: Program, often: float = 1.0, freed: Set[Atom] = frozenset()) -> Iterator[Step]:
     """The equations that a program runs, those of sub-programs included.
 
     What is in a loop runs as often as the loop does; once, where nobody knows how often. Of
-    branches, it is the one that computes most.
+    branches, it is the one that computes most. Inputs in ``freed`` may be written over.
     """
-    moved = _moved(program)
+    moved = _moved(program, freed)
     for e, size in zip(program.equations, moved, strict=True):
         frame = e.frame
         if frame is None:
             yield Step(e, often, size)
         else:
-            yield from steps(dearest(frame), often * runs(frame))
+            inner, times = dearest(frame), often * runs(frame)
+            passed = _passed(frame, inner)
+            if passed:
+                yield Step(e, times, 2 * passed)
+            yield from steps(inner, times, set(_carried(frame, inner)))
+
+
+def _carried(frame: Frame, inner: Program) -> list[Var]:
+    """The inputs of ``inner`` that one run has from the one before."""
+    return [v for v, r in zip(inner.inputs, frame.seen, strict=True) if r is CARRY]
+
+
+def _passed(frame: Frame, inner: Program) -> float:
+    """The bytes of what ``inner`` gives as it has them already, which are copied to its result."""
+    if not frame.is_loop:
+        return 0.0
+    there: set[Atom] = {*inner.inputs}
+    size = 0.0
+    for v, role in zip(inner.outputs, frame.outs, strict=True):
+        if v in there and role is not CARRY:
+            size += size_in_bytes(v.type)
+        there.add(v)
+    return size
 
 
 def dearest(frame: Frame) -> Program:
@@ -87,29 +112,56 @@ def loops_in(program: Program) -> list[Loop]:
     return [f.runs for f in frames if f is not None and isinstance(f.runs, Loop)]
 
 
-def _moved(program: Program) -> list[float]:
+def _moved(program: Program, freed: Set[Atom]) -> list[float]:
     """The bytes that each equation reads and writes.
 
     An operation whose result is not stored is made where that is used first: with what it is
-    made with, it reads a value once.
+    made with, it reads an element once.
     """
     equations, kept = program.equations, stored(program)
+    last = last_uses(program, kept)
+    spare = kept.difference(program.inputs).union(freed)
     kept = kept.union(program.inputs)
     made_in: dict[Atom, int] = {}
-    read: set[tuple[int, Atom]] = set()
+    needed: dict[Atom, float] = {}  # elements of what is not stored
+    read: dict[tuple[int, Atom], float] = {}
     moved = [0.0] * len(equations)
     for i in reversed(range(len(equations))):
         e = equations[i]
         alone = any([v in kept for v in e.outputs]) or not e.prim.elements.fused
         place = i if alone else min([made_in.get(v, i) for v in e.outputs], default=i)
-        for a in dict.fromkeys(e.inputs):
+        made = max([v.type.size if v in kept else needed.get(v, 0) for v in e.outputs], default=0)
+        in_place = e.prim.elements.written is not None and e.inputs[0] in spare
+        in_place = in_place and last[e.inputs[0]] == i
+        for n, a in enumerate(e.inputs):
             made_in.setdefault(a, place)
-            is_stored = a in kept or isinstance(a, Literal)
-            if is_stored and (place, a) not in read:
-                read.add((place, a))
-                moved[i] += size_in_bytes(plain(a.type))
-        moved[i] += sum([size_in_bytes(v.type) for v in e.outputs if v in kept])
+            whole = a.type.size
+            size = min(whole, _touched(e, n, made, in_place))
+            if a in kept or isinstance(a, Literal):
+                before = read.get((place, a), 0.0)
+                read[place, a] = min(whole, before + size)
+                moved[i] += (read[place, a] - before) * _width(a)
+            else:
+                needed[a] = min(whole, needed.get(a, 0.0) + size)
+        written = _touched(e, 0, made, in_place) if in_place else math.inf
+        moved[i] += sum([min(v.type.size, written) * _width(v) for v in e.outputs if v in kept])
     return moved
+
+
+def _touched(e: Equation, n: int, made: float, in_place: bool) -> float:
+    """How many elements of operand ``n`` it takes to make so many of the results."""
+    elements = e.prim.elements
+    if n == 0 and elements.windows is not None:
+        if elements.written is None:
+            return made
+        return e.inputs[elements.written].type.size if in_place else math.inf
+    return made if elements.fused else math.inf
+
+
+def _width(a: Atom) -> float:
+    """The bytes of an element."""
+    kind = plain(a.type)
+    return size_in_bytes(kind) / max(kind.size, 1)
 
 
 # ---- by the user's line -------------------------------------------------------------------------

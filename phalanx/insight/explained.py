@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from phalanx.api.communication import Collective
 from phalanx.api.jit import jit
-from phalanx.api.stages import Compiled, Traced
+from phalanx.api.stages import Compiled, Traced, TracedCall
 from phalanx.api.transformed import P
 from phalanx.base import tree
 from phalanx.base.boundary import boundary
@@ -96,10 +96,12 @@ def report_on(
     compiled = traced.lower().compile()
     devices = compiled.runtime_executable().devices
     chips = _of_devices(chips, devices)
-    all_steps = list(steps(traced.program))
+    whole = _whole(traced)
+    donated = zip(whole.program.inputs, whole.donated, strict=True)
+    all_steps = list(steps(whole.program, freed={v for v, gone in donated if gone}))
     lines = by_line(all_steps, chips, len(devices))
     exchanged = compiled.collectives()
-    memory = _course(traced, compiled, len(devices))
+    memory = _course(whole, compiled, len(devices))
     parts: list[Part] = [
         _in_all(traced, compiled, lines, exchanged, chips, where),
         _lines(lines),
@@ -238,10 +240,15 @@ def _memory(found: Course) -> tuple[Part, ...]:
     )  # fmt: skip
 
 
-def _course(traced: Traced, compiled: Compiled, devices: int) -> Course:
+def _whole(traced: Traced) -> TracedCall:
+    """The call, of which what was captured are arguments."""
     call = traced._traced
-    whole = call.with_captured() if call.captured else call
-    homes = [None] * len(call.captured) + tree.leaves(compiled.input_shardings)
+    return call.with_captured() if call.captured else call
+
+
+def _course(whole: TracedCall, compiled: Compiled, devices: int) -> Course:
+    homes = tree.leaves(compiled.input_shardings)
+    homes = [None] * (len(whole.donated) - len(homes)) + homes
     types = whole.program.input_types
     sizes = [_held(t, s, devices) for t, s in zip(types, homes, strict=True)]
     names = [whole.names[i] for i in range(len(types))]

@@ -163,7 +163,8 @@ def load_of(traced: Traced) -> Load:
     operations: dict[np.dtype, float] = {}
     moved = updating = 0.0
     updates = _updates(program, state_of(traced._traced, program))
-    for step in steps(program):
+    freed = {v for v, s in zip(program.inputs, state, strict=True) if s}
+    for step in steps(program, freed=freed):
         if step.equation.prim in _PRODUCTS:
             dtype = step.equation.inputs[0].type.dtype
             operations[dtype] = operations.get(dtype, 0.0) + lanes * step.operations

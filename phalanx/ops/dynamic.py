@@ -222,7 +222,7 @@ dynamic_update_slice = Primitive(
     dims=alike,
     linear=((0, 1),),
     prepare=lambda args: (*args[:2], *_fit_starts(args[2:])),
-    elements=Elements(copied=True, windows=_update_windows),
+    elements=Elements(copied=True, windows=_update_windows, written=1),
     doc="x with x[s : s + sizes] = update, s moved inside; stablehlo.dynamic_update_slice",
     examples=[
         Example((f32(5, 4), f32(2, 3), np.int32(1), np.int32(3))),

@@ -640,7 +640,9 @@ def _scatter(
         batch=_scatter_batch(lambda: prim),
         dims=dims or _scatter_dims,
         linear=((0, 2),) if linear else (),
-        elements=Elements(copied=copied, windows=_scatter_windows, operations=_of_updates),
+        elements=Elements(
+            copied=copied, windows=_scatter_windows, written=2, operations=_of_updates
+        ),
         doc=doc,
         examples=examples,
     )

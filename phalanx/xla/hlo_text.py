@@ -9,7 +9,9 @@ from functools import cached_property
 from msgspec import Struct, field
 
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%(\S+) .*\{$")
-_CALLED = re.compile(r"(?:body|calls|to_apply|true_computation|false_computation)=%([^\s,)]+)")
+_CALLED = re.compile(
+    r"(?:body|condition|calls|to_apply|true_computation|false_computation)=%([^\s,)]+)"
+)
 _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _LOOP = re.compile(r" while\(%([^\s,)]+)\), condition=%([^\s,)]+)")

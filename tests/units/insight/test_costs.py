@@ -12,6 +12,7 @@ from phalanx.insight.systems import machine
 
 X = np.ones((100,), np.float32)
 A = np.ones((30, 40), np.float32)
+TALL = np.ones((1000, 4), np.float32)
 H100 = machine("h100")
 
 OPERATIONS = {
@@ -48,6 +49,22 @@ BYTES = {
     "fused": (lambda x: jnp.sin(jnp.cos(x)) + x, [X], 2 * 400),
     "a product stores": (lambda a: lax.dot(jnp.sin(a), a.T), [A], 4 * (4 * 1200 + 1200 + 900)),
     "a sum": (lambda x: jnp.sum(x * x), [X], 400 + 4),
+    "rows": (lambda t: t[:3] * 2, [TALL], 4 * 12 * 4),
+    "rows of a sum": (lambda t: lax.slice(t + 1, (0, 0), (3, 4)), [TALL], 2 * 12 * 4),
+    "a few of what is turned": (lambda t: t[::-1].T[:, 5:7], [TALL], 2 * 8 * 4),
+    "both halves": (lambda x: x[:50] + x[50:], [X], (4 * 50 + 2 * 50) * 4),
+    "rows by number": (lambda t, i: t[i], [TALL, np.arange(9)], 2 * 36 * 4 + 72 + 36),
+    "what a loop writes": (
+        lambda t: lax.fori_loop(0, 50, lambda i, t: t.at[i].set(1.0), t), [TALL], 50 * 7 * 4 * 4,
+    ),
+    "what an argument is with a row": (lambda t: t.at[3].set(1.0), [TALL], 2 * 4000 * 4),
+    "what is written over, and needed": (
+        lambda t: lax.fori_loop(0, 5, lambda i, t: t.at[i].set(1.0) + t, t), [TALL],
+        5 * 5 * 4000 * 4,
+    ),
+    "what a scan stacks": (
+        lambda x: lax.scan(lambda c, _: (c, c), x, None, length=50)[1], [X], 50 * 2 * 400,
+    ),
 }
 
 

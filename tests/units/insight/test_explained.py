@@ -72,6 +72,22 @@ def test_collectives_in_a_loop_count_for_each_run():
     assert [row["times"] for row in found] == [5]
 
 
+@pytest.mark.skipif(ph.device_count() == 1, reason="one device exchanges nothing")
+def test_collectives_in_a_condition_are_counted():
+    def f(x):
+        return lax.while_loop(lambda c: lax.pmax(c[0], "i") < 9, lambda c: c + 1, x)
+
+    found = rows(ph.explain(ph.pmap(f, "i"))(np.ones((8, 4), np.float32)), "collectives")
+    assert [row["times"] for row in found] == [1]
+
+
+@pytest.mark.skipif(ph.device_count() == 1, reason="one device exchanges nothing")
+def test_bytes_of_collectives_are_those_of_the_program():
+    x = jnp.ones((8, 100), jnp.bfloat16)
+    found = rows(ph.explain(ph.pmap(lambda x: lax.psum(x, "i"), "i"))(x), "collectives")
+    assert [row["bytes"] for row in found] == [200]  # CPUs add float32
+
+
 def test_memory_over_the_course():
     def f(x):
         y = x @ x  # alive beside x

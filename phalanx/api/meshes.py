@@ -46,7 +46,7 @@ def make_mesh(
     >>> phalanx.make_mesh((1, 1), ("data", "model"))
     Mesh('data': 1, 'model': 1, devices=[[0]] of cpu)
     """
-    return Mesh(create_device_mesh(axis_shapes, devices), axis_names, axis_types)
+    return Mesh(_grid(axis_shapes, devices), axis_names, axis_types)
 
 
 def create_device_mesh(
@@ -56,7 +56,7 @@ def create_device_mesh(
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = True,
 ) -> np.ndarray:
-    """The devices of a mesh of that shape, as a grid.
+    """All devices as the grid of a mesh of that shape; ``make_mesh`` takes the first ones, too.
 
     Devices in a torus are arranged so that each axis of the mesh goes along axes of the torus,
     where that can be; others come in their order, those of one process together.
@@ -71,13 +71,31 @@ def create_device_mesh(
         A NumPy array of devices, of ``mesh_shape``.
 
     Raises:
-        DeviceError: there are too few devices.
+        DeviceError: there are too few devices, or more than the grid has places.
         ValueError: an axis has no position.
 
-    >>> create_device_mesh((1, 1)).shape
-    (1, 1)
+    >>> import phalanx
+    >>> create_device_mesh((1, phalanx.device_count())).shape[0]
+    1
     """
     del contiguous_submeshes
+    grid = _grid(mesh_shape, devices, allow_split_physical_axes)
+    there = len(backend().devices() if devices is None else devices)
+    if grid.size < there:
+        raise DeviceError(
+            f"create_device_mesh: there are {there} devices, and a grid of shape "
+            f"{tuple(mesh_shape)} has {grid.size} places, at {user_location()}; give the devices "
+            "to use, devices=, or let phalanx.make_mesh take the first ones"
+        )
+    return grid
+
+
+def _grid(
+    mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None,
+    allow_split_physical_axes: bool = True,
+) -> np.ndarray:
+    """The first devices, as a grid of that shape."""
     shape = tuple(int(n) for n in mesh_shape)
     there = backend().devices() if devices is None else tuple(devices)
     if devices is None:

@@ -123,7 +123,7 @@ class DeletedArray(PhalanxError, RuntimeError, ValueError):
     """An array was read after it was deleted or donated."""
 
 
-class DeviceError(PhalanxError, RuntimeError):
+class DeviceError(PhalanxError, RuntimeError, ValueError):
     """The requested devices do not exist, or cannot be used together."""
 
 

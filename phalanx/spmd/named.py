@@ -209,12 +209,13 @@ def _with_sums(
 
 
 def _axes(name: str, axes: object) -> frozenset[str]:
-    if not isinstance(axes, (set, frozenset)):
+    listed: list[Any] = [*cast("Set[Any]", axes)] if isinstance(axes, (set, frozenset)) else [None]
+    if not all([isinstance(name, str) for name in listed]):
         raise TypeError(
             f"PartitionSpec: {name} must be a set of names of axes, such as {name}={{'x'}}, got "
             f"{axes!r}"
         )
-    return frozenset(cast("Set[str]", axes))
+    return frozenset(listed)
 
 
 def _refuse_open(spec: PartitionSpec) -> None:

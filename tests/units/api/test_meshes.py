@@ -37,10 +37,14 @@ def test_the_places_of_old_programs(mesh):
     assert maps.Mesh is Mesh is phalanx.experimental.maps.Mesh
     grid = mesh_utils.create_device_mesh((1, COUNT))
     assert Mesh(grid, ("data", "model")) is mesh
+    with pytest.raises(DeviceError, match=r"are 3 devices, and a grid of shape \(1, 2\)"):
+        mesh_utils.create_device_mesh((1, 2), devices=["a", "b", "c"])
 
 
 def test_too_few_devices_and_too_few_names():
     with pytest.raises(DeviceError, match=rf"needs {3 * COUNT} devices, but there are {COUNT}"):
+        phalanx.make_mesh((3, COUNT), ("x", "y"))
+    with pytest.raises(ValueError, match="needs"):  # as the field has it
         phalanx.make_mesh((3, COUNT), ("x", "y"))
     with pytest.raises(ValueError, match="1 axis names"):
         phalanx.make_mesh((1, COUNT), ("x",))

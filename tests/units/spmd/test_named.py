@@ -134,6 +134,7 @@ def test_sums_that_are_still_to_be_taken_are_a_part_of_specs():
     "given, error, words",
     [
         ({"unreduced": "b"}, TypeError, "must be a set"),
+        ({"unreduced": {None}}, TypeError, "must be a set"),
         ({"reduced": ["b"]}, TypeError, "must be a set"),
         ({"unreduced": {"a"}}, ValueError, "'a' twice"),
         ({"unreduced": {"b"}, "reduced": {"b"}}, ValueError, "'b' twice"),

@@ -1,6 +1,6 @@
 """What few programs use, imported when somebody first asks for it."""
 
-# the frame of who looks for a module
+# the frame of who looks for a module, or for a name in one
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def later(
             there[name] = value
             return value
         try:
-            raise as_asked(no_name(package, name, listed(), refused or {}), sys._getframe(1))
+            raise as_asked(no_name(package, name, listed(), refused or {}))
         except (AttributeError, ImportError) as error:
             error.__traceback__ = None  # so that the last line is the one that asks
             raise
@@ -58,10 +58,11 @@ def later(
     there.update(__getattr__=get, __dir__=listed)
 
 
-def as_asked(error: AttributeError, frame: FrameType) -> AttributeError | ImportError:
-    """``error``, raised for a name that code in ``frame`` asks for; where it imports the name from
-    the module, Python would raise an error of its own in place of one of attributes."""
-    if frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM:
+def as_asked(error: AttributeError) -> AttributeError | ImportError:
+    """``error`` of the module whose ``__getattr__`` calls this; where the name is imported from
+    the module, an ImportError, as Python puts one of its own in place of one of attributes."""
+    asking = sys._getframe(2)
+    if asking.f_lasti >= 0 and asking.f_code.co_code[asking.f_lasti] == _IMPORT_FROM:
         return ImportError(*error.args)
     return error
 

@@ -29,8 +29,7 @@ class Served(ModuleType):
     def __getattr__(self, name: str) -> Any:
         value = _found(self.__name__, name)
         if value is _MISSING:
-            error = no_name(self.__name__, name, dir(self), REFUSED)
-            raise as_asked(error, sys._getframe(1))
+            raise as_asked(no_name(self.__name__, name, dir(self), REFUSED))
         setattr(self, name, value)
         return value
 

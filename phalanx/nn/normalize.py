@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from phalanx import numpy as jnp
 from phalanx import ops
@@ -39,6 +39,27 @@ def _greatest_finite(x: Any, axis: Any) -> Any:
 # ---- logsumexp ------------------------------------------------------------------------------
 
 
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: Literal[False] = False,
+    where: Any = None,
+) -> Array: ...
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    *,
+    return_sign: Literal[True],
+    where: Any = None,
+) -> tuple[Array, Array]: ...
+
+
 def logsumexp(
     a: ArrayLike,
     axis: Axis = None,
@@ -46,7 +67,7 @@ def logsumexp(
     keepdims: bool = False,
     return_sign: bool = False,
     where: Any = None,
-) -> Array:
+) -> Array | tuple[Array, Array]:
     """log Σ b exp(a), exact for large and small ``a``; -inf, with derivative 0, of nothing.
 
     Args:

@@ -807,7 +807,8 @@ def chunks_of_lanes() -> None:
 
 def special_functions() -> None:
     print(jax.scipy.special.logsumexp(x, axis=-1), jax.scipy.stats.norm.logpdf(x))
-    print(nn.logsumexp(x))
+    size, sign = nn.logsumexp(x, return_sign=True)
+    print(nn.logsumexp(x).shape, size.shape, sign.shape)
     print(nn.softplus(x), nn.sigmoid(x), nn.leaky_relu(x, 0.1), nn.glu(jnp.ones((2, 4))))
     print(nn.standardize(x), nn.log_softmax(x), nn.softmax(x, axis=(0, 1), where=x > 0))
 

@@ -223,9 +223,14 @@ def _entry(places: list[tuple[str, Any]]) -> Entry:
     names = [name for name, _ in places]
     made = inspect.unwrap(value) if isinstance(value, types.FunctionType) else value
     called = f".{getattr(made, '__name__', '')}"
-    own = f"{getattr(value, '__module__', '')}{called}"
-    best = own if own in names else min(names, key=lambda name: not name.endswith(called))
-    return Entry(best, value, _home(value), tuple(name for name in names if name != best))
+    own, home = f"{getattr(value, '__module__', '')}{called}", _home(value)
+
+    def rank(name: str) -> tuple[bool, ...]:  # what __module__ says follows from who imports first
+        at_home = home.startswith(f"{name.rpartition('.')[0]}.")
+        return not at_home, name != own, not name.endswith(called)
+
+    best = min(names, key=rank)
+    return Entry(best, value, home, tuple(name for name in names if name != best))
 
 
 @functools.cache

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 from rich.console import Console
 
@@ -77,6 +79,8 @@ def write(reports: list[Report], is_json: bool, html: Path | None) -> None:
     if is_json:
         print(json.dumps([json.loads(r.json()) for r in reports], indent=1))
     elif html is None:
+        if hasattr(sys.stdout, "reconfigure"):  # its encoding may lack µ and blocks
+            cast(io.TextIOWrapper, sys.stdout).reconfigure(errors="replace")
         console = Console(highlight=False)
         for report in reports:
             console.print(report)

@@ -35,9 +35,16 @@ def add_plan_options(command: argparse.ArgumentParser) -> None:
         ("tensor", "parts of each product"),
     ):  # fmt: skip
         command.add_argument(
-            f"--{axis}", type=int, metavar="N", help=f"so many {what} (default: what is best)"
+            f"--{axis}", type=_parts, metavar="N", help=f"so many {what} (default: what is best)"
         )
     add_outputs(command)
+
+
+def _parts(text: str) -> int:
+    """A number of chips."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number of chips from 1 on is needed, got {text!r}")
+    return int(text)
 
 
 def add_profile_options(command: argparse.ArgumentParser) -> None:

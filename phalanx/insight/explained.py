@@ -191,13 +191,15 @@ def _seconds(c: Collective, chips: Machine) -> tuple[float, float]:
 def _collectives(exchanged: Sequence[Collective], chips: Machine, program: Program) -> Table:
     talking = [e for e in program.walk() if e.axes and e.prim.subprograms is None and e.inputs]
     asked = {str(axis) for e in talking for axis in e.axes}
+    lines = {os.path.basename(str(e.location)) for e in talking}
     rows: list[tuple[Any, ...]] = []
     for c in exchanged:
         axes = [str(axis) for axis in c.axes or ()]
-        by = "the program" if axes and asked.issuperset(axes) else "the compiler"
+        line = os.path.basename(c.line)
+        is_asked = line in lines and asked.issuperset(axes)
         rows.append(
             (c.operation, ", ".join(axes) or "?", c.devices, c.bytes, c.count,
-             *_seconds(c, chips), os.path.basename(c.line), by)
+             *_seconds(c, chips), line, "the program" if is_asked else "the compiler")
         )  # fmt: skip
     columns = (
         Column("operation"), Column("axes"), Column("among", "count"), Column("bytes", "bytes"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -118,6 +119,12 @@ def _no_mesh(load: Load, chips: Machine, asked: Parting) -> ArgumentError:
         if n
     )
     asks = f" with {said}" if said else ""
+    given = math.prod([n for n in (asked.data, asked.fsdp, asked.tensor) if n])
+    if chips.chips % given:
+        return ArgumentError(
+            f"plan: no mesh of {chips.chips:,} chips has {said}: data x fsdp x tensor are all "
+            f"chips, and {given:,} does not divide {chips.chips:,}"
+        )
     slices = f" in {chips.slices} slices, of which each has copies" if chips.slices > 1 else ""
     return ArgumentError(
         f"plan: no mesh of {chips.chips:,} chips{slices}{asks} fits: a batch of {load.batch:,}, "
@@ -210,7 +217,10 @@ def _counts(counts: list[tuple[Machine, Timing]], load: Load) -> Table:
     rows = [
         (m.chips, str(t.parting), t.seconds, t.size, load.at_peak(m) / t.seconds) for m, t in counts
     ]
-    return Table("numbers of chips", columns, tuple(rows), "Those on which the step fits.")
+    note = "Those on which the step fits."
+    if not counts[-1][1].fits:
+        note = "It fits on none of them." if len(counts) == 1 else f"{note[:-1]}, but for the last."
+    return Table("numbers of chips", columns, tuple(rows), note)
 
 
 def _chart(counts: list[tuple[Machine, Timing]]) -> Chart:

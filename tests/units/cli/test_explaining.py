@@ -42,6 +42,13 @@ def test_a_script_is_explained(script, tmp_path):
     assert page.read_text().count("<article>") == 2
 
 
+def test_reports_are_written_in_any_encoding(script):
+    words = [sys.executable, "-m", "phalanx", "explain", script]
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(words, capture_output=True, text=True, env=ascii_only)
+    assert done.returncode == 0 and "in all" in done.stdout, done.stderr
+
+
 def test_a_script_that_fails_is_explained_so_far(script):
     script.write_text(SCRIPT + "raise ValueError('too bad')\n")
     done = explain(script)
@@ -50,7 +57,7 @@ def test_a_script_that_fails_is_explained_so_far(script):
 
 
 def test_what_cannot_be_explained_is_said(script):
-    unknown = explain("--on", "v5f", script)
+    unknown = explain("--on", "v5pp", script)
     assert (unknown.returncode, unknown.stdout) == (2, "")
     assert "Did you mean 'v5" in unknown.stderr
     missing = explain("nowhere.py")

@@ -88,6 +88,18 @@ def test_bytes_of_collectives_are_those_of_the_program():
     assert [row["bytes"] for row in found] == [200]  # CPUs add float32
 
 
+@pytest.mark.skipif(ph.device_count() != 8, reason="of eight devices")
+def test_who_asked_for_a_collective():
+    groups = [[0, 1, 2, 3], [4, 5, 6, 7]]
+    summed = ph.pmap(lambda x: lax.psum(x, "i", axis_index_groups=groups), "i")
+    (row,) = rows(ph.explain(summed)(np.ones((8, 4), np.float32)), "collectives")
+    assert (row["axes"], row["asked by"]) == ("?", "the program")
+    nested = ph.pmap(ph.pmap(lambda x: lax.psum(x, "j"), "j"), "i")
+    found = rows(ph.explain(nested)(np.ones((4, 2, 4), np.float32)), "collectives")
+    by = {row["operation"]: row["asked by"] for row in found}
+    assert by == {"all-reduce": "the program", "all-gather": "the compiler"}
+
+
 def test_memory_over_the_course():
     def f(x):
         y = x @ x  # alive beside x

@@ -175,14 +175,16 @@ def test_what_does_not_fit_is_told():
     report = ph.plan(step, on="v5e:2x2", data=4)(big, X)
     assert report["meshes, the best first"].as_json()["rows"][0]["fits"] == "no"
     assert "does not fit" in report["in all"].note
+    assert "fits on none" in report["numbers of chips"].note
 
 
 @pytest.mark.parametrize(
     "f, args, on, options, said",
     [
-        (step, (W, X), "v5q:2x2", {}, "Did you mean 'v5"),
+        (step, (W, X), "v5pp:2x2", {}, "Did you mean 'v5p"),
+        (step, (W, X), "h100:64", {"tensor": 3}, "tensor 3.* 3 does not divide 64"),
         (step, (W, X), "v5p:3x3x3", {}, "no mesh of 27 chips fits"),
-        (step, (W, X), "v5p:2x2x2", {"data": 3}, "with data 3"),
+        (step, (W, X), "v5p:2x2x2", {"data": 3}, "has data 3"),
         (step, (W, X), "h100:12", {}, "multiple"),
         (lambda x: jnp.sum(x), (X,), "h100:8", {}, "returns no array of the type"),
     ],

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from phalanx.base.source import Location
-from phalanx.core.program import Atom, Literal, Program, Var
+from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.runs import Lanes
 from phalanx.insight.costs import dearest
 from phalanx.transforms.storage import last_uses, size_in_bytes, stored
@@ -72,12 +72,15 @@ def course(
     for v, name, size in zip(program.inputs, names, sizes, strict=True):
         found.add(v, Value("arguments", f"{name}: {v.type}", None, size))
     freed = {v for v, gone in zip(program.inputs, donated, strict=True) if gone}
-    _run(program, found, 1 / max(devices, 1), freed)
+    _run(program, found, 1 / max(devices, 1), freed, set())
     return found
 
 
-def _run(program: Program, found: Course, share: float, freed: set[Var]) -> None:
-    """Go over ``program``, of whose values a device has a ``share``; inputs in ``freed`` go."""
+def _run(
+    program: Program, found: Course, share: float, freed: set[Var], there: set[Atom]
+) -> None:  # fmt: skip
+    """Go over ``program``, of whose values a device has a ``share``; inputs in ``freed`` go, and
+    those in ``there`` have their place already."""
     kept = stored(program)
     last = last_uses(program, kept)
     ends: dict[int, list[Atom]] = {}
@@ -85,20 +88,35 @@ def _run(program: Program, found: Course, share: float, freed: set[Var]) -> None
         ends.setdefault(i, []).append(atom)
     own = {v for e in program.equations for v in e.outputs}
     for i, e in enumerate(program.equations):
-        for v in e.outputs:
-            if v in kept:
-                size = share * size_in_bytes(v.type)
-                found.add(v, Value("values", f"{e.prim.name}: {v.type}", e.location, size))
+        gone = [a for a in ends.get(i, ()) if a in own or a in freed]
+        if e.prim.elements.fused:  # an element takes the place of one that nobody needs any more
+            sizes = {size_in_bytes(v.type) for v in e.outputs if v in kept}
+            for atom in [a for a in gone if size_in_bytes(a.type) in sizes]:
+                found.drop(atom)
+        for n, v in enumerate(e.outputs):
+            if v in kept and v not in there:
+                size, maker = share * size_in_bytes(v.type), _maker(e, n)
+                found.add(v, Value("values", f"{maker.prim.name}: {v.type}", maker.location, size))
         frame = e.frame
         if frame is not None:
             lanes = frame.runs.size if isinstance(frame.runs, Lanes) else 1
             inner = dearest(frame)
-            _run(inner, found, share * lanes, set())
-        else:
-            found.note(e.location)
-        unused = [v for v in e.outputs if v not in last]
-        for atom in (*unused, *ends.get(i, ())):
-            if not isinstance(atom, Literal) and (atom in own or atom in freed):
-                found.drop(atom)
-    for v in own:  # results of a sub-program are values of what runs it
+            # results of a sub-program are values of what runs it
+            _run(inner, found, share * lanes, set(), {*inner.outputs})
+        found.note(e.location)
+        for atom in (*[v for v in e.outputs if v not in last], *gone):
+            found.drop(atom)
+    for v in own:
         found.drop(v)
+
+
+def _maker(e: Equation, n: int) -> Equation:
+    """What makes result ``n`` of ``e``, in the programs that it runs."""
+    if e.frame is None:
+        return e
+    inner = dearest(e.frame)
+    made = inner.outputs[n]
+    for other in inner.equations:
+        if made in other.outputs:
+            return _maker(other, other.outputs.index(made))
+    return e

@@ -115,6 +115,20 @@ def test_memory_over_the_course():
     assert donated.alive[-1] < found.alive[-1]
 
 
+def test_memory_that_is_used_again():
+    x = np.ones((8, 100), np.float32)
+    donated = course(ph.make_program(lambda p: p * 2 + 1)(x), ["p"], [3200.0], [True], 1)
+    assert donated.peak == 3200
+    stacked = ph.make_program(
+        lambda: lax.scan(lambda c, _: (c, c), jnp.ones(100), None, length=50)[1]
+    )()
+    assert course(stacked, [], [], [], 1).peak == 50 * 400
+    gathered = ph.make_program(ph.pmap(lambda x: lax.all_gather(x, "i"), "i"))(x)
+    found = course(gathered, ["x"], [400.0], [False], 8)
+    assert found.peak == 400 + 3200
+    assert [v.what.split(":")[0] for v in found.at_peak] == ["x", "all_gather"]
+
+
 @pytest.mark.parametrize(
     "f, args",
     [

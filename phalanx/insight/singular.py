@@ -19,7 +19,12 @@ from phalanx.insight.flow import NOTHING, Flow, Marks
 from phalanx.insight.subject import Subject
 from phalanx.ops import (
     abs,
+    acos,
+    acosh,
     add,
+    asin,
+    atanh,
+    cbrt,
     clamp,
     convert,
     div,
@@ -31,19 +36,24 @@ from phalanx.ops import (
     integer_pow,
     le,
     log,
+    log1p,
     logistic,
     lt,
     max,
+    min,
     mul,
     ne,
     neg,
+    one_minus_square,
     pow,
     reduce_sum,
+    reshape,
     rsqrt,
     select,
     sign,
     sqrt,
     square,
+    sub,
 )
 from phalanx.ops.guard import guarded
 
@@ -78,6 +88,12 @@ class Base(Struct, frozen=True):
     at: Singularity
 
 
+class Edge(Struct, frozen=True):
+    """Of a value: where it is 1 or -1, there is the singularity."""
+
+    at: Singularity
+
+
 class Infinite(Struct, frozen=True):
     """Of a value: it is infinite there."""
 
@@ -96,9 +112,15 @@ class Deciding(Struct, frozen=True):
     at: Singularity
 
 
-_SINGULAR = frozenset({div, sqrt, rsqrt, log, pow})
+_AT_ZERO = frozenset({div, sqrt, rsqrt, cbrt, log, pow})
+_AT_ONE = frozenset({log1p, asin, acos, atanh, acosh})  # or at -1
+_SINGULAR = _AT_ZERO | _AT_ONE
 _POSITIVE = frozenset({exp, logistic})
-_ZERO_AT_ZERO = frozenset({sqrt, square, abs, neg, integer_pow})
+_ZERO_AT_ZERO = frozenset({sqrt, cbrt, square, abs, neg, integer_pow})
+_KEPT = {  # of the kinds of marks, by functions of one operand
+    sqrt: Base, cbrt: Base, square: (Base, Vanishing), integer_pow: Vanishing,
+}  # fmt: skip
+_SAID = {"div": "the division", "sqrt": "the square root", "pow": "the power"}
 _COMPARISONS = {
     lt: np.less, le: np.less_equal, gt: np.greater, ge: np.greater_equal,
     eq: np.equal, ne: np.not_equal,
@@ -132,7 +154,9 @@ class _SingularFlow(Flow):
         self.seen.add(program)
         makers: Makers = {v: e for e in program.equations for v in e.outputs}
         for e in program.equations:
-            if e.prim is sqrt:
+            if any([_SINGULAR & p.primitives for p in e.programs]):
+                self._from_inside(e)
+            if e.prim is sqrt or (e.prim is pow and _is_root(e)):
                 self._root_of_squares(makers, e)
             elif e.prim is select:
                 self._branches(makers, e)
@@ -147,7 +171,7 @@ class _SingularFlow(Flow):
         for root in roots:
             self._mark(root, Vanishing(here))
         if roots:
-            self._mark(e.outputs[0], Base(here))
+            self._mark(e.outputs[0] if e.prim is sqrt else e.inputs[0], Base(here))
 
     def _branches(self, makers: Makers, e: Equation) -> None:
         condition, *branches = e.inputs
@@ -157,12 +181,24 @@ class _SingularFlow(Flow):
                 about = _elementwise_sources(makers, condition) if about is None else about
                 if about.isdisjoint(_elementwise_sources(makers, base)):
                     continue
-                at_zero = _decided_at_zero(makers, condition, base)
+                at_zero = None
+                if made.prim in _AT_ZERO:
+                    at_zero = _decided_at_zero(makers, condition, base)
                 if at_zero is not None and branches[not at_zero] is branch:
                     continue  # it is taken there, and no cotangent is masked
                 here = Singularity(made, P116)
                 self._mark(condition, Deciding(here))
-                self._mark(base, Base(here))
+                self._mark(base, (Edge if made.prim in _AT_ONE else Base)(here))
+
+    def _from_inside(self, e: Equation) -> None:
+        """What vanishes in the sub-programs of ``e`` is part of what they are given."""
+        frame = e.prim.frame(e.params)
+        operands = frame.shown(e.inputs)
+        for p in frame.programs:
+            self.begin(p)
+            for v, a in zip(p.inputs, operands, strict=True):
+                for mark in _of(Vanishing, self.given.get(v, NOTHING)):
+                    self._mark(a, mark)
 
     # ---- what becomes of them ----
 
@@ -179,13 +215,11 @@ class _SingularFlow(Flow):
             return self._chosen(e, operands, every)
         if prim in (neg, convert, sign) or (prim.elements.copied and prim is not max):
             return every
-        if prim is sqrt:
-            return _of(Base, every)
+        if prim in (add, sub, one_minus_square):
+            return frozenset([Base(m.at) for m in every if type(m) is Edge])
         if prim is rsqrt or (prim in (integer_pow, pow) and _falls(e)):
             return frozenset([Infinite(m.at) for m in every if type(m) is Base])
-        if prim is integer_pow:
-            return _of(Vanishing, every)
-        return NOTHING
+        return _of(_KEPT.get(prim, ()), every)
 
     def _product(self, e: Equation, left: Marks, right: Marks) -> Marks:
         for one, other in ((left, right), (right, left)):
@@ -211,7 +245,7 @@ class _SingularFlow(Flow):
     def _report(self, e: Equation, at: Singularity) -> None:
         place = self.place(at.equation) or self.place(e) or self.subject.place
         name = at.equation.prim.name
-        what = {"div": "the division", "sqrt": "the square root"}.get(name, f"`{name}`")
+        what = _SAID.get(name, f"`{name}`")
         if at.code is P116:
             message = (
                 f"{what} is in a branch of `where` that is not taken where it has no derivative; "
@@ -219,8 +253,8 @@ class _SingularFlow(Flow):
             )
         else:
             message = (
-                "the square root of a sum of squares is differentiated: where all of them are "
-                "zero, the derivative is 0 times infinity, which is NaN"
+                f"{what} of a sum of squares is differentiated: where all of them are zero, the "
+                "derivative is 0 times infinity, which is NaN"
             )
         self.findings[at.code.at(place, message)] = None
 
@@ -238,6 +272,12 @@ def _falls(e: Equation) -> bool:
         return e.params["y"] < 0
     exponent = e.inputs[1]
     return type(exponent) is not Literal or bool(np.all(np.asarray(exponent.value) < 0))
+
+
+def _is_root(e: Equation) -> bool:
+    """Whether a power has an exponent between 0 and 1."""
+    exponent = e.inputs[1]
+    return type(exponent) is Literal and not _falls(e) and not _is_smooth_power(e)
 
 
 def _is_smooth_power(e: Equation) -> bool:
@@ -263,21 +303,28 @@ def _squared(makers: Makers, atom: Atom, depth: int = _DEPTH) -> set[Atom]:
     if e is None or depth == 0:
         return set()
     x, *rest = e.inputs
-    if e.prim in (square, abs) or (e.prim is integer_pow and e.params["y"] == 2):
-        return {x}
-    if e.prim in (mul, dot_general) and x is rest[0]:
-        return {x}
+    if _is_not_negative(makers, e):
+        return {x, *rest}
     scaled = e.prim in (mul, div) and type(rest[0]) is Literal
     if scaled or e.prim is reduce_sum or _moves(e):
         return _squared(makers, x, depth - 1)
     if e.prim is add:
-        parts = [_squared(makers, a, depth - 1) for a in e.inputs]
-        return parts[0] | parts[1] if all(parts) else set()
+        parts = [_squared(makers, a, depth - 1) for a in e.inputs if not _is_zero(a)]
+        return set[Atom]().union(*parts) if all(parts) else set()
     return set()
 
 
+def _is_not_negative(makers: Makers, e: Equation) -> bool:
+    """Whether an operation is a modulus, an even power, or a product of a value with itself."""
+    if e.prim in (mul, dot_general):
+        left, right = [_reshaped(makers, a) for a in e.inputs]
+        return left is right
+    even = e.prim is integer_pow and e.params["y"] > 0 and e.params["y"] % 2 == 0
+    return even or e.prim in (square, abs)
+
+
 def _singular_operations(makers: Makers, branch: Atom) -> Iterator[tuple[Equation, Atom]]:
-    """Operations behind a branch that are singular where an operand is zero, and that operand."""
+    """Operations behind a branch that are singular at zero or one, and of which operand."""
     behind = {branch}
     for _ in range(_DEPTH):
         made = [e for a in behind if (e := makers.get(a)) is not None]
@@ -286,25 +333,25 @@ def _singular_operations(makers: Makers, branch: Atom) -> Iterator[tuple[Equatio
         for e in made:
             if e.prim in _SINGULAR and not _is_smooth_power(e):
                 base = e.inputs[1] if e.prim is div else e.inputs[0]
-                if type(base) is Var and not _is_guarded(makers, base):
+                if type(base) is Var and not _is_guarded(makers, base, e.prim):
                     yield e, base
 
 
-def _is_guarded(makers: Makers, base: Atom, depth: int = _DEPTH) -> bool:
-    """Whether something was done so that ``base`` is not zero."""
+def _is_guarded(makers: Makers, base: Atom, prim: Any, depth: int = _DEPTH) -> bool:
+    """Whether something was done so that ``base`` is not where ``prim`` is singular."""
     if type(base) is Literal:
         return base.type.shape != () or bool(np.any(np.asarray(base.value)))
     e = makers.get(base)
     if e is None or depth == 0:
         return False
-    if e.prim in _POSITIVE:
+    if e.prim in _POSITIVE or (prim is log1p and _is_not_negative(makers, e)):
         return True
-    if e.prim in (add, max, select, clamp):
+    if e.prim in ((min, max, select, clamp) if prim in _AT_ONE else (add, max, select, clamp)):
         given = e.inputs[1:] if e.prim is select else e.inputs
-        return any(type(_moved(makers, a)) is Literal and not _is_zero(_moved(makers, a))
-                   for a in given)  # fmt: skip
+        constants = [x for a in given if type(x := _moved(makers, a)) is Literal]
+        return any(prim in _AT_ONE or not _is_zero(x) for x in constants)
     if _moves(e) or e.prim in (sqrt, square, integer_pow):
-        return _is_guarded(makers, e.inputs[0], depth - 1)
+        return _is_guarded(makers, e.inputs[0], prim, depth - 1)
     return False
 
 
@@ -335,6 +382,13 @@ def _with_same_zeros(makers: Makers, atom: Atom) -> Atom:
 def _moved(makers: Makers, atom: Atom) -> Atom:
     """What ``atom`` is, but for its shape and dtype."""
     while (e := makers.get(atom)) is not None and _moves(e):
+        atom = e.inputs[0]
+    return atom
+
+
+def _reshaped(makers: Makers, atom: Atom) -> Atom:
+    """What ``atom`` is in another shape or dtype, with its elements in the same order."""
+    while (e := makers.get(atom)) is not None and e.prim in (reshape, convert):
         atom = e.inputs[0]
     return atom
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -79,12 +79,14 @@ class _Layout:
         for i in range(height):
             yield self.line([h[i - height] if height - i <= len(h) else "" for h in heads])
 
-    def below(self, row: Sequence[str]) -> str:
-        """The other columns, if any, with their names where these are needed."""
+    def below(self, row: Sequence[str]) -> list[str]:
+        """Lines of the other columns, if any, with their names where these are needed."""
         pairs = zip(row[self.count :], self.columns[self.count :], strict=True)
         said = [x if c.name in ("source", "line") else f"{c.name} {x}" for x, c in pairs if x]
-        text = f"{_GAP}    {', '.join(said)}" if said else ""
-        return text if cell_len(text) <= self.width else set_cell_size(text, self.width - 1) + "…"
+        space, text = f"{_GAP}    ", ", ".join(said)
+        if cell_len(space + text) <= self.width:
+            return [space + text] if said else []
+        return [space + line for line in textwrap.wrap(text, self.width - len(space))]
 
 
 def _table(table: Table, width: int) -> Iterator[Text]:
@@ -97,9 +99,7 @@ def _table(table: Table, width: int) -> Iterator[Text]:
     yield from [Text(line, style="bold") for line in layout.head()]
     for row in rows:
         yield Text(layout.line(row))
-        below = layout.below(row)
-        if below:
-            yield Text(below, style="dim")
+        yield from [Text(line, style="dim") for line in layout.below(row)]
 
 
 def _aligned(text: str, width: int, to_the_right: bool) -> str:

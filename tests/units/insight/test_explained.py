@@ -191,7 +191,7 @@ def test_tables_are_as_wide_as_the_terminal(width):
     _, title, *lines = console.file.getvalue().rstrip("\n").splitlines()
     assert title == "rows" and all(cell_len(line) <= width for line in lines)
     text = "\n".join(lines)
-    for said in ("operation", "all-reduce", "batch", "2.0 KiB", "数"):
+    for said in ("operation", "all-reduce", "batch", "2.0 KiB", "数", "train.py:45"):
         assert said in text, said
     if width >= 80:
         assert all(x in text for x in ("train.py:45 (step)", "x = f(x)", "training.py:123 (loss)"))

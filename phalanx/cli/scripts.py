@@ -27,14 +27,17 @@ def is_there(command: str, script: str, is_module: bool) -> bool:
     if is_module:
         sys.path.insert(0, "")
         try:
-            there = importlib.util.find_spec(script) is not None
+            found = importlib.util.find_spec(script)
+            if found is not None and found.submodule_search_locations is not None:
+                script += ".__main__"  # what Python runs of a package
+                found = importlib.util.find_spec(script)
         except ModuleNotFoundError:
-            there = False
+            found = None
         finally:
             del sys.path[0]
-        if not there:
+        if found is None:
             print(f"phalanx {command}: there is no module {script}", file=sys.stderr)
-        return there
+        return found is not None
     if script.endswith(".ipynb"):
         told = "is a notebook; make a script of it, jupyter nbconvert --to script"
         print(f"phalanx {command}: {script} {told} {script}", file=sys.stderr)

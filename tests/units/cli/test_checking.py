@@ -76,6 +76,7 @@ def test_a_silenced_line(check):
         (["absent.py"], "there is no file absent.py"),
         (["absent"], "there is no file absent (with -m it is the name of a module)"),
         (["-m", "absent.module"], "there is no module absent.module"),
+        (["-m", "email"], "there is no module email.__main__"),
         (
             ["book.ipynb"],
             "book.ipynb is a notebook; make a script of it, "

@@ -315,7 +315,7 @@ def suggest(name: object, candidates: Iterable[str]) -> str:
     "Did you mean 'batch'?"
     """
     near = (
-        difflib.get_close_matches(name, list(candidates), 1, 0.7) if isinstance(name, str) else []
+        difflib.get_close_matches(name, list(candidates), 1, 0.65) if isinstance(name, str) else []
     )
     return f"Did you mean {near[0]!r}?" if near else ""
 

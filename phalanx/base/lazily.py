@@ -8,7 +8,7 @@ from __future__ import annotations
 import dis
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -42,7 +42,7 @@ def later(
             there[name] = value
             return value
         try:
-            raise as_asked(no_name(package, name, listed(), refused or {}))
+            raise missing(package, name, listed, refused or {})
         except (AttributeError, ImportError) as error:
             error.__traceback__ = None  # so that the last line is the one that asks
             raise
@@ -58,10 +58,18 @@ def later(
     there.update(__getattr__=get, __dir__=listed)
 
 
-def as_asked(error: AttributeError) -> AttributeError | ImportError:
-    """``error`` of the module whose ``__getattr__`` calls this; where the name is imported from
-    the module, an ImportError, as Python puts one of its own in place of one of attributes."""
+def missing(
+    module: str, name: str, listed: Callable[[], Iterable[str]], refused: Mapping[str, str]
+) -> AttributeError | ImportError:
+    """What the ``__getattr__`` of ``module`` raises for ``name``: see ``no_name``.
+
+    Where the name is imported from the module, that is an ImportError, as Python puts one of its
+    own in place of one of attributes.
+    """
     asking = sys._getframe(2)
+    if asking.f_code.co_filename.startswith("<frozen importlib"):
+        return AttributeError(name)  # a module may be meant, which is looked for next
+    error = no_name(module, name, listed(), refused)
     if asking.f_lasti >= 0 and asking.f_code.co_code[asking.f_lasti] == _IMPORT_FROM:
         return ImportError(*error.args)
     return error

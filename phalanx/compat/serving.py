@@ -13,8 +13,8 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from phalanx.base.errors import no_name, suggest
-from phalanx.base.lazily import as_asked
+from phalanx.base.errors import suggest
+from phalanx.base.lazily import missing
 from phalanx.compat.modules import MODULES, VERSION
 from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED, REFUSED, not_offered
 
@@ -29,7 +29,7 @@ class Served(ModuleType):
     def __getattr__(self, name: str) -> Any:
         value = _found(self.__name__, name)
         if value is _MISSING:
-            raise as_asked(no_name(self.__name__, name, dir(self), REFUSED))
+            raise missing(self.__name__, name, self.__dir__, REFUSED)
         setattr(self, name, value)
         return value
 

@@ -40,7 +40,7 @@ def norm(
         keepdims: whether the reduced axes stay, with length 1.
 
     Returns:
-        Real numbers of the shape of ``x`` without the axes.
+        Real numbers, in the dimensions of ``x`` that are left.
 
     Raises:
         ValueError: ``ord`` or ``axis`` is not valid.
@@ -128,7 +128,7 @@ def vector_norm(
             value, 0 for the number of nonzero elements.
 
     Returns:
-        Real numbers of the shape of ``x`` without the axes.
+        Real numbers, in the dimensions of ``x`` that are left.
 
     >>> print(jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=-1))
     [ 5. 10.]

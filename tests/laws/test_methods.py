@@ -40,9 +40,11 @@ INTEGRAL = {f"__{r}{n}__" for n in ("and", "or", "xor", "lshift", "rshift") for 
 INTEGRAL |= {"__invert__", "choose", "__index__"}
 VECTORS = {"searchsorted", "__contains__"}
 TORCHS = {  # of which arrays tell what is used instead
-    "append", "backward", "bfloat16", "bool", "cpu", "cuda", "detach", "double", "expand", "float",
-    "grad", "half", "int", "long", "matmul", "numpy", "permute", "requires_grad", "requires_grad_",
-    "to", "type", "unsqueeze",
+    "abs", "append", "backward", "bfloat16", "bool", "ceil", "cos", "cpu", "cuda", "detach",
+    "double", "exp", "expand", "flip", "float", "floor", "grad", "half", "int", "isfinite", "isinf",
+    "isnan", "log", "long", "matmul", "maximum", "minimum", "norm", "numpy", "permute", "power",
+    "relu", "requires_grad", "requires_grad_", "sigmoid", "sign", "sin", "softmax", "sqrt",
+    "square", "tan", "tanh", "tile", "to", "type", "unsqueeze", "where",
 }  # fmt: skip
 
 OWN = set(dir(ARRAY)) - set(dir(object)) | {"__eq__", "__ne__", "__lt__", "__le__", "__gt__"}

@@ -78,7 +78,7 @@ def gamma(x: ArrayLike) -> Array:
         x: the argument, real or complex, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
     >>> print(scipy.special.gamma(jnp.array([0.5, 5.0, -1.5])).round(4))
     [ 1.7725 24.      2.3633]
@@ -104,7 +104,7 @@ def loggamma(x: ArrayLike) -> Array:
         x: the argument, real or complex, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
     >>> print(scipy.special.loggamma(5.0).round(4))
     3.1781

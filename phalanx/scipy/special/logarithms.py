@@ -25,7 +25,7 @@ def expit(x: ArrayLike) -> Array:
         x: the argument, real or complex, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
     >>> print(scipy.special.expit(jnp.array([-2.0, 0.0, 2.0])).round(4))
     [0.1192 0.5    0.8808]
@@ -41,7 +41,7 @@ def logit(x: ArrayLike) -> Array:
         x: probabilities, of any shape; outside of [0, 1] the result is NaN.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
     >>> print(scipy.special.logit(jnp.array([0.0, 0.5, 0.9])).round(4))
     [  -inf 0.     2.1972]
@@ -59,7 +59,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
         y: what the logarithm is taken of, likewise.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Numbers of the shape to which the arguments broadcast; float32 for integers.
 
     >>> print(scipy.special.xlogy(jnp.array([0.0, 2.0]), jnp.array([0.0, 3.0])).round(4))
     [0.     2.1972]
@@ -83,7 +83,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
         y: what the logarithm is taken of, less 1, likewise.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Numbers of the shape to which the arguments broadcast; float32 for integers.
 
     >>> print(scipy.special.xlog1py(jnp.array([0.0, 2.0]), jnp.array([-1.0, 1e-6])))
     [0.000000e+00 1.999999e-06]
@@ -102,7 +102,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
         lmbda: the exponent λ.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Numbers of the shape to which the arguments broadcast; float32 for integers.
 
     >>> print(scipy.special.boxcox(4.0, jnp.array([0.0, 0.5, 1.0])).round(4))
     [1.3863 2.     3.    ]
@@ -122,7 +122,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
         lmbda: the exponent λ.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Numbers of the shape to which the arguments broadcast; float32 for integers.
 
     >>> print(scipy.special.boxcox1p(3.0, jnp.array([0.0, 0.5, 1.0])).round(4))
     [1.3863 2.     3.    ]
@@ -207,7 +207,7 @@ def softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Arra
         axis: the axis or axes over which the probabilities add up to 1; None for all.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
     >>> print(scipy.special.softmax(jnp.array([[0.0, 0.0], [1000.0, 0.0]]), axis=1))
     [[0.5 0.5]
@@ -227,7 +227,7 @@ def log_softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> 
         axis: the axis or axes over which the probabilities add up to 1; None for all.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
     >>> print(scipy.special.log_softmax(jnp.array([1000.0, 0.0])))
     [    0. -1000.]

@@ -90,7 +90,7 @@ def erfcx(x: ArrayLike) -> Array:
         x: the argument, real or complex, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
     >>> print(scipy.special.erfcx(jnp.array([0.0, 1.0, 100.0])).round(6))
     [1.       0.427584 0.005642]

@@ -34,7 +34,7 @@ def logpdf(
         allow_singular: must be None: a distribution of singular covariance has no density.
 
     Returns:
-        Floating-point numbers [...]: of the shape of ``x`` without the last dimension, or of ``x``
+        Numbers [...]: of the shape of ``x`` without the last dimension, or of ``x``
         where ``mean`` is a number. NaN where ``cov`` is not positive definite.
 
     Raises:
@@ -90,7 +90,7 @@ def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
             elements have.
 
     Returns:
-        Floating-point numbers [...]: of the shape of ``x`` without the last dimension, or of ``x``
+        Numbers [...]: of the shape of ``x`` without the last dimension, or of ``x``
         where ``mean`` is a number. NaN where ``cov`` is not positive definite.
 
     Raises:

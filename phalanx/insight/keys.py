@@ -7,13 +7,13 @@ whatever way. So a key is known again where it was taken apart and put together,
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
 from phalanx.base.extended import is_key
+from phalanx.base.recent import memoized
 from phalanx.base.source import Location
 from phalanx.core.program import Atom, Equation, Frame, Literal, Program
 from phalanx.core.roles import CARRY, CHOICE, FIXED
@@ -234,7 +234,7 @@ class _KeyFlow(Flow):
         ]
 
 
-@lru_cache(1024)
+@memoized(1024)
 def _may_be_words(type: ArrayType) -> bool:
     return is_key(type.dtype) or type.dtype.kind in "iu"
 

@@ -51,9 +51,7 @@ def mixture(params, x):
 def over(mesh):
     """The mixture as a function of whole arrays."""
     experts = {"router": P(), "up": P("expert"), "down": P("expert")}
-    return shard_map(
-        mixture, mesh=mesh, in_specs=(experts, P("expert")), out_specs=P("expert")
-    )
+    return shard_map(mixture, mesh=mesh, in_specs=(experts, P("expert")), out_specs=P("expert"))
 
 
 def on_one_device(params, x):

@@ -103,9 +103,7 @@ def _trail(entry: Entry) -> str:
     listed = next(
         (name for name, (_, own) in PAGES.items() if entry.module in own), "phalanx.scipy.stats"
     )
-    subject = next(
-        (title for title, group in public.subjects(entry.module) if entry in group), ""
-    )
+    subject = next((title for title, group in public.subjects(entry.module) if entry in group), "")
     steps = ["[Reference](../api.md)", f"[{listed}]({listed}.md)", subject]
     return " › ".join(filter(None, steps))
 

@@ -187,11 +187,7 @@ def modules() -> dict[str, types.ModuleType]:
 def distributions() -> list[str]:
     """The modules of ``phalanx.scipy.stats``."""
     stats = importlib.import_module("phalanx.scipy.stats")
-    return [
-        name
-        for name in stats.__all__
-        if isinstance(getattr(stats, name), types.ModuleType)
-    ]
+    return [name for name in stats.__all__ if isinstance(getattr(stats, name), types.ModuleType)]
 
 
 def _module(name: str) -> types.ModuleType:

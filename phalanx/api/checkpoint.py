@@ -186,7 +186,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
     if not isinstance(name, str):
         raise TypeError(
             f"checkpoint_name: the name must be a string, got {name!r} of type "
-            f"{type(name).__name__}; the value comes first: checkpoint_name(x, \"hidden\")"
+            f'{type(name).__name__}; the value comes first: checkpoint_name(x, "hidden")'
         )
     for path, leaf in tree.leaves_with_path(x):
         check_leaf(leaf, f"x{tree.keystr(path)}", "checkpoint_name")

@@ -203,6 +203,7 @@ def _tangents(call: RuledCall, out: Any, rule: Callable[..., Any]) -> list[Any]:
         raise TypeError(f"{who}: structure {expected} is expected, got {shown(treedef)}")
     every: list[Any] = []
     for path, kind, x in zip(call.paths(), call.out_types, leaves, strict=True):
+
         def refuse(got: str, path: str = path, kind: Any = kind) -> TypeError:
             return TypeError(f"{who}: for tangent{path} {kind} is expected, got {got}")
 
@@ -212,9 +213,7 @@ def _tangents(call: RuledCall, out: Any, rule: Callable[..., Any]) -> list[Any]:
     return every
 
 
-def _check_without_derivative(
-    x: Any, kind: ArrayType, refuse: Callable[[str], TypeError]
-) -> None:
+def _check_without_derivative(x: Any, kind: ArrayType, refuse: Callable[[str], TypeError]) -> None:
     """Raise TypeError unless ``x`` is the tangent of what has no derivative."""
     if isinstance(x, SymbolicZero):
         return

@@ -118,8 +118,7 @@ def _of_scalars(function: Callable[..., Any]) -> Callable[..., Any]:
 def _lane(positions: Positions) -> str:
     """Which lane speaks, in brackets, if there are several."""
     names = [
-        f"lane {p}" if name is None or is_internal(name) else f"{name}={p}"
-        for name, p in positions
+        f"lane {p}" if name is None or is_internal(name) else f"{name}={p}" for name, p in positions
     ]
     return f"[{', '.join(names)}] " if names else ""
 
@@ -168,9 +167,7 @@ def _fields(fmt: str) -> set[int | str]:
     return fields
 
 
-def callback(
-    callback: Callable[P, Any], *args: Any, ordered: bool = False, **kwargs: Any
-) -> None:
+def callback(callback: Callable[P, Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     """Call callback(*args, **kwargs) when the program comes to it, with the values it has.
 
     Args:

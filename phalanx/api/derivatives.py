@@ -97,9 +97,7 @@ def value_and_grad(
     who = f"grad({name_of(fun)})"
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen.of(
-            fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int
-        )
+        chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int)
         flat, leaves = Flat(chosen.body, chosen.in_tree, NO_STATIC, who), chosen.leaves
         outs, linear = linearize_flat(flat, leaves, [differentiable(x) for x in leaves])
         value = _scalar_result(outs, flat, holomorphic, who)

@@ -167,9 +167,7 @@ def initialize(
         if settings.process == settings.home:
             address = coordinator_bind_address or settings.address
             here = listening_at(address, "coordinator_bind_address")
-            started = Coordinator(
-                settings.count, here, settings.token, credentials=credentials
-            )
+            started = Coordinator(settings.count, here, settings.token, credentials=credentials)
             _coordinating[:] = [(started, lingering)]
         member = join(settings, _alike())
         backend().meet(member, gpus)

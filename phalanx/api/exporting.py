@@ -523,9 +523,7 @@ def _derivative_of(
 # ---- what cannot be exported ----------------------------------------------------------------
 
 
-def _refuse_what_is_outside(
-    traced: TracedCall, checks: tuple[DisabledSafetyCheck, ...]
-) -> None:
+def _refuse_what_is_outside(traced: TracedCall, checks: tuple[DisabledSafetyCheck, ...]) -> None:
     """Raise where a function captures traced values, calls Python, or does anything besides."""
     program = traced.program
     if traced.written or traced.stored or Ref in map(type, traced.captured):

@@ -100,9 +100,7 @@ def jacrev(
     who = f"jacrev({name_of(fun)})"
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen.of(
-            fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int
-        )
+        chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int)
         result, pullback = vjp(chosen.body, *chosen.args)
         outs, out_tree = tree.flatten(result)
         for y in outs:
@@ -115,9 +113,7 @@ def jacrev(
         rows = _basis(outs)
         gradients = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*rows)
         split = [_split_rows(g, outs, leading=True) for g in tree.leaves(gradients)]
-        jac = out_tree.unflatten(
-            [chosen.results([s[i] for s in split]) for i in range(len(outs))]
-        )
+        jac = out_tree.unflatten([chosen.results([s[i] for s in split]) for i in range(len(outs))])
         return chosen.body.with_data(jac)
 
     return wrap(jacobian, fun)

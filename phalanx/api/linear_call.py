@@ -69,9 +69,7 @@ def linear_call(
         return results
 
     def transposed(known: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        out = linear_call(
-            fun_transpose, fun, known_tree.unflatten(known), out_tree.unflatten(cts)
-        )
+        out = linear_call(fun_transpose, fun, known_tree.unflatten(known), out_tree.unflatten(cts))
         leaves, structure = tree.flatten(out)
         if structure != linear_tree or not _alike(leaves, types):
             raise TypeError(

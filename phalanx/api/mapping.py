@@ -103,8 +103,8 @@ class MappedAxes(Struct, frozen=True):
         for axis in self.names:
             dims = [_dimension(r, axis) for r in roles]
             who = self.who if self.mesh is None else f"{self.who}, axis {axis!r}"
-            free = self.mesh is not None and axis_size is None and not any(
-                d is not None for d in dims
+            free = (
+                self.mesh is not None and axis_size is None and not any(d is not None for d in dims)
             )
             known = self.mesh.shape[axis] if free else axis_size  # type: ignore[union-attr]
             size = mapped_size(leaves, dims, names, known, who, keywords)

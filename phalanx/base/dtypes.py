@@ -290,7 +290,8 @@ def default_complex() -> np.dtype:
 
 
 PYTHON_SCALARS: dict[type, np.dtype] = {
-    bool: BOOL, **dict.fromkeys((int, Length), np.dtype("int64")),
+    bool: BOOL,
+    **dict.fromkeys((int, Length), np.dtype("int64")),
     float: np.dtype("float64"),
     complex: np.dtype("complex128"),
 }

@@ -715,9 +715,7 @@ def register_pytree_with_keys(
         pairs, metadata = flatten_with_keys(node)
         return [child for _, child in pairs], metadata
 
-    register_pytree_node(
-        nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys
-    )
+    register_pytree_node(nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys)
 
 
 def register_pytree_node_class(cls: Class) -> Class:

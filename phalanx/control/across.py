@@ -46,4 +46,3 @@ class Across(InnerTrace):
             )
             out = [reshape(y, shape=typeof(y).shape[1:]) for y in results]
         return tuple(out) if prim.multi else out[0]
-

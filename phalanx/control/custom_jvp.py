@@ -100,8 +100,7 @@ def _differentiate(
     _check_varying(out, tangents, rule)
     with entering(dual.tangents):
         return out, tuple(
-            add_tangents(t, via_closed)
-            for t, (_, via_closed) in zip(tangents, halves, strict=True)
+            add_tangents(t, via_closed) for t, (_, via_closed) in zip(tangents, halves, strict=True)
         )
 
 

@@ -119,9 +119,7 @@ def varying_results(
     own = frame.lanes
     shadowed = own.intersection(Varying().union(*operands))  # axes of the same names, outside
     chosen = Varying().union(*frame.choices(operands))
-    start = [
-        (v - own) | (r.axes & own) for r, v in zip(frame.ins, operands, strict=True)
-    ]
+    start = [(v - own) | (r.axes & own) for r, v in zip(frame.ins, operands, strict=True)]
 
     def results(carry: Sequence[Varying]) -> tuple[list[Varying], Varying]:
         inputs = frame.shown(frame.with_carry(start, carry))

@@ -245,9 +245,7 @@ class _ResidualSources:
         self.parts.append(part)
         moving = [v for v, r in zip(whole.inputs, self.roles, strict=True) if r is not FIXED]
         changing = depending(whole, moving) if self.frame.is_loop else None
-        computed = zip(
-            whole.outputs[len(self.frame.outs) :], part.repeated, strict=True
-        )
+        computed = zip(whole.outputs[len(self.frame.outs) :], part.repeated, strict=True)
         for origin in part.forwarded:
             if origin is not None and self.roles[origin] is not CARRY:
                 residual = _Residual("operand", origin, self.roles[origin])

@@ -85,8 +85,7 @@ def place_carry(
     """``values`` with the lanes of what is carried first, where it has some."""
     pairs = frame.carried_in(list(zip(values, dims, strict=True)))
     placed = [
-        lanes_in_front(v, d, axis) if has else v
-        for (v, d), has in zip(pairs, carried, strict=True)
+        lanes_in_front(v, d, axis) if has else v for (v, d), has in zip(pairs, carried, strict=True)
     ]
     return frame.with_carry(values, placed)
 
@@ -143,9 +142,7 @@ def _beside_lanes(role: Role, dim: int | None, cutting: Names = ()) -> Role:
     return role if dim is None else role.beside(dim, cutting)
 
 
-def _leading(
-    frame: Frame, plain: Sequence[Dims], carried: Sequence[bool]
-) -> Marks | None:
+def _leading(frame: Frame, plain: Sequence[Dims], carried: Sequence[bool]) -> Marks | None:
     """The results that get their lanes first: what is carried, and what several programs give."""
     if len(frame.programs) == 1 and not carried:
         return None

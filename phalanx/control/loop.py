@@ -40,9 +40,7 @@ def _frame(*, program: Program, condition: Program, ins: Roles) -> Frame:
     return Frame((program,), ins, outs, Loop(None), condition)
 
 
-def _lower(
-    b: Builder, *xs: Value, program: Program, condition: Program, ins: Roles
-) -> list[Value]:
+def _lower(b: Builder, *xs: Value, program: Program, condition: Program, ins: Roles) -> list[Value]:
     frame = _frame(program=program, condition=condition, ins=ins)
 
     def body(program: Program) -> Body:

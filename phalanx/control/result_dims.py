@@ -32,9 +32,7 @@ class ResultDims:
         if self.dims is None:
             types = map(typeof, values)
             self.dims = tuple([self.wanted(d, t) for d, t in zip(dims, types, strict=True)])
-        return [
-            self._placed(v, d, to) for v, d, to in zip(values, dims, self.dims, strict=True)
-        ]
+        return [self._placed(v, d, to) for v, d, to in zip(values, dims, self.dims, strict=True)]
 
     def put_pairs(self, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         """Results and then their tangents, each tangent where its result is."""

@@ -103,9 +103,7 @@ def _transposed(frame: Frame, linear: Marks, given: Marks) -> _Transposed:
     inputs = frame.programs[0].input_types
     types = {i: t.cotangent for i, t in zip(_positions(frame), inputs, strict=True)}
     wanted = [types[i] for i, n in zip(order, nonzero, strict=True) if n]
-    programs = tuple(
-        [filled(m.program, wanted, _among(m.about, nonzero)) for m in made]
-    )
+    programs = tuple([filled(m.program, wanted, _among(m.about, nonzero)) for m in made])
     roles = [CARRY if i in sums else frame.ins[i].cotangent for i in order]
     runs = frame.runs
     back = replace(

@@ -41,10 +41,7 @@ def _lower(
         rows = zip(given, ins, program.inputs, strict=True)
         inputs = [_row(b, x, at, v.type) if r.layout else x for x, r, v in rows]
         results = zip(state, b.inline(program, *inputs), outs, b.outs, strict=True)
-        return [
-            new if r is CARRY else _write(b, old, new, at, t)
-            for old, new, r, t in results
-        ]
+        return [new if r is CARRY else _write(b, old, new, at, t) for old, new, r, t in results]
 
     def body(b: Builder, i: Value, *state: Value) -> list[Value]:
         now = list(state)

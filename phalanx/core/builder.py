@@ -392,7 +392,6 @@ class Regions(Protocol):
         """``function`` of NumPy arrays, run by the host while the program runs."""
         ...
 
-
     def foreign_call(
         self,
         function: ForeignFunction,

@@ -55,4 +55,3 @@ def along(dim: int | None, axis: Any) -> Layout:
     (((), ('i',)), ())
     """
     return () if dim is None else (*((),) * dim, (axis,))
-

@@ -245,9 +245,7 @@ class Program:
         """
         return self._walk(into, set())
 
-    def _walk(
-        self, into: Callable[[Equation], bool], seen: set[Program]
-    ) -> Iterator[Equation]:
+    def _walk(self, into: Callable[[Equation], bool], seen: set[Program]) -> Iterator[Equation]:
         for equation in self.equations:
             yield equation
             for program in equation.programs if into(equation) else ():

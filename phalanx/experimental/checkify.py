@@ -99,9 +99,7 @@ init_error = Error(np.zeros(1, np.uint32))
 """The error of nothing."""
 
 
-def check(
-    pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any
-) -> None:
+def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Report ``msg`` unless ``pred`` holds.
 
     Where everything is known, that raises ``JaxRuntimeError``. In a function that is compiled it
@@ -128,9 +126,7 @@ def check(
     """
     holds = as_array("check", pred)
     if holds.shape or holds.dtype != np.bool_:
-        raise TypeError(
-            f"check: takes a scalar pred of dtype bool, got {holds.aval}; see jnp.all"
-        )
+        raise TypeError(f"check: takes a scalar pred of dtype bool, got {holds.aval}; see jnp.all")
     leaves, structure = tree.flatten((fmt_args, fmt_kwargs))
     values = [_shown(x) for x in leaves]
     types = tuple([x.aval.update(weak=False) for x in values])

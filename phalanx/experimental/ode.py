@@ -193,9 +193,7 @@ def _first_step(
     ahead = slope(y + (way * h * f).astype(y.dtype), now + way * h, args)
     bend = jnp.maximum(_norm((ahead - f) / scale) / h, speed)
     flat = bend <= 1e-15
-    other = jnp.where(
-        flat, jnp.maximum(1e-6, h * 1e-3), (0.01 / jnp.where(flat, 1, bend)) ** 0.2
-    )
+    other = jnp.where(flat, jnp.maximum(1e-6, h * 1e-3), (0.01 / jnp.where(flat, 1, bend)) ** 0.2)
     return jnp.minimum(100 * h, other)
 
 

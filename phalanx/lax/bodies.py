@@ -32,9 +32,7 @@ from phalanx.transforms.stage import is_value, stage_with_refs
 # ---- tracing ------------------------------------------------------------------------------------
 
 
-def leaves_of(
-    x: Any, who: str, what: str, refs: bool = False
-) -> tuple[list[Any], tree.PyTreeDef]:
+def leaves_of(x: Any, who: str, what: str, refs: bool = False) -> tuple[list[Any], tree.PyTreeDef]:
     """The leaves of ``x``, and its structure; there may be references if ``refs`` says so.
 
     Raises:

@@ -484,9 +484,7 @@ def all_to_all(
     return tree.map(exchange_one, x)
 
 
-def pswapaxes(
-    x: T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
-) -> T:
+def pswapaxes(x: T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> T:
     """Swap the mapped axis with dimension ``axis``, whose length must be n.
 
     Args:

@@ -340,9 +340,7 @@ def gather(
 def _numbers(who: str, given: Any, wanted: type) -> Any:
     if isinstance(given, wanted):
         return given
-    raise TypeError(
-        f"lax.{who}: dimension_numbers must be {wanted.__name__}, got {given!r}"
-    )
+    raise TypeError(f"lax.{who}: dimension_numbers must be {wanted.__name__}, got {given!r}")
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:

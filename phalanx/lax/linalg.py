@@ -180,9 +180,7 @@ def triangular_solve(
     return squeeze(prims.triangular_solve(a, expand_dims(b, (beside,)), **params), (beside,))
 
 
-def tridiagonal_solve(
-    dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False
-) -> Array:
+def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Array:
     """x with dl[i] x[i - 1] + d[i] x[i] + du[i] x[i + 1] = b[i].
 
     Args:

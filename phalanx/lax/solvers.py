@@ -336,9 +336,7 @@ def custom_root(
             def slope(*v: Any) -> list[Any]:
                 return jvp(lambda *x: evaluate(function, [*c, *x]), x, v)[1]
 
-            sides = [
-                neg(instantiate(t, u)) for t, u in zip(by_consts, unknown.types, strict=True)
-            ]
+            sides = [neg(instantiate(t, u)) for t, u in zip(by_consts, unknown.types, strict=True)]
             dense = unknown.whole(lambda *v: [*map(instantiate, slope(*v), unknown.types)])
             moved = unknown.checked(
                 tangent_solve(dense, unknown.tree.unflatten(sides)), tangent_solve

@@ -75,9 +75,7 @@ def sort_key_val(
     return first, second
 
 
-def top_k(
-    operand: Any, k: int, *, axis: int = -1, is_stable: bool = True
-) -> tuple[Array, Array]:
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
     """The k greatest elements along ``axis``, in descending order, and their positions.
 
     Of equal elements the first comes first, whether or not ``is_stable`` asks for it.

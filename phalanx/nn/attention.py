@@ -198,8 +198,11 @@ def scaled_matmul(
 
 
 def _scaled(x: Any, factors: Any) -> Any:
-    if x.ndim != 3 or factors.ndim != 3 or x.shape[:2] != factors.shape[:2] or (
-        not factors.shape[2] or x.shape[2] % factors.shape[2]
+    if (
+        x.ndim != 3
+        or factors.ndim != 3
+        or x.shape[:2] != factors.shape[:2]
+        or (not factors.shape[2] or x.shape[2] % factors.shape[2])
     ):
         raise ShapeError(
             "scaled_matmul: [batch, m, k] and scales [batch, m, i], where i divides k, are needed, "

@@ -93,9 +93,7 @@ def logsumexp(
 
 
 @staged
-def _logsumexp(
-    a: Any, b: Any, where: Any, *, axis: Any, keepdims: bool, return_sign: bool
-) -> Any:
+def _logsumexp(a: Any, b: Any, where: Any, *, axis: Any, keepdims: bool, return_sign: bool) -> Any:
     a = inexact("logsumexp", a)
     if b is not None:
         a, b = jnp.broadcast_arrays(a, b)
@@ -294,9 +292,7 @@ def standardize(
 
 
 @staged
-def _standardize(
-    x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, *, axis: Any
-) -> Any:
+def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, *, axis: Any) -> Any:
     given = inexact("standardize", x)
     # What is left out may be NaN: it stays so, and has no part in what is computed of the rest.
     kept = True if where is None else jnp.broadcast_to(jnp.asarray(where, bool), given.shape)

@@ -47,9 +47,7 @@ def over(x: Any, value: Any) -> Any:
 
 
 @one_program
-def add(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x + y, elementwise, with broadcasting; of booleans, x or y.
 
     Args:
@@ -69,9 +67,7 @@ def add(
 
 
 @one_program
-def subtract(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x - y, elementwise, with broadcasting.
 
     Args:
@@ -91,9 +87,7 @@ def subtract(
 
 
 @one_program
-def multiply(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x y, elementwise, with broadcasting; of booleans, x and y.
 
     Args:
@@ -113,9 +107,7 @@ def multiply(
 
 
 @one_program
-def negative(
-    x: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """-x, elementwise.
 
     Args:
@@ -617,9 +609,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @one_program
-def maximum(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def maximum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The larger of x and y, elementwise; nan where either is.
 
     Args:
@@ -639,9 +629,7 @@ def maximum(
 
 
 @one_program
-def minimum(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def minimum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The smaller of x and y, elementwise; nan where either is.
 
     Args:

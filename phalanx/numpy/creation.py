@@ -666,9 +666,7 @@ def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> 
     return created_on(lies, _full_like, who, to_shape, value, kind, weak)
 
 
-def _full_like(
-    who: str, shape: tuple[int, ...], value: Any, dtype: np.dtype, weak: bool
-) -> Any:
+def _full_like(who: str, shape: tuple[int, ...], value: Any, dtype: np.dtype, weak: bool) -> Any:
     return convert(_full(who, shape, value, dtype), dtype, weak)
 
 

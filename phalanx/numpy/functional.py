@@ -177,9 +177,7 @@ def apply_over_axes(
     return x
 
 
-def piecewise(
-    x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any
-) -> Array:
+def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """The function beside the last condition that holds, applied to x, elementwise.
 
     A function may be a number. One more function than conditions is the default, else 0.

@@ -80,16 +80,28 @@ def _matrix(items: list[Any], column: bool) -> Array:
     return x[:, None] if column else x[None]
 
 
-r_ = _Glue("r_", 0, 1, -1, """Arrays, numbers and ranges one after the other, along the first axis.
+r_ = _Glue(
+    "r_",
+    0,
+    1,
+    -1,
+    """Arrays, numbers and ranges one after the other, along the first axis.
 
 >>> import numpy as np
 >>> print(jnp.r_[1:4, 0, np.array([5, 6])])
 [1 2 3 0 5 6]
-""")
-c_ = _Glue("c_", -1, 2, 0, """Arrays beside each other, along the last axis; vectors are columns.
+""",
+)
+c_ = _Glue(
+    "c_",
+    -1,
+    2,
+    0,
+    """Arrays beside each other, along the last axis; vectors are columns.
 
 >>> import numpy as np
 >>> print(jnp.c_[np.arange(2), np.ones(2)])
 [[0. 1.]
  [1. 1.]]
-""")
+""",
+)

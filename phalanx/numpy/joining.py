@@ -855,9 +855,7 @@ def _order_with_inserted(n: Any, where: Any, count: int) -> Any:
     return ops.sort(keys, both, dim=0, num_keys=1, stable=True)[1]
 
 
-def trim_zeros(
-    filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None
-) -> Array:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
     """An array, whose elements are known, without the zeros at its front ("f") and back ("b").
 
     Args:

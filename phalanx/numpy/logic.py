@@ -145,9 +145,7 @@ def _ordered(who: str, strictly: Any, compare: Any, x: Any, y: Any) -> Any:
 
 
 @one_program
-def logical_and(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def logical_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """Whether both x and y are not zero, elementwise.
 
     Args:
@@ -167,9 +165,7 @@ def logical_and(
 
 
 @one_program
-def logical_or(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def logical_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """Whether x or y is not zero, elementwise.
 
     Args:
@@ -189,9 +185,7 @@ def logical_or(
 
 
 @one_program
-def logical_xor(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def logical_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """Whether exactly one of x and y is not zero, elementwise.
 
     Args:
@@ -233,9 +227,7 @@ def _truths(who: str, x: Any, y: Any) -> list[Any]:
 
 
 @one_program
-def bitwise_and(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def bitwise_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The bits that are set in both of two integers, elementwise; of booleans, x and y.
 
     Args:
@@ -255,9 +247,7 @@ def bitwise_and(
 
 
 @one_program
-def bitwise_or(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def bitwise_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The bits that are set in either of two integers, elementwise; of booleans, x or y.
 
     Args:
@@ -277,9 +267,7 @@ def bitwise_or(
 
 
 @one_program
-def bitwise_xor(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def bitwise_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The bits that are set in exactly one of two integers, elementwise.
 
     Args:

@@ -84,9 +84,7 @@ def _vector_norm(x: Any, ord: Any, over: tuple[int, ...], keepdims: bool) -> Any
     if ord == 1:
         return sum(size, over, keepdims=keepdims)
     if ord == 0:
-        count = ops.convert(
-            ops.ne(size, literal(size, 0)), dtype=size.aval.dtype, weak=False
-        )
+        count = ops.convert(ops.ne(size, literal(size, 0)), dtype=size.aval.dtype, weak=False)
         return sum(count, over, keepdims=keepdims)
     return power(sum(power(size, ord), over, keepdims=keepdims), 1.0 / ord)
 

@@ -183,9 +183,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 # ---- division and fitting ---------------------------------------------------------------------
 
 
-def polydiv(
-    u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False
-) -> tuple[Array, Array]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """The quotient and the remainder of two polynomials.
 
     Args:

@@ -346,9 +346,7 @@ def _at_shares(ordered: Any, shares: Any, method: str, ignore_nan: bool) -> Any:
     )
     if method in ("linear", "midpoint"):  # but between equal ones: infinities stay
         weight = convert(weight, dtype)
-        mixed = ops.add(
-            ops.mul(below, ops.sub(literal(weight, 1), weight)), ops.mul(above, weight)
-        )
+        mixed = ops.add(ops.mul(below, ops.sub(literal(weight, 1), weight)), ops.mul(above, weight))
         value = ops.select(ops.eq(below, above), below, mixed)
     else:
         value = ops.select(ops.gt(weight, literal(weight, 0)), above, below)

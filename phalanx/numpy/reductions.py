@@ -856,4 +856,3 @@ def nan_as(who: str, a: Any, value: Any) -> Any:
     """``a`` with nan replaced by the constant ``value``."""
     x = as_array(who, a)
     return ops.select(isnan(x), literal(x, value), x) if x.aval.dtype in INEXACT else x
-

@@ -230,9 +230,7 @@ def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[A
     columns = [
         ops.reshape(ops.slice_dim(rows, i, i + 1, 1), shape=(n,)) for i in range(rows.shape[1])
     ]
-    *columns, origin = ops.sort(
-        *columns, places, dim=0, num_keys=max(len(columns), 1), stable=True
-    )
+    *columns, origin = ops.sort(*columns, places, dim=0, num_keys=max(len(columns), 1), stable=True)
     ordered = take(x, origin, 0, mode="clip")
     is_new = places == 0
     for column in columns:

@@ -366,9 +366,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 
 @one_program
-def moveaxis(
-    a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]
-) -> Array:
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """``a`` with the dimensions ``source`` at ``destination``, the others in order.
 
     Args:
@@ -617,9 +615,7 @@ def _rolled(x: Any, shift: Any, d: int) -> Any:
         cut = -shift % n
         if not cut:
             return x
-        return ops.concatenate(
-            ops.slice_dim(x, cut, n, d), ops.slice_dim(x, 0, cut, d), dim=d
-        )
+        return ops.concatenate(ops.slice_dim(x, cut, n, d), ops.slice_dim(x, 0, cut, d), dim=d)
     starts: list[Any] = [np.int32(0)] * x.ndim
     starts[d] = _first_place(shift, n)
     return ops.dynamic_slice(ops.concatenate(x, x, dim=d), *starts, sizes=x.shape)

@@ -462,9 +462,7 @@ def _variables(x: Any, rowvar: bool) -> Any:
 def _sample_weights(rows: Any, fweights: Any, aweights: Any, less: Any) -> tuple[Any, Any]:
     """The weight of each sample, or None, and what the sum of products is divided by."""
     n = rows.shape[1]
-    given: list[Any] = [
-        None if w is None else _vector("cov", w, n) for w in (fweights, aweights)
-    ]
+    given: list[Any] = [None if w is None else _vector("cov", w, n) for w in (fweights, aweights)]
     frequency, importance = given
     if importance is None:
         if frequency is None:
@@ -508,9 +506,7 @@ def corrcoef(
     n = c.shape[0]
     flat = ops.reshape(c, shape=(n * n,))
     variances = ops.slice_dim(flat, 0, n * n, 0, n + 1)
-    deviation = ops.sqrt(
-        ops.real(variances) if variances.aval.dtype in COMPLEXES else variances
-    )
+    deviation = ops.sqrt(ops.real(variances) if variances.aval.dtype in COMPLEXES else variances)
     deviation = convert(deviation, c.aval.dtype)
     across = ops.broadcast(deviation, shape=c.shape, dims=(0,))
     down = ops.broadcast(deviation, shape=c.shape, dims=(1,))
@@ -616,9 +612,7 @@ def histogram_bin_edges(
 
 
 @one_program
-def _equal_bins(
-    a: ArrayLike, start: ArrayLike | None, stop: ArrayLike | None, count: int
-) -> Array:
+def _equal_bins(a: ArrayLike, start: ArrayLike | None, stop: ArrayLike | None, count: int) -> Array:
     """The edges of ``count`` equal intervals; of one number, those around it."""
     x = as_array("histogram", a)
     ends: list[Any] = [start, stop]

@@ -703,4 +703,3 @@ class _Grid:
 
 mgrid = _Grid(np.mgrid, "A full grid of coordinates, as one array, by slices.")
 ogrid = _Grid(np.ogrid, "A grid of coordinates that broadcast, one array per axis, by slices.")
-

@@ -144,9 +144,7 @@ class ufunc:
     def _of(self, x: Any, y: Any) -> Any:
         return as_array(self.__name__, self._call(x, y))
 
-    def accumulate(
-        self, a: ArrayLike, axis: int = 0, dtype: Any = None, out: None = None
-    ) -> Array:
+    def accumulate(self, a: ArrayLike, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
         """The results of ``reduce`` for all beginnings along ``axis``.
 
         Args:
@@ -278,9 +276,7 @@ class ufunc:
         return x if dtype is None else x.astype(dtypes.requested(dtype))
 
 
-def frompyfunc(
-    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
-) -> ufunc:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
     """``func``, of single elements, as a ``ufunc``.
 
     Args:

@@ -247,9 +247,7 @@ def _lower_backward(b: Builder, *values: Value, for_bias: bool, **how: Any) -> l
     return b.traced(cotangents, *values)
 
 
-def _lower_backward_on_cuda(
-    b: Builder, *values: Value, for_bias: bool, **how: Any
-) -> list[Value]:
+def _lower_backward_on_cuda(b: Builder, *values: Value, for_bias: bool, **how: Any) -> list[Value]:
     if not cudnn.has_kernel(b.ins):
         return _lower_backward(b, *values, for_bias=for_bias, **how)
     args, known, sizes = _factors(b.ins[:-3], how)
@@ -367,6 +365,7 @@ _ONCE: Final = NoRule("cuDNN has its first derivative alone; take implementation
 _QKV: Final = (f32(1, 2, 2, 8), f32(1, 4, 1, 8), f32(1, 4, 1, 8))
 _RESULTS: Final = (f32(1, 2, 2, 8), f32(1, 2, 2))
 
+
 def _products(count: int) -> Operations:
     """``count`` matrix products of queries [..., t, n, h] with keys, and softmax between them."""
 
@@ -419,7 +418,5 @@ attention_backward = Primitive(
     multi=True,
     elements=Elements(operations=_products(5)),
     doc="of attention: operands, results, a cotangent of the first, to those of the operands",
-    examples=[
-        Example((*_QKV, *_RESULTS, f32(1, 2, 2, 8)), {**_PLAIN, "for_bias": False})
-    ],
+    examples=[Example((*_QKV, *_RESULTS, f32(1, 2, 2, 8)), {**_PLAIN, "for_bias": False})],
 )

@@ -239,9 +239,7 @@ def _reduction(
         transpose=transpose,
         batch=lanes.batch,
         vary=_reduction_varies,
-        named_axes=NamedAxes(
-            named_by_axes, fold=Fold(local, pair, neutral, lanes.conclude)
-        ),
+        named_axes=NamedAxes(named_by_axes, fold=Fold(local, pair, neutral, lanes.conclude)),
         multi=True,
         elements=Elements(copied=nan_is_largest is not None),
         doc=doc,
@@ -441,9 +439,7 @@ def _exchange(
     return prim
 
 
-def _beyond(
-    prim: Primitive, axis: Axis, axes: Names, sizes: Ints
-) -> tuple[int, Ints, Exchange]:
+def _beyond(prim: Primitive, axis: Axis, axes: Names, sizes: Ints) -> tuple[int, Ints, Exchange]:
     """Which of ``axes`` is ``axis``, their sizes, and the exchange beyond the lanes here."""
     k = axes.index(axis.name)
     outside = axes[:k] + axis.outside + axes[k + 1 :]
@@ -511,9 +507,7 @@ def _members(axis: Axis, rows: Any, wanted: np.ndarray) -> Any:
     return split_dim(gathered, 0, (axis.size, count))
 
 
-def _gathered_varies(
-    v: frozenset[Any], axes: Names, sizes: Ints, groups: Groups
-) -> frozenset[Any]:
+def _gathered_varies(v: frozenset[Any], axes: Names, sizes: Ints, groups: Groups) -> frozenset[Any]:
     """All lanes get the same. Types do not say so: each lane may use it differently, and then the
     sum of the cotangents is best made where it is scattered again."""
     return v | set(axes) if groups is not None else (v - set(axes)) | typed(axes)

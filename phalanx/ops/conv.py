@@ -387,6 +387,7 @@ def plain_window(spatial: int, **changes: Any) -> dict[str, Any]:
 
 _NHWC = ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
 
+
 def _conv_operations(
     results: Sequence[ArrayType],
     x: ArrayType,

@@ -278,7 +278,6 @@ def _fresnel_slope(out: Any, x: Any, sine: bool) -> Any:
     return array.sin(angle) if sine else array.cos(angle)
 
 
-
 class _Sine(Differentiated):
     sine: bool
 

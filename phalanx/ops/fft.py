@@ -114,9 +114,7 @@ def _times_last(x: Any, factors: np.ndarray) -> Any:
     return mul(x, complex(spread, zeros_like(spread)))
 
 
-def _operations(
-    results: Sequence[ArrayType], x: ArrayType, *, kind: str, lengths: Shape
-) -> float:
+def _operations(results: Sequence[ArrayType], x: ArrayType, *, kind: str, lengths: Shape) -> float:
     """5 n log2 n of each transform of n complex numbers, half of them for real ones
     (Cooley and Tukey 1965)."""
     size = max(x.size, results[0].size)

@@ -100,18 +100,14 @@ def _bits_type(
     return ArrayType(key.shape, key.dtype), ArrayType((*key.shape[:-1], *shape), dtype)
 
 
-def _bits_lower(
-    b: Builder, key: Value, *, shape: Shape, dtype: np.dtype, algorithm: str
-) -> Values:
+def _bits_lower(b: Builder, key: Value, *, shape: Shape, dtype: np.dtype, algorithm: str) -> Values:
     def draw(b: Builder, key: Value) -> list[Value]:
         return _next(b, key, shape, dtype, algorithm)
 
     return _in_turn(b, draw, [key], [1, len(shape)])
 
 
-def _next(
-    b: Builder, key: Value, shape: Shape, dtype: np.dtype, algorithm: str
-) -> list[Value]:
+def _next(b: Builder, key: Value, shape: Shape, dtype: np.dtype, algorithm: str) -> list[Value]:
     """The next state, and bits, of a single key; a state is u64[2] to XLA."""
     remedy = "draw with keys of threefry2x32"
     need_numbers("rng_bit_generator", "the shape that is drawn", shape, remedy)

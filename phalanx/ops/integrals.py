@@ -200,7 +200,6 @@ def _sici_slope(out: Any, x: Any, sine: bool) -> Any:
     return select(zero, 1, div(array.sin(x), select(zero, 1, x)))
 
 
-
 class _Sine(Differentiated):
     sine: bool
 

@@ -212,9 +212,7 @@ def _sort_batch(
     return outs, (lanes,) * len(outs)
 
 
-def _sort_operations(
-    results: Sequence[ArrayType], *types: ArrayType, dim: int, **_: Any
-) -> float:
+def _sort_operations(results: Sequence[ArrayType], *types: ArrayType, dim: int, **_: Any) -> float:
     """5 n log2 n of n elements along ``dim``: comparisons, in which NaNs have a place, too."""
     return 5 * types[0].size * math.log2(max(types[0].shape[dim], 2))
 

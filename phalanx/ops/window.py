@@ -63,9 +63,7 @@ class Windows(TypedDict):
     window_dilation: Ints
 
 
-def window_type(
-    name: str, x: ArrayType, **windows: Unpack[Windows]
-) -> ArrayType:
+def window_type(name: str, x: ArrayType, **windows: Unpack[Windows]) -> ArrayType:
     """The type of what a reduction over windows of ``x`` gives: one element for each."""
     given: dict[str, tuple[Any, ...]] = {name: windows[name] for name in Windows.__annotations__}
     for what, value in given.items():
@@ -97,9 +95,7 @@ def _with_lanes(dim: int, params: dict[str, Any]) -> dict[str, Any]:
 def _operations(each: float) -> Operations:
     """``each`` for every element of every window."""
 
-    def rule(
-        results: Sequence[ArrayType], *types: ArrayType, window: Ints, **_: Any
-    ) -> float:
+    def rule(results: Sequence[ArrayType], *types: ArrayType, window: Ints, **_: Any) -> float:
         return each * min([t.size for t in (*results, *types)]) * math.prod(window)
 
     return rule

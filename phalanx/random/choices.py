@@ -348,9 +348,7 @@ def categorical(
 
 
 @staged
-def _categorical(
-    key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool
-) -> Any:
+def _categorical(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool) -> Any:
     type = typeof(logits)
     shape = (*lead, *type.shape)
     noise = draw_gumbel(key, shape, type.dtype, high)
@@ -359,9 +357,7 @@ def _categorical(
 
 
 @staged
-def _categorical_once(
-    key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool
-) -> Any:
+def _categorical_once(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool) -> Any:
     type = typeof(logits)
     scores = add(draw_gumbel(key, type.shape, type.dtype, high), logits)
     k = math.prod(lead)

@@ -407,9 +407,7 @@ def double_sided_maxwell(
 
 
 @staged
-def _double_maxwell(
-    key: Any, loc: Any, scale: Any, *, shape: Lengths, dtype: np.dtype
-) -> Any:
+def _double_maxwell(key: Any, loc: Any, scale: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
     first, second = sources(key, 2)
     x = draw_signs(second, shape, dtype) * _draw_maxwell(first, shape, dtype)
     return x * scale + loc
@@ -612,9 +610,7 @@ def weibull_min(
 
 
 @staged
-def _weibull(
-    key: Any, scale: Any, concentration: Any, *, shape: Lengths, dtype: np.dtype
-) -> Any:
+def _weibull(key: Any, scale: Any, concentration: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
     return draw_exponential(key, shape, dtype) ** (1 / concentration) * scale
 
 

@@ -279,9 +279,7 @@ def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: np.dtype, high: bool) ->
     return draw_gumbel(key, shape, dtype, high)
 
 
-def draw_gumbel(
-    key: Any, shape: tuple[int, ...], dtype: np.dtype, high: bool = False
-) -> Any:
+def draw_gumbel(key: Any, shape: tuple[int, ...], dtype: np.dtype, high: bool = False) -> Any:
     """Gumbel-distributed numbers, inside a staged function; see ``gumbel`` for ``high``."""
     if not high:
         unit = draw_uniform(key, shape, dtype, dtypes.finfo(dtype).tiny)

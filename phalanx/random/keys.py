@@ -192,9 +192,7 @@ def key_data(keys: KeyLike) -> Array:
     return _as_seen(words, dtype)
 
 
-def wrap_key_data(
-    key_bits_array: Any, *, impl: KeySpec = None, dtype: KeySpec = None
-) -> Array:
+def wrap_key_data(key_bits_array: Any, *, impl: KeySpec = None, dtype: KeySpec = None) -> Array:
     """The keys of which ``key_bits_array``, uint32[..., 2], are the words.
 
     Args:

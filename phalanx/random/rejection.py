@@ -125,9 +125,7 @@ def loggamma(
     return _gamma("loggamma", key, a, shape, dtype, method, in_logs=True)
 
 
-def _gamma(
-    who: str, key: Any, a: Any, shape: Any, dtype: Any, method: str, in_logs: bool
-) -> Any:
+def _gamma(who: str, key: Any, a: Any, shape: Any, dtype: Any, method: str, in_logs: bool) -> Any:
     chosen = float_dtype(who, dtype)
     a = as_parameter(a, chosen)
     lengths = shape_of_draws(who, shape, a)
@@ -508,9 +506,7 @@ def multinomial(
 
 
 @staged
-def _multinomial(
-    key: Any, n: Any, p: Any, *, shape: tuple[int, ...], unroll: int | bool
-) -> Any:
+def _multinomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], unroll: int | bool) -> Any:
     """Way by way, from the trials that are left, with the share of what probability is left."""
     p = broadcast_to(p, (*shape, typeof(p).shape[-1]))
     left = jnp.flip(jnp.cumsum(jnp.flip(p, -1), -1), -1)

@@ -254,9 +254,7 @@ def _chosen(frame: Frame, runners: Sequence[Run]) -> Run:
 
     def run(arrays: Arrays) -> Arrays:
         chosen = [int(x._value) for x in frame.choices(arrays)]
-        return runners[min(max(*chosen, 0), len(runners) - 1) if chosen else 0](
-            frame.shown(arrays)
-        )
+        return runners[min(max(*chosen, 0), len(runners) - 1) if chosen else 0](frame.shown(arrays))
 
     return run
 

@@ -185,8 +185,8 @@ class Sharing:
 
 _ADVICE = (
     "A process that calls with as many rows as before launches what it has compiled. Where others' "
-    "rows change, tell all how many each has, as a static argument of the function: see \"When the "
-    "rows of one process change\" in docs/processes.md"
+    'rows change, tell all how many each has, as a static argument of the function: see "When the '
+    'rows of one process change" in docs/processes.md'
 )
 
 

@@ -32,9 +32,7 @@ def from_axes(
     for name in used:
         if name not in sizes:
             hint = suggest_axis(name, sizes)
-            raise ValueError(
-                f"{who}: the mesh has no axis {name!r}, at {user_location()}. {hint}"
-            )
+            raise ValueError(f"{who}: the mesh has no axis {name!r}, at {user_location()}. {hint}")
         if used.count(name) > 1:
             raise ValueError(
                 f"{who}: axis {name!r} occurs more than once in {dims}, at {user_location()}; an "
@@ -89,9 +87,7 @@ def prime_axes(count: int, *shardings: Sharding) -> MeshAxes:
     return max(meshes, key=told)
 
 
-def fewest_axes(
-    grids: Iterable[Sequence[int]], shardings: Sequence[Sharding]
-) -> MeshAxes | None:
+def fewest_axes(grids: Iterable[Sequence[int]], shardings: Sequence[Sharding]) -> MeshAxes | None:
     """Axes of a mesh, those of the first of ``grids`` in which all ``shardings`` can be told.
 
     What the compiler chooses follows whole axes: the fewer there are, the more of it can be told

@@ -321,8 +321,10 @@ class Placement(Struct, frozen=True):
         yield f"axis {self.axis!r}: {self.size} lanes, {where}{spare}"
         for i, device in enumerate(self.devices):
             first, last = i * self.lanes, min((i + 1) * self.lanes, self.size) - 1
-            yield f"  {device}: lanes {first} to {last}" if first < last else (
-                f"  {device}: lane {first}"
+            yield (
+                f"  {device}: lanes {first} to {last}"
+                if first < last
+                else (f"  {device}: lane {first}")
             )
         yield from (f"  {chunk}" for chunk in self.chunked)
         for inner in self.inside:

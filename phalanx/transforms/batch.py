@@ -85,10 +85,7 @@ class Batch(InnerTrace):
         if not prim.multi:
             return out if dim is None else BatchTracer(self, out, dim)
         return tuple(
-            [
-                o if d is None else BatchTracer(self, o, d)
-                for o, d in zip(out, dim, strict=True)
-            ]
+            [o if d is None else BatchTracer(self, o, d) for o, d in zip(out, dim, strict=True)]
         )
 
     def load(self, ref: Any) -> Any:
@@ -129,9 +126,7 @@ def _batch(
     References that are ``passed`` are new ones in it, by which alone it may use them.
     """
     trace = Batch(current(), axis, getattr(function, "who", "vmap"), passed)
-    inputs = [
-        a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)
-    ]
+    inputs = [a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)]
     with running(trace):
         pairs = [trace.split(y) for y in function(*inputs)]
     trace.write()

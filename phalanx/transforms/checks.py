@@ -84,9 +84,7 @@ class Checks(Carried, frozen=True):
         reports, *results = e.prim(state, *operands, **checked.into(e.params))
         return earlier(state, first_of(reports)), results
 
-    def _found(
-        self, e: Equation, operands: Sequence[Any], results: Sequence[Any]
-    ) -> Iterator[Any]:
+    def _found(self, e: Equation, operands: Sequence[Any], results: Sequence[Any]) -> Iterator[Any]:
         """Reports about an equation without sub-programs."""
         if "div" in self.kinds and e.prim is div:
             zeros = eq(operands[1], dtypes.scalar(0, typeof(operands[1]).dtype))
@@ -144,9 +142,7 @@ def _first_outside(
         return broadcast(x, shape=type.shape, dims=last)
 
     top = (shape - sizes)[mapped].astype(type.dtype)
-    outside = or_(
-        lt(indices, dtypes.scalar(0, type.dtype)), gt(indices, wide(top))
-    )
+    outside = or_(lt(indices, dtypes.scalar(0, type.dtype)), gt(indices, wide(top)))
     columns = indices, wide(mapped.astype(I32)), wide(shape[mapped].astype(I32))
     lines = [reshape(x, shape=(type.size,)) for x in (outside, *columns)]
     at = argmax(lines[0], dim=0, index_dtype=I32)

@@ -45,9 +45,7 @@ def _lifted(program: Program) -> Lifted | None:
     if not inputs:
         return None
     constants, first = zip(*inputs.values(), strict=True)
-    made = program.update(
-        inputs=[*first, *program.inputs], equations=equations, outputs=outputs
-    )
+    made = program.update(inputs=[*first, *program.inputs], equations=equations, outputs=outputs)
     return Lifted(made, constants)
 
 

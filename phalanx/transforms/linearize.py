@@ -108,10 +108,7 @@ class Dual(InnerTrace):
         if not prim.multi:
             return out if tangent is ZERO else DualTracer(self, out, tangent)
         return tuple(
-            [
-                o if t is ZERO else DualTracer(self, o, t)
-                for o, t in zip(out, tangent, strict=True)
-            ]
+            [o if t is ZERO else DualTracer(self, o, t) for o, t in zip(out, tangent, strict=True)]
         )
 
     def _keeps_halves_together(self) -> bool:

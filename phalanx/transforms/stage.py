@@ -78,9 +78,7 @@ class Stage(Trace):
 
     records = True
 
-    def __init__(
-        self, parent: Trace | None, name: str, along: frozenset[Any] = NOWHERE
-    ) -> None:
+    def __init__(self, parent: Trace | None, name: str, along: frozenset[Any] = NOWHERE) -> None:
         super().__init__(parent, name)
         self.along = along
         self.of_mesh = False  # whether types here say anything of a mesh
@@ -198,9 +196,7 @@ class Stage(Trace):
                 needed.update(a for a in equation.inputs if isinstance(a, Var))
         return [name for var, name in self.origins.items() if var in needed and name]
 
-    def finish(
-        self, inputs: Sequence[StagedTracer], outputs: Sequence[Any], name: str
-    ) -> Staged:
+    def finish(self, inputs: Sequence[StagedTracer], outputs: Sequence[Any], name: str) -> Staged:
         """The program from ``inputs`` to ``outputs``, and what it captured."""
         written = {ref: t.written for ref, t in self.refs.items() if t.written is not None}
         results = [self.atom(self.refs[ref].value) for ref in written]

@@ -231,4 +231,3 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
     def _sizes(self, names: Sequence[str]) -> list[int]:
         size = dict(self.plan.axes)
         return [size[name] for name in names]
-

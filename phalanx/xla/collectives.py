@@ -259,9 +259,7 @@ class CollectiveEmitter(RegionEmitter):
         whole = b.broadcast_in_dim(self.constrained(one, scalar), kind.shape, ())
         return b.multiply(x, self.constrained(whole, said))
 
-    def _split(
-        self, sharding: Sharding, ndim: int, manual: frozenset[str]
-    ) -> ir.Attribute | None:
+    def _split(self, sharding: Sharding, ndim: int, manual: frozenset[str]) -> ir.Attribute | None:
         """What the module says of values that are to lie as ``sharding``; None if it cannot."""
         plan = self.plan
         layout = in_terms_of_mesh(sharding, ndim, plan.devices, plan.axes)

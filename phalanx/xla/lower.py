@@ -127,9 +127,7 @@ def build(
         except ir.MLIRError as error:
             raise refused(error, name, user_location()) from None
     asked = tuple(b.inspections)
-    return XlaModule(
-        module, plan, tuple(out_types), donate, b.callbacks, asked, name, b.largest
-    )
+    return XlaModule(module, plan, tuple(out_types), donate, b.callbacks, asked, name, b.largest)
 
 
 def _laid_out(types: Sequence[ArrayType], layouts: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

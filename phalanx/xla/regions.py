@@ -341,9 +341,7 @@ class RegionEmitter(StructuralEmitter):
             env[var] = value if lies is None else self.builder.constrained(value, sharding_of(lies))
 
     def _read(self, atoms: Iterable[Atom], env: dict[Any, Value]) -> list[Value]:
-        return [
-            env[a] if type(a) is Var else self.constant(a.value, a.type.dtype) for a in atoms
-        ]
+        return [env[a] if type(a) is Var else self.constant(a.value, a.type.dtype) for a in atoms]
 
     # ---- functions that others provide ----
 

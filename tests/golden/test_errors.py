@@ -202,7 +202,8 @@ def groups_that_are_no_sequences():
 @mistake(ValueError)
 def uneven_groups_in_an_exchange():
     phalanx.pmap(
-        lambda x: lax.all_gather(x, "i", axis_index_groups=[[0], [1, 2, 3]]), axis_name="i"  # HERE
+        lambda x: lax.all_gather(x, "i", axis_index_groups=[[0], [1, 2, 3]]),  # HERE
+        axis_name="i",
     )(ROWS)
 
 

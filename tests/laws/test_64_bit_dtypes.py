@@ -38,8 +38,6 @@ def asking():
                 yield pytest.param(call, name, id=f"{call}-{name}")
 
 
-
-
 def warned(function):
     """What is said while ``function`` runs; None where it refuses what it is told."""
     with warnings.catch_warnings(record=True) as caught:

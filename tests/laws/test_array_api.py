@@ -15,6 +15,7 @@ import phalanx.numpy as jnp
 
 INSPECTION = jnp.__array_namespace_info__
 
+
 def words(text):
     return text.split()
 

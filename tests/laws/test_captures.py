@@ -131,9 +131,7 @@ def chosen(f, x, n):
 
 def linear(f, x, n):
     def step(x):
-        return linear_call(
-            lambda x, one: one * f(x), lambda x, ct: ct * f(x), x, jnp.ones(SIZE)
-        )
+        return linear_call(lambda x, one: one * f(x), lambda x, ct: ct * f(x), x, jnp.ones(SIZE))
 
     return repeated(step, x, n)
 

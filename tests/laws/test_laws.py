@@ -1,6 +1,5 @@
 """The laws themselves: what is wrong is found, and said."""
 
-
 import numpy as np
 import pytest
 from msgspec.structs import replace

@@ -51,7 +51,9 @@ OWN = set(dir(ARRAY)) - set(dir(object)) | {"__eq__", "__ne__", "__lt__", "__le_
 PRIVATE = {n for n in OWN if n.startswith("_") and not n.endswith("__")}
 ABSENT = {n for n in OWN - PRIVATE if not hasattr(X, n)}
 CALLED = sorted(
-    OWN - PRIVATE - ABSENT
+    OWN
+    - PRIVATE
+    - ABSENT
     # what makes and unmakes objects, and what is tried elsewhere: copies, buffers, assignment
     - {"__dict__", "__module__", "__slots__", "__weakref__", "__annotations__", "__firstlineno__"}
     - {"delete", "__static_attributes__", "__setitem__", "__array_priority__", "__copy__"}

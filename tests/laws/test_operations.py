@@ -36,5 +36,3 @@ def test_operations_are_those_that_xla_counts(case):
     if "custom-call" in compiled.as_text() or " while(" in compiled.as_text() or theirs <= 0:
         return  # what libraries do, and loops that end when it is time, XLA does not count
     assert 1 / FACTOR <= (ours + FEW) / (theirs + FEW) <= FACTOR
-
-

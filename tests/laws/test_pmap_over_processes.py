@@ -311,9 +311,7 @@ QUESTIONS = {
         slopes, slope_along_cotangent, lambda case, *found: dot(found, case.arguments()[1]), 1e-6
     ),
     "bends": Question(bends, bend_of, lambda case, *found: dot(found, case.arguments()[2]), 1e-5),
-    "slopes in a lane": Question(
-        slopes_in_a_lane, slope_in_lanes, along_directions_in_lanes, 1e-6
-    ),
+    "slopes in a lane": Question(slopes_in_a_lane, slope_in_lanes, along_directions_in_lanes, 1e-6),
 }
 
 

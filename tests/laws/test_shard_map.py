@@ -43,16 +43,17 @@ def into_blocks(x, spec, axes):
     """``x`` with a leading dimension for each axis, along which lie the blocks."""
     cuts = layout(spec) + [()] * (x.ndim - len(spec))
     sizes = dict(axes)
-    shape = [m for n, cut in zip(x.shape, cuts, strict=True)
-             for m in (*(sizes[a] for a in cut), n // math.prod(sizes[a] for a in cut))]
+    shape = [
+        m
+        for n, cut in zip(x.shape, cuts, strict=True)
+        for m in (*(sizes[a] for a in cut), n // math.prod(sizes[a] for a in cut))
+    ]
     tags = [tag for cut in cuts for tag in (*cut, None)]
     rest = [i for i, tag in enumerate(tags) if tag is None]
-    split = jnp.transpose(
-        jnp.reshape(x, shape), [tags.index(a) for a in sizes if a in tags] + rest
-    )
+    split = jnp.transpose(jnp.reshape(x, shape), [tags.index(a) for a in sizes if a in tags] + rest)
     lead = tuple(n if a in tags else 1 for a, n in axes)
-    split = jnp.reshape(split, lead + split.shape[len(split.shape) - len(rest):])
-    return jnp.broadcast_to(split, (*sizes.values(), *split.shape[len(axes):]))
+    split = jnp.reshape(split, lead + split.shape[len(split.shape) - len(rest) :])
+    return jnp.broadcast_to(split, (*sizes.values(), *split.shape[len(axes) :]))
 
 
 def from_blocks(y, spec, axes):
@@ -61,13 +62,15 @@ def from_blocks(y, spec, axes):
     cuts = layout(spec) + [()] * (y.ndim - len(axes) - len(spec))
     named = [a for cut in cuts for a in cut]
     y = y[tuple(slice(None) if a in named else slice(1) for a in names)]
-    y = jnp.reshape(y, [n for a, n in axes if a in named] + list(y.shape[len(axes):]))
+    y = jnp.reshape(y, [n for a, n in axes if a in named] + list(y.shape[len(axes) :]))
     leading = [a for a in names if a in named]
     order = []
     for dim, cut in enumerate(cuts):
         order += [leading.index(a) for a in cut] + [len(leading) + dim]
-    shape = [n * math.prod(dict(axes)[a] for a in cut)
-             for n, cut in zip(y.shape[len(leading):], cuts, strict=True)]
+    shape = [
+        n * math.prod(dict(axes)[a] for a in cut)
+        for n, cut in zip(y.shape[len(leading) :], cuts, strict=True)
+    ]
     return jnp.reshape(jnp.transpose(y, order), shape)
 
 
@@ -100,21 +103,44 @@ STEPS = {
     "pmax": lambda x, a: x * lax.pmax(jnp.sum(x * weights(x, a)), a) * 0.1,
     "index": lambda x, a: x * weights(x, a),
     "gathered": lambda x, a: jnp.mean(lax.all_gather(x, a) * x, 0),
-    "scattered": lambda x, a: lax.psum_scatter(
-        lax.all_gather(x, a, tiled=True) * 0.5, a, tiled=True) * weights(x, a),
-    "exchanged": lambda x, a: x if x.shape[1] % lax.axis_size(a) else (
-        lax.all_to_all(jnp.sin(x), a, 1, 1, tiled=True) * x),
+    "scattered": lambda x, a: (
+        lax.psum_scatter(lax.all_gather(x, a, tiled=True) * 0.5, a, tiled=True) * weights(x, a)
+    ),
+    "exchanged": lambda x, a: (
+        x
+        if x.shape[1] % lax.axis_size(a)
+        else (lax.all_to_all(jnp.sin(x), a, 1, 1, tiled=True) * x)
+    ),
     "shifted": lambda x, a: x + 0.5 * lax.ppermute(x, a, ring(lax.axis_size(a))),
-    "halves": lambda x, a: x * jnp.sum(lax.psum(
-        x, a, axis_index_groups=np.arange(lax.axis_size(a)).reshape(-1, 1).tolist()
-        if lax.axis_size(a) % 2 else
-        np.arange(lax.axis_size(a)).reshape(2, -1).T.tolist())) * 0.1,
-    "neighbours": lambda x, a: x if lax.axis_size(a) % 2 else x * jnp.sin(lax.psum_scatter(
-        jnp.stack([x, weights(x, a)]), a, axis_index_groups=pairs(lax.axis_size(a)))),
+    "halves": lambda x, a: (
+        x
+        * jnp.sum(
+            lax.psum(
+                x,
+                a,
+                axis_index_groups=np.arange(lax.axis_size(a)).reshape(-1, 1).tolist()
+                if lax.axis_size(a) % 2
+                else np.arange(lax.axis_size(a)).reshape(2, -1).T.tolist(),
+            )
+        )
+        * 0.1
+    ),
+    "neighbours": lambda x, a: (
+        x
+        if lax.axis_size(a) % 2
+        else x
+        * jnp.sin(
+            lax.psum_scatter(
+                jnp.stack([x, weights(x, a)]), a, axis_index_groups=pairs(lax.axis_size(a))
+            )
+        )
+    ),
     "looped": lambda x, a: lax.scan(
-        lambda c, r: (c * 0.9 + lax.pmean(r, a), c * r), jnp.zeros(x.shape[1]), x)[1],
+        lambda c, r: (c * 0.9 + lax.pmean(r, a), c * r), jnp.zeros(x.shape[1]), x
+    )[1],
     "chosen": lambda x, a: lax.cond(
-        lax.pmean(jnp.sum(x), a) > 0.1, jnp.sin, lambda x: 0.5 * lax.psum(x, a), x),
+        lax.pmean(jnp.sum(x), a) > 0.1, jnp.sin, lambda x: 0.5 * lax.psum(x, a), x
+    ),
 }
 
 

@@ -49,8 +49,12 @@ REFUSED = {
     "numpy.linalg.multi_dot": "two matrices at least; NumPy takes scalars for them",
     **dict.fromkeys(
         [
-            "numpy.histogram", "numpy.histogram2d", "numpy.histogramdd", "numpy.median",
-            "numpy.nanmedian", "numpy.searchsorted",
+            "numpy.histogram",
+            "numpy.histogram2d",
+            "numpy.histogramdd",
+            "numpy.median",
+            "numpy.nanmedian",
+            "numpy.searchsorted",
         ],
         "complex numbers have no order",
     ),

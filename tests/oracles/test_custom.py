@@ -38,9 +38,7 @@ def clipped(m, np_, lax_):
     def clip(low, high, x):
         return x
 
-    clip.defvjp(
-        lambda low, high, x: (x, None), lambda low, high, _, ct: (np_.clip(ct, low, high),)
-    )
+    clip.defvjp(lambda low, high, x: (x, None), lambda low, high, _, ct: (np_.clip(ct, low, high),))
     return lambda x: 5 * clip(-1.0, 2.0, x) ** 2
 
 

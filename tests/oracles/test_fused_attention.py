@@ -106,7 +106,7 @@ def calls(text):
     ):
         (config,) = re.findall(r'backend_config = "((?:[^"\\]|\\.)*)"', attributes)
         layouts = re.findall(r"dense<.*?>", attributes)
-        told = json.loads(config.replace('\\22', '"'))["cudnn_fmha_backend_config"]
+        told = json.loads(config.replace("\\22", '"'))["cudnn_fmha_backend_config"]
         found.append((name, types.replace("ui8", "i8"), layouts, flat(told)))
     return found
 

@@ -85,6 +85,8 @@ UNARY = [
     *words("log1p logistic sin cos tan asin acos atan sinh cosh tanh asinh atanh erf erfc"),
     *words("erf_inv lgamma digamma"),
 ]
+
+
 def highest(name):
     return lambda L, x: getattr(L, name)(x, accuracy=L.AccuracyMode.HIGHEST)
 
@@ -247,9 +249,7 @@ DOTS = [
     case("crossed", dot(((2, 0), (0, 2))), f32(4, 2, 3), f32(3, 5, 4)),
     case("batches", dot(((3,), (1,)), ((0, 2), (2, 0))), f32(2, 3, 4, 5), f32(4, 5, 2, 6)),
     case("empty", dot(((1,), (0,))), f32(2, 0), f32(0, 3)),
-    case(
-        "rows in groups", call("ragged_dot"), f32(7, 3), f32(4, 3, 2), np.int32([2, 0, 3, 1])
-    ),
+    case("rows in groups", call("ragged_dot"), f32(7, 3), f32(4, 3, 2), np.int32([2, 0, 3, 1])),
     case("few rows in groups", call("ragged_dot"), f32(2, 3), f32(4, 3, 2), np.int32([0, 1, 0, 1])),
     case("more rows than groups say", call("ragged_dot"), f32(9, 3), f32(1, 3, 2), np.int32([4])),
     case(
@@ -369,7 +369,12 @@ CONVOLUTIONS = [
     case(
         "local, NHWC",
         call(
-            "conv_general_dilated_local", (1, 2), "VALID", (2, 3), (1, 1), (2, 1),
+            "conv_general_dilated_local",
+            (1, 2),
+            "VALID",
+            (2, 3),
+            (1, 1),
+            (2, 1),
             ("NHWC", "HWIO", "NHWC"),
         ),
         f32(1, 4, 5, 2),

@@ -113,9 +113,7 @@ def test_factorizations_multiply_to_the_matrix():
     rebuilt(
         jnp.linalg.eig, lambda out: out[1] * out[0][..., None, :] @ jnp.linalg.inv(out[1]), square
     )
-    rebuilt(
-        lax.linalg.schur, lambda out: out[1] @ out[0] @ jnp.conj(out[1].mT), ones(SQUARE)
-    )
+    rebuilt(lax.linalg.schur, lambda out: out[1] @ out[0] @ jnp.conj(out[1].mT), ones(SQUARE))
 
 
 def permuted(out):

@@ -241,12 +241,16 @@ ERRORS = {
     "too many": (lambda x: x[0, 0, 0], IndexError, "too many indices"),
     "two ellipses": (lambda x: x[..., ...], IndexError, "one ellipsis"),
     "traced slice": (
-        lambda x: phalanx.jit(lambda i: x[i:])(1), IndexError, "lax.dynamic_slice",
+        lambda x: phalanx.jit(lambda i: x[i:])(1),
+        IndexError,
+        "lax.dynamic_slice",
     ),
     "values": (lambda x: x.at[0].set(jnp.ones(9)), ValueError, "for broadcasting"),
     "mode": (lambda x: x.at[0].set(1, mode="wrap"), ValueError, "mode must be one of"),
     "positions": (
-        lambda x: x[jnp.array([0, 1]), jnp.array([0, 1, 2])], ValueError, "for broadcasting",
+        lambda x: x[jnp.array([0, 1]), jnp.array([0, 1, 2])],
+        ValueError,
+        "for broadcasting",
     ),
 }
 

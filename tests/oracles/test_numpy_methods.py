@@ -28,8 +28,12 @@ def test_operators(function):
         (function(x, 2), function(host, 2)),
         (function(2, x), function(np.array(2, host.dtype), host)),
         (function(host, x), function(host, host)),
-        (phalanx.jit(lambda x: function(2, function(x, 2)))(x) if function is operator.add else 0,
-         2 + host + 2 if function is operator.add else 0),
+        (
+            phalanx.jit(lambda x: function(2, function(x, 2)))(x)
+            if function is operator.add
+            else 0,
+            2 + host + 2 if function is operator.add else 0,
+        ),
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 

@@ -17,8 +17,12 @@ def names(text):
 
 DTYPES = names("bool uint8 uint16 uint32 int8 int16 int32 float16 bfloat16 float32 complex64")
 SCALARS = {
-    "True": True, "1": 1, "1.5": 1.5, "1j": 1j,
-    "np.int8": np.int8(1), "np.f32": np.float32(2),
+    "True": True,
+    "1": 1,
+    "1.5": 1.5,
+    "1j": 1j,
+    "np.int8": np.int8(1),
+    "np.f32": np.float32(2),
 }
 WEAK = {"weak int": 1, "weak float": 1.0, "weak complex": 1j}
 

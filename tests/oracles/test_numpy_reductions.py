@@ -90,9 +90,7 @@ def test_average_and_counts():
     close(jnp.average(X, 1, weights), np.average(X, 1, weights), rtol=1e-4)
     close(jnp.average(X, 1, weights[0, :, 0]), np.average(X, 1, weights[0, :, 0]), rtol=1e-4)
     close(jnp.average(X), np.average(X))
-    found, expected = (
-        lib.average(X, 0, weights, returned=True) for lib in (jnp, np)
-    )
+    found, expected = (lib.average(X, 0, weights, returned=True) for lib in (jnp, np))
     close(found[1], expected[1])
     close(jnp.count_nonzero(I, 0), np.count_nonzero(I, 0))
 

@@ -257,8 +257,12 @@ def test_arrays_of_data():
     assert jnp.array(range(3)).tolist() == [0, 1, 2]
     assert phalanx.jit(lambda x: jnp.array([x, 1.0, [x][0]]))(2.0).tolist() == [2.0, 1.0, 2.0]
     for data, error in (
-        ("text", TypeError), (None, TypeError), ([1, "a"], TypeError), ([[1], [1, 2]], ValueError),
-        ([2**40], OverflowError), ([jnp.ones(2), jnp.ones(3)], ValueError),
+        ("text", TypeError),
+        (None, TypeError),
+        ([1, "a"], TypeError),
+        ([[1], [1, 2]], ValueError),
+        ([2**40], OverflowError),
+        ([jnp.ones(2), jnp.ones(3)], ValueError),
     ):
         with pytest.raises(error, match="array"):
             jnp.array(data)

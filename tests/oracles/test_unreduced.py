@@ -21,6 +21,7 @@ X, Y, SUM, HAS = "x", "y", {"unreduced": {"y"}}, {"reduced": {"y"}}
 
 def words(m):
     """The names that a case speaks of, of Phalanx or of jax."""
+
     def product(x, y, spec=SUM, **entries):
         spec = m.sharding.PartitionSpec(*entries.get("cut", ()), **spec)
         return m.numpy.einsum("ij,jk->ik", x, y, out_sharding=spec)

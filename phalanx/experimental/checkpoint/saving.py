@@ -78,9 +78,7 @@ class Saving:
     With ``copy``, nothing that happens to the arrays of the tree changes what is written.
     """
 
-    def __init__(
-        self, directory: str | os.PathLike[str], step: int, tree: Any, copy: bool
-    ) -> None:
+    def __init__(self, directory: str | os.PathLike[str], step: int, tree: Any, copy: bool) -> None:
         zarr.check_installed(_WHO)
         self.place, self.step = place_of(directory), check_step(step, _WHO)
         self._outline, leaves = outline(tree, _WHO)
@@ -246,6 +244,4 @@ def _joined(c: Content, of_all: Sequence[Any]) -> Content:
         StoredRows((*p.start[:dim], p.start[dim] + before, *p.start[dim + 1 :]), p.data)
         for p in c.parts
     ]
-    return replace(
-        c, leaf=c.leaf.with_shape(shape), parts=tuple(parts), grain=tuple(grain)
-    )
+    return replace(c, leaf=c.leaf.with_shape(shape), parts=tuple(parts), grain=tuple(grain))

@@ -133,9 +133,7 @@ def symmetrized(x: Any) -> Any:
 def of_lower_triangle(x: Any) -> Any:
     """The Hermitian matrices with the lower triangles of ``x``."""
     below = lower_part(x, 1)
-    return add(
-        add(below, adjoint(below)), diagonal_matrix(complex_as(real_part(diagonal(x)), x))
-    )
+    return add(add(below, adjoint(below)), diagonal_matrix(complex_as(real_part(diagonal(x)), x)))
 
 
 # ---- rows and columns -----------------------------------------------------------------------

@@ -52,9 +52,7 @@ def _type(
     return ArrayType(b.shape, b.dtype)
 
 
-def _on_cpu(
-    b: Builder, dl: Value, d: Value, du: Value, rhs: Value, *, perturbed: bool
-) -> Value:
+def _on_cpu(b: Builder, dl: Value, d: Value, du: Value, rhs: Value, *, perturbed: bool) -> Value:
     kind = b.type(rhs)
     batch = kind.ndim - 2
     if perturbed:
@@ -75,9 +73,7 @@ def _on_cpu(
 _LEAST: Final = 3  # rows that cuSPARSE needs
 
 
-def _on_gpu(
-    b: Builder, dl: Value, d: Value, du: Value, rhs: Value, *, perturbed: bool
-) -> Value:
+def _on_gpu(b: Builder, dl: Value, d: Value, du: Value, rhs: Value, *, perturbed: bool) -> Value:
     kind, args = b.type(rhs), [dl, d, du, rhs]
     outs, batch = [(kind.shape[-2:], kind.dtype)], kind.ndim - 2
     if perturbed:

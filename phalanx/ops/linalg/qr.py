@@ -204,9 +204,7 @@ def _ormqr_type(
     return ArrayType(c.shape, c.dtype)
 
 
-def _ormqr(
-    b: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose: bool
-) -> Value:
+def _ormqr(b: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Value:
     return b.traced(partial(reflected, left=left, transpose=transpose), a, taus, c)
 
 

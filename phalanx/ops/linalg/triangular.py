@@ -113,9 +113,7 @@ def _transpose(ct: Any, a: Any, b: Any, *, op: str, **params: bool) -> Cotangent
     return [None, triangular_solve(a, ct, op=_TRANSPOSED[op], **params)]
 
 
-def _batch(
-    axis: Axis, values: Operands, dims: LaneDims, *, left: bool, **params: Any
-) -> Batched:
+def _batch(axis: Axis, values: Operands, dims: LaneDims, *, left: bool, **params: Any) -> Batched:
     (a, b), (da, db) = values, dims
     if da is not None:
         return _lanes(axis, values, dims, left=left, **params)

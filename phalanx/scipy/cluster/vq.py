@@ -16,9 +16,7 @@ __all__ = ["vq"]
 
 
 @one_program
-def vq(
-    obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True
-) -> tuple[Array, Array]:
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """For each row of ``obs`` the nearest row of ``code_book``, and the distance to it.
 
     Args:

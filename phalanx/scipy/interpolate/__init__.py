@@ -98,9 +98,7 @@ class RegularGridInterpolator:
         if x.ndim == 1 and not x.size % n:
             x = x.reshape(-1, n)
         if x.shape[-1:] != (n,):
-            raise ShapeError(
-                f"RegularGridInterpolator: points [..., {n}] are needed, got {x.aval}"
-            )
+            raise ShapeError(f"RegularGridInterpolator: points [..., {n}] are needed, got {x.aval}")
         return [x[..., i] for i in range(n)]
 
 

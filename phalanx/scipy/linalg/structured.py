@@ -190,8 +190,9 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
         )
     x, n = _vector("convolution_matrix", a, 1), _size("convolution_matrix", n, 1)
     m = x.shape[0]
-    full = toeplitz(ops.pad(x, dtypes.scalar(0, x.dtype), config=((0, n - 1, 0),)),
-                    zeros(n, x.dtype))
+    full = toeplitz(
+        ops.pad(x, dtypes.scalar(0, x.dtype), config=((0, n - 1, 0),)), zeros(n, x.dtype)
+    )
     if mode == "full":
         return full
     count = max(m, n) if mode == "same" else max(m, n) - min(m, n) + 1

@@ -153,9 +153,7 @@ def fftconvolve(
 # ---- how it is computed -----------------------------------------------------------------------
 
 
-def _by_method(
-    who: str, in1: Any, in2: Any, mode: str, method: str, precision: Any
-) -> Array:
+def _by_method(who: str, in1: Any, in2: Any, mode: str, method: str, precision: Any) -> Array:
     if method not in ("auto", "direct", "fft"):
         raise ArgumentError(f"{who}: method must be 'auto', 'direct' or 'fft', got {method!r}")
     if method == "fft":

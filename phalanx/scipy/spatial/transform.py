@@ -380,9 +380,7 @@ def _as_matrix(q: ArrayLike) -> Array:
 def _from_matrix(matrix: ArrayLike) -> Array:
     """Shepperd, J. Guidance and Control 1 (1978): by the largest of 4x², 4y², 4z² and 4w²."""
     m = as_array("from_matrix", matrix)
-    (a, b, c), (d, e, f), (g, h, i) = (
-        [m[..., r, k] for k in range(3)] for r in range(3)
-    )
+    (a, b, c), (d, e, f), (g, h, i) = ([m[..., r, k] for k in range(3)] for r in range(3))
     squares = jnp.stack([1 + a - e - i, 1 + e - a - i, 1 + i - a - e, 1 + a + e + i], -1)
     xy, xz, yz, xw, yw, zw = b + d, c + g, f + h, h - f, c - g, d - b
     rows = [

@@ -124,7 +124,7 @@ def _bessel_jn(z: ArrayLike, last: int) -> Array:
 
     first = bessel_j0(z)
     second = where(size > 0, bessel_j1(z), ratios[0] * first)
-    rows = (orders[: max(last - 1, 0)], ratios[1:max(last, 1)])
+    rows = (orders[: max(last - 1, 0)], ratios[1 : max(last, 1)])
     _, others = lax.scan(rise, (first, second), rows)
     table = concatenate([first[None], second[None], others])
     return convert(table[: last + 1], dtype)

@@ -24,4 +24,3 @@ def is_complex(x: Array) -> bool:
 def as_complex(x: Array) -> Array:
     """``x`` in a complex dtype, of 64 bits at least."""
     return x if is_complex(x) else convert(x, np.result_type(x.dtype, np.complex64))
-

@@ -13,9 +13,7 @@ from phalanx.scipy.stats.logs import log_of
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
-family = Family(
-    low=0, high=1, valid=lambda a, b: (a > 0) & (b > 0), typical=(1, 1)
-)
+family = Family(low=0, high=1, valid=lambda a, b: (a > 0) & (b > 0), typical=(1, 1))
 
 
 @family.log_density

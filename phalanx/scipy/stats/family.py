@@ -121,15 +121,11 @@ class Family(Struct, frozen=True):
         positive = scale > 0
         return positive if self.valid is None else positive & self.valid(*shape)
 
-    def _usable(
-        self, valid: Array, scale: Array, shape: list[Array]
-    ) -> tuple[Array, list[Array]]:
+    def _usable(self, valid: Array, scale: Array, shape: list[Array]) -> tuple[Array, list[Array]]:
         pairs = zip(shape, self.typical, strict=True)
         return where(valid, scale, 1), [where(valid, p, typical) for p, typical in pairs]
 
-    def _places(
-        self, z: Array, shape: list[Array], *, closed: bool
-    ) -> tuple[Array, Array, Array]:
+    def _places(self, z: Array, shape: list[Array], *, closed: bool) -> tuple[Array, Array, Array]:
         """Which elements lie below, above and inside of the support.
 
         Its ends are inside for a density. A distribution function is known there, but that whole

@@ -19,9 +19,7 @@ __all__ = ["logpdf", "pdf"]
 
 
 @one_program
-def logpdf(
-    x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None
-) -> Array:
+def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
     """Logarithm of the probability density function of the multivariate normal distribution.
 
     It stays finite where ``pdf`` is too small for a float.

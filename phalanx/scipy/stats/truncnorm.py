@@ -35,6 +35,7 @@ def _log_mass(a: Array, b: Array) -> Array:
     outside = ndtr(where(around, low, -1)) + ndtr(-where(around, high, 1))
     return where(around, ops.log1p(-outside), far)
 
+
 family = Family(
     low=lambda a, b: a,
     high=lambda a, b: b,

@@ -11,9 +11,7 @@ from phalanx.scipy.stats.family import ArrayLike, Family
 
 __all__ = ["logpdf", "pdf"]
 
-family = Family(
-    low=0, high=2 * math.pi, valid=lambda c: (c > 0) & (c < 1), typical=(0.5,)
-)
+family = Family(low=0, high=2 * math.pi, valid=lambda c: (c > 0) & (c < 1), typical=(0.5,))
 
 
 @family.log_density

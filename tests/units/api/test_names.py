@@ -72,9 +72,7 @@ def test_now_what_is_known_and_in_its_place_what_is_traced(around):
                 return plain(x) + (three - 3) * x
 
     x = jnp.float32(1.5)
-    np.testing.assert_allclose(
-        WITHIN[around](inside)(x), WITHIN[around](plain)(x), rtol=1e-6
-    )
+    np.testing.assert_allclose(WITHIN[around](inside)(x), WITHIN[around](plain)(x), rtol=1e-6)
 
 
 def test_now_within_a_function_with_rules_of_its_own_and_named_axes():

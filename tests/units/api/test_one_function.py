@@ -25,7 +25,6 @@ def fresh():
     return lambda d: in_order(d)
 
 
-
 CALLS = {
     "jit": lambda f: phalanx.jit(f),
     "vmap": lambda f: phalanx.vmap(f),

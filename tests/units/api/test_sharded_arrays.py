@@ -219,6 +219,7 @@ def test_programs_keep_values_in_the_memory_of_the_host():
                 text = f.trace(X).lower(lowering_platforms=(platform,)).as_text()
                 assert placed(text) == ["pinned_host", "device"]
 
+
 def test_results_lie_where_programs_bring_them():
     space = phalanx.memory.Space
     host = NamedSharding(MESH, P("a"), memory_kind="pinned_host")
@@ -359,9 +360,7 @@ def test_memory_is_given_up_or_kept_apart():
 
 def test_parts_that_do_not_fit_are_refused():
     rows = NamedSharding(MESH, P(("a", "b")))
-    parts = [
-        phalanx.device_put(X[4 * i : 4 * i + 4], d) for i, d in enumerate(phalanx.devices())
-    ]
+    parts = [phalanx.device_put(X[4 * i : 4 * i + 4], d) for i, d in enumerate(phalanx.devices())]
     make = phalanx.make_array_from_single_device_arrays
     np.testing.assert_array_equal(make(X.shape, rows, parts[::-1]), X)
     for given, message in [

@@ -49,9 +49,7 @@ def test_without_in_axes_blocks_are_as_the_argument_lies(mesh):
 
 
 def test_derivatives_and_vmap_around_it(mesh):
-    f = phalanx.smap(
-        lambda x: lax.psum((x**2).sum(), "x"), in_axes=1, out_axes=None, axis_name="x"
-    )
+    f = phalanx.smap(lambda x: lax.psum((x**2).sum(), "x"), in_axes=1, out_axes=None, axis_name="x")
     np.testing.assert_array_equal(phalanx.grad(f)(X), 2 * X)
     pair = jnp.stack([X, 3 * X])
     np.testing.assert_allclose(phalanx.vmap(f)(pair), [(X**2).sum(), 9 * (X**2).sum()], rtol=1e-6)

@@ -244,7 +244,6 @@ def test_a_leak_is_found_also_where_an_older_one_has_just_been():
         kept[:] = [x for x in kept if id(x) in gone] or kept
 
 
-
 def test_infinities():
     with phalanx.debug_infs():
         with pytest.raises(NonFiniteError, match="infinity"):

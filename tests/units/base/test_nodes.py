@@ -88,7 +88,9 @@ def test_where_to_end_may_depend_on_the_path():
     assert found == ["['a'][0]", "['a'][1]", "['a'][2]", "['b'][0]"]
     assert treedef == tree.structure({"a": [0, 0, 0], "b": (0,)})
     everywhere = tree.map_with_path(
-        lambda path, leaf: len(path), x, is_leaf=lambda path, _: len(path) == 1,
+        lambda path, leaf: len(path),
+        x,
+        is_leaf=lambda path, _: len(path) == 1,
         is_leaf_takes_path=True,
     )
     assert everywhere == {"a": 1, "b": 1}

@@ -64,7 +64,8 @@ GRANTED = {
     "no_names": (P.save_any_names_but_these("hidden"), {}),
     "offloaded_names": (OFFLOADED, {"device_put": 1}),
     "offloaded_products": (
-        P.offload_dot_with_no_batch_dims("device", "pinned_host"), {"device_put": 2}
+        P.offload_dot_with_no_batch_dims("device", "pinned_host"),
+        {"device_put": 2},
     ),
     "one_of_two": (
         P.save_from_both_policies(

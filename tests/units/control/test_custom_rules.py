@@ -247,9 +247,7 @@ def test_python_control_flow_outside_jit():
 def test_the_forward_rule_runs_once():
     calls = []
     f = px.custom_vjp(lambda x: calls.append("f") or x)
-    f.defvjp(
-        lambda x: calls.append("fwd") or (x, None), lambda _, ct: calls.append("bwd") or (ct,)
-    )
+    f.defvjp(lambda x: calls.append("fwd") or (x, None), lambda _, ct: calls.append("bwd") or (ct,))
     px.grad(f)(1.0)
     assert calls == ["fwd", "bwd"]
     f(1.0)

@@ -55,15 +55,20 @@ BYTES = {
     "both halves": (lambda x: x[:50] + x[50:], [X], (4 * 50 + 2 * 50) * 4),
     "rows by number": (lambda t, i: t[i], [TALL, np.arange(9)], 2 * 36 * 4 + 72 + 36),
     "what a loop writes": (
-        lambda t: lax.fori_loop(0, 50, lambda i, t: t.at[i].set(1.0), t), [TALL], 50 * 7 * 4 * 4,
+        lambda t: lax.fori_loop(0, 50, lambda i, t: t.at[i].set(1.0), t),
+        [TALL],
+        50 * 7 * 4 * 4,
     ),
     "what an argument is with a row": (lambda t: t.at[3].set(1.0), [TALL], 2 * 4000 * 4),
     "what is written over, and needed": (
-        lambda t: lax.fori_loop(0, 5, lambda i, t: t.at[i].set(1.0) + t, t), [TALL],
+        lambda t: lax.fori_loop(0, 5, lambda i, t: t.at[i].set(1.0) + t, t),
+        [TALL],
         5 * 5 * 4000 * 4,
     ),
     "what a scan stacks": (
-        lambda x: lax.scan(lambda c, _: (c, c), x, None, length=50)[1], [X], 50 * 2 * 400,
+        lambda x: lax.scan(lambda c, _: (c, c), x, None, length=50)[1],
+        [X],
+        50 * 2 * 400,
     ),
 }
 
@@ -76,9 +81,7 @@ def test_bytes(name):
 
 
 def test_a_training_step_computes_what_xla_counts():
-    step = ph.jit(
-        ph.value_and_grad(lambda p, t: transformer.loss(ph, p, t, t), argnums=0)
-    )
+    step = ph.jit(ph.value_and_grad(lambda p, t: transformer.loss(ph, p, t, t), argnums=0))
     params = transformer.init(np, layers=2)
     traced = step.trace(params, np.zeros((2, 32), np.int32))
     theirs = traced.lower().compile().cost_analysis()

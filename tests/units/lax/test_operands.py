@@ -145,7 +145,6 @@ def test_a_reduction_by_a_function_differentiates():
     np.testing.assert_allclose(slope, product / (1 + x), rtol=1e-6)
 
 
-
 # ---- the rest -----------------------------------------------------------------------------------
 
 

@@ -229,6 +229,8 @@ def test_credentials_are_whole():
         shown("train", "spiffe://example.org")
     with pytest.raises(FileNotFoundError, match=r"nobody\.pem"):
         shown("nobody")
+
+
 def test_nobody_waits_for_one_that_has_ended_before_it_came(coordinator):
     hub = coordinator(2)
     threading.Timer(0.1, hub.absent, (1, "exited with status 3")).start()

@@ -22,8 +22,11 @@ def test_partition_spec():
     assert P("a") + P("b") == P("a") + tail == P("a", "b") and tail + P("a") == P("b", "a")
     assert P("a", P.UNCONSTRAINED).open_layout == (("a",), None)
     for spec in (P("a", None, ("b", "c")), P(None, P.UNCONSTRAINED)):
-        assert P.of(spec.open_layout) == spec == pickle.loads(pickle.dumps(spec)) == eval(
-            repr(spec), {"P": P, "UNCONSTRAINED": P.UNCONSTRAINED}
+        assert (
+            P.of(spec.open_layout)
+            == spec
+            == pickle.loads(pickle.dumps(spec))
+            == eval(repr(spec), {"P": P, "UNCONSTRAINED": P.UNCONSTRAINED})
         )
     with pytest.raises(TypeError, match="got 3"):
         P(3)

@@ -675,9 +675,9 @@ def sharded_without_checks():
     def f(x):
         return lax.psum(x.sum(0), "d"), x * 2
 
-    return shard_map(
-        f, mesh=mesh(), in_specs=P("d"), out_specs=(P(), P("d")), check_vma=False
-    ), (X,)
+    return shard_map(f, mesh=mesh(), in_specs=P("d"), out_specs=(P(), P("d")), check_vma=False), (
+        X,
+    )
 
 
 @correct

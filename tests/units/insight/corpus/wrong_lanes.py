@@ -31,9 +31,7 @@ def sum_if_positive():
 def skip_bad_batches():
     def step(w, x, y):
         loss, g = value_and_grad(squared_error)(w, x, y)
-        return lax.cond(
-            jnp.isfinite(loss), lambda: w - 0.1 * lax.pmean(g, "data"), lambda: w
-        )
+        return lax.cond(jnp.isfinite(loss), lambda: w - 0.1 * lax.pmean(g, "data"), lambda: w)
 
     return pmap(step, "data", in_axes=(None, 0, 0)), (WEIGHTS, ROWS, LABELS)
 
@@ -80,9 +78,7 @@ def mesh():
 
 @faulty("P102")
 def mean_of_a_block():
-    f = shard_map(
-        lambda x: x.mean(), mesh=mesh(), in_specs=P("d"), out_specs=P(), check_vma=False
-    )
+    f = shard_map(lambda x: x.mean(), mesh=mesh(), in_specs=P("d"), out_specs=P(), check_vma=False)
     return f, (ROWS,)
 
 
@@ -115,9 +111,9 @@ def one_of_two_results():
     def f(x):
         return lax.psum(x.sum(), "d"), x.max()
 
-    return shard_map(
-        f, mesh=mesh(), in_specs=P("d"), out_specs=(P(), P()), check_vma=False
-    ), (ROWS,)
+    return shard_map(f, mesh=mesh(), in_specs=P("d"), out_specs=(P(), P()), check_vma=False), (
+        ROWS,
+    )
 
 
 # ---- P103: reduced twice ------------------------------------------------------------------------
@@ -343,9 +339,10 @@ def reparametrized_latents():
         return lax.pmean(jnp.sum(z**2), "d")
 
     specs = (P(), P("d"))
-    return shard_map(
-        lambda key, x: encode(key, x), mesh=mesh(), in_specs=specs, out_specs=P()
-    ), (random.key(2), ROWS)
+    return shard_map(lambda key, x: encode(key, x), mesh=mesh(), in_specs=specs, out_specs=P()), (
+        random.key(2),
+        ROWS,
+    )
 
 
 # ---- P108: statistics of one lane ---------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 
 import numpy as np
 
@@ -49,6 +49,15 @@ class At:
         return f"At({self.array!r})"
 
 
+class Options(TypedDict, total=False):
+    """How a part of an array is written: see ``Part``."""
+
+    mode: str | None
+    indices_are_sorted: bool
+    unique_indices: bool
+    wrap_negative_indices: bool
+
+
 class Part:
     """The part of an array that an index names: each method returns a new array.
 
@@ -56,8 +65,9 @@ class Part:
     applies one of them. ``mode`` says what happens outside the array: "drop" (or "fill", or
     None) writes nothing there, "clip" takes the nearest element, "promise_in_bounds" asserts
     that there is no such index. ``indices_are_sorted`` and ``unique_indices`` are promises
-    about arrays of integers that make the work faster on some devices. ``out_sharding`` says how
-    the result is to lie over devices.
+    about arrays of integers that make the work faster on some devices. Negative integers count
+    from the end; where ``wrap_negative_indices`` is False, they lie outside. ``out_sharding`` says
+    how the result is to lie over devices.
     """
 
     __slots__ = ("array", "index")
@@ -77,6 +87,7 @@ class Part:
         unique_indices: bool = False,
         mode: str | None = None,
         fill_value: Any = None,
+        wrap_negative_indices: bool = True,
         out_sharding: Any = None,
     ) -> Array:
         """``x[index]``; with mode "fill", ``fill_value`` (default nan) outside the array.
@@ -84,13 +95,20 @@ class Part:
         >>> print(jnp.arange(3.0).at[jnp.array([1, 7])].get(mode="fill", fill_value=-1))
         [ 1. -1.]
         """
-        hints = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
         return read(
-            self.array, self.index, mode_of("at[].get", mode, READ_MODES), fill_value, **hints
+            self.array,
+            self.index,
+            mode_of("at[].get", mode, READ_MODES),
+            fill_value,
+            from_end=wrap_negative_indices,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
         )
 
     @takes_out_sharding
-    def set(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
+    def set(
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+    ) -> Array:
         """``x`` with ``values`` in this part.
 
         >>> print(jnp.arange(4).at[1:3].set(7))
@@ -99,7 +117,9 @@ class Part:
         return self._update("set", values, **options)
 
     @takes_out_sharding
-    def add(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
+    def add(
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+    ) -> Array:
         """``x`` with ``values`` added in this part.
 
         >>> print(jnp.arange(4).at[jnp.array([0, 0])].add(5))
@@ -108,7 +128,9 @@ class Part:
         return self._update("add", values, **options)
 
     @takes_out_sharding
-    def subtract(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
+    def subtract(
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+    ) -> Array:
         """``x`` with ``values`` subtracted in this part.
 
         >>> print(jnp.arange(4).at[0].subtract(5))
@@ -117,7 +139,9 @@ class Part:
         return self._update("add", arithmetic.negative(values), **options)
 
     @takes_out_sharding
-    def multiply(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
+    def multiply(
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+    ) -> Array:
         """``x`` with this part multiplied by ``values``.
 
         >>> print(jnp.arange(4).at[1:].multiply(10))
@@ -128,7 +152,9 @@ class Part:
     mul = multiply
 
     @takes_out_sharding
-    def divide(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
+    def divide(
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+    ) -> Array:
         """``x`` with this part divided by ``values``, in floating-point numbers.
 
         >>> print(jnp.arange(3.0).at[1:].divide(2))
@@ -137,7 +163,9 @@ class Part:
         return arithmetic.true_divide(self.array, self._factors(values, options))
 
     @takes_out_sharding
-    def power(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
+    def power(
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+    ) -> Array:
         """``x`` with this part raised to the power ``values``.
 
         >>> print(jnp.arange(4).at[2:].power(2))
@@ -145,14 +173,16 @@ class Part:
         """
         return arithmetic.power(self.array, self._factors(values, options))
 
-    def _factors(self, values: Any, options: dict[str, Any]) -> Any:
+    def _factors(self, values: Any, options: Options) -> Any:
         """``values`` in this part, multiplied where they meet, and 1 elsewhere."""
         kind = lattice.promote(kind_of(self.array), kind_of(operand("at", values)))[0]
         ones = ops.full(self.array.aval.shape, 1, kind)
         return Part(ones, self.index).multiply(values, **options)
 
     @takes_out_sharding
-    def min(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
+    def min(
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+    ) -> Array:
         """``x`` with the minimum of this part and ``values`` in it.
 
         >>> print(jnp.arange(4).at[1:].min(2))
@@ -161,7 +191,9 @@ class Part:
         return self._update("min", values, **options)
 
     @takes_out_sharding
-    def max(self, values: ArrayLike, *, out_sharding: Any = None, **options: Any) -> Array:
+    def max(
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+    ) -> Array:
         """``x`` with the maximum of this part and ``values`` in it.
 
         >>> print(jnp.arange(4).at[1:].max(2))
@@ -171,7 +203,11 @@ class Part:
 
     @takes_out_sharding
     def apply(
-        self, function: Callable[[Any], Any], *, out_sharding: Any = None, **options: Any
+        self,
+        function: Callable[[Any], Any],
+        *,
+        out_sharding: Any = None,
+        **options: Unpack[Options],
     ) -> Array:
         """``x`` with ``function``, of each element alone, applied to this part.
 
@@ -182,41 +218,45 @@ class Part:
         >>> print(jnp.arange(4).at[jnp.array([3, 3])].apply(lambda v: v * v))
         [ 0  1  2 81]
         """
-        mode = options.get("mode")
+        mode, wrap = options.get("mode"), options.get("wrap_negative_indices", True)
         inside = "clip" if mode in (None, "drop", "fill") else mode
-        first = self.get(mode=inside)
+        reading = Options(mode=inside, wrap_negative_indices=wrap)
+        first = self.get(**reading)
         once = self._update("set", function(first), **options)
         if options.get("unique_indices") or not _may_repeat(self.index):
             return once
         zeros = ops.full(self.array.aval.shape, 0, np.dtype("int32"))
-        counts = Part(zeros, self.index).add(1, mode=mode)
+        counts = Part(zeros, self.index).add(1, mode=mode, wrap_negative_indices=wrap)
         if not is_known(counts):
             return cond(
                 ops.le(ops.reduce_max(counts, dims=tuple(range(counts.ndim))), np.int32(1)),
                 lambda: once,
-                lambda: self._apply_in_turn(function, mode),
+                lambda: self._apply_in_turn(function, mode, wrap),
             )
         for done in range(1, int(np.max(np.asarray(known_value(counts)), initial=0))):
-            once = self._apply_again(function, once, ops.gt(counts, np.int32(done)), first, inside)
+            more = ops.gt(counts, np.int32(done))
+            once = self._apply_again(function, once, more, first, reading)
         return once
 
     def _apply_again(
-        self, function: Callable[[Any], Any], x: Any, more: Any, first: Any, inside: Any
+        self, function: Callable[[Any], Any], x: Any, more: Any, first: Any, reading: Options
     ) -> Any:
         """``x`` with ``function`` applied in this part where ``more`` holds.
 
         Elsewhere the function sees what it saw ``first``, for which it is defined.
         """
-        now, here = (Part(v, self.index).get(mode=inside) for v in (x, more))
+        now, here = (Part(v, self.index).get(**reading) for v in (x, more))
         values = function(ops.select(here, now, first))
-        return ops.select(more, Part(x, self.index).set(values, mode=inside), x)
+        return ops.select(more, Part(x, self.index).set(values, **reading), x)
 
-    def _apply_in_turn(self, function: Callable[[Any], Any], mode: str | None) -> Any:
+    def _apply_in_turn(self, function: Callable[[Any], Any], mode: str | None, wrap: bool) -> Any:
         """One index after the other, for indices of which nobody knows whether they repeat."""
         shape, size = self.array.aval.shape, self.array.aval.size
         places = ops.reshape(ops.iota(dtype=np.dtype("int32"), shape=(size,), dim=0), shape=shape)
         outside = "fill" if mode in (None, "drop", "fill") else mode
-        places = Part(places, self.index).get(mode=outside, fill_value=size)
+        places = Part(places, self.index).get(
+            mode=outside, fill_value=size, wrap_negative_indices=wrap
+        )
 
         def step(line: Any, place: Any) -> Any:
             value = function(Part(line, place).get(mode="clip"))
@@ -234,10 +274,11 @@ class Part:
         mode: str | None = None,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
+        wrap_negative_indices: bool = True,
     ) -> Any:
         hints = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
         chosen = mode_of(f"at[].{how}", mode, WRITE_MODES)
-        return write(self.array, self.index, how, values, chosen, hints)
+        return write(self.array, self.index, how, values, chosen, hints, wrap_negative_indices)
 
 
 def _parts(part: Part) -> tuple[tuple[Any, Any], None]:

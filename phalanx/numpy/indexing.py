@@ -70,8 +70,10 @@ class IndexPlan(Struct):
         )
 
 
-def plan(x: Any, index: Any) -> tuple[Any, IndexPlan]:
+def plan(x: Any, index: Any, from_end: bool = True) -> tuple[Any, IndexPlan]:
     """``index`` taken apart, and ``x`` with the dimensions that boolean scalars add.
+
+    Without ``from_end`` negative positions lie outside, and do not count from the end.
 
     Raises:
         IndexError: it has too many entries, a mask of the wrong shape, or takes one element
@@ -99,10 +101,10 @@ def plan(x: Any, index: Any) -> tuple[Any, IndexPlan]:
             out.slices[dim] = _slice(e, length)
             out.layout.append(dim)
         elif has_arrays:
-            out.lookups[dim] = _position(e, length)
+            out.lookups[dim] = _position(e, length, from_end)
             out.layout.append("lookup")
         else:
-            out.points[dim] = _position(e, length)
+            out.points[dim] = _position(e, length, from_end)
         dim += 1
     out.layout = _with_one_lookup(out.layout)
     return x, out
@@ -247,22 +249,29 @@ def _slice(s: slice, length: int) -> tuple[int, int, int]:
     return slice_of(s, length)
 
 
-def _position(e: Any, length: int) -> Any:
+def _position(e: Any, length: int, from_end: bool) -> Any:
     """Positions counted from the front: a Python int, a NumPy array, or an array."""
     if isinstance(e, (int, GENERIC, Length)):
         i = as_length(e)
-        return i + length if i < 0 else i
+        return i + length if from_end and i < 0 else i
     if is_ndarray(e):
-        return np.where(e < 0, e.astype(np.int64) + length, e).astype(dtypes.default_int())
-    return counted_from_front(e, length)
+        counted = np.where(e < 0, e.astype(np.int64) + length, e) if from_end else e
+        return counted.astype(dtypes.default_int())
+    return counted_from_front(e, length) if from_end else _wide(e)
 
 
 def counted_from_front(i: Any, length: int) -> Any:
     """The array ``i`` of positions, negative ones counted from the end, in 32 bits or more."""
+    wide = _wide(i)
     if dtypes.is_unsigned(i.aval.dtype):
-        return convert(i, _I32) if i.aval.dtype.itemsize < 4 else i
-    i = convert(i, i.aval.dtype if i.aval.dtype.itemsize >= 4 else _I32)
-    return ops.select(ops.lt(i, literal(i, 0)), ops.add(i, ops.constant_like(i, length)), i)
+        return wide
+    return ops.select(
+        ops.lt(wide, literal(wide, 0)), ops.add(wide, ops.constant_like(wide, length)), wide
+    )
+
+
+def _wide(i: Any) -> Any:
+    return convert(i, i.aval.dtype if i.aval.dtype.itemsize >= 4 else _I32)
 
 
 # ---- the three steps, reading and writing ---------------------------------------------------
@@ -440,9 +449,9 @@ def mode_of(who: str, mode: Any, modes: dict[Any, Any]) -> str:
     return modes[mode]
 
 
-def read(x: Any, index: Any, mode: str, fill: Any, **hints: bool) -> Any:
+def read(x: Any, index: Any, mode: str, fill: Any, *, from_end: bool = True, **hints: bool) -> Any:
     """``x[index]``, with ``mode`` for what is outside as a gather has it."""
-    x, p = plan(x, index)
+    x, p = plan(x, index, from_end)
     if mode == "fill" and _outside(p) is not False:
         p = _points_looked_up(p)
     strided = _strided(p)
@@ -494,13 +503,21 @@ _COMBINE: dict[str, tuple[Callable[..., Any] | None, Any]] = {
 }
 
 
-def write(x: Any, index: Any, how: str, values: Any, mode: str, hints: dict[str, bool]) -> Any:
+def write(
+    x: Any,
+    index: Any,
+    how: str,
+    values: Any,
+    mode: str,
+    hints: dict[str, bool],
+    from_end: bool = True,
+) -> Any:
     """``x`` with ``values`` combined into ``x[index]``; ``how`` is a key of the table above."""
     values = written(x, values)
     kind = x.aval
     out = _where_masked(x, index, how, values)
     if out is None:
-        x, p = plan(x, index)
+        x, p = plan(x, index, from_end)
         out = _write_plan(x, p, how, fitted(values, _result_shape(p)), mode, hints)
     out = convert(out, kind.dtype, kind.weak)
     return out if out.aval.shape == kind.shape else ops.reshape(out, shape=kind.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import threading
 import warnings
@@ -170,6 +171,7 @@ def _named(name: str, asked: str = "") -> Any:
         _be_quiet()
         _clients[name] = _start_cpu() if name == "cpu" else _start(_plugins(name))
         _watch_forks()
+        _watch_collections()
         _warn_of_being_alone()
     return _clients[name]
 
@@ -200,6 +202,16 @@ _LEVEL: Final = "TF_CPP_MIN_LOG_LEVEL"
 def _watch_forks() -> None:
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_warn_of_fork)
+
+
+@functools.cache
+def _watch_collections() -> None:
+    """Let go of the host's arrays that programs have read, whenever Python collects garbage.
+
+    The runtime has done with them where it may not drop them, and keeps them for a later call.
+    """
+    drop = xc.collect_garbage
+    gc.callbacks.append(lambda *_: drop())
 
 
 @functools.cache

@@ -96,6 +96,27 @@ def test_negative_indices_may_lie_outside():
     assert np.isnan(filled).tolist() == [True, False]
 
 
+@pytest.mark.parametrize("staged", [lambda f: f, phalanx.jit])
+@pytest.mark.parametrize("i", [-1, np.array([-1, 1, 1])])
+def test_negative_positions_that_are_written_may_lie_outside(i, staged):
+    x = jnp.arange(3.0)
+
+    def written(how, value, mode=None):
+        def write(i):
+            return getattr(x.at[i], how)(value, mode=mode, wrap_negative_indices=False)
+
+        return staged(write)(i).tolist()
+
+    reached = np.ndim(i) > 0
+    assert written("set", 7.0) == [0.0, 7.0 if reached else 1.0, 2.0]
+    assert written("add", 5.0, "clip") == [5.0, 11.0 if reached else 1.0, 2.0]
+    assert written("apply", lambda v: v + 1) == [0.0, 3.0 if reached else 1.0, 2.0]
+    outside = staged(lambda i: x.at[i].get(mode="fill", fill_value=9, wrap_negative_indices=False))(
+        i
+    )
+    assert np.ravel(outside)[0] == 9
+
+
 def test_zeros_at_the_front_of_a_polynomial():
     found = phalanx.jit(lambda p: jnp.roots(p, strip_zeros=False))(np.array([0.0, 1.0, -3.0, 2.0]))
     close(np.sort(found[:2].real), [1, 2])

@@ -261,3 +261,13 @@ def test_rules_outlive_their_function_in_programs(rules):
     assert compiled(2.0) == 4
     gc.collect()
     assert px.grad(compiled)(2.0) == 6
+
+
+@pytest.mark.parametrize("size", [100, 1_000_000])
+def test_arrays_of_the_host_that_programs_read_go_with_pythons_garbage(size):
+    x = np.zeros(size, np.float32)
+    alive = weakref.ref(x)
+    px.jit(smooth())(x).block_until_ready()
+    del x
+    gc.collect()
+    assert alive() is None

@@ -1,7 +1,8 @@
 """Compiled functions as bytes: another process runs them without compiling.
 
 They run where they were compiled: with the same version of the compiler, on a machine of the same
-kind, with the same devices. ``phalanx.export`` writes functions for other places.
+kind, with the same devices; what was compiled for described devices (``experimental.topologies``),
+on a machine that has such. ``phalanx.export`` writes functions for other places.
 """
 
 # What a compiled function holds is private to users, not to what stores it, and users' arguments
@@ -19,21 +20,56 @@ import numpy as np
 from msgspec import Struct
 
 from phalanx.api.aot import abstract
+from phalanx.api.devices import devices
 from phalanx.api.stages import Compiled
 from phalanx.base import tree
 from phalanx.base.boundary import bound
+from phalanx.base.errors import DeviceError
 from phalanx.base.source import user_location
 from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, moved, place
 from phalanx.run.execute import Runnable
+from phalanx.spmd.pickled import pickled_devices, placed_on, unpickled_devices
 from phalanx.spmd.sharding import Sharding
 
 __all__ = ["deserialize_and_load", "serialize"]
 
 
+class _Stored(Struct, frozen=True):
+    """What is pickled: a compiled function, and what has to be known before it is loaded.
+
+    Attributes:
+        devices: those for which it was compiled.
+        is_here: whether these were here, where it was compiled.
+        kept: the pickled rest.
+    """
+
+    who: str
+    devices: list[Any]
+    is_here: bool
+    kept: bytes
+
+    def places(self, given: Sequence[Any] | None) -> list[Any]:
+        """The devices on which it runs, of those that are here, or of those that are ``given``."""
+        names = ", ".join(f"{d.platform}:{d.id}" for d in self.devices)
+        whose = f"deserialize_and_load: {self.who} was compiled for {names}"
+        if given is None:
+            try:
+                return unpickled_devices(self.devices)
+            except DeviceError:
+                raise DeviceError(
+                    f"{whose}, and the devices here are {devices()}; load it where those are, or "
+                    "say in execution_devices= on which it is to run"
+                ) from None
+        fits = not self.is_here and len(given) == len(self.devices)
+        if not fits and pickled_devices(given) != self.devices:
+            raise ValueError(f"{whose} and cannot run on {list(given)}; compile it for these")
+        return list(given)
+
+
 class _Kept(Struct, frozen=True):
-    """What is pickled of a compiled function.
+    """A compiled function.
 
     Attributes:
         kept: which arguments the program takes.
@@ -71,7 +107,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     if not isinstance(compiled, Compiled):
         raise TypeError(f"serialize: a compiled function is needed, got {compiled!r}")
     who, program = f"serialize: {compiled.fun_name}", compiled._compiled
-    if compiled._traced.captured or not isinstance(program, Runnable) or program.fixed:
+    if compiled._traced.captured or not isinstance(program, Runnable) or program.constants:
         raise ValueError(
             f"{who} closes over references or large arrays, or runs in pieces, and cannot be "
             f"serialized, at {user_location()}; pass them as arguments"
@@ -80,7 +116,13 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     homes = tuple([compiled._homes[i] for i in compiled._kept])
     types = tuple(compiled._whole.types)
     kept = _Kept(compiled.fun_name, names, types, tuple(compiled._kept), homes, program)
-    return pickle.dumps(kept), compiled.in_tree, compiled.out_tree
+    return _stored(kept), compiled.in_tree, compiled.out_tree
+
+
+def _stored(kept: _Kept) -> bytes:
+    made = kept.program.executable
+    devices = pickled_devices(made.devices)
+    return pickle.dumps(_Stored(kept.who, devices, made.is_here, pickle.dumps(kept)))
 
 
 def deserialize_and_load(
@@ -97,13 +139,16 @@ def deserialize_and_load(
         in_tree: the structure of the arguments.
         out_tree: the structure of the result.
         backend: without effect: devices are found by their platform and number.
-        execution_devices: the devices on which it runs, which must be those of the compiled one.
+        execution_devices: the devices on which it runs. They must be those for which it was
+            compiled, or if these were described, as many of their kind; None: those with their
+            numbers.
 
     Returns:
         A function that is called as the compiled one.
 
     Raises:
         ValueError: ``execution_devices`` are others.
+        DeviceError: there are no devices with the numbers of those for which it was compiled.
         RuntimeFailure: it was compiled by another compiler or for another machine.
 
     >>> import phalanx, phalanx.numpy as jnp
@@ -111,14 +156,10 @@ def deserialize_and_load(
     >>> print(sine(0.0))
     0.0
     """
-    kept = pickle.loads(serialized)
-    there = kept.program.executable.devices
-    if execution_devices is not None and tuple(execution_devices) != there:
-        raise ValueError(
-            f"deserialize_and_load: {kept.who} was compiled for {list(there)} and cannot run on "
-            f"{list(execution_devices)}; compile it for these"
-        )
-    return Loaded(kept, in_tree, out_tree)
+    stored: _Stored = pickle.loads(serialized)
+    places = stored.places(execution_devices)
+    with placed_on(dict(zip(stored.devices, places, strict=True))):
+        return Loaded(pickle.loads(stored.kept), in_tree, out_tree)
 
 
 class Loaded:

@@ -1,8 +1,9 @@
 """Accelerators that are not here, described: programs are compiled for them ahead of time.
 
 Their devices stand wherever devices do: in ``jit``, ``pmap``, meshes and shardings. What is lowered
-for them can be compiled and looked at, its memory, cost, text and collectives; it does not run.
-XLA's plugin for the platform has to be installed, and no hardware.
+for them can be compiled and looked at, its memory, cost, text and collectives. It does not run, but
+what ``experimental.serialize_executable`` makes of it does, on a machine with such devices. XLA's
+plugin for the platform has to be installed, and no hardware.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class Runnable(Prepared):
     """An executable that runs on arrays: its constants, how inputs must lie, what it gives."""
 
     __slots__ = (
-        "checked", "donate", "executable", "fixed", "in_shardings", "misplaced", "moves", "name",
-        "names", "out_sigs",
+        "checked", "constants", "donate", "executable", "fixed", "in_shardings", "misplaced",
+        "moves", "name", "names", "out_sigs",
     )  # fmt: skip
 
     def __init__(
@@ -79,7 +79,7 @@ class Runnable(Prepared):
         self.name = program.name
         self.names = names
         self.executable = executable
-        count = len(constants)
+        self.constants = count = len(constants)
         where = zip(constants, in_shardings, strict=False) if executable.is_here else ()
         self.fixed = [moved(c, s)._raw for c, s in where]
         self.in_shardings = in_shardings[count:]

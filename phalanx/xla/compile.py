@@ -9,7 +9,7 @@ import copy
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 from jaxlib import _hlo
@@ -268,6 +268,7 @@ class XlaExecutable:
         "_execute",
         "_group",
         "_handlers",
+        "_independent",
         "_loaded",
         "_module",
         "_name",
@@ -296,8 +297,9 @@ class XlaExecutable:
         self._callbacks = lowered.callbacks  # lives as long as it may be called
         self.devices = lowered.plan.devices
         self._device_count = len(self.devices)
+        self._independent = lowered.plan.independent
         self._group = group_over(self.devices, lowered.name)
-        self._program = number_of(cast(XlaModule, lowered)) if self._group is not None else 0
+        self._program = number_of(self.as_text()) if self._group is not None else 0
         self._one_here = len(Sharding(self.devices).local_devices) == 1
         self._windowed = is_windowed(self.devices)
         self._tokens = self._windowed or self._group is not None or bool(self._callbacks.entries)
@@ -328,16 +330,16 @@ class XlaExecutable:
         raise NotImplementedError
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._callbacks.entries or self._group is not None or not self.is_here:
+        if self._callbacks.entries or self._group is not None:
             raise RuntimeFailure(
-                f"{self._name} cannot be serialized: it calls Python, spans processes, or is for "
-                "devices that are not here; export the function, phalanx.export"
+                f"{self._name} cannot be serialized: it calls Python, or spans processes; export "
+                "the function, phalanx.export"
             )
         kept = Packed(
             self._name, contents_of(self._loaded, self.read, self._name), self._bytecode,
             Sharding(self.devices), self.in_shardings, self.out_shardings,
             tuple([t.whole for t in self._out_types]), self._donated,
-            isinstance(self, Independent), made_by(self.devices),
+            self._independent, made_by(self.devices),
         )  # fmt: skip
         return _unpacked, (kept,)
 

@@ -34,8 +34,9 @@ def only_described(device: Any, who: str) -> DeviceError:
     """The exception for what a device that is not here was to do."""
     return DeviceError(
         f"{who}: {device.device_kind} is described and not here, so it holds no arrays and runs "
-        "nothing; programs are compiled for it and looked at, f.lower(x).compile(): "
-        "memory_analysis(), cost_analysis(), as_text(), collectives()"
+        "nothing; programs are compiled for it, f.lower(x).compile(), and looked at: "
+        "memory_analysis(), cost_analysis(), as_text(), collectives(); or taken to where it is: "
+        "experimental.serialize_executable"
     )
 
 

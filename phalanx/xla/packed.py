@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from jaxlib import version
 from msgspec import Struct
 
 from phalanx.base.errors import RuntimeFailure
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.callbacks import Callbacks
+from phalanx.xla.runtime import is_described
 from phalanx.xla.stored import serialized, surroundings
 
 
@@ -72,13 +75,31 @@ def contents_of(loaded: Any, read: Callable[[], bytes | None] | None, name: str)
 
 
 def made_by(devices: tuple[Any, ...]) -> str:
-    """What tells the compiler, the machine and ``devices`` from others."""
+    """What tells the compiler, the machine and ``devices`` from others.
+
+    Of described devices nobody knows the machine.
+    """
+    if is_described(devices[0]):
+        return _kinds(devices)
     return hashlib.sha256(surroundings(devices)).hexdigest()
+
+
+def _kinds(devices: tuple[Any, ...]) -> str:
+    # descriptions call a GPU as they like, and its runtime looks at what it is
+    kinds = Counter("GPU" if d.platform == "gpu" else d.device_kind for d in devices)
+    words = ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
+    return f"jaxlib {version.__version__}, for {words}"
 
 
 def check_made_here(kept: Packed) -> None:
     """Raise RuntimeFailure if ``kept`` was compiled by another compiler or for another machine."""
-    if kept.made_by != made_by(kept.devices):
+    here = _kinds(kept.devices)
+    if kept.made_by.startswith("jaxlib") and kept.made_by != here:
+        raise RuntimeFailure(
+            f"{kept.name} was compiled by {kept.made_by}, and here is {here}; compile it for this "
+            "version and these devices, or export the function, phalanx.export"
+        )
+    if kept.made_by not in (here, made_by(kept.devices)):
         raise RuntimeFailure(
             f"{kept.name} was compiled by another version of XLA, on a machine of another kind, or "
             "with other devices, and cannot run here; compile it here, or export the function, "

@@ -1,19 +1,25 @@
 """Compiled functions as bytes, in the process that wrote them and in another."""
 
+import functools
 import pickle
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from jaxlib import xla_client
 
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, errors, lax
 from phalanx.base.config import config
+from phalanx.experimental import serialize_executable
 from phalanx.experimental.serialize_executable import deserialize_and_load, serialize
+from phalanx.sharding import Mesh, NamedSharding
+from phalanx.xla.runtime import OLD
 
 X = jnp.arange(6.0)
+COUNT = len(phalanx.devices())
 
 
 def by_mesh():
@@ -61,7 +67,7 @@ def test_it_gives_what_the_function_gives(name):
         np.testing.assert_array_equal(out, wanted)
         assert out.sharding == compiled(jnp.array(X)).sharding
         again._kept = pickle.loads(pickle.dumps(again._kept))
-        kept = (pickle.dumps(again._kept), *kept[1:])
+        kept = (serialize_executable._stored(again._kept), *kept[1:])
 
 
 def test_trees_and_names_and_numbers():
@@ -131,6 +137,67 @@ def test_what_is_refused():
     calling = lambda x: phalanx.pure_callback(np.sin, x, x)  # noqa: E731
     with pytest.raises(errors.RuntimeFailure, match="calls Python"):
         serialize(phalanx.jit(calling).lower(X).compile())
+
+
+@functools.cache
+def described():
+    """The devices that are here, as if they were not: compilers for accelerators have the same."""
+    topology = xla_client.get_topology_for_devices(phalanx.devices())
+    return topology, topology._make_compile_only_devices()
+
+
+DESCRIBED = {
+    "jit": lambda d: phalanx.jit(lambda x: jnp.sin(x) * 3, device=d[-1]),
+    "donated": lambda d: phalanx.jit(jnp.cos, device=d[0], donate_argnums=0),
+    "keys": lambda d: phalanx.jit(with_key, device=d[0]),
+    "lanes": lambda d: phalanx.pmap(jnp.sin, devices=d),
+    "lanes that meet": lambda d: phalanx.pmap(lambda x: x - lax.psum(x, "i"), "i", devices=d),
+    "mesh": lambda d: phalanx.jit(
+        lambda x: x * x.sum(),
+        in_shardings=NamedSharding(Mesh(np.array(d[: 2 - COUNT % 2]), ("a",)), P("a")),
+    ),
+}
+
+
+@pytest.mark.skipif(OLD, reason="it compiles for no CPUs that are only described")
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_what_was_compiled_for_described_devices_runs_on_such(name):
+    here = phalanx.devices()
+    compiled = DESCRIBED[name](described()[1]).lower(X).compile()
+    with pytest.raises(errors.DeviceError, match="is described and not here"):
+        compiled(X)
+    kept = pickle.loads(pickle.dumps(serialize(compiled)))
+    wanted = DESCRIBED[name](here)(jnp.array(X))
+    for devices in (None, here[-len(compiled.input_shardings[0][0].device_set) :]):
+        out = deserialize_and_load(*kept, execution_devices=devices)(np.asarray(X))
+        np.testing.assert_allclose(out, wanted, rtol=1e-6)
+        assert out.sharding.device_set == set(devices or wanted.sharding.device_set)
+
+
+@pytest.mark.skipif(OLD, reason="it compiles for no CPUs that are only described")
+def test_where_what_was_compiled_for_described_devices_does_not_run(monkeypatch):
+    f = phalanx.jit(lambda x: x + 1, device=described()[1][0])
+    kept = serialize(f.lower(X).compile())
+    with pytest.raises(ValueError, match=r"<lambda> was compiled for cpu:0 and cannot run on \[\]"):
+        deserialize_and_load(*kept, execution_devices=[])
+    monkeypatch.setattr("phalanx.xla.packed.version.__version__", "0.1")
+    with pytest.raises(
+        errors.RuntimeFailure, match=r"by jaxlib .*, for 1 x cpu, and here is .* 0\.1"
+    ):
+        deserialize_and_load(*kept)
+    monkeypatch.setattr(serialize_executable, "unpickled_devices", missing)
+    with pytest.raises(
+        errors.DeviceError, match=r"compiled for cpu:0, and the devices here are \["
+    ):
+        deserialize_and_load(*kept)
+    large = jnp.ones(100_000)
+    f = phalanx.jit(lambda x: x.sum() + large, device=described()[1][0])
+    with pytest.raises(ValueError, match="closes over references or large arrays"):
+        serialize(f.lower(X).compile())
+
+
+def missing(devices):
+    raise errors.DeviceError(f"no {devices}")
 
 
 def test_what_another_compiler_made_is_refused(monkeypatch):

@@ -121,13 +121,14 @@ def test_a_plugin_that_does_not_fit_is_told(tmp_path, source, reason):
 
 
 PROGRAMS = """
-import math
+import math, pickle
 import numpy as np
 import phalanx, phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.ad_checkpoint import checkpoint_name
 from phalanx.errors import DeviceError
 from phalanx.experimental import topologies
+from phalanx.experimental.serialize_executable import deserialize_and_load, serialize
 from phalanx.sharding import NamedSharding, PartitionSpec as P
 from phalanx.xla.topology import _GRIDS as GRIDS
 
@@ -154,6 +155,12 @@ for lanes in (8, 19):
     summed = phalanx.pmap(total, "i", devices=d).lower(rows).compile()
     assert [c.operation for c in summed.collectives()] == ["all-reduce"]
     phalanx.pmap(jnp.sin, devices=d).lower(rows).compile().memory_analysis()
+try:
+    deserialize_and_load(*pickle.loads(pickle.dumps(serialize(summed))))
+except DeviceError as e:
+    assert "tpu:6, and the devices here are [CpuDevice" in str(e), e
+else:
+    raise AssertionError("it was loaded")
 
 mesh = topologies.make_mesh(pod, (4, 2), ("data", "model"))
 cut = NamedSharding(mesh, P("data", "model"))

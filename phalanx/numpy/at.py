@@ -49,7 +49,7 @@ class At:
         return f"At({self.array!r})"
 
 
-class Options(TypedDict, total=False):
+class PartOptions(TypedDict, total=False):
     """How a part of an array is written: see ``Part``."""
 
     mode: str | None
@@ -107,7 +107,7 @@ class Part:
 
     @takes_out_sharding
     def set(
-        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[PartOptions]
     ) -> Array:
         """``x`` with ``values`` in this part.
 
@@ -118,7 +118,7 @@ class Part:
 
     @takes_out_sharding
     def add(
-        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[PartOptions]
     ) -> Array:
         """``x`` with ``values`` added in this part.
 
@@ -129,7 +129,7 @@ class Part:
 
     @takes_out_sharding
     def subtract(
-        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[PartOptions]
     ) -> Array:
         """``x`` with ``values`` subtracted in this part.
 
@@ -140,7 +140,7 @@ class Part:
 
     @takes_out_sharding
     def multiply(
-        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[PartOptions]
     ) -> Array:
         """``x`` with this part multiplied by ``values``.
 
@@ -153,7 +153,7 @@ class Part:
 
     @takes_out_sharding
     def divide(
-        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[PartOptions]
     ) -> Array:
         """``x`` with this part divided by ``values``, in floating-point numbers.
 
@@ -164,7 +164,7 @@ class Part:
 
     @takes_out_sharding
     def power(
-        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[PartOptions]
     ) -> Array:
         """``x`` with this part raised to the power ``values``.
 
@@ -173,7 +173,7 @@ class Part:
         """
         return arithmetic.power(self.array, self._factors(values, options))
 
-    def _factors(self, values: Any, options: Options) -> Any:
+    def _factors(self, values: Any, options: PartOptions) -> Any:
         """``values`` in this part, multiplied where they meet, and 1 elsewhere."""
         kind = lattice.promote(kind_of(self.array), kind_of(operand("at", values)))[0]
         ones = ops.full(self.array.aval.shape, 1, kind)
@@ -181,7 +181,7 @@ class Part:
 
     @takes_out_sharding
     def min(
-        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[PartOptions]
     ) -> Array:
         """``x`` with the minimum of this part and ``values`` in it.
 
@@ -192,7 +192,7 @@ class Part:
 
     @takes_out_sharding
     def max(
-        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[Options]
+        self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[PartOptions]
     ) -> Array:
         """``x`` with the maximum of this part and ``values`` in it.
 
@@ -207,7 +207,7 @@ class Part:
         function: Callable[[Any], Any],
         *,
         out_sharding: Any = None,
-        **options: Unpack[Options],
+        **options: Unpack[PartOptions],
     ) -> Array:
         """``x`` with ``function``, of each element alone, applied to this part.
 
@@ -220,7 +220,7 @@ class Part:
         """
         mode, wrap = options.get("mode"), options.get("wrap_negative_indices", True)
         inside = "clip" if mode in (None, "drop", "fill") else mode
-        reading = Options(mode=inside, wrap_negative_indices=wrap)
+        reading = PartOptions(mode=inside, wrap_negative_indices=wrap)
         first = self.get(**reading)
         once = self._update("set", function(first), **options)
         if options.get("unique_indices") or not _may_repeat(self.index):
@@ -239,7 +239,7 @@ class Part:
         return once
 
     def _apply_again(
-        self, function: Callable[[Any], Any], x: Any, more: Any, first: Any, reading: Options
+        self, function: Callable[[Any], Any], x: Any, more: Any, first: Any, reading: PartOptions
     ) -> Any:
         """``x`` with ``function`` applied in this part where ``more`` holds.
 

@@ -211,7 +211,11 @@ def _watch_collections() -> None:
     The runtime has done with them where it may not drop them, and keeps them for a later call.
     """
     drop = xc.collect_garbage
-    gc.callbacks.append(lambda *_: drop())
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        drop()
+
+    gc.callbacks.append(collected)
 
 
 @functools.cache

@@ -225,6 +225,8 @@ OPTIONS: dict[str, Option] = {
         _flag("disable_jit", "Run jitted and mapped functions eagerly, one operation at a time."),
         _flag("disable_most_optimizations", "Compile faster, to programs that are slower."),
         _flag("keep_lanes", "Keep what vmap does in a program as one operation in lanes."),
+        _flag("wrap_integers", "Let Python ints wrap around to dtypes that do not hold them."),
+        _flag("sort_dict_keys", "Rebuild the dicts of trees with sorted keys, not in their order."),
         _log("log_compiles", "Log a warning for each program that is compiled."),
         _log("explain_cache_misses", "Log a warning when a function is traced, and what is new."),
         _log("no_tracing", "Refuse to trace functions that jit, pmap and shard_map have not seen."),
@@ -408,6 +410,8 @@ class LayeredOptions:
     enable_custom_prng: bool
     disable_jit: bool
     disable_most_optimizations: bool
+    wrap_integers: bool
+    sort_dict_keys: bool
     log_compiles: bool
     explain_cache_misses: bool
     no_tracing: bool

@@ -678,6 +678,8 @@ def refuse_masked(x: Any) -> None:
 def scalar(value: Any, dtype: np.dtype) -> np.generic:
     """``value``, a Python or NumPy number, as a NumPy scalar of ``dtype``.
 
+    With the option ``wrap_integers``, a Python int is first one of the default dtype.
+
     Raises:
         OverflowError: ``dtype`` cannot hold a Python int.
 
@@ -685,5 +687,14 @@ def scalar(value: Any, dtype: np.dtype) -> np.generic:
     np.float32(2.0)
     """
     if type(value) is int:
-        check_range(value, dtype)
+        value = _in_range(value, dtype)
     return dtype.type(value)
+
+
+def _in_range(value: int, dtype: np.dtype) -> int:
+    least, most = _LIMITS.get(dtype, (value, value))
+    if least <= value <= most:
+        return value
+    wraps = settings().wrap_integers
+    check_range(value, default_int() if wraps else dtype)
+    return (value - least) % (most - least + 1) + least

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from types import BuiltinFunctionType
 from typing import Any
 
-__all__ = ["optree"]
+__all__ = ["SPACE", "optree"]
+
+SPACE = "phalanx"  # where the classes that users register stand
 
 
 class _Seen:

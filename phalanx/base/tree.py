@@ -16,11 +16,12 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 from optree import PyTreeSpec
 
+from phalanx.base.config import settings
 from phalanx.base.errors import TreeError
 from phalanx.base.keys import key_of
 from phalanx.base.kinds import class_of
-from phalanx.base.recent import Recent
-from phalanx.base.registry import optree
+from phalanx.base.registry import SPACE, optree
+from phalanx.base.sorted_keys import with_sorted_keys
 from phalanx.base.source import user_location
 
 _partly_typed: Any = optree  # where its types are not whole
@@ -30,7 +31,6 @@ IsLeaf = Callable[[Any], bool] | None
 Class = TypeVar("Class", bound=type)
 PyTreeDef = PyTreeSpec
 
-SPACE = "phalanx"
 _CALLS = "phalanx calls"  # where structures are parts of the keys of calls
 
 # ---- flattening and rebuilding --------------------------------------------------------------
@@ -49,7 +49,8 @@ def flatten(tree: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     >>> flatten({"b": (2, None), "a": 1})
     ([1, 2], PyTreeSpec({'a': *, 'b': (*, None)}))
     """
-    return optree.tree_flatten(tree, is_leaf, namespace=SPACE)
+    found, treedef = optree.tree_flatten(tree, is_leaf, namespace=SPACE)
+    return found, with_sorted_keys(treedef) if settings().sort_dict_keys else treedef
 
 
 def flatten_call(arguments: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
@@ -116,7 +117,7 @@ def structure(tree: Tree, is_leaf: IsLeaf = None) -> PyTreeSpec:
     >>> structure((1, [2])) == structure((3, [4]))
     True
     """
-    return optree.tree_flatten(tree, is_leaf, namespace=SPACE)[1]
+    return flatten(tree, is_leaf)[1]
 
 
 def shown(structure: PyTreeSpec) -> str:
@@ -167,44 +168,6 @@ def builder(treedef: PyTreeSpec) -> Callable[[Iterable[Any]], Tree]:
     """
     flat = treedef.num_nodes == treedef.num_leaves + 1
     return treedef.type if flat and treedef.type in (tuple, list) else treedef.unflatten
-
-
-def with_sorted_keys(treedef: PyTreeSpec) -> PyTreeSpec:
-    """``treedef``, which otherwise rebuilds dicts in the order of its example, sorting the keys.
-
-    >>> treedef = structure({"b": 0, "a": 0})
-    >>> unflatten(treedef, [1, 2]), unflatten(with_sorted_keys(treedef), [1, 2])
-    ({'b': 2, 'a': 1}, {'a': 1, 'b': 2})
-    """
-    try:
-        known = _with_sorted_keys[treedef]  # structures are equal whatever the order of the keys
-    except TypeError:  # what a class keeps beside the leaves is not hashable
-        return optree.treespec_transform(treedef, _sorted)
-    if known is None:
-        known = optree.treespec_transform(treedef, _sorted)
-        if not _holds_other_data(treedef):
-            _with_sorted_keys[treedef] = known
-    return known
-
-
-_with_sorted_keys: Recent[PyTreeSpec] = Recent(4096)
-
-
-def _sorted(node: PyTreeSpec) -> PyTreeSpec:
-    if node.kind not in (optree.PyTreeKind.DICT, optree.PyTreeKind.DEFAULTDICT):
-        return node
-    leaf = optree.treespec_leaf()
-    keys = dict.fromkeys(node.entries(), leaf)
-    if node.type is dict:
-        return optree.treespec_dict(keys, namespace=SPACE)
-    make = unflatten(node, node.entries()).default_factory
-    return optree.treespec_defaultdict(make, keys, namespace=SPACE)
-
-
-def _holds_other_data(treedef: PyTreeSpec) -> bool:
-    """Whether it keeps objects of users beside the leaves, perhaps large ones."""
-    kinds = (optree.PyTreeKind.CUSTOM, optree.PyTreeKind.DEFAULTDICT)
-    return treedef.kind in kinds or any(map(_holds_other_data, treedef.children()))
 
 
 def is_leaf(x: Any) -> bool:
@@ -428,7 +391,7 @@ def map(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLeaf = None) 
     >>> map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)})
     {'a': 11, 'b': (22, 33)}
     """
-    leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=SPACE)
+    leaves, treedef = flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in leaves])
     columns = [_flatten_like(tree, treedef, other, i, is_leaf) for i, other in enumerate(rest, 1)]

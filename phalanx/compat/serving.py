@@ -13,6 +13,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
+from phalanx.base.config import config
 from phalanx.base.errors import suggest
 from phalanx.base.lazily import missing
 from phalanx.compat.modules import MODULES, VERSION
@@ -124,6 +125,7 @@ class _Metadata(Distribution):
 
 
 FINDER = ServedFinder()
+_OPTIONS = ("sort_dict_keys", "wrap_integers")  # of what programs for JAX count on
 
 
 def is_installed() -> bool:
@@ -148,3 +150,5 @@ def install() -> None:
             name="jax",
         )
     sys.meta_path.insert(0, FINDER)
+    for option in _OPTIONS:
+        config.update(option, True)

@@ -17,6 +17,7 @@ from phalanx.base import dtypes, lattice, tree
 from phalanx.base.config import config
 from phalanx.base.errors import RefError
 from phalanx.base.recent import Recent
+from phalanx.base.sorted_keys import with_sorted_keys
 from phalanx.base.source import name_of, replaying, scope_name, user_location
 from phalanx.core import axes
 from phalanx.core.program import Atom, Equation, Program, Var, plain
@@ -116,7 +117,7 @@ class FlatFunction:
         self._call = call
         self.in_tree = in_tree
         # it sees one order of keys, through all transformations and whatever the call had
-        self._called = tree.with_sorted_keys(in_tree)
+        self._called = with_sorted_keys(in_tree)
         self.who = who
         self.out_tree: Any = None
         self.refs = refs

@@ -219,7 +219,10 @@ def _from_data(data: Any, dtype: DTypeLike | None) -> Any:
         kind, weak = kind_of(data)
         if wanted is None:
             return scalar_array(data, kind, weak)
-        return scalar_array(_truncated(data, wanted), wanted)
+        number = _truncated(data, wanted)
+        if isinstance(number, int):
+            dtypes.check_range(number, wanted, "array")
+        return scalar_array(number, wanted)
     if isinstance(data, GENERIC) and data.dtype in dtypes.ALL:
         return scalar_array(data, wanted or dtypes.canonical(data.dtype))
     dtypes.refuse_masked(data)

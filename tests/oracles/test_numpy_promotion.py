@@ -144,6 +144,37 @@ def test_integers_out_of_range():
         phalanx_jnp.array(2**40)
 
 
+WRAPPING = {
+    "multiply": lambda jnp, x: x * -1,
+    "reflected": lambda jnp, x: 300 - x,
+    "compare": lambda jnp, x: x == 300,
+    "where": lambda jnp, x: jnp.where(x > 1, x, -1),
+    "full": lambda jnp, x: jnp.full_like(x, -(2**31)),
+    "set": lambda jnp, x: x.at[0].set(-7),
+    "clip": lambda jnp, x: jnp.clip(x, -1, 300),
+}
+
+
+@pytest.mark.parametrize("case", WRAPPING)
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "uint32"])
+def test_integers_out_of_range_wrap_if_one_asks(case, dtype):
+    with pytest.raises(OverflowError, match="does not fit"):
+        WRAPPING["multiply"](phalanx_jnp, phalanx_jnp.arange(3, dtype="uint8"))
+    with phalanx.config.override(wrap_integers=True):
+        ours, theirs = (
+            WRAPPING[case](jnp, jnp.arange(3, dtype=dtype)) for jnp in (phalanx_jnp, jax_jnp)
+        )
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_integers_that_no_program_holds_do_not_wrap():
+    with phalanx.config.override(wrap_integers=True):
+        for make in (lambda: phalanx_jnp.ones(2, "int8") + 2**31, lambda: phalanx_jnp.uint8(-1)):
+            with pytest.raises(OverflowError, match="does not fit"):
+                make()
+
+
 def test_scalar_types_make_arrays():
     x = phalanx_jnp.int8(3)
     assert isinstance(x, phalanx_jnp.ndarray)

@@ -11,6 +11,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+import phalanx
 from phalanx.base import nodes, tree
 from phalanx.base.errors import TreeError
 
@@ -152,6 +153,34 @@ def test_none_is_a_node_and_keys_are_sorted():
     assert tree.leaves({"b": 1, "a": None, "c": {2: 3, 1: 4}}) == [1, 4, 3]
     assert tree.structure({"a": 1, "b": 2}) == tree.structure({"b": 1, "a": 2})
     assert tree.structure(None) != tree.structure(())
+
+
+REBUILT = {
+    "map": lambda t: tree.map(lambda x: x, t),
+    "map_with_path": lambda t: tree.map_with_path(lambda _, x: x, t),
+    "structure": lambda t: tree.structure(t).unflatten(tree.leaves(t)),
+    "grad": phalanx.grad(lambda t: sum(tree.leaves(t))),
+}
+
+
+@pytest.mark.parametrize("way", REBUILT)
+def test_dicts_are_rebuilt_in_their_order_or_sorted_if_one_asks(way):
+    plain = {"b": [collections.defaultdict(float, d=1.0, c=2.0)], "a": 3.0}
+    for example in (plain, {"a": Box(plain)}, Box((1.0, 2.0))):
+        assert dicts_in(REBUILT[way](example)) == dicts_in(example)
+        with phalanx.config.override(sort_dict_keys=True):
+            rebuilt = [dicts_in(REBUILT[way](example)) for _ in range(2)]
+        assert rebuilt == 2 * [[(kind, sorted(keys)) for kind, keys in dicts_in(example)]]
+
+
+def dicts_in(node):
+    """The kinds of its dicts, and their keys in order."""
+    if isinstance(node, Box):
+        return dicts_in(node.content)
+    below = node.values() if isinstance(node, dict) else node if type(node) in (list, tuple) else ()
+    own = [(type(node), [*node])] if isinstance(node, dict) else []
+    every = own + [found for child in below for found in dicts_in(child)]
+    return sorted(every, key=lambda found: (found[0].__name__, sorted(found[1])))
 
 
 def test_containers_that_are_nodes():

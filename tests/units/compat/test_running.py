@@ -68,6 +68,18 @@ def test_the_functions_for_arrays_are_in_the_module_that_libraries_know():
     assert done.returncode == 0, done.stderr
 
 
+COUNTED_ON = """
+import jax
+assert (jax.numpy.ones(1, "uint8") * -1)[0] == 255
+assert [*jax.tree.map(lambda x: x, {"b": 1, "a": 2})] == ["a", "b"]
+"""
+
+
+def test_integers_wrap_and_dicts_are_sorted_as_programs_for_jax_count_on():
+    done = python("-m", "phalanx.as_jax", "-c", COUNTED_ON)
+    assert done.returncode == 0, done.stderr
+
+
 def test_libraries_know_functions_that_are_transformed():
     done = python("-m", "phalanx.as_jax", "-c", KNOWN_AS_TRANSFORMED)
     assert done.returncode == 0, done.stderr

@@ -7,11 +7,11 @@ import contextlib
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from msgspec.structs import asdict
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from phalanx.cli.scripts import is_there, run_reporting
@@ -22,17 +22,18 @@ __all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the script; 1 if something was found, 2 if it did not come to its end."""
+    """Run the script; 1 if something was found, and its own status if it did not come to its
+    end."""
     if not is_there("check", arguments.script, arguments.module):
         return 2
     with checking_compiled() as found, _aside(arguments.json):
-        ended = run_reporting(arguments.script, arguments.module, arguments.arguments)
+        status = run_reporting(arguments.script, arguments.module, arguments.arguments)
     findings = sorted(found.values(), key=lambda f: (f.file, f.line, f.code))
     if arguments.json:
         print(json.dumps(list(map(asdict, findings)), indent=2))
     else:
-        _show(findings, found.functions, ended)
-    return 2 if not ended else 1 if findings else 0
+        _show(findings, found.functions, status == 0)
+    return status or (1 if findings else 0)
 
 
 def _aside(is_json: bool) -> contextlib.AbstractContextManager[object]:
@@ -47,8 +48,10 @@ def _show(findings: Sequence[Finding], functions: int, ended: bool) -> None:
             (_short(finding.file), "bold"), f":{finding.line}: ", (finding.code, "bold red"),
             f" {finding.message}",
         )  # fmt: skip
-        console.print(head)
-        console.print(Padding(Text(finding.remedy, "green"), (0, 0, 1, 4)))
+        console.print(head, soft_wrap=True)  # one line, to be searched for
+        for line in textwrap.wrap(finding.remedy, console.width - 4):
+            console.print(Text(f"    {line}", "green"))
+        console.print()
     count = len(findings)
     told = "nothing was found" if count == 0 else f"{count} finding{'s' * (count > 1)}"
     told += ": the script compiled nothing" if count == functions == 0 and ended else ""

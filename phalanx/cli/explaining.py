@@ -30,7 +30,7 @@ Seen = list[tuple[Traced, Location]]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the script, and report on what it compiled; 2 if it did not come to its end."""
+    """Run the script, and report on what it compiled; its status if it did not come to its end."""
     arguments = with_options_behind(arguments, add_explain_options)
     try:
         chips = machine(arguments.on) if arguments.on else None
@@ -40,10 +40,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not is_there("explain", arguments.script, arguments.module):
         return 2
     with compiled_in() as seen, aside(arguments.json):
-        ended = run_reporting(arguments.script, arguments.module, arguments.arguments)
+        status = run_reporting(arguments.script, arguments.module, arguments.arguments)
     reports = list(_reports(seen, chips))  # which compile, and are not to be seen
     write(reports, arguments.json, arguments.html)
-    return 0 if ended else 2
+    return status
 
 
 def _reports(seen: Seen, chips: Machine | None) -> Iterator[Report]:

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not is_there("plan", arguments.script, arguments.module):
             return 2
         with _traced_in() as seen, aside(arguments.json):
-            ended = run_reporting(arguments.script, arguments.module, arguments.arguments)
+            status = run_reporting(arguments.script, arguments.module, arguments.arguments)
         if not seen:
             raise ValueError("the script compiled nothing, and lowered nothing")
         step = max(seen, key=lambda t: sum([s.operations for s in steps(t.program)]))
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"phalanx plan: {str(e).removeprefix('plan: ')}", file=sys.stderr)
         return 2
     write([report], arguments.json, arguments.html)
-    return 0 if ended else 2
+    return status
 
 
 @contextmanager

@@ -15,15 +15,15 @@ __all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the script, and report on what it ran; 2 if it did not come to its end."""
+    """Run the script, and report on what it ran; its status if it did not come to its end."""
     arguments = with_options_behind(arguments, add_profile_options)
     if not is_there("profile", arguments.script, arguments.module):
         return 2
     try:
         with aside(arguments.json), profiling(arguments.arrays) as profile:
-            ended = run_reporting(arguments.script, arguments.module, arguments.arguments)
+            status = run_reporting(arguments.script, arguments.module, arguments.arguments)
     except PhalanxError as e:
         print(f"phalanx profile: {e}", file=sys.stderr)
         return 2
     write([profile.report(f"profile of {arguments.script}")], arguments.json, arguments.html)
-    return 0 if ended else 2
+    return status

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import runpy
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from pathlib import Path
 from phalanx.compat.serving import is_installed
 
 __all__ = ["add_script", "is_there", "run_reporting", "run_script"]
+
+FAILED, INTERRUPTED = 2, 128 + signal.SIGINT  # as shells say it
 
 
 def add_script(command: argparse.ArgumentParser, arguments: str) -> None:
@@ -59,8 +62,9 @@ def run_script(script: str, is_module: bool, arguments: Sequence[str]) -> None:
         runpy.run_path(script, run_name="__main__")
 
 
-def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> bool:
-    """Run it; whether it came to its end. If it fails it is said why, as Python does."""
+def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> int:
+    """Run it; 0 if it came to its end, else the exit status. If it fails it is said why, as Python
+    does."""
     jax_before = "jax" in sys.modules
     try:
         run_script(script, is_module, arguments)
@@ -69,10 +73,10 @@ def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> boo
             print(e.code, file=sys.stderr)
         elif e.code:
             print(f"{script} ended with exit status {e.code}", file=sys.stderr)
-        return e.code in (None, 0)
+        return 0 if e.code in (None, 0) else FAILED
     except KeyboardInterrupt:  # as one ends what runs for long; what is known is still told
         print(f"{script} was interrupted", file=sys.stderr)
-        return False
+        return INTERRUPTED
     except Exception as e:
         frames = [f for f in traceback.extract_tb(e.__traceback__) if not _is_running(f.filename)]
         e.with_traceback(None)
@@ -82,12 +86,12 @@ def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> boo
         if isinstance(e, ImportError) and "no known parent package" in str(e) and not is_module:
             name = ".".join(Path(script).with_suffix("").parts)
             print(f"a part of a package is run as a module: -m {name}", file=sys.stderr)
-        return False
+        return FAILED
     finally:
         if "jax" in sys.modules and not jax_before and not is_installed():
             told = f"{script} imported jax itself, of which nothing is seen here; to have it served"
             print(f"{told} by Phalanx: python -m phalanx.as_jax -m phalanx ...", file=sys.stderr)
-    return True
+    return 0
 
 
 def _is_running(file: str) -> bool:

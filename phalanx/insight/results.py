@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import permutations
+
+from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.core.manual import Typed
-from phalanx.core.program import Atom, Equation, Literal, Program
+from phalanx.core.program import Atom, Equation, Program
 from phalanx.insight.findings import Code, Finding
-from phalanx.insight.flow import Marks
+from phalanx.insight.flow import NOTHING, Flow, Marks
 from phalanx.insight.lanes import INPUT, LaneFlow, Reduced, unreachable_collectives
 from phalanx.insight.subject import Subject
-from phalanx.ops.basis import reduce_sum
+from phalanx.ops.basis import add, convert, reduce_sum
 from phalanx.spmd.replication import culprits
+from phalanx.transforms.derive import keep
 
 __all__ = ["between_lanes"]
 
@@ -126,48 +129,70 @@ def _own_statistics(
     for i, o in apart:
         axes = flow.axes & outputs[o]
         shared = [m for m in state if any(Reduced(a) in m and a not in m for a in axes)]
-        update = _maker(body, body.outputs[o])
-        if shared and update is not None and _is_running_mean(body, update, body.inputs[i]):
+        if shared and _is_running_mean(body, i, o):
+            update = _maker(body, body.outputs[o])
+            place = update.location if update is not None else None
             yield P108.at(
-                update.location or subject.place,
+                place or subject.place,
                 f"{subject.input_name(i)} is a running mean that each lane of "
                 f"{flow.said(sorted(axes, key=str))} updates with its own rows alone, while other "
                 "state is the same in all lanes: lanes drift apart, and the first one's is kept",
             )
 
 
-def _is_running_mean(body: Program, update: Equation, old: Atom) -> bool:
-    """Whether ``update`` adds to a part of ``old`` a part of a mean over rows."""
-    makers: dict[Any, Equation] = {v: e for e in body.equations for v in e.outputs}
-    operands = [a for a in update.inputs if not _is_constant(makers, a)]
-    decayed = [a for a in operands if a in makers and old in makers[a].inputs]
-    scaled = [a for a in decayed if any(_is_constant(makers, c) for c in makers[a].inputs)]
-    others = [a for a in operands if a not in scaled and a is not old]
-    if len(operands) != 2 or not (scaled or old in operands):
-        return False
-    return any(_from_mean(makers, a) for a in others or scaled)
+def _is_running_mean(body: Program, i: int, o: int) -> bool:
+    """Whether output ``o`` is input ``i``, of which a part gave way to a mean over rows that does
+    not depend on it, as a gradient would."""
+
+    def found() -> list[Marks]:
+        inputs = [frozenset({Same(n), Kept(n), Needed(n)}) for n in range(len(body.inputs))]
+        return _MeanFlow().run(body, inputs)
+
+    marks = keep(body, "means", found)[o]
+    means = [m for m in marks if type(m) is Mean and i not in m.of]
+    return Kept(i) in marks and bool(means)
 
 
-def _is_constant(makers: dict[Any, Equation], atom: Atom) -> bool:
-    """Whether ``atom`` is a constant, or made of constants one by one."""
-    if isinstance(atom, Literal):
-        return True
-    made = makers.get(atom)
-    if made is None or not (made.prim.elements.fused or made.prim.elements.copied):
-        return False
-    return all(_is_constant(makers, a) for a in made.inputs)
+class Same(Struct, frozen=True):
+    """Of a value: it is input number ``of``."""
+
+    of: int
 
 
-def _from_mean(makers: dict[Any, Equation], atom: Atom, depth: int = 8) -> bool:
-    """Whether ``atom`` is a sum over some dimension, up to elementwise operations."""
-    made = makers.get(atom)
-    if made is None or depth == 0:
-        return False
-    if made.prim is reduce_sum:
-        return True
-    if made.prim.subprograms is None and not made.prim.elements.fused:
-        return False
-    return any(_from_mean(makers, a, depth - 1) for a in made.inputs)
+class Kept(Struct, frozen=True):
+    """Of a value: it is made of input number ``of``, element by element, and no sum with it."""
+
+    of: int
+
+
+class Needed(Struct, frozen=True):
+    """Of a value: it depends on input number ``of``."""
+
+    of: int
+
+
+class Mean(Struct, frozen=True):
+    """Of a value: it is made of a sum over rows, which depend on the inputs ``of``."""
+
+    of: frozenset[int]
+
+
+class _MeanFlow(Flow):
+    """Which values are inputs, changed by means over rows."""
+
+    def step(self, e: Equation, operands: Sequence[Marks]) -> Marks:
+        marks = NOTHING.union(*operands)
+        needed = frozenset([m for m in marks if type(m) is Needed])
+        if e.prim is reduce_sum:
+            return needed | {Mean(frozenset([m.of for m in needed]))}
+        if e.prim.elements.copied or e.prim is convert:
+            return marks
+        if not e.prim.elements.fused:
+            return needed
+        if e.prim is add:  # to a sum so far, of which nothing is given up
+            for one, other in permutations(operands):
+                marks -= {Kept(m.of) for m in one if type(m) is Same and Kept(m.of) not in other}
+        return frozenset([m for m in marks if type(m) is not Same])
 
 
 def _maker(body: Program, atom: Atom) -> Equation | None:

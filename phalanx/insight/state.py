@@ -9,8 +9,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from phalanx.api.stages import TracedCall
-from phalanx.core.program import Atom, Equation, Program
+from phalanx.core.program import Equation, Program
 from phalanx.core.types import ArrayType
+from phalanx.insight.flow import NOTHING, Flow, Marks
 from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import depending
 
@@ -86,21 +87,18 @@ class _Pairing(Struct):
 def is_updated(program: Program, i: int, o: int) -> bool:
     """Whether output ``o`` is input ``i`` with other elements in the same places."""
 
-    def made() -> dict[Atom, Equation]:
-        return {v: e for e in program.equations for v in e.outputs}
+    def found() -> list[Marks]:
+        return _Places().run(program, [frozenset({n}) for n in range(len(program.inputs))])
 
-    makers = keep(program, "makers", made)
-    old, new = program.inputs[i], program.outputs[o]
-    waiting, seen = [new], set[Atom]()
-    while waiting and len(seen) < 256:
-        a = waiting.pop()
-        if a is old:
-            return a is not new
-        e = makers.get(a)
-        if a not in seen and e is not None and (e.prim.elements.fused or e.prim.elements.copied):
-            waiting += e.inputs
-        seen.add(a)
-    return False
+    return program.inputs[i] is not program.outputs[o] and i in keep(program, "updated", found)[o]
+
+
+class _Places(Flow):
+    """Marks are the numbers of inputs of which a value is made, element by element."""
+
+    def step(self, e: Equation, operands: Sequence[Marks]) -> Marks:
+        kept = e.prim.elements.fused or e.prim.elements.copied
+        return NOTHING.union(*operands) if kept else NOTHING
 
 
 def _kind(leaves: range, structure: Any, types: Sequence[ArrayType]) -> Any:

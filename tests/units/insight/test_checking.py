@@ -207,8 +207,8 @@ def test_a_library_function_is_told_at_the_line_that_calls_it():
 
 
 def test_the_number_of_lanes_is_told():
-    (found,) = phalanx.check(phalanx.pmap(twice, axis_name="i"))(X)
-    assert "all 4 lanes" in found.message and "4 times" in found.message
+    (found,) = phalanx.check(phalanx.pmap(twice, axis_name="i"))(X[:2])
+    assert "all 2 lanes" in found.message and "2 times" in found.message
 
 
 def test_lanes_in_lanes():
@@ -216,7 +216,7 @@ def test_lanes_in_lanes():
         return lax.psum(lax.psum(y, "j"), ("i", "j"))
 
     outer = phalanx.pmap(lambda x: phalanx.pmap(inner, axis_name="j")(x), axis_name="i")
-    (found,) = phalanx.check(outer)(X)
+    (found,) = phalanx.check(outer)(X[:2])
     assert found.code == "P103" and "'j'" in found.message and "all 3 lanes" in found.message
 
 
@@ -367,7 +367,7 @@ def test_what_is_compiled_is_looked_at_once_for_each_line():
         for seed in range(3):
             f(random.key(seed))
         f(random.PRNGKey(0))
-        phalanx.pmap(twice, axis_name="i")(X)
+        phalanx.pmap(twice, axis_name="i")(X[:2])
     assert [code for code, _, _ in found] == ["P106", "P103"]
     phalanx.jit(drawn_twice)(random.key(0))
     assert len(found) == 2

@@ -2,6 +2,7 @@
 
 import linecache
 
+import numpy as np
 import pytest
 
 import phalanx
@@ -12,6 +13,7 @@ from tests.units.insight.corpus import (
     right_lanes,
     right_programs,
     scripts,
+    singular,
     vectorized,
     wrong_lanes,
     wrong_others,
@@ -20,7 +22,8 @@ from tests.units.insight.corpus import (
 
 # they enter their programs
 assert {
-    right_lanes, right_programs, scripts, vectorized, wrong_lanes, wrong_others, wrong_programs,
+    right_lanes, right_programs, scripts, singular, vectorized, wrong_lanes, wrong_others,
+    wrong_programs,
 }  # fmt: skip
 
 eight = pytest.mark.skipif(phalanx.device_count() != 8, reason="they are for eight devices")
@@ -52,6 +55,17 @@ def test_nearly_all_mistakes_are_found():
     assert len(missed) < 0.05 * len(told), missed
     others = {name: found for name, (code, found) in told.items() if found - {code}}
     assert len(others) < 0.05 * len(told), others
+
+
+def test_derivatives_are_nan_where_that_is_said():
+    def has_nan(program):
+        fun, args = program()
+        return bool(np.isnan(fun(*args)).any())
+
+    right = [p for p in corpus.PROGRAMS.right.values() if p.__module__ == singular.__name__]
+    wrong = [p for _, p in corpus.PROGRAMS.wrong.values() if p.__module__ == singular.__name__]
+    assert right and not [p.__name__ for p in right if has_nan(p)]
+    assert wrong and not [p.__name__ for p in wrong if not has_nan(p)]
 
 
 def test_there_are_several_programs_for_each_code():

@@ -1,0 +1,256 @@
+"""What is known of values from how they were made: where they are zero, infinite or no numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from phalanx.core.program import Atom, Equation, Literal, Var
+from phalanx.ops import (
+    abs,
+    acos,
+    acosh,
+    add,
+    asin,
+    atan2,
+    atanh,
+    cbrt,
+    clamp,
+    convert,
+    div,
+    dot_general,
+    eq,
+    exp,
+    ge,
+    gt,
+    integer_pow,
+    le,
+    log,
+    log1p,
+    logistic,
+    lt,
+    max,
+    min,
+    mul,
+    ne,
+    neg,
+    pow,
+    reduce_sum,
+    reshape,
+    rsqrt,
+    select,
+    sqrt,
+    square,
+)
+from phalanx.ops.guard import guarded
+
+__all__ = [
+    "AT_ONE", "AT_ZERO", "SINGULAR", "Makers", "decided", "elementwise_sources", "falls", "is_root",
+    "is_zero", "moved", "singular_operations", "squared",
+]  # fmt: skip
+
+Makers = dict[Any, Equation]
+
+AT_ZERO = frozenset({div, sqrt, rsqrt, cbrt, log, pow, atan2})
+_OF_POSITIVE = frozenset({sqrt, rsqrt, log, pow})  # of what is negative they are NaN
+AT_ONE = frozenset({log1p, asin, acos, atanh, acosh})  # or at -1
+SINGULAR = AT_ZERO | AT_ONE | {exp}  # which overflows
+_POSITIVE = frozenset({exp, logistic})
+_COMPARISONS = {
+    lt: np.less, le: np.less_equal, gt: np.greater, ge: np.greater_equal,
+    eq: np.equal, ne: np.not_equal,
+}  # fmt: skip
+_BASES = {div: slice(1, 2), pow: slice(0, 1)}  # of the operands, those that are singular
+_DEPTH = 24
+
+
+def falls(e: Equation) -> bool:
+    """Whether a power may have a negative exponent."""
+    if e.prim is integer_pow:
+        return e.params["y"] < 0
+    exponent = e.inputs[1]
+    return type(exponent) is not Literal or bool(np.all(np.asarray(exponent.value) < 0))
+
+
+def is_root(e: Equation) -> bool:
+    """Whether a power has an exponent between 0 and 1."""
+    exponent = e.inputs[1]
+    return type(exponent) is Literal and not falls(e) and not _is_smooth_power(e)
+
+
+def _is_smooth_power(e: Equation) -> bool:
+    """Whether an operation is a power whose derivative is finite at zero."""
+    exponent = e.inputs[-1]
+    if e.prim is not pow or type(exponent) is not Literal:
+        return False
+    return bool(np.all(np.asarray(exponent.value) >= 1))
+
+
+def is_zero(atom: Atom) -> bool:
+    return type(atom) is Literal and atom.type.shape == () and not np.any(np.asarray(atom.value))
+
+
+def _moves(e: Equation) -> bool:
+    """Whether an operation of one operand only moves its elements, or changes their dtype."""
+    return (e.prim.elements.copied and len(e.inputs) == 1) or e.prim is convert
+
+
+def squared(makers: Makers, atom: Atom, depth: int = _DEPTH) -> set[Atom]:
+    """The values of whose squares ``atom`` is a sum; none if it may be something else."""
+    e = makers.get(atom)
+    if e is None or depth == 0:
+        return set()
+    x, *rest = e.inputs
+    if _is_not_negative(makers, e):
+        return {x, *rest}
+    scaled = e.prim in (mul, div) and type(rest[0]) is Literal
+    if scaled or e.prim is reduce_sum or _moves(e):
+        return squared(makers, x, depth - 1)
+    if e.prim is add:
+        parts = [squared(makers, a, depth - 1) for a in e.inputs if not is_zero(a)]
+        return set[Atom]().union(*parts) if all(parts) else set()
+    return set()
+
+
+def _is_not_negative(makers: Makers, e: Equation) -> bool:
+    """Whether an operation is a modulus, an even power, or a product of a value with itself."""
+    if e.prim in (mul, dot_general):
+        left, right = [_reshaped(makers, a) for a in e.inputs]
+        return left is right
+    return _is_even(e) or e.prim in (square, abs)
+
+
+def singular_operations(makers: Makers, branch: Atom) -> Iterator[tuple[Equation, Atom]]:
+    """Operations behind a branch that are singular at zero or one, and of which operand."""
+    behind = {branch}
+    for _ in range(_DEPTH):
+        made = [e for a in behind if (e := makers.get(a)) is not None]
+        made = [e for e in made if e.prim is not select and _elementwise(e)]
+        behind = {a for e in made for a in e.inputs if type(a) is Var}
+        for e in made:
+            if e.prim in SINGULAR and not _is_smooth_power(e):
+                for base in e.inputs[_BASES.get(e.prim, slice(None))]:
+                    if type(base) is Var and not _is_guarded(makers, base, e.prim):
+                        yield e, base
+
+
+def _is_guarded(makers: Makers, base: Atom, prim: Any, depth: int = _DEPTH) -> bool:
+    """Whether something was done so that ``base`` is not where ``prim`` is singular."""
+    if type(base) is Literal:
+        return base.type.shape != () or bool(np.any(np.asarray(base.value)))
+    e = makers.get(base)
+    if e is None or depth == 0:
+        return False
+    if prim is exp and (e.prim is neg or _is_scaled(e)):
+        return _is_guarded(makers, e.inputs[0], prim, depth - 1)
+    if e.prim in _POSITIVE or (prim is log1p and _is_not_negative(makers, e)):
+        return True
+    bounded = prim in AT_ONE or prim is exp
+    if e.prim in ((min, max, select, clamp) if bounded else (add, max, select, clamp)):
+        given = e.inputs[1:] if e.prim is select else e.inputs
+        constants = [x for a in given if type(x := moved(makers, a)) is Literal]
+        return any(bounded or not is_zero(x) for x in constants)
+    if _moves(e) or e.prim in (sqrt, square, integer_pow):
+        return _is_guarded(makers, e.inputs[0], prim, depth - 1)
+    return False
+
+
+def _places(prim: Any) -> list[float]:
+    """Where an operation, or its derivative, is infinite or no number."""
+    if prim is exp:
+        return [np.inf]
+    if prim in AT_ONE:
+        return []
+    return [0.0, -np.inf] if prim in _OF_POSITIVE else [0.0]
+
+
+def decided(makers: Makers, condition: Atom, base: Atom, prim: Any) -> list[bool]:
+    """What a condition is where ``base`` makes ``prim`` infinite, or no number, if it compares that
+    with a constant."""
+    e = makers.get(condition)
+    if e is None or e.prim not in _COMPARISONS:
+        return []
+    left, right = (moved(makers, a) for a in e.inputs)
+    constants = [a for a in (left, right) if type(a) is Literal and a.type.shape == ()]
+    compared = [_with_same_zeros(makers, a) for a in (left, right) if type(a) is Var]
+    root, sign = _with_same_zeros(makers, base)
+    if len(constants) != 1 or [of for of, _ in compared] != [root]:
+        return []
+    constant, sign = np.asarray(constants[0].value), sign * compared[0][1]
+    values = [
+        np.asarray(place * sign if place else 0.0) for place in _places(prim) if sign or not place
+    ]
+    compare = _COMPARISONS[e.prim]
+    if constants[0] is left:
+        return [bool(compare(constant, x)) for x in values]
+    return [bool(compare(x, constant)) for x in values]
+
+
+def _with_same_zeros(makers: Makers, atom: Atom) -> tuple[Atom, int]:
+    """What ``atom`` is a root, power, multiple or modulus of, and so zero in the same places; and
+    whether it has the same sign, 1, or the other, -1, or one sign only, 0."""
+    sign = 1
+    while (e := makers.get(atom)) is not None:
+        if e.prim is neg:
+            sign = -sign
+        elif _is_scaled(e):
+            sign *= _sign_of(e.inputs[1])
+        elif e.prim in (sqrt, square, abs) or _is_even(e):
+            sign = 0
+        elif not (_moves(e) or e.prim is cbrt or (e.prim is integer_pow and e.params["y"] > 0)):
+            break
+        atom = e.inputs[0]
+    return atom, sign
+
+
+def _is_scaled(e: Equation) -> bool:
+    """Whether an operation multiplies with a number, or divides by one."""
+    if e.prim not in (mul, div):
+        return False
+    factor = e.inputs[1]
+    return type(factor) is Literal and factor.type.shape == () and not is_zero(factor)
+
+
+def _sign_of(factor: Atom) -> int:
+    return int(np.sign(np.asarray(factor.value))) if type(factor) is Literal else 0
+
+
+def _is_even(e: Equation) -> bool:
+    return e.prim is integer_pow and e.params["y"] > 0 and e.params["y"] % 2 == 0
+
+
+def moved(makers: Makers, atom: Atom) -> Atom:
+    """What ``atom`` is, but for its shape and dtype."""
+    while (e := makers.get(atom)) is not None and _moves(e):
+        atom = e.inputs[0]
+    return atom
+
+
+def _reshaped(makers: Makers, atom: Atom) -> Atom:
+    """What ``atom`` is in another shape or dtype, with its elements in the same order."""
+    while (e := makers.get(atom)) is not None and e.prim in (reshape, convert):
+        atom = e.inputs[0]
+    return atom
+
+
+def _elementwise(e: Equation) -> bool:
+    if e.prim.subprograms is not None or e.prim is guarded:  # from which no NaN comes out
+        return False
+    return e.prim.elements.fused or _moves(e)
+
+
+def elementwise_sources(makers: Makers, atom: Atom) -> set[Atom]:
+    """``atom`` and what it is made of, elementwise."""
+    found: set[Atom] = set()
+    waiting = [atom]
+    while waiting:
+        a = waiting.pop()
+        if type(a) is Literal or a in found:
+            continue
+        found.add(a)
+        e = makers.get(a)
+        if e is not None and _elementwise(e):
+            waiting += e.inputs
+    return found

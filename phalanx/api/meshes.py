@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.config import config, settings
-from phalanx.base.errors import DeviceError
+from phalanx.base.errors import DeviceCountError
 from phalanx.base.source import user_location
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import NO_MESH, AxisType, Mesh
@@ -39,7 +39,7 @@ def make_mesh(
         A ``Mesh``.
 
     Raises:
-        DeviceError: there are too few devices.
+        DeviceCountError: there are too few devices.
         ValueError: the names do not fit the shape.
 
     >>> import phalanx
@@ -71,7 +71,7 @@ def create_device_mesh(
         A NumPy array of devices, of ``mesh_shape``.
 
     Raises:
-        DeviceError: there are too few devices, or more than the grid has places.
+        DeviceCountError: there are too few devices, or more than the grid has places.
         ValueError: an axis has no position.
 
     >>> import phalanx
@@ -82,7 +82,7 @@ def create_device_mesh(
     grid = _grid(mesh_shape, devices, allow_split_physical_axes)
     there = len(backend().devices() if devices is None else devices)
     if grid.size < there:
-        raise DeviceError(
+        raise DeviceCountError(
             f"create_device_mesh: there are {there} devices, and a grid of shape "
             f"{tuple(mesh_shape)} has {grid.size} places, at {user_location()}; give the devices "
             "to use, devices=, or let phalanx.make_mesh take the first ones"
@@ -107,7 +107,7 @@ def _grid(
         )
     count = math.prod(shape)
     if count > len(there):
-        raise DeviceError(
+        raise DeviceCountError(
             f"make_mesh: a mesh of shape {shape} needs {count} devices, but there are "
             f"{len(there)}, at {user_location()}; make an axis smaller, or give more devices"
         )
@@ -147,7 +147,7 @@ def create_hybrid_device_mesh(
 
     Raises:
         ValueError: the shapes have different numbers of axes, or there are more or fewer slices.
-        DeviceError: a slice has too few devices.
+        DeviceCountError: a slice has too few devices.
 
     >>> import phalanx
     >>> create_hybrid_device_mesh((phalanx.device_count(), 1), (1, 1)).shape[1]

@@ -123,8 +123,12 @@ class DeletedArray(PhalanxError, RuntimeError, ValueError):
     """An array was read after it was deleted or donated."""
 
 
-class DeviceError(PhalanxError, RuntimeError, ValueError):
+class DeviceError(PhalanxError, RuntimeError):
     """The requested devices do not exist, or cannot be used together."""
+
+
+class DeviceCountError(DeviceError, ValueError):
+    """A mesh has more places than there are devices, or would leave some of them out."""
 
 
 class DevicesDiffer(DeviceError, ValueError):

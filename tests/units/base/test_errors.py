@@ -34,6 +34,7 @@ BUILTINS = {
     errors.RefError: ValueError,
     errors.DeletedArray: (RuntimeError, ValueError),
     errors.DeviceError: RuntimeError,
+    errors.DeviceCountError: (errors.DeviceError, ValueError),
     errors.DevicesDiffer: ValueError,
     errors.MeshesDiffer: (errors.DeviceError, ValueError),
     errors.NoMesh: (RuntimeError, ValueError),

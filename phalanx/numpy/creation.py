@@ -221,7 +221,7 @@ def _from_data(data: Any, dtype: DTypeLike | None) -> Any:
             return scalar_array(data, kind, weak)
         number = _truncated(data, wanted)
         if isinstance(number, int):
-            dtypes.check_range(number, wanted, "array")
+            dtypes.check_range(number, wanted)
         return scalar_array(number, wanted)
     if isinstance(data, GENERIC) and data.dtype in dtypes.ALL:
         return scalar_array(data, wanted or dtypes.canonical(data.dtype))

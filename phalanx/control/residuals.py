@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from phalanx.core.program import Atom, Literal, Program, plain
 from phalanx.core.types import ArrayType
 from phalanx.ops.naming import named
-from phalanx.transforms.divide import divisible
+from phalanx.transforms.divide import divisible, is_rounding
 from phalanx.transforms.linearize import linearize_program
 
 
@@ -32,6 +32,8 @@ def _origin(program: Program, atom: Atom, of_input: Callable[[int], str]) -> str
     if atom in program.inputs:
         return of_input(program.inputs.index(atom))
     e = next(e for e in program.equations if atom in e.outputs)
+    if is_rounding(e):
+        return _origin(program, e.inputs[0], of_input)
     frame = divisible(e)
     if frame is not None:
         (inner,) = frame.programs

@@ -13,10 +13,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from phalanx.base import dtypes
 from phalanx.base.source import Location
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
 from phalanx.core.roles import CARRY, CHOICE
+from phalanx.ops.elementwise import reduce_precision
 from phalanx.ops.naming import named
 from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import blank, filled, fixpoint
@@ -97,7 +99,8 @@ def divide(
         needed.update(a for x in again for a in x.inputs if isinstance(a, Var))
         storing.append(first)
         resuming += again[::-1]
-    storing = [*storing[::-1], *(m.there for m in moved.values())]
+    made = [x for e in storing[::-1] for x in _rounded(e, stored)]
+    storing = [*made, *(m.there for m in moved.values())]
     resuming = [*(m.back for m in moved.values()), *resuming[::-1]]
     given = {a for i, a in enumerate(program.outputs) if i not in carried}
     outputs = [*program.outputs, *(v for v in stored if v not in given)]
@@ -107,6 +110,41 @@ def divide(
         program.update(inputs=[*program.inputs, *stored], equations=resuming, outputs=wanted),
         tuple(place[v] for v in stored),
     )
+
+
+def _rounded(e: Equation, stored: Collection[Var]) -> list[Equation]:
+    """``e``, and its results that are ``stored`` rounded to their dtype, which they are already.
+
+    So all who use them use what is stored. Otherwise compilers for accelerators also store what is
+    made of them, though it could be made again later, of what is stored.
+    """
+    if e.frame is not None:  # inside
+        return [e]
+    own = {v: Var(v.type) for v in e.outputs if v in stored and v.type.dtype in _FORMATS}
+    first = e.update(outputs=tuple([own.get(v, v) for v in e.outputs])) if own else e
+    return [
+        first,
+        *(
+            Equation(reduce_precision, [exact], _FORMATS[v.type.dtype], (v,), e.location)
+            for v, exact in own.items()
+        ),
+    ]
+
+
+def is_rounding(e: Equation) -> bool:
+    """Whether ``e`` rounds what is stored to the dtype that it has."""
+    return e.prim is reduce_precision and e.params == _FORMATS.get(e.outputs[0].type.dtype)
+
+
+_FORMATS = {
+    dtype: {"exponent_bits": exponent, "mantissa_bits": mantissa}
+    for dtype, exponent, mantissa in (
+        (dtypes.as_dtype("float16"), 5, 10),
+        (dtypes.as_dtype("bfloat16"), 8, 7),
+        (dtypes.as_dtype("float32"), 8, 23),
+        (dtypes.as_dtype("float64"), 11, 52),
+    )
+}
 
 
 def _unnamed(e: Equation) -> Equation:

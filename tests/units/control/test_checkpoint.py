@@ -85,6 +85,31 @@ def test_only_what_the_policy_grants_is_stored(which):
     near(slope(f)(W, X), slope(layer)(W, X))
 
 
+@pytest.mark.parametrize("scanned", [False, True])
+def test_what_is_stored_is_rounded_so_that_accelerators_make_the_rest_of_it(scanned):
+    """Their compilers stored what is made of it as well: 12 arrays here, and not 8."""
+    block = px.checkpoint(
+        lambda x, w: jnp.cos(jnp.tanh(checkpoint_name(jnp.sin(x), "hidden")) * w),
+        policy=P.save_only_these_names("hidden"),
+    )
+
+    def loss(ws, x):
+        if scanned:
+            return lax.scan(lambda x, w: (block(x, w), None), x, ws)[0].sum()
+        for i in range(6):
+            x = block(x, ws[i])
+        return x.sum()
+
+    for dtype, format in (("float32", "e8m23"), ("bfloat16", "e8m7")):
+        ws, x = jnp.ones((6, 1), dtype), jnp.ones((4, 4), dtype)
+        lowered = px.jit(px.grad(loss)).trace(ws, x).lower(lowering_platforms=("tpu",)).as_text()
+        (sine,) = set(re.findall(r"(%\w+) = stablehlo.sine %arg0 ", lowered))
+        rounded = re.findall(
+            rf"(%\w+) = stablehlo.reduce_precision {sine}, format = {format}", lowered
+        )
+        assert rounded and f"stablehlo.tanh {rounded[0]} " in lowered
+
+
 def test_all_but_names_stores_as_much_as_without_checkpoint():
     plain = stored(layer, W, X)
     assert stored(px.checkpoint(layer, policy=P.everything_saveable), W, X) == plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
+from phalanx.api import stages
 from phalanx.api.aot import abstract
 from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, shown_call, wrap
 from phalanx.api.differentiable import Chosen, WithAux, differentiable, flattened, result_as_array
@@ -97,6 +98,8 @@ def value_and_grad(
     who = f"grad({name_of(fun)})"
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        if stages.on_transformed:
+            stages.tell_of_call(value_and_gradient, args, kwargs)
         chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int)
         flat, leaves = Flat(chosen.body, chosen.in_tree, NO_STATIC, who), chosen.leaves
         outs, linear = linearize_flat(flat, leaves, [differentiable(x) for x in leaves])

@@ -29,7 +29,7 @@ from phalanx.base.lengths import symbolic
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.core.refs import Ref, load, refuse_aliases
-from phalanx.core.trace import Tracer, refuse_escaped
+from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import ArrayType
 from phalanx.run import execute
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
@@ -242,6 +242,8 @@ class Traced(AheadOfTime):
 Watches = list[Callable[..., None]]
 on_compiled: Watches = []  # told of each function that is compiled
 on_lowered: Watches = []  # of each that the user lowers ahead of time
+# of each call, outside of programs, of what vmap and grad made of a function, before it is made
+on_transformed: Watches = []
 
 
 @contextmanager
@@ -261,6 +263,14 @@ def tell_of(traced: Traced) -> None:
     """Tell whoever wants to know that a function was compiled."""
     for watch in on_compiled:
         watch(traced)
+
+
+def tell_of_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Tell whoever wants to know that ``fun``, a function that was transformed, is called, unless
+    that belongs to another one."""
+    if current() is ROOT:
+        for watch in on_transformed:
+            watch(fun, args, kwargs)
 
 
 class Lowered(AheadOfTime):

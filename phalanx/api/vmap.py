@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from phalanx.api import stages
 from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
@@ -239,6 +240,8 @@ def vmap(
         )
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        if stages.on_transformed:
+            stages.tell_of_call(mapped, args, kwargs)
         together = at_once is None or config.disable_jit
         looked_at = config.keep_lanes and together and is_recorded()
         given, treedef = tree.flatten_call((args, kwargs))

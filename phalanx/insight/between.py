@@ -17,12 +17,12 @@ from msgspec import Struct, field
 from phalanx.api.stages import watching
 from phalanx.base import dtypes
 from phalanx.base.extended import is_key
-from phalanx.base.source import Location, user_frame
+from phalanx.base.source import Location, is_internal, user_frame
 from phalanx.core.program import Program
 from phalanx.core.runs import Lanes
-from phalanx.core.types import typeof
+from phalanx.core.types import Array, typeof
 from phalanx.insight.findings import Finding
-from phalanx.insight.keys import P106, keys_drawn
+from phalanx.insight.keys import P106, KeyDrawn, keys_drawn
 from phalanx.insight.loops import P114
 from phalanx.run.array import words_of
 from phalanx.run.calls import on_called
@@ -32,6 +32,7 @@ __all__ = ["Between", "watching_between"]
 MANY_TIMES, MANY_OPERATIONS, MANY_PER_CALL = 500, 3000, 3
 LARGEST = 4096  # elements of what keys are made of, that is looked at
 KEPT = 10_000  # keys of a function
+DEPTH = 24  # of frames, in which callers are looked for
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 _AGAIN = "a loop of Python comes here with the same key again"
 _SECOND = "the key is used here for the second time, after"
@@ -44,9 +45,7 @@ class Drawing(Struct):
     was given there."""
 
     frame: FrameType
-    drawn: dict[Any, tuple[int, Sequence[int]]] = field(
-        default_factory=dict[Any, tuple[int, Sequence[int]]]
-    )
+    drawn: dict[Any, tuple[int, Any]] = field(default_factory=dict[Any, tuple[int, Any]])
 
 
 class Between:
@@ -69,11 +68,14 @@ class Between:
             self._calls[frame.f_code] += 1
         else:
             self._operations[frame.f_code, frame.f_lasti] += 1
-        for key in _keys(program, values):
+        for n, drawn, held in _keys(program, values):
             if not is_of_user:
-                self._drawn_with(frame, key)
+                key = values[min(drawn.inputs)]
+                self._drawn_with(frame, (n, *held), None if drawn.is_split else (program, key))
             elif not _estimates(program):
-                self._called_with(frame, (frame.f_lasti, id(program), key), [*map(id, values)])
+                self._called_with(frame, (frame.f_lasti, id(program), n, *held), [*map(id, values)])
+                if drawn.is_given:
+                    self._given_to(frame, held, program)
 
     def _called_with(self, frame: FrameType, key: Any, given: Sequence[int]) -> None:
         """A function with the same keys, and nothing else than before, is called again on purpose,
@@ -82,16 +84,49 @@ class Between:
         if before is not None and before[1] != given:
             self._report(frame, _AGAIN)
 
-    def _drawn_with(self, inner: FrameType, key: Any) -> None:
+    def _given_to(self, frame: FrameType, held: Any, program: Program) -> None:
+        """One key is for one function; two whose results have the same types may be compared."""
+        before = self._before(frame, ("given", *held), program)
+        if before is not None and before[1].output_types != program.output_types:
+            self._report_second(frame, before[0])
+
+    def _drawn_with(self, inner: FrameType, key: Any, drawn: tuple[Program, Any] | None) -> None:
         """A function of a library may draw as often as it likes, but be called once with a key."""
         frame = _of_user(inner)
         before = self._before(frame, key, ())
-        if before is not None and (frame is inner or before[0] != frame.f_lasti):
-            first, here = (Location(frame.f_code, i) for i in (before[0], frame.f_lasti))
-            place = "the same line" if first.line == here.line else first
-            self._report(frame, _AGAIN if before[0] == frame.f_lasti else f"{_SECOND} {place}")
+        if before is None:
+            if drawn is not None:
+                self._drawn_inside(frame, key, *drawn)
+        elif frame is inner or before[0] != frame.f_lasti:
+            self._report_second(frame, before[0])
 
-    def _before(self, frame: FrameType, key: Any, given: Sequence[int]) -> Any:
+    def _drawn_inside(self, inner: FrameType, key: Any, program: Program, held: Any) -> None:
+        """A function draws with a key that is ``held`` by an object, in a call from a function that
+        had others draw with it.
+
+        The same numbers may be drawn again to compare what is made of them, and in a loop others of
+        another size, with a key that is given or made there; not by a function that gets it
+        elsewhere each time, nor other numbers in another line.
+        """
+        for frame in _callers(inner):
+            before = self._before(frame, ("inside", *key), (program, held))
+            if before is None:
+                continue
+            first, (other, same) = before[0], (before[1][0], before[1][1] is held)
+            if first == frame.f_lasti:
+                if other is program and same and not _has(inner, held):
+                    self._report(inner, _AGAIN)
+            elif other is not program and (same or _is_given_a_key(inner)):
+                self._report_second(frame, first)
+            return
+
+    def _report_second(self, frame: FrameType, first: int) -> None:
+        """The same key, behind where it was used ``first``."""
+        place, here = (Location(frame.f_code, i) for i in (first, frame.f_lasti))
+        where = "the same line" if place.line == here.line else place
+        self._report(frame, _AGAIN if first == frame.f_lasti else f"{_SECOND} {where}")
+
+    def _before(self, frame: FrameType, key: Any, given: Any) -> Any:
         """Where the function that runs in ``frame`` came with ``key`` first, and with what else."""
         drawing = self._drawings.get(frame.f_code)
         if drawing is None or drawing.frame is not frame or len(drawing.drawn) >= KEPT:
@@ -134,6 +169,32 @@ def _of_user(frame: FrameType) -> FrameType:
     return outer or frame
 
 
+def _callers(frame: FrameType) -> Iterator[FrameType]:
+    """The functions of the user's that called that of ``frame``, the nearest first."""
+    outer = frame.f_back
+    for _ in range(DEPTH):
+        if outer is None:
+            return
+        file = outer.f_code.co_filename
+        if not (file.startswith(_INSTALLED) or is_internal(file)):
+            yield outer
+        outer = outer.f_back
+
+
+def _has(frame: FrameType, key: Any) -> bool:
+    """Whether a variable of the function is the key, as an argument is."""
+    return any([x is key for x in frame.f_locals.values()])
+
+
+def _is_given_a_key(frame: FrameType) -> bool:
+    """Whether an argument of the function is a key, so that its keys are made of what others know,
+    and not of a seed of its own."""
+    code = frame.f_code
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    given = [x for name in names if isinstance(x := frame.f_locals.get(name), Array)]
+    return any([is_key(x.dtype) or (x.dtype == np.uint32 and x.shape == (2,)) for x in given])
+
+
 def _estimates(program: Program) -> bool:
     """Whether a function, or each of its lanes, returns numbers alone: then the same random numbers
     serve, as those are to be compared with each other."""
@@ -143,12 +204,12 @@ def _estimates(program: Program) -> bool:
     return all(t.shape == () and dtypes.is_floating(t.dtype) for t in program.output_types)
 
 
-def _keys(program: Program, values: Sequence[Any]) -> Iterator[Any]:
-    """The keys with which ``program`` of ``values`` draws numbers: what these are made of."""
-    for n, made_of in enumerate(keys_drawn(program)):
-        held = [_held(values[i]) for i in sorted(made_of)]
+def _keys(program: Program, values: Sequence[Any]) -> Iterator[tuple[int, KeyDrawn, Any]]:
+    """The keys with which ``program`` of ``values`` draws numbers, and what these are made of."""
+    for n, drawn in enumerate(keys_drawn(program)):
+        held = [_held(values[i]) for i in sorted(drawn.inputs)]
         if held and None not in held:
-            yield n, *held
+            yield n, drawn, held
 
 
 def _held(x: Any) -> bytes | None:

@@ -27,17 +27,17 @@ from phalanx.insight.singular import singular_derivatives
 from phalanx.insight.subject import Subject
 from phalanx.transforms.reach import TRACED_ONCE
 
-__all__ = ["ANALYSES", "check", "findings_in"]
+__all__ = ["ANALYSES", "OF_VALUES", "check", "findings_in"]
 
-ANALYSES: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
-    between_lanes,
-    reused_keys,
+Analyses = tuple[Callable[[Subject], Iterator[Finding]], ...]
+
+OF_VALUES: Analyses = (between_lanes, reused_keys, repeated_indices, singular_derivatives)
+ANALYSES: Analyses = (
+    *OF_VALUES,
     memory_faults,
     accidental_promotions,
     host_calls_in_loops,
     loops_written_out,
-    repeated_indices,
-    singular_derivatives,
     wasted_lanes,
 )
 
@@ -97,9 +97,9 @@ def check(
     return wrap(find, fun)
 
 
-def findings_in(traced: Traced, place: Location) -> list[Finding]:
+def findings_in(traced: Traced, place: Location, analyses: Analyses = ANALYSES) -> list[Finding]:
     """What is found in a traced function, which was called at ``place``, by file and line."""
     subject = Subject(traced._traced, place)
-    found = dict.fromkeys(finding for analysis in ANALYSES for finding in analysis(subject))
+    found = dict.fromkeys(finding for analysis in analyses for finding in analysis(subject))
     wanted = [finding for finding in found if not is_silenced(finding)]
     return sorted(wanted, key=lambda f: (f.file, f.line, f.code))

@@ -22,13 +22,14 @@ from phalanx.core.types import ArrayType
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks, Once
 from phalanx.insight.subject import Subject
-from phalanx.ops.basis import broadcast, random_unwrap, random_wrap, reshape
+from phalanx.ops.basis import broadcast, convert, random_unwrap, random_wrap, reshape
+from phalanx.ops.dynamic import dynamic_slice
 from phalanx.ops.generators import rng_bit_generator
 from phalanx.ops.random_bits import threefry2x32
-from phalanx.ops.shape import iota
+from phalanx.ops.shape import concatenate, iota, slice
 from phalanx.transforms.derive import keep
 
-__all__ = ["P106", "keys_drawn", "reused_keys"]
+__all__ = ["P106", "KeyDrawn", "keys_drawn", "reused_keys"]
 
 P106 = Code(
     "P106",
@@ -77,28 +78,45 @@ def reused_keys(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     flow.run(program, [flow.number(("input", v)) for v in program.inputs])
     for key, uses in flow.uses.items():
-        yield from _again(uses)
+        yield from _again(flow, key, uses)
         yield from _in_every_iteration(flow, key, uses)
 
 
-def keys_drawn(program: Program) -> list[frozenset[int]]:
-    """Of each key with which a program draws numbers, the inputs of which it is made, by number."""
+class KeyDrawn(Struct, frozen=True):
+    """A key that a program uses up: the numbers of the ``inputs`` of which it is made, whether it
+    ``is_given``, as one of them, and whether it ``is_split``, and nothing else."""
 
-    def found() -> list[frozenset[int]]:
+    inputs: frozenset[int]
+    is_given: bool
+    is_split: bool
+
+
+def keys_drawn(program: Program) -> list[KeyDrawn]:
+    """The keys with which a program draws numbers, or makes others."""
+
+    def found() -> list[KeyDrawn]:
         if not _GENERATORS & program.primitives:
             return []
         flow = _KeyFlow()
         marks = [flow.number(("input", v)) for v in program.inputs]
         flow.run(program, marks)
-        made_of = [flow.ancestors(key) for key in flow.uses]
-        return [frozenset(i for i, m in enumerate(marks) if m <= every) for every in made_of]
+        drawn: list[KeyDrawn] = []
+        for key, uses in flow.uses.items():
+            every = flow.ancestors(key)
+            inputs = frozenset([i for i, m in enumerate(marks) if m <= every])
+            is_given = not any([flow.made[n][2] in _GENERATORS for n in every])
+            drawn.append(KeyDrawn(inputs, is_given, all([u.children for u in uses])))
+        return drawn
 
     return keep(program, "keys drawn", found)
 
 
-def _again(uses: Sequence[_Use]) -> Iterator[Finding]:
+def _again(flow: _KeyFlow, key: Any, uses: Sequence[_Use]) -> Iterator[Finding]:
+    apart = {u for u in uses if u.children and not flow.is_whole(key, u.children)}
     for i, use in enumerate(uses):
-        others = [u for u in uses[:i] if not u.excludes(use) and not use.repeats(u)]
+        others = [u for u in uses[:i] if not (u.excludes(use) or use.repeats(u))]
+        if use in apart:
+            others = [u for u in others if u not in apart]  # whose children are keys like others
         before = next(iter(others), None)
         if before is not None:
             where = "the same line" if str(before.place) == str(use.place) else before.place
@@ -133,6 +151,10 @@ class _KeyFlow(Flow):
         self.numbers: dict[Hashable, Marks] = {}
         self.made: list[tuple[frozenset[int], set[Equation], Any]] = []
         self.uses: dict[Any, list[_Use]] = {}
+        self.integers: dict[Marks, int] = {}  # what is known of numbers
+        self.words: dict[Marks, tuple[Any, Marks]] = {}  # of what is made by a key and a counter
+        self.children: dict[Marks, Any] = {}  # of arrays of keys, of which key they are children
+        self.whole: set[Marks] = set()  # those that are used otherwise than one by one
 
     def number(
         self, what: Hashable, of: Sequence[Marks] = (), source: Equation | None = None,
@@ -171,9 +193,53 @@ class _KeyFlow(Flow):
             return given[0]
         if e.prim in _GENERATORS:
             self._note(e, given)
+        child = self._child(e, given)
+        if child is not None:
+            return child
         what = e.prim, _key_of(e.params), *given
         made = [self.number((*what, i), given, prim=e.prim) for i in range(len(e.outputs))]
+        if e.params.get("once"):
+            self.words |= {m: (tuple(given[:2]), given[3]) for m in made}
+        if e.prim is convert and given[0] in self.integers:
+            self.integers[made[0]] = self.integers[given[0]]
         return made if e.prim.multi else made[0]
+
+    # ---- children ----
+
+    def _child(self, e: Equation, given: Sequence[Marks]) -> Marks | None:
+        """The number of the words that ``e`` makes or takes out, if they are a child of a key: the
+        one of so many, or what a number was folded into the key to make; these are the same."""
+        if e.prim is concatenate and given[0] in self.words:
+            words, counter = self.words[given[0]]
+            if self._counts(counter):
+                found = self.number(("children", words, counter), given)
+                self.children[found] = words
+                return found
+            return self._number_of_child(words, counter, given)
+        words = self.children.get(given[0]) if given else None
+        if words is None:
+            return None
+        index = self._index(e, given)
+        if index is None:
+            self.whole.update(m for m in given if m in self.children)
+            return None
+        return self._number_of_child(words, index, given)
+
+    def _index(self, e: Equation, given: Sequence[Marks]) -> Marks | int | None:
+        """Which row of its first operand an operation takes out, if it is one."""
+        if e.prim is dynamic_slice and e.params["sizes"][0] == 1:
+            return given[1]
+        if e.prim is slice and e.params["limit"][0] == e.params["start"][0] + 1:
+            return e.params["start"][0]
+        return None
+
+    def _number_of_child(self, words: Any, index: Marks | int, given: Sequence[Marks]) -> Marks:
+        known = index if isinstance(index, int) else self.integers.get(index, index)
+        return self.number(("child", words, known), given, prim=threefry2x32)
+
+    def is_whole(self, words: Any, counter: tuple[Marks, ...]) -> bool:
+        """Whether the children of a key are used otherwise than one by one."""
+        return self.numbers.get(("children", words, counter[-1])) in self.whole
 
     def _of(self, atom: Atom, marks: Marks) -> Marks:
         """The number of an operand, which may be a constant."""
@@ -182,7 +248,10 @@ class _KeyFlow(Flow):
         value = atom.value
         small = isinstance(value, (np.generic, np.ndarray)) and value.size <= _SMALL
         held = (value.dtype.str, value.shape, value.tobytes()) if small else id(value)
-        return self.number(("constant", held))
+        number = self.number(("constant", held))
+        if small and value.shape == () and value.dtype.kind in "iu":
+            self.integers[number] = int(value)
+        return number
 
     def _note(self, e: Equation, given: Sequence[Marks]) -> None:
         """Note that a key is used up: by drawing numbers, or by splitting it."""
@@ -206,6 +275,8 @@ class _KeyFlow(Flow):
         return NOTHING
 
     def enter(self, e: Equation, frame: Frame, operands: Sequence[Marks]) -> list[Marks]:
+        pairs = zip(frame.ins, operands, strict=True)
+        self.whole.update(m for r, m in pairs if r is not FIXED and m in self.children)
         return [
             self._of(a, m)
             if r in (FIXED, CARRY, CHOICE)

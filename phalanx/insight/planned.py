@@ -199,7 +199,8 @@ def _updates(program: Program, state: Pairs) -> set[Equation]:
 
 def _batch(program: Program, state: Set[int]) -> int:
     """How many rows a batch has: as many as most arrays that are neither state nor keys."""
-    others = set(range(len(program.inputs))).difference(state, *keys_drawn(program))
+    keys = [key.inputs for key in keys_drawn(program)]
+    others = set(range(len(program.inputs))).difference(state, *keys)
     arrays = [t for i in others if (t := program.input_types[i]).ndim]
     times = Counter([t.shape[0] for t in arrays])
     order = [(times[t.shape[0]], size_in_bytes(t), t.shape[0]) for t in arrays]

@@ -1,5 +1,6 @@
 """``check``: what it takes, what it says, and where mistakes may hide from it."""
 
+import itertools
 import linecache
 
 import numpy as np
@@ -356,6 +357,28 @@ def shuffled(x):
 )
 def test_keys_that_are_constants_in_lanes(fun, told):
     assert codes(phalanx.pmap(fun, "i"), np.ones((24, 3), np.float32)) == told
+
+
+CHILDREN = {
+    "first of two": lambda key: random.split(key)[0],
+    "second of two": lambda key: random.split(key)[1],
+    "first of three": lambda key: random.split(key, 3)[0],
+    "second of three": lambda key: random.split(key, 3)[1],
+    "third of three": lambda key: random.split(key, 3)[2],
+    "one folded in": lambda key: random.fold_in(key, 1),
+    "two folded in": lambda key: random.fold_in(key, 2),
+}
+
+
+def drawing(one, other):
+    return lambda key: random.normal(one(key)) + random.uniform(other(key))
+
+
+@pytest.mark.parametrize("key", [random.key(0), random.PRNGKey(0)], ids=["typed", "raw"])
+def test_children_of_a_key_are_the_same_if_their_words_are(key):
+    for one, other in itertools.combinations(CHILDREN.values(), 2):
+        equal = np.array_equal(random.key_data(one(key)), random.key_data(other(key)))
+        assert codes(drawing(one, other), key) == ["P106"] * equal
 
 
 # ---- what is compiled meanwhile -----------------------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx import grad, jit, lax, nn, pmap, random
+from phalanx import grad, jit, lax, nn, pmap, random, vmap
 from tests.units.insight.corpus import correct_script, faulty_script
 
 X = np.linspace(-1, 1, 64 * 4, dtype=np.float32).reshape(64, 4)
@@ -32,6 +32,37 @@ def folding_step(w, key, i, x):
 @jit
 def choose(key, logits):
     return random.categorical(key, logits)
+
+
+def dense(key, rows, columns):
+    return random.normal(key, (rows, columns))
+
+
+class Noise:
+    def __init__(self, seed):
+        self.key = random.key(seed)
+
+    def __call__(self, x):
+        return x + random.normal(self.key, x.shape)
+
+
+@jit
+def initialize(key):
+    return random.normal(key, (4,))
+
+
+@jit
+def samples(key):
+    return random.uniform(key, (10, 4))
+
+
+@jit
+def shaken(key, x):
+    return x + random.normal(key, x.shape)
+
+
+def walk(x, key):
+    return lax.scan(lambda x, k: (x + random.normal(k, x.shape), None), x, random.split(key, 5))[0]
 
 
 # ---- correct ------------------------------------------------------------------------------------
@@ -68,6 +99,44 @@ def two_models_from_one_seed():
     key = random.key(0)
     for width in (8, 16, 32):
         init(key, width)
+
+
+@correct_script
+def layers_of_one_seed_and_size_that_are_compared():
+    key = random.key(0)
+    return [rate * dense(key, 4, 4) for rate in (0.1, 0.2)], dense(key, 4, 4), dense(key, 4, 4)
+
+
+@correct_script
+def seeds_of_their_own():
+    def noise():
+        return random.normal(random.key(0), (3,))
+
+    def rest():
+        key = random.key(0)
+        return random.uniform(key, (3,))
+
+    for _ in range(3):
+        noise(), rest()
+
+
+@correct_script
+def two_ways_to_shake():
+    key = random.key(0)
+    return shaken(key, W) - jit(lambda key, x: random.normal(key, x.shape) + x)(key, W)
+
+
+@correct_script
+def walkers_with_their_own_keys():
+    return vmap(walk)(X[:8], random.split(random.key(0), 8))
+
+
+@correct_script
+def function_that_decides_by_what_all_examples_share():
+    def scaled(x, s):
+        return x * s if jnp.max(s) > 0 else x
+
+    return vmap(scaled, in_axes=(0, None))(X, jnp.ones(4))
 
 
 @correct_script
@@ -296,3 +365,38 @@ def a_cell_called_for_each_row():
 
     for i in range(len(rows)):
         h = cell(h, rows[i])
+
+
+@faulty_script("P106")
+def data_and_weights_with_one_key():
+    key = random.key(0)
+    x = samples(key)
+    return x @ initialize(key)
+
+
+@faulty_script("P106")
+def functions_that_draw_with_one_key():
+    key = random.key(0)
+    return dense(key, 4, 8), dense(key, 8, 2)
+
+
+@faulty_script("P106")
+def object_that_keeps_its_key():
+    noise, x = Noise(0), jnp.ones(3)
+    for _ in range(3):
+        x = noise(x)
+
+
+@faulty_script("P107")
+def walkers_with_one_key():
+    return vmap(walk, in_axes=(0, None))(X[:8], random.key(0))
+
+
+@faulty_script("P117")
+def gradient_of_a_compiled_function():
+    @jit
+    def energy(x):
+        r = jnp.sqrt(jnp.sum((x[:, None] - x[None]) ** 2, -1))
+        return jnp.where(jnp.eye(len(x)) > 0, 0.0, 1 / r**12).sum()
+
+    return grad(energy)(X[:3])

@@ -170,7 +170,7 @@ def device_put(
     device: Any = None,
     *,
     src: Any = None,
-    donate: bool = False,
+    donate: Any = False,
     may_alias: bool | None = None,
 ) -> Any:
     """``x`` on ``device``: a tree of arrays, moved or copied from the host.
@@ -184,8 +184,8 @@ def device_put(
             list of devices is of a list of as many elements. None means the default device, for
             what is not on a device yet.
         src: accepted; the source is known.
-        donate: whether the memory of ``x`` may be given up: its arrays are deleted, unless the
-            results are in the same memory.
+        donate: whether the memory of ``x`` may be given up, or a tree that says so of each array,
+            a prefix of ``x``: such arrays are deleted, unless they are the results.
         may_alias: False for results in memory of their own, even where ``x`` lies as asked.
             What comes from the host is always copied.
 
@@ -211,29 +211,22 @@ def device_put(
     >>> x.sharding.shard_shape(x.shape)
     (2,)
     """
-    if donate and may_alias:
+    leaves, treedef = tree.flatten(x)
+    given_up = tree.broadcast_prefix(donate, x, "device_put donate")
+    if may_alias and any(given_up):
         raise ValueError(
             "device_put: donate and may_alias cannot both be true: what shares the memory of x "
             "keeps x from giving it up; choose one"
         )
-    leaves, treedef = tree.flatten(x)
     targets = _targets(device, x, len(leaves))
     if may_alias is False:
         leaves = [leaf.copy() if isinstance(leaf, DeviceArray) else leaf for leaf in leaves]
     with Explicitly():
         out = [_put(leaf, target) for leaf, target in zip(leaves, targets, strict=True)]
-    if donate:
-        for leaf, placed in zip(leaves, out, strict=True):
-            _give_up(leaf, placed)
+    for leaf, placed, gone in zip(leaves, out, given_up, strict=True):
+        if gone and isinstance(leaf, DeviceArray) and placed is not leaf:
+            leaf._forget("was given up to device_put")
     return treedef.unflatten(out)
-
-
-def _give_up(x: Any, placed: Any) -> None:
-    """Delete ``x``, of which ``placed`` is made, unless they may share buffers."""
-    if isinstance(x, DeviceArray) and isinstance(placed, DeviceArray):
-        source, target = x.sharding, placed.sharding
-        if not source.is_fully_replicated and not source.is_equivalent_to(target, x.ndim):
-            x.delete()
 
 
 def _is_target(x: Any) -> bool:

@@ -187,7 +187,8 @@ class set_mesh:
     """Make ``mesh`` the one that is meant where none is given.
 
     As a function it holds from then on in the running thread or task; in a ``with`` block until
-    that ends.
+    that ends. What is made meanwhile, and nobody placed, is whole on each device of the mesh, unless
+    a ``default_device`` is set, or some devices are those of other processes.
 
     Args:
         mesh: a mesh; None for none.
@@ -199,7 +200,9 @@ class set_mesh:
     >>> import phalanx
     >>> with phalanx.set_mesh(phalanx.make_mesh((1,), ("data",))):
     ...     print(phalanx.get_mesh())
+    ...     print(phalanx.numpy.zeros(3).sharding)
     Mesh('data': 1)
+    NamedSharding(mesh=Mesh('data': 1), spec=P())
     >>> phalanx.get_mesh().empty
     True
     """

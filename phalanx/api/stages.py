@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from msgspec import Struct, field
@@ -194,6 +194,16 @@ class AheadOfTime:
     out_avals = out_info
 
 
+def _itself(program: Program, captured: Sequence[Any]) -> Any:
+    """The program itself, or what others look at in its place.
+
+    Args:
+        program: what a function does.
+        captured: the values of its first inputs.
+    """
+    return program
+
+
 class Traced(AheadOfTime):
     """A function traced for arguments of certain shapes and dtypes: ``jit(f).trace(x)``.
 
@@ -209,12 +219,18 @@ class Traced(AheadOfTime):
     }
     """
 
+    shown: ClassVar[Callable[[Program, Sequence[Any]], Any]] = staticmethod(_itself)
+    """What other tools see of a program; ``compat`` plugs in its view."""
+
     @property
     def program(self) -> Program:
         """What the function does, as a program to print and to inspect."""
         return self._traced.program
 
-    jaxpr = program  # the name that other tools use
+    @property
+    def jaxpr(self) -> Any:
+        """The program, as other tools look at it."""
+        return Traced.shown(self.program, self._traced.captured)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Choose devices and layouts, and write the StableHLO module.

@@ -139,7 +139,7 @@ class MeshesDiffer(DeviceError, ValueError):
     """Meshes do not go together in one program, or parts of it that lie inside each other."""
 
 
-class ShardingTypeError(PhalanxError, TypeError):
+class ShardingTypeError(PhalanxError, TypeError, ValueError):
     """How operands lie, along axes of type Explicit, does not say how a result is to lie."""
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from phalanx.api.sums_at_ends import spec_of
 from phalanx.base.kinds import class_of
 from phalanx.core import primitive as core
+from phalanx.core.layouts import Axes
+from phalanx.core.manual import as_said, typed
 from phalanx.core.program import Program
+from phalanx.core.roles import Roles
 
 # a parameter of operations that others declare; nobody's may have the same name
 TYPES: Final = "types of operands"
@@ -28,7 +32,7 @@ NAMES: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "dynamic_slice": ("dynamic_slice", {"sizes": "slice_sizes"}),
     "host_call": ("pure_callback", {}),
     "iota": ("iota", {"dim": "dimension"}),
-    "mapped": ("xla_pmap", {"program": "call_jaxpr"}),
+    "mapped": ("shard_map", {"program": "jaxpr"}),
     "reshape": ("reshape", {"shape": "new_sizes"}),
     "reverse": ("rev", {"dims": "dimensions"}),
     "scan": ("scan", {"program": "jaxpr"}),
@@ -58,7 +62,7 @@ def theirs(
         out["name"] = params["program"].name
     if prim.name == "dot_general":
         out["dimension_numbers"] = (out.pop("contract"), out.pop("batch"))
-    return out
+    return out | (_of_shard_map(**params) if prim.name == "mapped" else {})
 
 
 def ours(
@@ -72,7 +76,21 @@ def ours(
         out.pop("name", None)
     if prim.name == "dot_general":
         out["contract"], out["batch"] = out.pop("dimension_numbers")
+    if prim.name == "mapped":
+        out = {k: v for k, v in out.items() if k not in _SAID_OF_ROLES}
     return out
+
+
+_SAID_OF_ROLES: Final = ("in_specs", "out_specs", "manual_axes", "check_vma")
+
+
+def _of_shard_map(*, axes: Axes, ins: Roles, outs: Roles, **_: Any) -> dict[str, Any]:
+    """What the field says of a mapped function in place of the roles of its arguments."""
+    said = [tuple(map(spec_of, roles)) for roles in (ins, outs)]
+    names = [name for name, _ in axes]
+    return dict(
+        zip(_SAID_OF_ROLES, [*said, {*map(as_said, names)}, bool(typed(names))], strict=True)
+    )
 
 
 def _each(value: Any, kind: type, change: Callable[..., Any]) -> Any:

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from phalanx.api import dispatch
+from phalanx.api.stages import Traced
 from phalanx.base import boundary
 from phalanx.base.errors import RuntimeFailure
 from phalanx.compat import serving
+from phalanx.compat.jaxprs import ClosedJaxpr
+from phalanx.compat.printed import print_in_full
 from phalanx.compat.raised import as_runtime_error
 from phalanx.compat.sources import api_boundary
 from phalanx.core.types import Array
@@ -33,6 +36,8 @@ def install() -> None:
     serving.install()
     belong(Array, importlib.import_module("jax.numpy"))  # libraries tell arrays apart by its name
     RuntimeFailure.of_callback = staticmethod(as_runtime_error)
+    Traced.shown = staticmethod(ClosedJaxpr.of)
+    print_in_full()
     for maker in (boundary, dispatch):  # by this name libraries know functions that are transformed
         vars(maker)["api_boundary"] = api_boundary
     os.environ["PHALANX_AS_JAX"] = "1"

@@ -201,15 +201,19 @@ class ArrayType:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.shape, self.dtype, self.weak, self.varying, self.lies)
 
-    def __str__(self) -> str:
+    def shown_dims(self) -> str:
+        """The shape in printed types, with the axes that cut it."""
         dims = [str(n) for n in self.shape]
         if self.lies is not None:
             cut = zip(dims, self.lies.layout, strict=True)
-            dims = [f"{n}@{_joined(names)}" if names else n for n, names in cut]
+            dims = [f"{n}@{joined(names)}" if names else n for n, names in cut]
+        return f"[{','.join(dims)}]"
+
+    def __str__(self) -> str:
         along = f"{{{','.join(sorted(map(str, self.varying)))}}}" if self.varying else ""
         if self.lies is not None and self.lies.has_sums:
             along += _sums(self.lies)
-        return f"{dtypes.short_name(self.dtype)}[{','.join(dims)}]{along}"
+        return f"{dtypes.short_name(self.dtype)}{self.shown_dims()}{along}"
 
     def __repr__(self) -> str:
         return str(self) + ("~" if self.weak else "")
@@ -225,14 +229,14 @@ def _sums(lies: OverMesh) -> str:
     """Along which axes sums are still to be taken: ``U`` for unreduced, ``R`` for reduced."""
     said = [("U", lies.unreduced), ("R", lies.reduced)]
     named = [(word, tuple(sorted(map(str, axes)))) for word, axes in said if axes]
-    return f"{{{', '.join([f'{word}:{_joined(names)}' for word, names in named])}}}"
+    return f"{{{', '.join([f'{word}:{joined(names)}' for word, names in named])}}}"
 
 
 def _said(axes: frozenset[Any]) -> frozenset[Any]:
     return frozenset(map(as_said, axes))
 
 
-def _joined(names: tuple[str, ...]) -> str:
+def joined(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"({','.join(names)})"
 
 

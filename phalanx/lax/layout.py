@@ -127,6 +127,7 @@ def in_place(
         args, kwargs = cast("tuple[Any, Any]", treedef.unflatten(inputs))
         made = _in_parts(sharding, function, args, kwargs)
         if made is None:
+            _refuse_sums_of_nothing(sharding, inputs, who)
             args, kwargs = treedef.unflatten(list(map(in_the_open, inputs)))
             made = function(*args, **kwargs)
         return (_constrained(made, sharding, who),)
@@ -160,9 +161,25 @@ def _in_parts(
         return None
     try:
         with leaving(axes):
-            return function(*args, **kwargs)
+            made = function(*args, **kwargs)
     except ShardingTypeError:
         return None
+    return None if any(leaves) and axes - typeof(made).unreduced else made
+
+
+def _refuse_sums_of_nothing(sharding: Sharding, inputs: Iterable[Any], who: str) -> None:
+    """Raise ShardingTypeError if sums are to be left over axes over which there are none.
+
+    What types say nothing of may have been made to be such a sum.
+    """
+    axes, types = unreduced_along(sharding), [x.aval for x in inputs if isinstance(x, Array)]
+    if axes and any([t.lies is not None for t in types]):
+        raise ShardingTypeError(
+            f"{who}: out_sharding leaves the sum over {' and '.join(map(repr, sorted(axes)))} to "
+            f"be taken, at {user_location()}, and what is summed up is not cut by that alone in "
+            f"both operands, {' and '.join(map(str, types))}. Cut it so in both, "
+            "phalanx.reshard(x, P(..)), or lay out the result, phalanx.reshard(y, P(unreduced=..))"
+        )
 
 
 _STATIC = (*SCALARS, str, type, np.dtype, np.generic)

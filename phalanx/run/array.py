@@ -22,7 +22,7 @@ from phalanx.ops.basis import convert
 from phalanx.ops.shape import slice_dim
 from phalanx.run.guards import watch
 from phalanx.run.runtime import backend
-from phalanx.spmd.named import unreduced_along
+from phalanx.spmd.named import NamedSharding, PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import spec_of, type_of
 
@@ -495,8 +495,12 @@ for _name in vars(DeviceArray):
 
 
 def default_sharding() -> Sharding:
-    """Where arrays lie that nobody placed: on one device, free to follow others."""
-    return _free_on(settings().default_device)
+    """Where arrays lie that nobody placed, free to follow others: each device of the mesh that is
+    set has all of them, or else one device."""
+    here = settings()
+    if here.mesh is None or here.default_device is not None:
+        return _free_on(here.default_device)
+    return _free_over(here.mesh)
 
 
 @memoized(256)  # devices do not change once the client has started
@@ -504,6 +508,13 @@ def _free_on(device: Any) -> Sharding:
     if device is None or isinstance(device, str):
         device = backend().local_devices(device)[0]
     return Sharding((device,), committed=False)
+
+
+@memoized(256)
+def _free_over(mesh: Any) -> Sharding:
+    """Over ``mesh``; over one device where some belong to other processes, which may do others'."""
+    whole = NamedSharding(mesh, PartitionSpec()).freed()
+    return whole if whole.is_fully_addressable else _free_on(None)
 
 
 def from_host(host: Any, weak: bool = False, sharding: Sharding | None = None) -> DeviceArray:

@@ -27,6 +27,7 @@ from phalanx.run.array import (
     DeletedSignature,
     DeviceArray,
     Signature,
+    default_sharding,
     from_host,
     moved,
 )
@@ -229,7 +230,8 @@ def compile_program(
 
     said = [s for s in (*places.outs, *places.ins) if s is not None]
     inside = [_as_around(closed(over(s, plan.devices))) for s, _ in constraints(program)]
-    known = known_names(program, plan.mesh, [*said, *inside, *(s.sharding for s in every)])
+    given = [s.sharding for s in every]
+    known = known_names(program, plan.mesh, [*said, *inside, *given, default_sharding()])
 
     def lower(plan: Plan) -> Module:
         given = lowered is not None and not plan.halvings

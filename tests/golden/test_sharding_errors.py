@@ -6,7 +6,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax
-from phalanx.sharding import Mesh, NamedSharding
+from phalanx.sharding import AxisType, Mesh, NamedSharding
 from tests.golden.mistakes import Mistakes
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() < 4, reason="needs a mesh of 2 x 2")
@@ -196,6 +196,14 @@ def mesh_without_positions():
 @mistake
 def memory_that_devices_do_not_have():
     over_mesh().with_memory_kind("host")
+
+
+@mistake
+def sum_left_to_take_of_what_is_cut_by_another_axis():
+    mesh = phalanx.make_mesh((2, 2), ("data", "model"), (AxisType.Explicit,) * 2)
+    with phalanx.set_mesh(mesh):
+        x, w = phalanx.device_put((ROWS, ROWS.T), (P(None, "model"), P("model")))
+        jnp.matmul(x, w, out_sharding=P(unreduced={"data"}))
 
 
 @pytest.mark.parametrize("name", mistake.cases)

@@ -102,6 +102,27 @@ def test_where_nobody_chose_the_place_it_is_still_told():
     assert followed(free, placed).sharding.mesh is MESH
 
 
+def test_what_is_made_while_a_mesh_is_set_lies_over_it_as_a_whole():
+    before = jnp.ones(4 * COUNT)
+    with phalanx.set_mesh(MESH):
+        made = [jnp.zeros(3), jnp.asarray(X), random.key(0), 2 * before, jnp.float32(1)]
+        assert [x.sharding for x in made] == [NamedSharding(MESH, P())] * 5
+        state = {"w": phalanx.device_put(X, P("a")), "step": jnp.zeros((), int)}
+        shardings = phalanx.tree.map(lambda x: x.sharding, state)
+        step = phalanx.jit(
+            lambda s: {"w": s["w"] * 2, "step": s["step"] + 1},
+            in_shardings=(shardings,),
+            out_shardings=shardings,
+        )
+        state = step(step(state))
+        assert phalanx.tree.map(lambda x: x.sharding, state) == shardings and state["step"] == 2
+        on_one = phalanx.device_put(1.0, phalanx.devices()[0])
+        assert (on_one + 1).devices() == on_one.devices()
+        with phalanx.default_device(phalanx.devices()[-1]):
+            assert jnp.zeros(3).devices() == {phalanx.devices()[-1]}
+    assert jnp.zeros(3).devices() == {phalanx.devices()[0]}
+
+
 def test_a_region_over_some_axes_gives_what_is_cut_by_whole_axes():
     x = phalanx.device_put(X, NamedSharding(MESH, P("a", "b")))
     for shape in ((-1, 4, COUNT), (-1, 2, COUNT, 2)):
@@ -352,8 +373,11 @@ def test_memory_is_given_up_or_kept_apart():
     apart = phalanx.device_put(x, first, may_alias=False)
     moved = phalanx.device_put(x, second, donate=True)
     np.testing.assert_array_equal(moved, X)
-    assert x.is_deleted() == (COUNT > 1)
+    assert x.is_deleted()
     np.testing.assert_array_equal(apart, X)
+    phalanx.device_put((apart, moved), second, donate=(True, False))
+    assert apart.is_deleted() and not moved.is_deleted()
+    apart = phalanx.device_put(X, first)
     with pytest.raises(ValueError, match="cannot both be true"):
         phalanx.device_put(apart, second, donate=True, may_alias=True)
 

@@ -8,7 +8,7 @@ from jax._src.api_util import infer_argnums_and_argnames as peer_infers
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx import lax
+from phalanx import P, lax
 from phalanx.compat import core, operations, partial_eval
 from phalanx.compat import linear_util as lu
 from phalanx.compat.api_util import (
@@ -21,6 +21,7 @@ from phalanx.compat.api_util import (
 from phalanx.compat.jaxprs import ClosedJaxpr, Jaxpr, dce_jaxpr, eval_jaxpr, make_jaxpr
 
 X = jnp.arange(1.0, 7.0).reshape(2, 3)
+MESH = phalanx.make_mesh((1,), ("i",))
 CONSTANT = jnp.array([1.0, -2.0, 0.5])
 
 
@@ -39,6 +40,7 @@ PROGRAMS = [
     lambda x: phalanx.vmap(cube)(x).T.reshape(-1)[::-1],
     lambda x: phalanx.checkpoint(jnp.tanh)(x).astype("bfloat16"),
     lambda x: lax.dynamic_slice(jnp.concatenate([x, x]), (1, 0), (2, 2)),
+    lambda x: phalanx.shard_map(jnp.sin, mesh=MESH, in_specs=P("i"), out_specs=P("i"))(x),
 ]
 
 
@@ -91,6 +93,14 @@ def test_operations_are_known_by_identity_and_by_name():
     assert squared.primitive is operations.square_p
     scan = make_jaxpr(PROGRAMS[2])(X).eqns[-1]
     assert scan.primitive is operations.scan_p and isinstance(scan.params["jaxpr"], ClosedJaxpr)
+
+
+def test_a_mapped_function_says_by_specs_what_positions_see():
+    (mapped,) = make_jaxpr(PROGRAMS[-1])(X).eqns
+    assert mapped.primitive.name == "shard_map" and mapped.params["mesh"] == MESH
+    said = [mapped.params[k] for k in ("in_specs", "out_specs", "manual_axes", "check_vma")]
+    assert said == [(P("i"),), (P("i"),), {"i"}, True]
+    assert [e.primitive.name for e in mapped.params["jaxpr"].eqns] == ["sin"]
 
 
 def test_what_outputs_do_not_need_is_left_out():

@@ -56,11 +56,35 @@ for transform in (jax.jit, jax.vmap, jax.pmap, jax.grad):
 """
 
 
+PRINTED = """
+import jax, jax.numpy as jnp
+from jax import lax
+from jax.sharding import AxisType, PartitionSpec as P
+print(jax.typeof(jnp.ones((2, 3), bool)), jax.typeof(2.0), jax.typeof(jax.random.key(0)))
+print([e.primitive for e in jax.jit(lambda x: jnp.sin(x) + 1).trace(1.0).jaxpr.eqns])
+with jax.set_mesh(jax.make_mesh((1,), ("X",), (AxisType.Explicit,))):
+    x = jax.device_put(jnp.ones((2, 4)), P("X"))
+    print(jax.typeof(x), jax.typeof(x).sharding.spec, P("X"))
+    part = lambda x: print(jax.typeof(x), jax.typeof(lax.pcast(x, "X", to="unreduced"))) or x
+    jax.shard_map(part, in_specs=P("X"), out_specs=P("X"))(x)
+"""
+
+
 KNOWN_AS_ARRAYS = """
 import jax
 assert jax.numpy.ones(1).__array_namespace__() is jax.numpy
 assert jax.jit(lambda x: x * (x.__array_namespace__() is jax.numpy))(2.0) == 2
 """
+
+
+def test_types_and_programs_look_as_other_programs_compare_them():
+    done = python("-m", "phalanx.as_jax", "-c", PRINTED)
+    assert done.stdout.splitlines() == [
+        "bool[2,3] ~float32[] key<fry>[]",
+        "[sin, add]",
+        "float32[2@X,4] P('X', None) P('X',)",
+        "float32[2,4]{V:X} float32[2,4]{U:X}",
+    ], done.stderr
 
 
 def test_the_functions_for_arrays_are_in_the_module_that_libraries_know():

@@ -187,8 +187,8 @@ class set_mesh:
     """Make ``mesh`` the one that is meant where none is given.
 
     As a function it holds from then on in the running thread or task; in a ``with`` block until
-    that ends. What is made meanwhile, and nobody placed, is whole on each device of the mesh, unless
-    a ``default_device`` is set, or some devices are those of other processes.
+    that ends. What is made meanwhile, and nobody placed, is whole on each device of the mesh,
+    unless a ``default_device`` is set, or some devices are those of other processes.
 
     Args:
         mesh: a mesh; None for none.

@@ -14,7 +14,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.kinds import LIST, NDARRAY, SEQUENCE, SLICE, is_dict, is_iterable
-from phalanx.base.lengths import larger, length, slice_of
+from phalanx.base.lengths import larger, length, slice_of, symbolic
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
@@ -757,7 +757,8 @@ def delete(
 ) -> Array:
     """``arr`` without the elements at ``obj``, positions or a slice, along ``axis``.
 
-    The positions must be known, unless ``assume_unique_indices`` promises that none comes twice.
+    The positions and the length must be known, unless it is one position, or
+    ``assume_unique_indices`` promises that none comes twice.
 
     Args:
         arr: an array.
@@ -778,12 +779,16 @@ def delete(
     n = x.shape[d]
     if not isinstance(obj, SLICE):
         obj = operand("delete", _as_positions(obj))
-        if assume_unique_indices and not is_known(obj):
-            return take(x, _all_but(n, obj), d, mode="clip")
-        remedy = "give known positions, or assume_unique_indices=True if none comes twice"
-        obj = value_of("delete", obj, remedy)
+        differ = assume_unique_indices or not np.ndim(obj)
+        if differ and (symbolic((n,)) or not is_known(obj)):
+            return take(x, _all_but(n, as_array("delete", obj)), d, mode="clip")
+        obj = value_of("delete", obj, _REMEDY)
+    ops.need_numbers("delete", "the length from which positions are taken", (n,), _REMEDY)
     places = np.delete(np.arange(operator.index(n), dtype=np.int32), obj)
     return take(x, from_host(places), d, mode="clip")
+
+
+_REMEDY = "give known positions, or assume_unique_indices=True if none comes twice"
 
 
 def _all_but(n: int, where: Any) -> Any:
@@ -793,7 +798,7 @@ def _all_but(n: int, where: Any) -> Any:
     gone = write(ops.full((n,), 0, _I32), where, "set", 1, "fill", {})
     places = ops.iota(dtype=_I32, shape=(n,), dim=0)
     _, ordered = ops.sort(gone, places, dim=0, num_keys=1, stable=True)
-    return ops.slice_dim(ordered, 0, max(n - where.size, 0), 0)
+    return ops.slice_dim(ordered, 0, larger(n - where.size, 0), 0)
 
 
 def _as_positions(obj: Any) -> Any:

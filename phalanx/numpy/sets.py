@@ -12,6 +12,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT
 from phalanx.base.kinds import TUPLE
+from phalanx.base.lengths import larger, smaller, symbolic
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import Tracer, known_value
 from phalanx.core.types import Array
@@ -282,12 +283,12 @@ def _unique_of_none(x: Any, size: int, fill_value: Any) -> list[Any]:
 def _is_new(ordered: Any, equal_nan: bool) -> Any:
     """Whether each element of a sorted vector differs from the one before it."""
     n = ordered.size
-    first = ops.slice_dim(ordered, 0, max(n - 1, 0), 0)
-    second = ops.slice_dim(ordered, min(n, 1), n, 0)
+    first = ops.slice_dim(ordered, 0, larger(n - 1, 0), 0)
+    second = ops.slice_dim(ordered, smaller(n, 1), n, 0)
     differs = ops.ne(first, second)
     if equal_nan and ordered.aval.dtype in INEXACT:
         differs = ops.and_(differs, ops.not_(ops.and_(isnan(first), isnan(second))))
-    return ops.concatenate(ops.full((min(n, 1),), True, np.dtype(bool)), differs, dim=0)
+    return ops.concatenate(ops.full((smaller(n, 1),), True, np.dtype(bool)), differs, dim=0)
 
 
 @one_program
@@ -324,7 +325,8 @@ def isin(
         )
     x, tests = promote_arrays("isin", [element, test_elements])
     tests = ops.reshape(tests, shape=(tests.size,))
-    several = tests.size > (_FEW if method == "auto" else 0)
+    few = _FEW if method == "auto" else 0
+    several = symbolic(tests.shape) or tests.size > few
     if several and method != "compare_all" and not dtypes.is_complex(tests.aval.dtype):
         ordered = sort(tests)
         there = take(ordered, searchsorted(ordered, x), 0, mode="clip")

@@ -94,7 +94,7 @@ from phalanx.ops.index import (
     scatter_min,
     scatter_mul,
 )
-from phalanx.ops.length import constant_like, length, value_of
+from phalanx.ops.length import constant_like, length, need_numbers, value_of
 from phalanx.ops.naming import named
 from phalanx.ops.precision import Precision, canonical_precision
 from phalanx.ops.random_bits import threefry2x32

@@ -2,6 +2,7 @@
 
 from phalanx.base.errors import (
     ArgumentError,
+    AxisError,
     AxisSizeError,
     CheckFailed,
     ConcretizationTypeError,
@@ -51,6 +52,7 @@ from phalanx.base.lazily import later as _later
 
 __all__ = [
     "ArgumentError",
+    "AxisError",
     "AxisSizeError",
     "CheckFailed",
     "ConcretizationTypeError",

@@ -32,6 +32,10 @@ class TreeError(PhalanxError, ValueError, TypeError):
     """Two trees that had to agree in structure do not; the message names the path."""
 
 
+class AxisError(PhalanxError, ValueError, IndexError):
+    """An array has no such dimension. NumPy says that a value is wrong, or an index: a list's."""
+
+
 class AxisSizeError(PhalanxError, ValueError):
     """Mapped arguments disagree about the size of an axis, or nothing tells it."""
 

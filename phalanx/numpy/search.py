@@ -11,7 +11,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import INEXACT
-from phalanx.base.lengths import Length, fits
+from phalanx.base.lengths import Length
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, remainder
@@ -95,7 +95,8 @@ def top_k(
         sorted: has no meaning: they are.
 
     Returns:
-        Two arrays, which are ``k`` long along ``axis``: elements of the dtype of ``a``, and int32.
+        Two arrays, which are ``k`` long along ``axis``: elements of the dtype of ``a``, and int32,
+        or int64 with ``enable_x64``.
 
     Raises:
         ValueError: ``k`` is negative, or more than there are elements; or there is no such mode.
@@ -109,9 +110,10 @@ def top_k(
     if not 0 <= k <= x.shape[d]:
         raise ValueError(f"top_k: k must be from 0 to {x.shape[d]}, got {k}")
     if mode == "largest":
-        values, places = ops.top_k(ops.move(x, d, x.ndim - 1), k=int(k))
-        return ops.move(values, x.ndim - 1, d), ops.move(places, x.ndim - 1, d)
-    places = ops.iota(dtype=np.dtype("int32"), shape=x.shape, dim=d)
+        found = ops.top_k(ops.move(x, d, x.ndim - 1), k=int(k))
+        values, places = (ops.move(v, x.ndim - 1, d) for v in found)
+        return values, convert(places, dtypes.default_int())
+    places = ops.iota(dtype=dtypes.default_int(), shape=x.shape, dim=d)
     ordered = ops.sort(x, places, dim=d, num_keys=1, stable=True)
     values, places = (ops.slice_dim(v, 0, int(k), d) for v in ordered)
     return values, places
@@ -257,7 +259,7 @@ def searchsorted(
         method: has no meaning: the search halves the vector.
 
     Returns:
-        int32, of the shape of ``v``.
+        Of the shape of ``v``; int32, or int64 with ``enable_x64``.
 
     Raises:
         ValueError: ``a`` is no vector, or there is no such side.
@@ -272,8 +274,7 @@ def searchsorted(
         raise ValueError(f"searchsorted: a vector is needed, got {line.aval}")
     if sorter is not None:
         line = take(line, sorter, 0)
-    index = np.dtype("int32") if fits(line.size, 2**31 - 1) else dtypes.default_int()
-    found, size = ops.full(wanted.shape, 0, index), line.size
+    found, size = ops.full(wanted.shape, 0, dtypes.default_int()), line.size
     if not size:
         return found
     bits = 31 if isinstance(size, Length) else size.bit_length()
@@ -309,7 +310,7 @@ def digitize(
         method: how to search, as in ``searchsorted``.
 
     Returns:
-        int32, of the shape of ``x``.
+        Of the shape of ``x``; int32, or int64 with ``enable_x64``.
 
     Raises:
         ValueError: ``bins`` is no vector.

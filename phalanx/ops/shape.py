@@ -17,7 +17,7 @@ from msgspec.structs import force_setattr
 
 from phalanx.base import dtypes
 from phalanx.base.boundary import hiding
-from phalanx.base.errors import ShapeError
+from phalanx.base.errors import AxisError, ShapeError
 from phalanx.base.lengths import count, larger
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
@@ -81,14 +81,14 @@ def dimension(who: str, dim: Any, ndim: int) -> int:
 
     Raises:
         TypeError: it is not an integer.
-        ValueError: there is no such dimension.
+        AxisError: there is no such dimension.
     """
     try:
         position = operator.index(dim)
     except TypeError:
         raise TypeError(f"{who}: a dimension must be an integer, got {dim!r}") from None
     if not -ndim <= position < ndim:
-        raise ValueError(
+        raise AxisError(
             f"{who}: dimension {position} is out of bounds for an array with {ndim} dimensions"
         )
     return position % ndim
@@ -99,7 +99,7 @@ def dimensions(who: str, dims: Any, ndim: int) -> tuple[int, ...]:
 
     Raises:
         TypeError: one is not an integer.
-        ValueError: there is no such dimension, or one is given twice.
+        ValueError: there is no such dimension, as an ``AxisError``, or one is given twice.
     """
     is_scalar = getattr(dims, "ndim", None) == 0  # an array that has no length
     several = isinstance(dims, Iterable) and not is_scalar

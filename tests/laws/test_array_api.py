@@ -6,6 +6,7 @@ follows C: the standard asks for the same, and leaves open what is listed as ope
 
 import inspect
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -182,6 +183,46 @@ def test_memory_of_others_is_shared_if_asked_for_and_can_be():
     assert shared.unsafe_buffer_pointer() == theirs.ctypes.data != own.unsafe_buffer_pointer()
     with pytest.raises(BufferError, match="from_dlpack"):
         jnp.from_dlpack(np.ones((4, 4))[:, ::2], copy=False)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="classes export buffers from Python 3.12")
+def test_elements_are_read_as_memory():
+    x = jnp.arange(6.0).reshape(2, 3)
+    assert memoryview(x).tolist() == x.tolist() and memoryview(x).readonly
+    assert np.frombuffer(x, np.float32).tolist() == [0, 1, 2, 3, 4, 5]
+    assert bytes(x) == x.tobytes()
+    assert memoryview(jnp.array([1j])).format == "Zf" and memoryview(jnp.ones((0, 2))).shape == (
+        0,
+        2,
+    )
+    assert np.asarray(jnp.ones(2, jnp.bfloat16)).dtype == jnp.bfloat16
+    with pytest.raises(BufferError, match=r"no format for bfloat16.*uint8"):
+        memoryview(jnp.ones(2, jnp.bfloat16))
+    x.delete()
+    with pytest.raises(phalanx.errors.DeletedArray):
+        memoryview(x)
+
+
+# ---- dimensions and positions -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [IndexError, ValueError, phalanx.errors.AxisError])
+def test_a_dimension_that_is_not_there(error):
+    for dim in (3, -4):
+        with pytest.raises(error, match=f"dimension {dim} is out of bounds"):
+            jnp.expand_dims(jnp.ones((2, 2)), axis=dim)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_positions_are_all_of_one_dtype(wide):
+    with phalanx.enable_x64(wide):
+        x, index = jnp.array([1.0, 2.0, 3.0]), INSPECTION().default_dtypes()["indexing"]
+        found = [
+            jnp.argmax(x), jnp.argmin(x), jnp.argsort(x), jnp.count_nonzero(x), *jnp.nonzero(x),
+            jnp.searchsorted(x, x), jnp.searchsorted(x, 2.0), jnp.digitize(x, x),
+            *jnp.unique_all(x)[1:], jnp.top_k(x, 2)[1],
+        ]  # fmt: skip
+        assert {y.dtype for y in found} == {index}
 
 
 # ---- dtypes -------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ CLASSES = [
 BUILTINS = {
     errors.ArgumentError: (TypeError, ValueError),
     errors.TreeError: (ValueError, TypeError),
+    errors.AxisError: (ValueError, IndexError),
     errors.AxisSizeError: ValueError,
     errors.UnboundAxis: NameError,
     errors.ReplicationError: ValueError,

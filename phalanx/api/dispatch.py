@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -27,7 +27,7 @@ from phalanx.api.retraced import Key, moved, reason
 from phalanx.base import tree
 from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
-from phalanx.base.errors import NonFiniteError, TracingRefused
+from phalanx.base.errors import DeviceError, NonFiniteError, TracingRefused
 from phalanx.base.exact import leaf_finder
 from phalanx.base.freed import give_back
 from phalanx.base.keys import distinctions, key_of
@@ -38,7 +38,8 @@ from phalanx.core.refs import Ref, is_lasting, load, store, store_all
 from phalanx.core.trace import ROOT, entered_trace
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray
-from phalanx.run.calls import Runs, signature
+from phalanx.run.backend import Executable
+from phalanx.run.calls import Call, Runs, signature
 from phalanx.transforms.reach import TRACED_ONCE
 
 _log = logging.getLogger("phalanx")
@@ -274,7 +275,8 @@ class Dispatched:
         if call is None:
             before, calls = len(self.caches.traced), self.caches.calls
             call = self._compiled(given)
-            if settings().explain_cache_misses and calls and before == len(self.caches.traced):
+            told = settings().explain_cache_misses and before == len(self.caches.traced)
+            if told and calls and not _runs_as(call, calls.values()):
                 why, place = moved(key, list(calls), names, len(leaves)), user_location()
                 _log.warning("Compiling %s again at %s: %s", self.who, place, why)
             calls[key] = call
@@ -366,3 +368,15 @@ class Dispatched:
     def _cache_size(self) -> int:
         """For how many kinds of arguments there are programs: tests of others ask."""
         return len(self.caches.calls)
+
+
+def _runs_as(call: Runs, others: Iterable[Runs]) -> bool:
+    """Whether ``call`` runs what one of ``others`` does, so that nothing was compiled for it."""
+    own = _executable(call)
+    return own is not None and any([_executable(other) is own for other in others])
+
+
+def _executable(call: Runs) -> Executable | None:
+    with suppress(DeviceError):  # where there is none for the whole
+        return call.prepared.executable if isinstance(call, Call) else None
+    return None

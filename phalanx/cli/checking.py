@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from rich.console import Console
 from rich.text import Text
 
-from phalanx.cli.scripts import is_there, run_reporting
+from phalanx.cli.scripts import INTERRUPTED, is_there, run_reporting
 from phalanx.insight.findings import Finding
 from phalanx.insight.watching import checking_compiled
 
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(list(map(asdict, findings)), indent=2))
     else:
-        _show(findings, found.functions, status == 0)
+        _show(findings, found.functions, status)
     return status or (1 if findings else 0)
 
 
@@ -41,7 +41,7 @@ def _aside(is_json: bool) -> contextlib.AbstractContextManager[object]:
     return contextlib.redirect_stdout(sys.stderr) if is_json else contextlib.nullcontext()
 
 
-def _show(findings: Sequence[Finding], functions: int, ended: bool) -> None:
+def _show(findings: Sequence[Finding], functions: int, status: int) -> None:
     console = Console(highlight=False)
     for finding in findings:
         head = Text.assemble(
@@ -54,8 +54,9 @@ def _show(findings: Sequence[Finding], functions: int, ended: bool) -> None:
         console.print()
     count = len(findings)
     told = "nothing was found" if count == 0 else f"{count} finding{'s' * (count > 1)}"
-    told += ": the script compiled nothing" if count == functions == 0 and ended else ""
-    console.print(told if ended else f"{told} before the script failed")
+    told += ": the script compiled nothing" if count == functions == status == 0 else ""
+    early = "was interrupted" if status == INTERRUPTED else "failed"
+    console.print(f"{told} before the script {early}" if status else told)
 
 
 def _short(file: str) -> str:

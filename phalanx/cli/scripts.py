@@ -13,7 +13,7 @@ from pathlib import Path
 
 from phalanx.compat.serving import is_installed
 
-__all__ = ["add_script", "is_there", "run_reporting", "run_script"]
+__all__ = ["INTERRUPTED", "add_script", "is_there", "run_reporting", "run_script"]
 
 FAILED, INTERRUPTED = 2, 128 + signal.SIGINT  # as shells say it
 
@@ -22,7 +22,8 @@ def add_script(command: argparse.ArgumentParser, arguments: str) -> None:
     """Let a command take a script, or a module with -m, and what else it says of ``arguments``."""
     command.add_argument("-m", dest="module", action="store_true", help="script is a module")
     command.add_argument("script", help="the file of the script, or with -m its module")
-    command.add_argument("arguments", nargs=argparse.REMAINDER, help=arguments)
+    rest = command.add_argument("arguments", nargs=argparse.REMAINDER, help=arguments)
+    rest.required = False  # nor named where the script is missing
 
 
 def is_there(command: str, script: str, is_module: bool) -> bool:

@@ -85,9 +85,12 @@ class Between:
             self._report(frame, _AGAIN)
 
     def _given_to(self, frame: FrameType, held: Any, program: Program) -> None:
-        """One key is for one function; two whose results have the same types may be compared."""
+        """One key is for one function; two whose results have the same types may be compared, and
+        sizes in one line."""
         before = self._before(frame, ("given", *held), program)
-        if before is not None and before[1].output_types != program.output_types:
+        if before is None or before[0] == frame.f_lasti:
+            return
+        if before[1].output_types != program.output_types:
             self._report_second(frame, before[0])
 
     def _drawn_with(self, inner: FrameType, key: Any, drawn: tuple[Program, Any] | None) -> None:

@@ -26,6 +26,7 @@ from phalanx.insight.alive import Course, course
 from phalanx.insight.costs import LineCost, by_line, loops_in, steps
 from phalanx.insight.report import Chart, Column, Facts, Part, Report, Table
 from phalanx.insight.systems import Machine, enough, machine
+from phalanx.transforms.needed import only_needed
 from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["explain", "report_on", "traceable"]
@@ -98,7 +99,8 @@ def report_on(
     chips = _of_devices(chips, devices)
     whole = _whole(traced)
     donated = zip(whole.program.inputs, whole.donated, strict=True)
-    all_steps = list(steps(whole.program, freed={v for v, gone in donated if gone}))
+    run = only_needed(whole.program)
+    all_steps = list(steps(run, freed={v for v, gone in donated if gone}))
     lines = by_line(all_steps, chips, len(devices))
     exchanged = compiled.collectives()
     memory = _course(whole, compiled, len(devices))

@@ -292,7 +292,8 @@ class _KeyFlow(Flow):
         before = {key: len(uses) for key, uses in self.uses.items()}
         after = frame.carried_out(once(inside))
         self.uses = {key: uses[: before.get(key, 0)] for key, uses in self.uses.items()}
-        triples = zip(first, inside, after, strict=True)  # what comes out as it went in stays so
+        triples = [*zip(first, inside, after, strict=True)]  # what comes out as it went in stays so
+        once([m if a == i else a for m, i, a in triples])  # with what one iteration leaves the next
         return [m if a == i else i for m, i, a in triples]
 
     def leave(

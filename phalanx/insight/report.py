@@ -34,7 +34,15 @@ class Column(Struct, frozen=True):
         return self.kind not in ("text", "line", "code")
 
 
-class Facts(Struct, frozen=True):
+class _Printed(Struct, frozen=True):
+    """What a report is made of; it prints as it stands in one."""
+
+    def __str__(self) -> str:
+        _, own = str(Report("", (cast(Part, self),))).split("\n", 1)
+        return own
+
+
+class Facts(_Printed, frozen=True):
     """Single values with their names: ``(name, value, kind)``."""
 
     title: str
@@ -46,7 +54,7 @@ class Facts(Struct, frozen=True):
         return {"title": self.title, "facts": {name: value for name, value, _ in self.items}}
 
 
-class Table(Struct, frozen=True):
+class Table(_Printed, frozen=True):
     """Rows of values under columns."""
 
     title: str
@@ -61,7 +69,7 @@ class Table(Struct, frozen=True):
         return {"title": self.title, "rows": rows}
 
 
-class Chart(Struct, frozen=True):
+class Chart(_Printed, frozen=True):
     """Lines through points ``(x, y)``, one for each name in ``series``; by ``doublings``, equal
     factors are equal distances."""
 
@@ -89,7 +97,7 @@ class Chart(Struct, frozen=True):
         return {"title": self.title, **axes, "series": dict(self.series)}
 
 
-class Timeline(Struct, frozen=True):
+class Timeline(_Printed, frozen=True):
     """What happened when: for each row its name and its spans ``(start, stop, what)``, seconds."""
 
     title: str
@@ -112,7 +120,7 @@ Part = Facts | Table | Chart | Timeline
 
 @dataclass(frozen=True)
 class Report:
-    """What was found out about a program; it prints as tables, and shows as HTML in notebooks.
+    r"""What was found out about a program; it prints as tables, and shows as HTML in notebooks.
 
     Args:
         title: what it is about.
@@ -128,6 +136,8 @@ class Report:
     cost
       line      time
       f.py:3  2.0 ms
+    >>> str(report) == f"f\n{report['cost']}"
+    True
     """
 
     title: str

@@ -145,12 +145,12 @@ def _is_running_mean(body: Program, i: int, o: int) -> bool:
     not depend on it, as a gradient would."""
 
     def found() -> list[Marks]:
-        inputs = [frozenset({Same(n), Kept(n), Needed(n)}) for n in range(len(body.inputs))]
+        inputs = [frozenset({Same(n), Retained(n), Needed(n)}) for n in range(len(body.inputs))]
         return _MeanFlow().run(body, inputs)
 
     marks = keep(body, "means", found)[o]
     means = [m for m in marks if type(m) is Mean and i not in m.of]
-    return Kept(i) in marks and bool(means)
+    return Retained(i) in marks and bool(means)
 
 
 class Same(Struct, frozen=True):
@@ -159,7 +159,7 @@ class Same(Struct, frozen=True):
     of: int
 
 
-class Kept(Struct, frozen=True):
+class Retained(Struct, frozen=True):
     """Of a value: it is made of input number ``of``, element by element, and no sum with it."""
 
     of: int
@@ -191,7 +191,9 @@ class _MeanFlow(Flow):
             return needed
         if e.prim is add:  # to a sum so far, of which nothing is given up
             for one, other in permutations(operands):
-                marks -= {Kept(m.of) for m in one if type(m) is Same and Kept(m.of) not in other}
+                marks -= {
+                    Retained(m.of) for m in one if type(m) is Same and Retained(m.of) not in other
+                }
         return frozenset([m for m in marks if type(m) is not Same])
 
 

@@ -342,6 +342,7 @@ add = pointwise(
     lambda b, x, y: b.add(x, y),
     linearize=lambda active, x, y: (add(x, y), add_tangents),
     transpose=lambda ct, x, y: [ct if isinstance(o, Linear) else None for o in (x, y)],
+    operations=(1, 2),
     doc="x + y; stablehlo.add",
     examples=[Example((f32(2, 3), f32(2, 3))), Example((i32(3), i32(3)))],
 )
@@ -358,6 +359,7 @@ sub = pointwise(
         ct if isinstance(x, Linear) else None,
         neg(ct) if isinstance(y, Linear) else None,
     ],
+    operations=(1, 2),
     doc="x - y; stablehlo.subtract",
     examples=[Example((f32(2, 3), f32(2, 3))), Example((i32(3), i32(3)))],
 )
@@ -368,6 +370,7 @@ mul = pointwise(
     linearize=_mul_linearize,
     transpose=_mul_transpose,
     linear=((0,), (1,)),
+    operations=(1, 6),
     doc="x y; stablehlo.multiply",
     examples=[Example((f32(2, 3), f32(2, 3))), Example((i32(3), i32(3)))],
 )

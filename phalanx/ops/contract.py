@@ -232,8 +232,10 @@ def _dot_batch(
 def _dot_operations(
     results: Sequence[ArrayType], x: ArrayType, y: ArrayType, *, contract: Pair, **_: Any
 ) -> float:
-    """A product and a sum for each element of the result and each pair that it sums up."""
-    return 2 * results[0].size * math.prod(x.shape[d] for d in contract[0])
+    """A product and a sum for each element of the result and each pair that it sums up, which of
+    complex numbers are 8 operations."""
+    each = 8 if dtypes.is_complex(results[0].dtype) else 2
+    return each * results[0].size * math.prod(x.shape[d] for d in contract[0])
 
 
 def _place(dim: int, contract: Ints, batch: Ints) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from phalanx.base import dtypes
 from phalanx.base.lengths import larger
 from phalanx.core.axes import Axis
 from phalanx.core.blocks import Blocks
@@ -396,8 +397,12 @@ def _conv_operations(
     dimension_numbers: ConvDimensionNumbers,
     **_: Any,
 ) -> float:
-    """A product and a sum for each element of the result and each of a window's."""
-    return 2 * results[0].size * kernel.size / max(kernel.shape[dimension_numbers.rhs_spec[0]], 1)
+    """A product and a sum for each element of the result and each of a window's, which of complex
+    numbers are 8 operations."""
+    each = 8 if dtypes.is_complex(results[0].dtype) else 2
+    return (
+        each * results[0].size * kernel.size / max(kernel.shape[dimension_numbers.rhs_spec[0]], 1)
+    )
 
 
 _WINDOW = Whole("a window is read as a whole")

@@ -337,3 +337,11 @@ def test_what_is_compiled_for_another_place_is_told(caplog):
         f(phalanx.device_put(jnp.ones(3), there))
     (told,) = [m for m in caplog.messages if m.startswith("Compiling jit")]
     assert "again at test_watching.py" in told and ": x lies as " in told and "and lay as" in told
+
+
+def test_what_runs_as_before_is_not_said_to_be_compiled_again(caplog):
+    f = phalanx.jit(lambda x: x * 3)
+    with caplog.at_level(logging.WARNING, "phalanx"), phalanx.explain_cache_misses():
+        f(f(np.ones(3, np.float32)))  # arrays of the host, and then one that lies on a device
+        f(np.ones(3))  # of 64 bits, which become 32
+    assert not [m for m in caplog.messages if m.startswith("Compiling jit")]

@@ -34,6 +34,10 @@ OPERATIONS = {
         ),
         [X], 900,
     ),
+    "complex numbers": (
+        lambda z: lax.dot(z * z + z, z.T), [A.astype(np.complex64)],
+        1200 * (6 + 2) + 30 * 40 * 30 * (6 + 2),
+    ),
     "what moves": (lambda a: a.T.reshape(-1)[::-1], [A], 0),
 }  # fmt: skip
 

@@ -258,3 +258,19 @@ def test_charts_by_doublings_are_straight_where_twice_as_many_take_half():
     text, html = str(report), report.html()
     assert "8.0 s" in text and "1" in text and "8.0 s a step" in html
     assert Chart("by chips", *axes, (("", points),)).drawn == (points,)
+
+
+def test_what_nothing_needs_is_not_counted():
+    def loss(w, x):
+        return jnp.sum(ph.checkpoint(lambda w, x: jnp.tanh(jnp.tanh(x @ w) @ w))(w, x))
+
+    args = ph.ShapeDtypeStruct((16, 16), "float32"), ph.ShapeDtypeStruct((8, 16), "float32")
+    facts = ph.explain(ph.jit(ph.grad(loss)))(*args)["in all"].as_json()["facts"]
+    products = 5 * 2 * 8 * 16 * 16  # two to compute again, three backward; the value is not asked
+    assert products < facts["operations"] < 1.1 * products
+
+
+def test_a_part_prints_as_it_stands_in_the_report():
+    report = ph.explain(ph.jit(lambda x: x * 2))(X)
+    assert str(report["in all"]).startswith("in all\n  devices")
+    assert str(report["in all"]) in str(report)

@@ -702,12 +702,16 @@ def _host_devices(flags: str) -> int:
     return max(1, int(counts[-1])) if counts else 1
 
 
-def _read_environment() -> None:
+_environment: dict[str, str] = {}  # what was read of it
+
+
+def read_environment() -> None:
+    """Give options the values that the environment says now and did not say before."""
     for option in OPTIONS.values():
         variable = next((v for v in option.variables if v in os.environ), None)
-        if variable is not None:
-            parsed = option.parse(os.environ[variable])
-            _process[option.name] = _check(option, parsed, variable)
+        if variable is not None and os.environ[variable] != _environment.get(variable):
+            text = _environment[variable] = os.environ[variable]
+            _process[option.name] = _check(option, option.parse(text), variable)
     _of_process.refresh(())
 
 
@@ -732,6 +736,6 @@ def _tell_of_misspelt() -> None:
                 )
 
 
-_read_environment()
+read_environment()
 _tell_of_misspelt()
 config = Config()

@@ -348,7 +348,8 @@ def no_name(
     elif why is None and (path := FORMER_NAMES.get(name) or _elsewhere(name)):
         why = f"use {root}.{path}"
     hint = f"is not there: {why}" if why else f"is not there. {suggest(name, names)}"
-    return AttributeError(f"{module}: {name} {hint}".rstrip(". "))
+    # with a name, of no object, since of an object Python would suggest one, too
+    return AttributeError(f"{module}: {name} {hint}".rstrip(". "), name=name)
 
 
 _PUBLIC = (

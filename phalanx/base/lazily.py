@@ -9,7 +9,7 @@ import dis
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from phalanx.base.errors import no_name, suggest
@@ -84,7 +84,7 @@ class _Misspelt:
     @staticmethod
     def find_spec(name: str, *_: Any) -> None:
         package = name.rpartition(".")[0]
-        if package.partition(".")[0] != "phalanx" or not _imports(sys._getframe(2)):
+        if package.partition(".")[0] != "phalanx" or not is_import():
             return
         near = suggest(name.rpartition(".")[2], dir(sys.modules[package]))
         if near:
@@ -96,9 +96,10 @@ class _Misspelt:
                 raise
 
 
-def _imports(frame: FrameType) -> bool:
-    """Whether what looks for a module is an import; others, such as pytest, ask where it is."""
-    return frame.f_code.co_name == "_find_and_load_unlocked"
+def is_import() -> bool:
+    """Whether what asks a finder for a module is an import; others, such as pytest, ask where it
+    is. To be called by ``find_spec``."""
+    return sys._getframe(3).f_code.co_name == "_find_and_load_unlocked"
 
 
 sys.meta_path.append(_Misspelt())

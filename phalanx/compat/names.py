@@ -17,6 +17,7 @@ from phalanx.core.roles import Roles
 TYPES: Final = "types of operands"
 
 _REDUCED: Final = {"dims": "axes"}
+_WINDOWS: Final = {"window": "window_dimensions", "strides": "window_strides"}
 
 # of our operations, what the field calls them, and their parameters where it calls these otherwise
 NAMES: Final[dict[str, tuple[str, dict[str, str]]]] = {
@@ -26,17 +27,24 @@ NAMES: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "checkpoint": ("checkpoint", {"program": "jaxpr"}),
     "concatenate": ("concatenate", {"dim": "dimension"}),
     "cond": ("cond", {"programs": "branches"}),
+    "conv_general_dilated": (
+        "conv_general_dilated",
+        {"dtype": "preferred_element_type", "strides": "window_strides"},
+    ),
     "convert": ("convert_element_type", {"dtype": "new_dtype", "weak": "weak_type"}),
     "custom_jvp": ("custom_jvp_call", {"program": "call_jaxpr", "rule": "jvp_jaxpr_fun"}),
     "custom_vjp": ("custom_vjp_call", {"program": "call_jaxpr", "rule": "bwd"}),
+    "dot_general": ("dot_general", {"dtype": "preferred_element_type"}),
     "dynamic_slice": ("dynamic_slice", {"sizes": "slice_sizes"}),
     "host_call": ("pure_callback", {}),
     "iota": ("iota", {"dim": "dimension"}),
     "mapped": ("shard_map", {"program": "jaxpr"}),
+    "pad": ("pad", {"config": "padding_config"}),
     "reshape": ("reshape", {"shape": "new_sizes"}),
     "reverse": ("rev", {"dims": "dimensions"}),
     "scan": ("scan", {"program": "jaxpr"}),
     "slice": ("slice", {"start": "start_indices", "limit": "limit_indices"}),
+    "sort": ("sort", {"dim": "dimension", "stable": "is_stable"}),
     "transpose": ("transpose", {"perm": "permutation"}),
     "while": ("while", {"program": "body_jaxpr", "condition": "cond_jaxpr"}),
     "with_sharding_constraint": ("sharding_constraint", {}),
@@ -44,6 +52,15 @@ NAMES: Final[dict[str, tuple[str, dict[str, str]]]] = {
         f"reduce_{kind}": (f"reduce_{kind}", _REDUCED)
         for kind in ("and", "max", "min", "or", "prod", "sum", "xor")
     },
+    **{
+        f"reduce_window_{kind}": (f"reduce_window_{kind}", _WINDOWS)
+        for kind in ("max", "min", "sum")
+    },
+    **{
+        f"cum{kind}": (f"cum{kind}", {"dim": "axis"})
+        for kind in ("logsumexp", "max", "min", "prod", "sum")
+    },
+    **{kind: (kind, {"groups": "axis_index_groups"}) for kind in ("pmax", "pmin", "psum")},
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import runpy
 import sys
@@ -19,8 +18,6 @@ from phalanx.compat.jaxprs import ClosedJaxpr
 from phalanx.compat.printed import print_in_full
 from phalanx.compat.raised import as_runtime_error
 from phalanx.compat.sources import api_boundary
-from phalanx.core.types import Array
-from phalanx.numpy.methods import belong
 
 _STARTUP = str(Path(__file__).parent / "startup")
 
@@ -34,7 +31,6 @@ def install() -> None:
         ImportError: another jax was imported before.
     """
     serving.install()
-    belong(Array, importlib.import_module("jax.numpy"))  # libraries tell arrays apart by its name
     RuntimeFailure.of_callback = staticmethod(as_runtime_error)
     Traced.shown = staticmethod(ClosedJaxpr.of)
     print_in_full()
@@ -47,10 +43,11 @@ def install() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Run what the command line says: a script, ``-m module`` or ``-c code``, with its options."""
+    """Run what the command line says, with its options: a script, a folder with ``__main__.py``,
+    ``-m module``, ``-c code``, or ``-``, which is what is piped in."""
     parser = argparse.ArgumentParser(
         prog="python -m phalanx.as_jax",
-        usage="%(prog)s [-m MODULE | -c CODE | SCRIPT] [options of what is run]",
+        usage="%(prog)s [-m MODULE | -c CODE | SCRIPT | -] [options of what is run]",
         description="Run a program written for JAX on Phalanx.",
     )
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -66,6 +63,13 @@ def main(arguments: list[str]) -> None:
     elif kind == "-c":
         sys.argv, sys.path[0] = ["-c", *rest[1:]], ""
         _run(rest[0], "<string>", None)
+    elif kind == "-":
+        sys.argv, sys.path[0] = arguments, ""
+        _run(sys.stdin.buffer.read(), "<stdin>", None)
+    elif Path(kind).is_dir():
+        sys.argv = arguments
+        del sys.path[0]
+        runpy.run_path(kind, run_name="__main__")
     else:
         script = Path(kind)
         if not script.is_file():

@@ -13,11 +13,13 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from phalanx.base.config import config
+from phalanx.base.config import config, read_environment
 from phalanx.base.errors import suggest
-from phalanx.base.lazily import missing
+from phalanx.base.lazily import is_import, missing
 from phalanx.compat.modules import MODULES, VERSION
 from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED, REFUSED, not_offered
+from phalanx.core.types import Array
+from phalanx.numpy.methods import belong
 
 _LIST = "docs/bring-your-program.md lists what is offered"
 _MISSING = object()
@@ -36,6 +38,9 @@ class Served(ModuleType):
 
     def __dir__(self) -> list[str]:
         return sorted({*_names(self.__name__), *_below(self.__name__)})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return importlib.import_module, (self.__name__,)  # as others pickle modules by their class
 
 
 def _is_standard(name: str) -> bool:
@@ -91,6 +96,8 @@ class ServedFinder(MetaPathFinder, Loader):
         if name.partition(".")[0] != "jax":
             return None
         if name not in _EVERY:
+            if not is_import():
+                return None
             raise ModuleNotFoundError(
                 f"{name} is not among the modules that Phalanx serves as jax. "
                 f"{suggest(name, _EVERY)} ({_LIST})",
@@ -102,7 +109,10 @@ class ServedFinder(MetaPathFinder, Loader):
         return Served(spec.name, f"{spec.name}, served by Phalanx")
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: names are looked up when they are used."""
+        """Names are looked up when they are used; here is what the first import of jax means."""
+        if module.__name__ == "jax":
+            read_environment()  # to which programs write before it
+            belong(Array, importlib.import_module("jax.numpy"))  # by which arrays are told apart
 
     def find_distributions(
         self, context: DistributionFinder.Context | None = None

@@ -68,6 +68,10 @@ class Parts:
     def is_ready(self) -> bool:
         return all([part.is_ready() for part in self.each])
 
+    def block_until_ready(self) -> None:
+        for part in self.each:
+            part.block_until_ready()
+
     def delete(self) -> None:
         for part in self.each:
             part.delete()

@@ -152,12 +152,12 @@ def _addressable_copies(source: Sharding) -> list[Sharding]:
 
 def block(raws: Sequence[Raw]) -> None:
     """Wait for arrays."""
-    arrays = [a for raw in raws for a in held(raw)]
-    if len(arrays) == 1:
-        wait = arrays[0].block_until_ready
+    if len(raws) == 1:  # as most programs wait for, in each step
+        wait = raws[0].block_until_ready
     else:
+        arrays = [a for raw in raws for a in held(raw)]
         wait = functools.partial(xc.batched_block_until_ready, arrays)
     try:
-        waited(arrays, wait, "waiting for an array")
+        waited(raws, wait, "waiting for an array")
     except RuntimeError as e:
         raise translated(e, "waiting for an array") from None

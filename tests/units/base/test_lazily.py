@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import traceback
 import types
 
 import pytest
@@ -64,3 +65,10 @@ def test_rooms_of_the_package_are_not_listed():
     assert {"numpy", "lax", "random", "errors", "tree_util"} <= {*dir(phalanx)}
     assert {"linalg", "fft"} <= {*dir(phalanx.numpy)}
     assert not {"shaping", "creation"} & {*dir(phalanx.numpy)}
+
+
+def test_what_is_near_is_suggested_once():
+    with pytest.raises(AttributeError) as caught:
+        phalanx.numpy.arrange  # noqa: B018
+    said = "".join(traceback.format_exception(caught.value))
+    assert said.count("Did you mean") == 1

@@ -1,7 +1,9 @@
 """Programs as others read, rewrite and run them."""
 
 import inspect
+from types import SimpleNamespace
 
+import jax as peer
 import numpy as np
 import pytest
 from jax._src.api_util import infer_argnums_and_argnames as peer_infers
@@ -101,6 +103,36 @@ def test_a_mapped_function_says_by_specs_what_positions_see():
     said = [mapped.params[k] for k in ("in_specs", "out_specs", "manual_axes", "check_vma")]
     assert said == [(P("i"),), (P("i"),), {"i"}, True]
     assert [e.primitive.name for e in mapped.params["jaxpr"].eqns] == ["sin"]
+
+
+@pytest.mark.parametrize(
+    "function, read",
+    [
+        (lambda lax, x: lax.cumsum(x, 1), "axis reverse"),
+        (lambda lax, x: lax.pad(x, x[0, 0], [(1, 0, 1), (0, 2, 0)]), "padding_config"),
+        (lambda lax, x: lax.sort(x, is_stable=False), "dimension num_keys is_stable"),
+        (
+            lambda lax, x: lax.dot(x, x.T, preferred_element_type="float32"),
+            "preferred_element_type",
+        ),
+        (
+            lambda lax, x: lax.reduce_window(x, 0.0, lax.add, (1, 2), (2, 1), "SAME"),
+            "window_dimensions window_strides",
+        ),
+        (
+            lambda lax, x: lax.conv(x[None, None], x[None, None], (1, 2), "SAME"),
+            "window_strides feature_group_count",
+        ),
+    ],
+)
+def test_parameters_that_both_have_are_read_by_one_name(function, read):
+    def last(jax):
+        return jax.make_jaxpr(lambda x: function(jax.lax, x))(np.ones((2, 3), "f4")).eqns[-1]
+
+    ours, theirs = last(SimpleNamespace(make_jaxpr=make_jaxpr, lax=lax)), last(peer)
+    assert ours.primitive.name == theirs.primitive.name
+    for name in read.split():
+        assert ours.params[name] == theirs.params[name]
 
 
 def test_what_outputs_do_not_need_is_left_out():

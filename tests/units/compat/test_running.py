@@ -35,13 +35,14 @@ if __name__ == "__main__":
 """
 
 
-def python(*arguments, cwd=None, **environment):
+def python(*arguments, cwd=None, piped=None, **environment):
     given = {**os.environ, "PHALANX_PLATFORMS": "cpu", **environment}
     paths = filter(None, [str(ROOT), given.get("PYTHONPATH")])
     return subprocess.run(
         [sys.executable, *arguments],
         env={**given, "PYTHONPATH": os.pathsep.join(paths)},
         cwd=cwd,
+        input=piped,
         capture_output=True,
         text=True,
         timeout=180,
@@ -134,6 +135,26 @@ def test_an_exception_ends_it_as_under_python(tmp_path):
 @pytest.mark.parametrize("code, status", [("raise SystemExit(7)", 7), ("exit()", 0)])
 def test_code_says_how_it_ends(code, status):
     assert python("-m", "phalanx.as_jax", "-c", code).returncode == status
+
+
+SAID_IN_THE_PROGRAM = """
+import importlib.util, os, pickle, sys
+os.environ.update(PHALANX_NUM_CPU_DEVICES="3", JAX_ENABLE_X64="1")
+import jax, jax.numpy as jnp
+assert len(jax.devices()) == 3 and jnp.ones(1).dtype == "float64"
+assert importlib.util.find_spec("jax.nowhere") is None and importlib.util.find_spec("jax.nn")
+assert pickle.loads(pickle.dumps(jnp)) is jnp  # as what is sent to processes holds it
+print(sys.argv[1:])
+"""
+
+
+def test_a_program_that_is_piped_in_and_one_that_is_a_folder(tmp_path):
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "__main__.py").write_text(SAID_IN_THE_PROGRAM)
+    for program in ("program", "-"):
+        command = ("-m", "phalanx.as_jax", program, "--fast")
+        done = python(*command, cwd=tmp_path, piped=SAID_IN_THE_PROGRAM)
+        assert done.stdout == "['--fast']\n", done.stderr
 
 
 def test_modules_run(tmp_path):

@@ -332,3 +332,16 @@ def test_lanes_that_decide_together_may_communicate():
 
     x = np.arange(2.0, 2.0 + px.device_count(), dtype=np.float32)
     near(px.pmap(lane, "i")(x), np.full_like(x, x.sum()))
+
+
+@pytest.mark.parametrize("count, functions", [(3, 1), (9, 2)])
+def test_short_programs_are_written_where_they_are_called_and_others_once(count, functions):
+    @px.jit
+    def inner(x):
+        for _ in range(count):
+            x = jnp.sin(x)
+        return x
+
+    text = px.jit(lambda x: inner(x) + inner(inner(x))).lower(0.5).as_text()
+    assert text.count("func.func") == functions
+    assert text.count("stablehlo.sine") == (3 * count if functions == 1 else count)

@@ -132,7 +132,7 @@ def grad(
 ) -> Callable[P, tuple[Any, R]]: ...
 @overload
 def grad(
-    fun: Callable[P, Any],
+    fun: Callable[P, tuple[Any, Any]],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,

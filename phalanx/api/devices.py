@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from phalanx.base.source import user_location
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.program import plain
 from phalanx.core.trace import Tracer
-from phalanx.core.types import Array, ArrayType, typeof
+from phalanx.core.types import Array, ArrayLike, ArrayType, typeof
 from phalanx.run import put
 from phalanx.run.array import DeviceArray, default_sharding, place
 from phalanx.run.guards import Explicitly
@@ -33,6 +33,8 @@ from phalanx.spmd.named import PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import Device as Device
 from phalanx.xla import XlaBackend
+
+T = TypeVar("T")  # a tree of arrays
 
 connect(XlaBackend())
 
@@ -165,6 +167,24 @@ def default_backend() -> str:
     return runtime().platform()
 
 
+@overload
+def device_put(
+    x: ArrayLike,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Array: ...
+@overload
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Any: ...
 def device_put(
     x: Any,
     device: Any = None,
@@ -416,7 +436,7 @@ def _has_value(x: Any) -> bool:
     return isinstance(x, Array) and not isinstance(x, Tracer) and not is_key(x.aval.dtype)
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: T) -> T:
     """Wait until every array in the tree ``x`` has been computed; returns ``x``.
 
     Args:
@@ -430,7 +450,8 @@ def block_until_ready(x: Any) -> Any:
     [2. 2.]
     """
     if isinstance(x, DeviceArray):
-        return x.block_until_ready()
+        x.block_until_ready()
+        return x
     arrays = [leaf for leaf in tree.leaves(x) if isinstance(leaf, DeviceArray)]
     for array in arrays:
         array._check_alive()

@@ -101,10 +101,10 @@ def _check_input(
             f"{who}: holomorphic=True needs complex arguments, but {names[i]} is {typeof(x)}"
         )
     if not dtypes.is_inexact(dtype) and not allow_int:
+        way = f"pass {float(x)}" if isinstance(x, int) else "convert it with .astype(float)"
         raise TypeError(
             f"{who}: {names[i]} is {plain(typeof(x))}, and only floating-point and complex "
-            "arguments have a gradient; convert it with .astype(float), choose others with "
-            "argnums, or set allow_int=True"
+            f"arguments have a gradient; {way}, choose others with argnums, or set allow_int=True"
         )
 
 

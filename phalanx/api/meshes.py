@@ -96,6 +96,11 @@ def _grid(
     allow_split_physical_axes: bool = True,
 ) -> np.ndarray:
     """The first devices, as a grid of that shape."""
+    if isinstance(mesh_shape, (int, str)):
+        raise TypeError(
+            "make_mesh: the shape is a sequence with the size of each axis, as in (4, 2), got "
+            f"{mesh_shape!r}, at {user_location()}"
+        )
     shape = tuple(int(n) for n in mesh_shape)
     there = backend().devices() if devices is None else tuple(devices)
     if devices is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import operator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -105,7 +105,7 @@ def _check_alike(who: str, arrays: Any) -> None:
 def _gathered(array: Array, tiled: bool) -> Any:
     if is_key(array.dtype):
         words = _gathered(key_data(array), tiled and array.ndim > 0)
-        return wrap_key_data(words, impl=array.dtype)
+        return wrap_key_data(words, impl=cast(Any, array.dtype))
     if not array.is_fully_addressable:
         whole = Sharding(array.sharding.device_list)
         return np.asarray(array if array.is_fully_replicated else _laid_out_as(whole)(array))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal, overload
 
 from phalanx.api import aot
 from phalanx.api.arguments import (
@@ -34,6 +34,28 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import loaded, stage_with_refs
 
 
+@overload
+def make_program(
+    fun: Callable[P, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: Literal[False] = False,
+) -> Callable[P, Program]: ...
+@overload
+def make_program(
+    fun: Callable[P, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    *,
+    return_shape: Literal[True],
+) -> Callable[P, tuple[Program, Any]]: ...
+@overload
+def make_program(
+    fun: Callable[P, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[P, Any]: ...
 def make_program(
     fun: Callable[P, Any],
     static_argnums: int | Sequence[int] = (),

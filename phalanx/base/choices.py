@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import enum
 from typing import TYPE_CHECKING, Any
+
+from phalanx.base.errors import nearest
 
 
 class _Choices(enum.EnumType):
@@ -28,8 +29,8 @@ class _Choices(enum.EnumType):
             """That what was given is none of the values, which there are, and which is near."""
             all_of = ", ".join(f"{name} ({m.value!r})" for name, m in cls.__members__.items())
             words = {str(w).lower(): n for n, m in cls.__members__.items() for w in (m.value, n)}
-            near = difflib.get_close_matches(str(given[0]).lower(), words, n=1) if given else []
-            hint = f". Did you mean {cls.__name__}.{words[near[0]]}?" if near else ""
+            near = nearest(str(given[0]).lower(), words) if given else None
+            hint = f". Did you mean {cls.__name__}.{words[near]}?" if near else ""
             got = ", ".join(map(repr, given)) or "nothing"
             return f"{cls.__name__}: its values are {all_of}, got {got}{hint}"
 

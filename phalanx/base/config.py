@@ -11,7 +11,6 @@ says into how many devices the CPU is divided, XLA's flag
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import os
 import re
@@ -27,7 +26,7 @@ from weakref import WeakSet
 from msgspec import Struct
 
 from phalanx.base import foreign
-from phalanx.base.errors import ConfigError, UnknownOption, suggest
+from phalanx.base.errors import ConfigError, UnknownOption, nearest, suggest
 from phalanx.base.extended import KEY_TYPES
 from phalanx.base.kinds import is_iterable
 from phalanx.base.places import user_cache
@@ -727,11 +726,11 @@ def _tell_of_misspelt() -> None:
     bare = {v.removeprefix("PHALANX_"): v for v in known if v.startswith("PHALANX_")}
     for variable in sorted(os.environ.keys() - known):
         if variable.startswith("PHALANX_"):
-            near = difflib.get_close_matches(variable.removeprefix("PHALANX_"), bare, 1, 0.8)
+            near = nearest(variable.removeprefix("PHALANX_"), bare, 0.8)  # it may be another's
             if near:
                 warnings.warn(
                     f"the environment variable {variable} is that of no option. "
-                    f"Did you mean {bare[near[0]]}?",
+                    f"Did you mean {bare[near]}?",
                     **_AT_THE_IMPORT,
                 )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import ml_dtypes
 import numpy as np
@@ -22,6 +22,9 @@ from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
 from phalanx.base.kinds import class_of, is_dtype, is_ndarray, is_subclass, is_tuple
 from phalanx.base.lengths import Length
 from phalanx.base.source import user_location, warn_user
+
+if TYPE_CHECKING:  # which the face plugs in
+    from phalanx.core.types import Array
 
 # ---- the dtypes -----------------------------------------------------------------------------
 
@@ -436,7 +439,7 @@ def short_name(dtype: np.dtype) -> str:
     return _NAMES.get(dtype) or str(dtype)
 
 
-def finfo(dtype: Any) -> Any:
+def finfo(dtype: Any) -> np.finfo[Any]:
     """Limits of a floating-point dtype, or of the components of a complex one.
 
     Args:
@@ -458,7 +461,7 @@ def finfo(dtype: Any) -> Any:
     return cast(Any, ml_dtypes.finfo(given))
 
 
-def iinfo(int_type: Any) -> Any:
+def iinfo(int_type: Any) -> ml_dtypes.iinfo:
     """Limits of an integer dtype.
 
     Args:
@@ -606,7 +609,7 @@ class ScalarType:
         self.dtype = dtype
 
     @hiding
-    def __call__(self, x: Any = 0) -> Any:
+    def __call__(self, x: Any = 0) -> Array:
         """An array of this dtype.
 
         Args:

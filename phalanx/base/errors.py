@@ -316,16 +316,25 @@ for _kind in [kind for kind in globals().values() if isinstance(kind, type)]:
         _kind.__module__ = "phalanx.errors"  # where users find it; tracebacks print it so
 
 
+def nearest(name: object, candidates: Iterable[str], likeness: float = 0.65) -> str | None:
+    """The candidate most like ``name``, or None where none is: a letter in three may differ.
+
+    >>> nearest("bacth", ["batch", "model"])
+    'batch'
+    """
+    if not isinstance(name, str):
+        return None
+    return next(iter(difflib.get_close_matches(name, list(candidates), 1, likeness)), None)
+
+
 def suggest(name: object, candidates: Iterable[str]) -> str:
     """A question that offers the candidate nearest to ``name``, or "" where none is near.
 
     >>> suggest("bacth", ["batch", "model"])
     "Did you mean 'batch'?"
     """
-    near = (
-        difflib.get_close_matches(name, list(candidates), 1, 0.65) if isinstance(name, str) else []
-    )
-    return f"Did you mean {near[0]!r}?" if near else ""
+    near = nearest(name, candidates)
+    return f"Did you mean {near!r}?" if near else ""
 
 
 def no_name(

@@ -10,7 +10,7 @@ all dtypes of their kind and do not widen them::
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -189,6 +189,10 @@ def _has_dtype(x: Any) -> bool:
     return isinstance(getattr(x, "dtype", None), (np.dtype, KeyType))
 
 
+@overload
+def result_type(*args: Any, return_weak_type_flag: Literal[False] = False) -> np.dtype: ...
+@overload
+def result_type(*args: Any, return_weak_type_flag: Literal[True]) -> tuple[np.dtype, bool]: ...
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """The dtype that an operation on ``args`` would have.
 

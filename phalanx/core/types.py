@@ -268,7 +268,7 @@ class Shaped:
         return self.aval.shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype:
         """The dtype of the elements: NumPy's, or that of random keys."""
         return self.aval.dtype
 

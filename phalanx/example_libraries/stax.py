@@ -23,8 +23,9 @@ from typing import Any
 
 import phalanx.numpy as jnp
 from phalanx import lax, nn, random
-from phalanx.base.boundary import bound
+from phalanx.base.boundary import bound, hiding
 from phalanx.base.errors import ArgumentError
+from phalanx.base.source import user_location
 from phalanx.nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus
 from phalanx.nn.initializers import glorot_normal, normal, ones, zeros
 
@@ -86,6 +87,11 @@ _WEIGHTS, _BIASES, _SMALL = glorot_normal(), normal(), normal(1e-6)
 # ---- layers with parameters -------------------------------------------------------------------
 
 
+def _layer(init_fun: Callable[..., Any], apply_fun: Callable[..., Any]) -> Layer:
+    """A layer of these functions, whose own lines no traceback shows."""
+    return hiding(init_fun), hiding(apply_fun)
+
+
 def Dense(out_dim: int, W_init: Any = _WEIGHTS, b_init: Any = _BIASES) -> Layer:
     """Dense (fully connected) layer: x W + b, along the last axis.
 
@@ -114,7 +120,7 @@ def Dense(out_dim: int, W_init: Any = _WEIGHTS, b_init: Any = _BIASES) -> Layer:
         w, b = params
         return jnp.dot(inputs, w) + b
 
-    return init_fun, apply_fun
+    return _layer(init_fun, apply_fun)
 
 
 def _convolution(
@@ -136,6 +142,11 @@ def _convolution(
         return convolve(inputs, w, steps, padding, dimension_numbers=dimension_numbers) + b
 
     def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
+        if len(input_shape) != len(lhs):
+            raise ValueError(
+                f"a convolution of {lhs} takes inputs of {len(lhs)} dimensions, got the shape "
+                f"{input_shape}, at {user_location()}"
+            )
         sizes = iter(filter_shape)
         channels = {"O": out_chan, "I": input_shape[lhs.index("C")]}
         shape = tuple(channels[c] if c in channels else next(sizes) for c in rhs)
@@ -144,7 +155,7 @@ def _convolution(
         params = make(of_w, shape), b_init(of_b, biases)
         return _shape_of(functools.partial(apply_fun, params), input_shape), params
 
-    return init_fun, apply_fun
+    return _layer(init_fun, apply_fun)
 
 
 def _shape_of(function: Callable[[Any], Any], shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -320,7 +331,7 @@ def BatchNorm(
         out = gamma[spread] * out if scale else out
         return out + beta[spread] if center else out
 
-    return init_fun, apply_fun
+    return _layer(init_fun, apply_fun)
 
 
 # ---- layers without parameters ----------------------------------------------------------------
@@ -347,7 +358,7 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         return fun(inputs, **fun_kwargs)
 
-    return init_fun, apply_fun
+    return _layer(init_fun, apply_fun)
 
 
 def _itself(x: Any) -> Any:
@@ -412,7 +423,7 @@ def _pooling(start: float, join: Callable[..., Any], mean: bool) -> Callable[...
         def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
             return _shape_of(lambda x: apply_fun((), x), input_shape), ()
 
-        return init_fun, apply_fun
+        return _layer(init_fun, apply_fun)
 
     return pool
 
@@ -429,7 +440,7 @@ def _flatten() -> Layer:
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         return jnp.reshape(inputs, (inputs.shape[0], -1))
 
-    return init_fun, apply_fun
+    return _layer(init_fun, apply_fun)
 
 
 Flatten = _flatten()
@@ -467,7 +478,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
         kept = random.bernoulli(rng, rate, jnp.shape(inputs))
         return jnp.where(kept, inputs / rate, 0)
 
-    return init_fun, apply_fun
+    return _layer(init_fun, apply_fun)
 
 
 # ---- several branches -------------------------------------------------------------------------
@@ -493,7 +504,7 @@ def FanOut(num: int) -> Layer:
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         return [inputs] * num
 
-    return init_fun, apply_fun
+    return _layer(init_fun, apply_fun)
 
 
 def _fan_in_sum() -> Layer:
@@ -503,7 +514,7 @@ def _fan_in_sum() -> Layer:
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         return functools.reduce(operator.add, inputs)
 
-    return init_fun, apply_fun
+    return _layer(init_fun, apply_fun)
 
 
 FanInSum = _fan_in_sum()
@@ -532,7 +543,7 @@ def FanInConcat(axis: int = -1) -> Layer:
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         return jnp.concatenate(inputs, axis)
 
-    return init_fun, apply_fun
+    return _layer(init_fun, apply_fun)
 
 
 # ---- combinators ------------------------------------------------------------------------------
@@ -574,7 +585,7 @@ def serial(*layers: Layer) -> Layer:
             inputs = apply(own, inputs, rng=key, **kwargs)
         return inputs
 
-    return init_fun, apply_fun
+    return _layer(init_fun, apply_fun)
 
 
 def parallel(*layers: Layer) -> Layer:
@@ -604,7 +615,7 @@ def parallel(*layers: Layer) -> Layer:
         rows = zip(applies, params, inputs, _keys(rng, len(applies)), strict=True)
         return [f(own, x, rng=key, **kwargs) for f, own, x, key in rows]
 
-    return init_fun, apply_fun
+    return _layer(init_fun, apply_fun)
 
 
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
@@ -628,7 +639,7 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         return make_layer(jnp.shape(inputs))[1](params, inputs, **kwargs)
 
-    return init_fun, apply_fun
+    return _layer(init_fun, apply_fun)
 
 
 bound(sys.modules[__name__])

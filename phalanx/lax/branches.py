@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 from msgspec import Struct
@@ -17,7 +17,7 @@ from phalanx.control.branch import branch
 from phalanx.core.program import Program, plain
 from phalanx.core.refs import Ref, refuse_aliases, store_all
 from phalanx.core.trace import is_known
-from phalanx.core.types import NOWHERE, ArrayLike, ArrayType, is_scalar, typeof
+from phalanx.core.types import NOWHERE, Array, ArrayLike, ArrayType, is_scalar, typeof
 from phalanx.lax.bodies import (
     TracedBody,
     as_type,
@@ -38,19 +38,72 @@ from phalanx.transforms.stage import is_value, loaded
 
 __all__ = ["cond", "switch"]
 
-P = ParamSpec("P")  # what the one branch takes
-Q = ParamSpec("Q")  # and what the other
+Ts = TypeVarTuple("Ts")  # the operands: what branches take
+A = TypeVar("A")  # the first of them
+B = TypeVar("B")  # and the second
 R = TypeVar("R")  # what branches give
+OneArray = TypeVar("OneArray", bound=Array)  # where that is an array
 _NOTHING: Any = object()  # in place of an operand that is not given: None is one
 
+# For type checkers: operands are what branches take, or numbers and arrays of NumPy in its place;
+# where branches give numbers, and not arrays alone, the result is an array all the same.
 
+
+@overload
 def cond(
     pred: ArrayLike,
-    true_fun: Callable[P, R],
-    false_fun: Callable[Q, R],
+    true_fun: Callable[[*Ts], OneArray],
+    false_fun: Callable[[*Ts], OneArray],
+    *operands: *Ts,
+) -> OneArray: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[*Ts], ArrayLike],
+    false_fun: Callable[[*Ts], ArrayLike],
+    *operands: *Ts,
+) -> Array: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[*Ts], R],
+    false_fun: Callable[[*Ts], R],
+    *operands: *Ts,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A], R],
+    false_fun: Callable[[A], R],
+    operand: A | ArrayLike,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A, B], R],
+    false_fun: Callable[[A, B], R],
+    a: A | ArrayLike,
+    b: B | ArrayLike,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[..., R],
+    false_fun: Callable[..., R],
+    a: Any,
+    b: Any,
+    c: Any,
+    /,
+    *operands: Any,
+) -> R: ...
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
     *operands: Any,
     operand: Any = _NOTHING,
-) -> R:
+) -> Any:
     """true_fun(*operands) if pred else false_fun(*operands); only one of them runs.
 
     Under ``vmap`` with a predicate that differs between lanes both run, and each lane takes
@@ -74,7 +127,7 @@ def cond(
     >>> cond(jnp.array(True), lambda x: x + 1, lambda x: x - 1, 5)
     Array(6, dtype=int32, weak_type=True)
     """
-    branches: list[Callable[..., R]] = [false_fun, true_fun]
+    branches: list[Callable[..., Any]] = [false_fun, true_fun]
     if operand is not _NOTHING:
         operands = (*operands, operand)
     elif len(operands) == 2 and _has_own_operands(true_fun, false_fun, operands):
@@ -127,9 +180,42 @@ def _is_real(dtype: Any) -> bool:
     return dtype == BOOL or dtypes.is_integer(dtype) or dtypes.is_floating(dtype)
 
 
+@overload
 def switch(
-    index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Any, operand: Any = _NOTHING
-) -> R:
+    index: ArrayLike, branches: Sequence[Callable[[*Ts], OneArray]], *operands: *Ts
+) -> OneArray: ...
+@overload
+def switch(
+    index: ArrayLike, branches: Sequence[Callable[[*Ts], ArrayLike]], *operands: *Ts
+) -> Array: ...
+@overload
+def switch(index: ArrayLike, branches: Sequence[Callable[[*Ts], R]], *operands: *Ts) -> R: ...
+@overload
+def switch(index: ArrayLike, branches: Sequence[Callable[[A], R]], operand: A | ArrayLike) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A, B], R]],
+    a: A | ArrayLike,
+    b: B | ArrayLike,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[..., R]],
+    a: Any,
+    b: Any,
+    c: Any,
+    /,
+    *operands: Any,
+) -> R: ...
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[..., Any]],
+    *operands: Any,
+    operand: Any = _NOTHING,
+) -> Any:
     """branches[index](*operands); an index out of range is moved to the nearest in range.
 
     Args:

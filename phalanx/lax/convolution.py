@@ -114,11 +114,21 @@ def _at(type: ArrayType, dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(type.shape[d] for d in dims)
 
 
+def _as_images(*given: ArrayType) -> str:
+    """What to do with matrices that were meant as one image or kernel."""
+    if all(kind.ndim != 2 for kind in given):
+        return ""
+    return (
+        "; one image of one feature is image[None, None], [1, 1, height, width], as is the kernel; "
+        "for matrices there is phalanx.scipy.signal.convolve2d"
+    )
+
+
 def _check_ranks(who: str, x: ArrayType, kernel: ArrayType) -> None:
     if x.ndim != kernel.ndim or x.ndim < 2:
         raise ValueError(
             f"lax.{who}: lhs and rhs must have one rank, at least 2: batch or output feature, "
-            f"feature, and spatial dimensions; got {x} and {kernel}"
+            f"feature, and spatial dimensions; got {x} and {kernel}{_as_images(x, kernel)}"
         )
 
 
@@ -183,7 +193,7 @@ def conv_general_dilated(
         if len(value) != len(ones):
             raise ValueError(
                 f"lax.{who}: {name} must have one entry for each of the {len(ones)} spatial "
-                f"dimensions of lhs {x}, got {value}"
+                f"dimensions of lhs {x}, got {value}{_as_images(x)}"
             )
     if isinstance(padding, str):
         lengths = map(dilated, _at(x, numbers.lhs_spec[2:]), lhs_steps)

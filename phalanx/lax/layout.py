@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from phalanx.control.call import call
 from phalanx.core.correspond import leaving
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
-from phalanx.core.types import SCALARS, Array, typeof
+from phalanx.core.types import SCALARS, Array, ArrayLike, typeof
 from phalanx.ops.lay import in_the_open
 from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import check_fits, constrain
@@ -31,6 +31,10 @@ from phalanx.transforms.stage import stage
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@overload
+def with_sharding_constraint(x: ArrayLike, shardings: Any) -> Array: ...
+@overload
+def with_sharding_constraint(x: Any, shardings: Any) -> Any: ...
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """``x``, which lies over devices as ``shardings`` say; the same values.
 

@@ -50,7 +50,12 @@ from phalanx.transforms.stage import loaded, refuse_written
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
 T = TypeVar("T")  # what a function gives
-Carry = TypeVar("Carry")  # and what it hands on to the next step
+Carry = TypeVar("Carry")  # and what it hands on to the next step,
+A = TypeVar("A")  # or the first part of that,
+B = TypeVar("B")  # the second,
+C = TypeVar("C")  # and the third
+X = TypeVar("X")  # a row
+_Rows = ArrayLike | Sequence[Any] | None  # arrays of NumPy for a function of arrays, too
 
 _Called = tuple[
     Callable[..., Any], Callable[..., Any]
@@ -194,7 +199,7 @@ def _check_carry(
         raise TypeError(
             f"{who}: the carry must keep its structure from iteration to iteration; it starts as "
             f"{shown(wanted)} and the body, called at {user_location()}, returns "
-            f"{shown(out_tree)}"
+            f"{shown(out_tree)}, where * is an array"
         )
     paths = tree.leaves_with_path(init)
     for (path, _), kind, returned in zip(paths, types, out_types, strict=False):
@@ -328,15 +333,77 @@ def _common_bounds(lower: Any, upper: Any) -> list[Any]:
     return [as_type(lower, first), as_type(upper, last)]
 
 
+# For type checkers: the carry and the rows are what f takes, or numbers and arrays of NumPy, alone
+# and in tuples, stand in place of arrays.
+@overload
 def scan(
+    f: Callable[[Array, X], tuple[ArrayLike, T]],
+    init: ArrayLike,
+    xs: X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Array, T]: ...
+@overload
+def scan(
+    f: Callable[[Carry, X], tuple[Carry, T]],
+    init: Carry,
+    xs: X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Carry, T]: ...
+@overload
+def scan(  # pyright: ignore[reportOverlappingOverload]
+    f: Callable[[Array, Any], tuple[ArrayLike, T]],
+    init: ArrayLike,
+    xs: _Rows = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Array, T]: ...
+@overload
+def scan(  # pyright: ignore[reportOverlappingOverload]
     f: Callable[[Carry, Any], tuple[Carry, T]],
+    init: Carry,
+    xs: _Rows = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Carry, T]: ...
+@overload
+def scan(
+    f: Callable[[tuple[A, B], Any], tuple[tuple[Any, Any], T]],
+    init: tuple[A | ArrayLike, B | ArrayLike],
+    xs: _Rows = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[tuple[A, B], T]: ...
+@overload
+def scan(
+    f: Callable[[tuple[A, B, C], Any], tuple[tuple[Any, Any, Any], T]],
+    init: tuple[A | ArrayLike, B | ArrayLike, C | ArrayLike],
+    xs: _Rows = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[tuple[A, B, C], T]: ...
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[Carry, T]:
+) -> tuple[Any, Any]:
     """carry, y = f(carry, x) for each row x of ``xs``; the last carry, and the rows y stacked.
 
     Args:
@@ -513,7 +580,7 @@ def _scan_in_python(
         out.append((y, {n: load(ref) for n, ref in refs.items()}))
     if not out:
         with config.override(disable_jit=False):
-            return scan(f, init, rows_tree.unflatten(rows), length)
+            return cast(Any, scan)(f, init, rows_tree.unflatten(rows), length)
     ys, after = tree.map(lambda *ys: _stacked(ys), *(out[::-1] if reverse else out))
     for n, rows_after in after.items():
         store(given[n], rows_after)

@@ -41,7 +41,7 @@ def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> A
             total = ops.add(ops.mul(total, x), term)
         return total
 
-    def step(total: Any, term: Any) -> tuple[Any, None]:
+    def step(total: Array, term: Array) -> tuple[Array, None]:
         return ops.add(ops.mul(total, x), term), None
 
     return scan(step, total, ops.stack(rest, 0), reverse=True)[0]

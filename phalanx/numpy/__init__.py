@@ -123,7 +123,6 @@ from phalanx.numpy.arithmetic import (
     subtract,
     true_divide,
 )
-from phalanx.numpy.attached import attach as _attach
 from phalanx.numpy.calculus import (
     convolve,
     correlate,
@@ -453,8 +452,6 @@ from phalanx.numpy.transcendental import (
 ScalarType.make = staticmethod(array)  # float32(3) is an array
 ndarray = Array
 bool = bool_
-
-_attach()
 
 if _TYPE_CHECKING:
     from phalanx.numpy import fft, linalg

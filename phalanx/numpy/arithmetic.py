@@ -13,6 +13,7 @@ from phalanx.base.kinds import GENERIC
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.lax.loops import while_loop
+from phalanx.numpy.attached import with_methods
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
@@ -46,6 +47,7 @@ def over(x: Any, value: Any) -> Any:
 # ---- sums, differences, products ------------------------------------------------------------
 
 
+@with_methods(0)
 @one_program
 def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x + y, elementwise, with broadcasting; of booleans, x or y.
@@ -66,6 +68,7 @@ def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) 
     return ops.add(*pair("add", x, y))
 
 
+@with_methods()
 @one_program
 def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x - y, elementwise, with broadcasting.
@@ -86,6 +89,7 @@ def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = N
     return ops.sub(*pair("subtract", x, y))
 
 
+@with_methods(1)
 @one_program
 def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x y, elementwise, with broadcasting; of booleans, x and y.
@@ -106,6 +110,7 @@ def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = N
     return ops.mul(*pair("multiply", x, y))
 
 
+@with_methods(nin=1)
 @one_program
 def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """-x, elementwise.
@@ -608,6 +613,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 # ---- extremes -------------------------------------------------------------------------------
 
 
+@with_methods()
 @one_program
 def maximum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The larger of x and y, elementwise; nan where either is.
@@ -628,6 +634,7 @@ def maximum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = No
     return ops.max(*pair("maximum", x, y))
 
 
+@with_methods()
 @one_program
 def minimum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The smaller of x and y, elementwise; nan where either is.

@@ -258,7 +258,7 @@ class Part:
             mode=outside, fill_value=size, wrap_negative_indices=wrap
         )
 
-        def step(line: Any, place: Any) -> Any:
+        def step(line: Array, place: Array) -> tuple[Array, None]:
             value = function(Part(line, place).get(mode="clip"))
             return Part(line, place).set(value, mode="drop"), None
 

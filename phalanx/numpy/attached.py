@@ -4,39 +4,33 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from phalanx.numpy import arithmetic, logic, transcendental
+if TYPE_CHECKING:
+    from phalanx.numpy.universal import ufunc
 
-IDENTITIES: dict[str, Any] = {
-    "add": 0,
-    "bitwise_and": -1,
-    "bitwise_or": 0,
-    "bitwise_xor": 0,
-    "logaddexp": -float("inf"),
-    "logaddexp2": -float("inf"),
-    "logical_and": True,
-    "logical_or": False,
-    "logical_xor": False,
-    "maximum": None,
-    "minimum": None,
-    "multiply": 1,
-    "subtract": None,
-}
-"""The functions of two operands that have the methods, and what leaves any element as it is."""
-OPERANDS = {**dict.fromkeys(IDENTITIES, 2), "negative": 1}
-"""All that have the methods, and the number of their operands."""
+P = ParamSpec("P")
+R = TypeVar("R")
+
+WITH_METHODS: dict[str, Any] = {}
+"""The functions that have the methods, by name."""
 
 
-def attach() -> None:
-    """Give the functions their methods; what these do is imported when one is called."""
-    for name, nin in OPERANDS.items():
-        homes = (arithmetic, logic, transcendental)
-        function: Any = next(getattr(home, name) for home in homes if hasattr(home, name))
-        function.nin, function.nout, function.nargs = nin, 1, nin
-        function.identity = IDENTITIES.get(name)
+def with_methods(identity: Any = None, nin: int = 2) -> Callable[[Callable[P, R]], ufunc[P, R]]:
+    """A function of ``nin`` operands gets the methods; ``identity`` leaves any element as it is.
+
+    What the methods do is imported when one is called.
+    """
+
+    def decorate(function: Any) -> Any:
+        name = function.__name__
+        function.nin, function.nout, function.nargs, function.identity = nin, 1, nin, identity
         for method in ("reduce", "accumulate", "outer", "at", "reduceat"):
             setattr(function, method, _later(name, method))
+        WITH_METHODS[name] = function
+        return function
+
+    return decorate
 
 
 def _later(name: str, method: str) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -111,6 +111,17 @@ def ediff1d(
     return ops.concatenate(*parts, dim=0) if len(parts) > 1 else inside
 
 
+@overload
+def gradient(
+    f: ArrayLike, *varargs: ArrayLike, axis: int, edge_order: int | None = None
+) -> Array: ...
+@overload
+def gradient(
+    f: ArrayLike,
+    *varargs: ArrayLike,
+    axis: Sequence[int] | None = None,
+    edge_order: int | None = None,
+) -> Any: ...
 @one_program
 def gradient(
     f: ArrayLike,

@@ -145,6 +145,15 @@ def svd(
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,
+    *,
+    compute_uv: Literal[False],
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array: ...
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
     compute_uv: bool = True,
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,

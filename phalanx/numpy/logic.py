@@ -13,6 +13,7 @@ from phalanx.base.kinds import SEQUENCE
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.numpy.arithmetic import literal, number_pair
+from phalanx.numpy.attached import with_methods
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
@@ -144,6 +145,7 @@ def _ordered(who: str, strictly: Any, compare: Any, x: Any, y: Any) -> Any:
 # ---- logic and bits -------------------------------------------------------------------------
 
 
+@with_methods(True)
 @one_program
 def logical_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """Whether both x and y are not zero, elementwise.
@@ -164,6 +166,7 @@ def logical_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
     return ops.and_(*_truths("logical_and", x, y))
 
 
+@with_methods(False)
 @one_program
 def logical_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """Whether x or y is not zero, elementwise.
@@ -184,6 +187,7 @@ def logical_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None =
     return ops.or_(*_truths("logical_or", x, y))
 
 
+@with_methods(False)
 @one_program
 def logical_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """Whether exactly one of x and y is not zero, elementwise.
@@ -226,6 +230,7 @@ def _truths(who: str, x: Any, y: Any) -> list[Any]:
     return broadcast(who, [boolean(who, each) for each in given])
 
 
+@with_methods(-1)
 @one_program
 def bitwise_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The bits that are set in both of two integers, elementwise; of booleans, x and y.
@@ -246,6 +251,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
     return ops.and_(*pair("bitwise_and", x, y))
 
 
+@with_methods(0)
 @one_program
 def bitwise_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The bits that are set in either of two integers, elementwise; of booleans, x or y.
@@ -266,6 +272,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None =
     return ops.or_(*pair("bitwise_or", x, y))
 
 
+@with_methods(0)
 @one_program
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The bits that are set in exactly one of two integers, elementwise.

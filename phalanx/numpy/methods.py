@@ -51,10 +51,12 @@ _LISTS = (list, tuple, set, dict)
 
 
 def _refuse(symbol: str, other: Any) -> NoReturn:
-    raise TypeError(
-        f"{symbol}: an array does not combine with a {type(other).__name__}; convert it with "
-        "jnp.array, once"
+    way = (
+        "take the arrays that are in it, one by one or with phalanx.tree.map"
+        if isinstance(other, dict)
+        else "convert it with jnp.array, once"
     )
+    raise TypeError(f"{symbol}: an array does not combine with a {type(other).__name__}; {way}")
 
 
 def _operator(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -218,6 +218,26 @@ def _divided(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     return quotient, x
 
 
+@overload
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: Literal[False] = False,
+    w: ArrayLike | None = None,
+    cov: Literal[False] = False,
+) -> Array: ...
+@overload
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Any: ...
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,

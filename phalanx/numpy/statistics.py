@@ -6,7 +6,7 @@ import builtins
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -96,6 +96,31 @@ def _over_count(total: Any, x: Any, axis: Axis, keepdims: bool, where: Any, ddof
     return true_divide(total, choose(greater(left, 0), left, np.nan))
 
 
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: Literal[False] = False,
+    keepdims: bool = False,
+) -> Array: ...
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    *,
+    returned: Literal[True],
+    keepdims: bool = False,
+) -> tuple[Array, Array]: ...
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Any: ...
 @one_program
 def average(
     a: ArrayLike,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -612,6 +612,16 @@ def meshgrid(
     return tuple(out)
 
 
+@overload
+def indices(
+    dimensions: Any, dtype: DTypeLike | None = None, sparse: Literal[False] = False
+) -> Array: ...
+@overload
+def indices(
+    dimensions: Any, dtype: DTypeLike | None = None, *, sparse: Literal[True]
+) -> tuple[Array, ...]: ...
+@overload
+def indices(dimensions: Any, dtype: DTypeLike | None = None, sparse: bool = False) -> Any: ...
 def indices(dimensions: Any, dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """The indices of an array of shape ``dimensions``: [ndim, *dimensions], or a tuple.
 

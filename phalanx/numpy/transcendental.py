@@ -16,6 +16,7 @@ from phalanx.base.dtypes import COMPLEXES
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.numpy.arithmetic import literal, over
+from phalanx.numpy.attached import with_methods
 from phalanx.numpy.logic import isfinite
 from phalanx.numpy.promotion import ArrayLike, arrays, convert, inexact, inexact_pair, no_out
 from phalanx.ops.bessel import bessel_i0e
@@ -144,6 +145,7 @@ def _log(x: Any, base: int) -> Any:
     return ops.complex(over(ops.real(out), math.log(base)), over(ops.imag(out), math.log(base)))
 
 
+@with_methods(-float("inf"))
 @one_program
 def logaddexp(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """log(e^x + e^y), elementwise, without overflow.
@@ -164,6 +166,7 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = 
     return _logaddexp(*inexact_pair("logaddexp", x, y))
 
 
+@with_methods(-float("inf"))
 @one_program
 def logaddexp2(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """log2(2^x + 2^y), elementwise, without overflow.

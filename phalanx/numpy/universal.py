@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic
 
 import phalanx.numpy as jnp
 from phalanx import lax
@@ -12,13 +12,13 @@ from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError
 from phalanx.core.types import Array
-from phalanx.numpy.attached import IDENTITIES, OPERANDS
+from phalanx.numpy.attached import WITH_METHODS, P, R
 from phalanx.numpy.promotion import ArrayLike, as_array, dim, no_out
 
 __all__ = ["frompyfunc", "ufunc"]
 
 
-class ufunc:
+class ufunc(Generic[P, R]):
     """A function of single elements that works on arrays, and its methods as those of NumPy's.
 
     Args:
@@ -42,7 +42,7 @@ class ufunc:
 
     def __init__(
         self,
-        func: Callable[..., Any],
+        func: Callable[P, R],
         nin: int,
         nout: int,
         *,
@@ -59,7 +59,7 @@ class ufunc:
         self.identity = identity
         self.__name__ = name or getattr(func, "__name__", "ufunc")
         self.__doc__ = getattr(func, "__doc__", None)
-        self._call = call or func
+        self._call: Callable[..., Any] = call or func
         self._own = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
     def __repr__(self) -> str:
@@ -74,10 +74,10 @@ class ufunc:
             other._call, other.identity, other.nin, other.nout, other.__name__
         )  # fmt: skip
 
-    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Any:
-        """The function of each element; ``out`` and ``where`` must be None."""
-        no_out(self.__name__, out, where)
-        return self._call(*args)
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The function of each element; ``out`` and ``where``, if given, must be None."""
+        no_out(self.__name__, kwargs.pop("out", None), kwargs.pop("where", None))
+        return self._call(*args, **kwargs)
 
     def reduce(
         self,
@@ -131,7 +131,7 @@ class ufunc:
         first = self._started(first)
         marks = jnp.ones(rest.shape[0], bool) if counts is None else counts
 
-        def step(before: Any, row: Any) -> Any:
+        def step(before: Array, row: Any) -> tuple[Array, None]:
             x, counted = row
             return jnp.where(counted, self._of(before, x).astype(before.dtype), before), None
 
@@ -163,7 +163,7 @@ class ufunc:
             return x
         first = self._started(line[0])
 
-        def step(before: Any, row: Any) -> Any:
+        def step(before: Array, row: Array) -> tuple[Array, Array]:
             now = self._of(before, row).astype(before.dtype)
             return now, now
 
@@ -254,7 +254,7 @@ class ufunc:
         first = self._started(first)
         wide = (slice(None), *[None] * (line.ndim - 1))
 
-        def step(before: Any, entry: Any) -> Any:
+        def step(before: Array, entry: Any) -> tuple[Array, None]:
             place, row = entry
             inside = (place > starts) & (place < ends)
             now = self._of(before, jnp.broadcast_to(row, before.shape)).astype(before.dtype)
@@ -276,7 +276,9 @@ class ufunc:
         return x if dtype is None else x.astype(dtypes.requested(dtype))
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
+) -> ufunc[..., Any]:
     """``func``, of single elements, as a ``ufunc``.
 
     Args:
@@ -350,8 +352,8 @@ _OWN: dict[str, dict[str, Any]] = {
     "subtract": {"at": _at("subtract")},
 }
 KNOWN = {
-    name: ufunc(getattr(jnp, name), nin, 1, identity=IDENTITIES.get(name), **_OWN.get(name, {}))
-    for name, nin in OPERANDS.items()
+    name: ufunc(function, function.nin, 1, identity=function.identity, **_OWN.get(name, {}))
+    for name, function in WITH_METHODS.items()
 }
 """The functions of ``phalanx.numpy`` that have methods."""
 

@@ -514,7 +514,7 @@ def _multinomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], unroll: in
     count = typeof(p).shape[-1]
     given = source(key)
 
-    def draw(trials: Any, row: Any) -> Any:
+    def draw(trials: Array, row: Any) -> tuple[Array, Array]:
         words, share = row
         k = draw_binomial(given.of(words), trials, share)
         return trials - k, k

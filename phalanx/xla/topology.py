@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from typing import Any, Final
@@ -10,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from jaxlib import xla_client
 
-from phalanx.base.errors import DeviceError
+from phalanx.base.errors import DeviceError, nearest
 from phalanx.base.recent import memoized
 from phalanx.core.platforms import GPUS
 from phalanx.processes.hardware import has_hardware
@@ -104,10 +103,9 @@ def _of_tpus(name: str) -> str:
     'Near it are v5e:2x4, v5e:4x4; the chips lie in a grid, as these say'
     """
     said = re.sub(r"[^a-z\d].*", "", name.lower(), flags=re.DOTALL)
-    near = difflib.get_close_matches(_ALSO.get(said, said), _GRIDS, 1, 0.5)
-    if not near:
+    generation = nearest(_ALSO.get(said, said), _GRIDS)
+    if generation is None:
         return f"There are {', '.join(_GRIDS)}, with a grid of chips behind, as in v5e:2x4"
-    (generation,) = near
     numbers = [int(n) for n in re.findall(r"\d+", name[len(said) :])] or [8]
     wanted = max(math.prod(numbers), 1)
 

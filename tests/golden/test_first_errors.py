@@ -11,6 +11,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax, random
+from phalanx.example_libraries import stax
 from tests.golden.mistakes import Mistakes
 
 X = jnp.arange(3.0)
@@ -142,6 +143,43 @@ def a_number_too_large_for_its_dtype():
 @mistake
 def a_body_without_rows():
     lax.scan(lambda carry, x: carry + x, 0.0, X)
+
+
+@mistake
+def a_tree_beside_an_array():
+    X @ {"w": X}
+
+
+@mistake
+def the_gradient_by_integers():
+    phalanx.grad(lambda n: n.sum())(jnp.arange(3))
+
+
+@mistake
+def a_mesh_of_a_number():
+    phalanx.make_mesh(8, "x")
+
+
+@mistake
+def an_image_that_is_a_matrix():
+    lax.conv(jnp.ones((8, 8)), jnp.ones((3, 3)), (1, 1), "SAME")
+
+
+@mistake
+def a_kernel_that_is_a_matrix():
+    lax.conv(jnp.ones((1, 1, 8, 8)), jnp.ones((3, 3)), (1, 1), "SAME")
+
+
+@mistake
+def a_layer_of_images_without_features():
+    stax.Conv(4, (3, 3))[0](random.key(0), (28, 28))
+
+
+@mistake
+def inputs_with_other_features_than_the_layers():
+    init, apply = stax.serial(stax.Dense(3), stax.Relu)
+    _, params = init(random.key(0), (-1, 4))
+    apply(params, jnp.ones((2, 5)))
 
 
 @mistake

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 from phalanx import ops
 from phalanx.base.errors import ShapeError
@@ -28,6 +28,34 @@ from phalanx.ops.linalg.algebra import (
 # ---- orthonormal columns --------------------------------------------------------------------
 
 
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> tuple[Array, Array, Array]: ...
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    *,
+    compute_uv: Literal[False],
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Array: ...
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any: ...
 @one_program
 def svd(
     a: ArrayLike,
@@ -70,6 +98,24 @@ def svd(
     )
 
 
+@overload
+def qr(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: Literal["full", "economic"] = "full",
+    pivoting: Literal[False] = False,
+    check_finite: bool = True,
+) -> tuple[Array, Array]: ...
+@overload
+def qr(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any: ...
 @one_program
 def qr(
     a: ArrayLike,
@@ -225,6 +271,46 @@ def polar(
 # ---- eigenvalues ----------------------------------------------------------------------------
 
 
+@overload
+def eigh(
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    lower: bool = True,
+    eigvals_only: Literal[False] = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> tuple[Array, Array]: ...
+@overload
+def eigh(
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    lower: bool = True,
+    *,
+    eigvals_only: Literal[True],
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Array: ...
+@overload
+def eigh(
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any: ...
 @one_program
 def eigh(
     a: ArrayLike,
@@ -401,6 +487,22 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     return triangle, as_complex(square("rsf2csf", z)) @ turn
 
 
+@overload
+def hessenberg(
+    a: ArrayLike,
+    *,
+    calc_q: Literal[False] = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+) -> Array: ...
+@overload
+def hessenberg(
+    a: ArrayLike, *, calc_q: Literal[True], overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]: ...
+@overload
+def hessenberg(
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any: ...
 @one_program
 def hessenberg(
     a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -121,6 +121,18 @@ def _pade(x: Array, degree: int, triangular: bool) -> Array:
     return prims.solve(v - u, v + u)
 
 
+@overload
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: Literal[True] = True
+) -> tuple[Array, Array]: ...
+@overload
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: Literal[False]
+) -> Array: ...
+@overload
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+) -> Any: ...
 def expm_frechet(
     A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
 ) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 from phalanx import ops
 from phalanx.base import dtypes
@@ -239,6 +239,21 @@ def _lu_solve(factors: ArrayLike, pivots: ArrayLike, b: ArrayLike, op: str) -> A
     return _shaped(prims.lu_solve(x, order, y, op=op), vector)
 
 
+@overload
+def lu(
+    a: ArrayLike,
+    permute_l: Literal[False] = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+) -> tuple[Array, Array, Array]: ...
+@overload
+def lu(
+    a: ArrayLike, permute_l: Literal[True], overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]: ...
+@overload
+def lu(
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any: ...
 @one_program
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True

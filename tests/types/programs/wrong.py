@@ -328,6 +328,22 @@ def static_method_of_a_model() -> None:
     Model().aply(x)  # wrong
 
 
+def grad_with_data_of_a_function_without() -> None:
+    jax.grad(area, has_aux=True)(x)  # wrong
+
+
+def program_of_too_few_arguments() -> None:
+    jax.make_jaxpr(loss)(params, x)  # wrong
+
+
+def waiting_for_an_array_gives_an_array() -> None:
+    jax.block_until_ready(x).items()  # wrong
+
+
+def an_array_on_a_device_is_an_array() -> None:
+    jax.device_put(x, jax.devices()[0]).items()  # wrong
+
+
 # ---- loops and branches ----
 
 
@@ -393,6 +409,89 @@ def switch_of_functions_unlisted() -> None:
 
 def map_with_the_array_first() -> None:
     lax.map(x, area)  # wrong
+
+
+def running(total: jax.Array, row: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return total + row, total
+
+
+def pair(
+    carry: tuple[jax.Array, jax.Array], row: jax.Array
+) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
+    return carry, row
+
+
+def scale(x: jax.Array, factor: jax.Array) -> jax.Array:
+    return x * factor
+
+
+def scan_from_a_dict() -> None:
+    lax.scan(running, {"total": jnp.zeros(3)}, x)  # wrong
+
+
+def scan_over_a_dict() -> None:
+    lax.scan(running, jnp.zeros(3), {"x": x})  # wrong
+
+
+def scan_from_three_for_two() -> None:
+    lax.scan(pair, (jnp.zeros(3), 0, 0), x)  # wrong
+
+
+def scan_from_one_for_two() -> None:
+    lax.scan(pair, jnp.zeros(3), x)  # wrong
+
+
+def scan_of_a_lambda_has_a_carry() -> None:
+    last, _ = lax.scan(lambda total, row: (total + row, total), jnp.zeros(3), x)
+    last.avg()  # wrong
+
+
+def scan_of_a_lambda_of_the_carry_alone() -> None:
+    lax.scan(lambda total: (total, total), jnp.zeros(3), x)  # wrong
+
+
+def scan_of_a_lambda_misspells_a_method() -> None:
+    lax.scan(lambda total, row: (total.add(row), total), jnp.zeros(3), x)  # wrong
+
+
+def scan_of_a_lambda_misspells_a_method_of_the_row() -> None:
+    lax.scan(lambda total, row: (total, row.norm()), x[0], x)  # wrong, seen by pyright
+
+
+def cond_without_an_operand() -> None:
+    lax.cond(True, area, area)  # wrong
+
+
+def cond_of_lambdas_with_an_operand_too_few() -> None:
+    lax.cond(True, lambda a, b: a, lambda a, b: b, x)  # wrong
+
+
+def cond_of_a_dict() -> None:
+    lax.cond(True, area, area, params)  # wrong
+
+
+def cond_of_branches_with_other_parameters() -> None:
+    lax.cond(True, scale, area, x)  # wrong
+
+
+def cond_of_lambdas_is_an_array() -> None:
+    lax.cond(True, lambda a: a, lambda a: -a, x).items()  # wrong, seen by pyright
+
+
+def cond_of_an_array_and_a_number_is_an_array() -> None:
+    lax.cond(True, lambda: x, lambda: 0.0).hex()  # wrong
+
+
+def switch_of_lambdas_with_an_operand_too_few() -> None:
+    lax.switch(0, [lambda a, b: a, lambda a, b: b], x)  # wrong
+
+
+def switch_of_branches_with_other_parameters() -> None:
+    lax.switch(0, [area, scale], x)  # wrong
+
+
+def switch_of_lambdas_is_an_array() -> None:
+    lax.switch(0, [lambda a: a, lambda a: -a], x).items()  # wrong, seen by pyright
 
 
 # ---- communication and meshes ----

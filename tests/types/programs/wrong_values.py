@@ -9,7 +9,7 @@ import numpy as np
 
 import phalanx as jax
 import phalanx.numpy as jnp
-from phalanx import lax, nn, random
+from phalanx import lax, nn, random, scipy
 
 Params = dict[str, jax.Array]
 
@@ -341,6 +341,102 @@ def numpy_random() -> None:
 
 def to_numpy_as_in_tensorflow() -> None:
     np.asarray(x).numpy()  # wrong
+
+
+def linspace_is_an_array() -> None:
+    jnp.linspace(0, 1, 5).append(1)  # wrong
+
+
+def linspace_with_its_step_is_a_pair() -> None:
+    jnp.linspace(0, 1, 5, retstep=True).sum()  # wrong
+
+
+def singular_values_are_an_array() -> None:
+    print(jnp.linalg.svd(x, compute_uv=False).S)  # wrong
+
+
+def average_is_an_array() -> None:
+    print(jnp.average(x, axis=0).avg)  # wrong
+
+
+def average_with_weights_is_a_pair() -> None:
+    jnp.average(x, returned=True).sum()  # wrong
+
+
+def polyfit_is_an_array() -> None:
+    print(jnp.polyfit(x[:, 0], y[:, 0], 1).roots)  # wrong
+
+
+def gradient_along_an_axis_is_an_array() -> None:
+    jnp.gradient(x, axis=0).append(x)  # wrong
+
+
+def lu_in_two() -> None:
+    lower, upper = scipy.linalg.lu(x)  # wrong
+
+
+def lu_of_permuted_rows_in_three() -> None:
+    p, lower, upper = scipy.linalg.lu(x, permute_l=True)  # wrong
+
+
+def singular_values_of_scipy() -> None:
+    print(scipy.linalg.svd(x, compute_uv=False)[0].S)  # wrong
+
+
+def eigenvalues_of_scipy_are_an_array() -> None:
+    print(scipy.linalg.eigh(x, eigvals_only=True).eigenvalues)  # wrong
+
+
+def dtype_is_no_array() -> None:
+    x.dtype.sum()  # wrong
+
+
+def result_type_is_a_dtype() -> None:
+    print(jnp.result_type(x, y).shap)  # wrong
+
+
+def a_scalar_is_an_array() -> None:
+    jnp.float32(3).append(1)  # wrong
+
+
+def limits_of_floats() -> None:
+    print(jnp.finfo(jnp.float32).epsilon)  # wrong
+
+
+def limits_of_integers() -> None:
+    print(jnp.iinfo(jnp.int32).maximum)  # wrong
+
+
+def distinct_elements_are_an_array() -> None:
+    jnp.unique(x).items()  # wrong
+
+
+def common_elements_are_an_array() -> None:
+    jnp.intersect1d(x, y).items()  # wrong
+
+
+def indices_are_an_array() -> None:
+    jnp.indices((2, 3)).append(1)  # wrong
+
+
+def reduce_of_a_misspelt_axis() -> None:
+    jnp.add.reduce(x, axes=0)  # wrong
+
+
+def reduce_gives_an_array() -> None:
+    jnp.maximum.reduce(x).items()  # wrong
+
+
+def outer_of_one_argument() -> None:
+    jnp.multiply.outer(x)  # wrong
+
+
+def method_that_no_function_has() -> None:
+    jnp.add.fold(x)  # wrong
+
+
+def sum_of_one_operand() -> None:
+    jnp.add(x)  # wrong
 
 
 # ---- networks, trees, values ----

@@ -51,12 +51,11 @@ _LISTS = (list, tuple, set, dict)
 
 
 def _refuse(symbol: str, other: Any) -> NoReturn:
-    way = (
-        "take the arrays that are in it, one by one or with phalanx.tree.map"
-        if isinstance(other, dict)
-        else "convert it with jnp.array, once"
-    )
-    raise TypeError(f"{symbol}: an array does not combine with a {type(other).__name__}; {way}")
+    kind = type(other)
+    way = "convert it with jnp.array, once"
+    if issubclass(kind, dict):
+        way = "take the arrays that are in it, one by one or with phalanx.tree.map"
+    raise TypeError(f"{symbol}: an array does not combine with a {kind.__name__}; {way}")
 
 
 def _operator(

@@ -482,6 +482,9 @@ class DeviceArray(Array):
         return place(self._fetched(), self.aval, self._sig.sharding)
 
 
+DeviceArray.__name__ = Array.__name__  # in messages of Python's, such as that of x + None
+
+
 class OfData:
     """A name of arrays with data, told by the class of all arrays; called, it asks the array.
 

@@ -24,7 +24,8 @@ def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) ->
     if not there:
         raise DeviceError(
             f"get_topology_desc: to compile for {platform} XLA's plugin for it is needed, which is "
-            f"not installed; there are {', '.join(plugins.installed()) or 'none'}"
+            f"not installed; there are {', '.join(plugins.installed()) or 'none'}. Those for TPUs "
+            "and for NVIDIA's GPUs come with: pip install 'phalanx[aot]'"
         )
     if platform in GPUS:
         _check_description(dict(options).get("target_config"), platform)

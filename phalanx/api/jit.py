@@ -115,7 +115,7 @@ class Jitted(Dispatched):
         key = (given.static, given.treedef, types, config.key, axes.scope())
         traced = self.caches.traced[key]
         if traced is None:
-            arrays, names = self._lying(given.args, array_types(types)), given.names(self.fun)
+            arrays, names = self._lying(given, array_types(types)), given.names(self.fun)
             self._meets(arrays, key, names, ("settings", "axes in scope"))
             flat = Flat(self.fun, given.treedef, given.static, self.who, ref_numbers(types))
             staged = stage_with_refs(flat, arrays, name_of(self.fun), names.all())
@@ -125,11 +125,16 @@ class Jitted(Dispatched):
                 self.caches.traced[key] = traced
         return traced
 
-    def _lying(self, args: tuple[Any, ...], types: list[ArrayType]) -> list[ArrayType]:
+    def _lying(self, given: Given, types: list[ArrayType]) -> list[ArrayType]:
         """``types``, which also say how arguments lie for which ``in_shardings`` says so."""
         if self.ins.nothing:
             return types
-        asked = self.ins.of(args)
+        if given.kwargs:
+            raise ValueError(
+                f"{self.who}: in_shardings are those of arguments by position, but "
+                f"{', '.join(given.kwargs)} is given by name; pass every argument by position"
+            )
+        asked = self.ins.of(given.args)
         rest = types[len(asked) :]
         pairs = zip(types, asked, strict=False)
         told = [t if s is None else t.update(lies=lies_of(s, t.ndim, t.lies)) for t, s in pairs]
@@ -171,19 +176,13 @@ class Jitted(Dispatched):
 
     def _places(self, traced: TracedFunction, given: Given) -> RequestedShardings:
         """Where arguments and results are to lie, which must be possible."""
-        kwargs = given.kwargs
         program, out_tree = traced.program, traced.out_tree
         types, results = program.input_types[len(traced.captured) :], len(program.outputs)
         if self.home is not None:
             return RequestedShardings((self.home,) * len(types), (self.home,) * results)
         if self.ins.nothing and self.outs.nothing:
             return RequestedShardings((None,) * len(types), (None,) * results)
-        if kwargs and not self.ins.nothing:
-            raise ValueError(
-                f"{self.who}: in_shardings are those of arguments by position, but "
-                f"{', '.join(kwargs)} is given by name; pass every argument by position"
-            )
-        ins = self.ins.of(given.args) + [None] * len(tree.leaves(kwargs))
+        ins = self.ins.of(given.args) + [None] * len(tree.leaves(given.kwargs))
         outs = self.outs.of(outline(out_tree), later=True)
         self.ins.check(ins, types, given.names(self.fun))
         first, last = len(traced.written), len(traced.stored)

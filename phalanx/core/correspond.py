@@ -251,7 +251,7 @@ class _Told:
         groups = [every] if linear == ALL else linear
         fitting = [g for g in groups if set(left) <= set(g)]
         if not fitting:
-            self._refuse_sum(left, "and the operation is not linear in it")
+            self._refuse_sum(left, "and the operation cannot be done to its parts")
         for i in fitting[0]:
             if self.types[i].unreduced != axes:
                 self._refuse_sum(left, f"and {self.types[i]} is not")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast, overload
 
@@ -100,8 +101,14 @@ def takes_out_sharding(function: F) -> F:
     function itself, which has the parameter for those who read signatures, never sees it.
     """
 
+    asked = inspect.signature(function).parameters["out_sharding"]
+    by_place = asked.kind is asked.POSITIONAL_OR_KEYWORD
+    place = [*inspect.signature(function).parameters].index(asked.name) if by_place else None
+
     @functools.wraps(function)
     def laid_out(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+        if place is not None and len(args) == place + 1:
+            *args, out_sharding = args  # type: ignore[assignment]
         if _says_nothing(out_sharding):
             return function(*args, **kwargs)
         return in_place(out_sharding, function, args, kwargs)

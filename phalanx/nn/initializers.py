@@ -57,7 +57,6 @@ class Initializer(Protocol):
         key: KeyLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = None,
-        *,
         out_sharding: Any = None,
     ) -> Array: ...
 
@@ -69,7 +68,7 @@ Axes = int | Sequence[int]
 
 @takes_out_sharding
 def zeros(
-    key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None, *, out_sharding: Any = None
+    key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None
 ) -> Array:
     """Zeros; the key is not used.
 
@@ -92,7 +91,7 @@ def zeros(
 
 @takes_out_sharding
 def ones(
-    key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None, *, out_sharding: Any = None
+    key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None
 ) -> Array:
     """Ones; the key is not used.
 
@@ -134,7 +133,6 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
         key: KeyLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = dtype,
-        *,
         out_sharding: Any = None,
     ) -> Array:
         return jnp.full(shape, value, float if dtype is None else dtype)
@@ -163,7 +161,6 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
         key: KeyLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = dtype,
-        *,
         out_sharding: Any = None,
     ) -> Array:
         return random.uniform(key, shape, dtype) * scale
@@ -192,7 +189,6 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
         key: KeyLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = dtype,
-        *,
         out_sharding: Any = None,
     ) -> Array:
         return random.normal(key, shape, dtype) * stddev
@@ -228,7 +224,6 @@ def truncated_normal(
         key: KeyLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = dtype,
-        *,
         out_sharding: Any = None,
     ) -> Array:
         return random.truncated_normal(key, lower, upper, shape, dtype) * stddev
@@ -290,7 +285,6 @@ def variance_scaling(
         key: KeyLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = dtype,
-        *,
         out_sharding: Any = None,
     ) -> Array:
         fan = _FANS[mode](*_fans(tuple(shape), in_axis, out_axis, batch_axis))
@@ -451,7 +445,6 @@ def orthogonal(
         key: KeyLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = dtype,
-        *,
         out_sharding: Any = None,
     ) -> Array:
         shape = tuple(shape)
@@ -495,7 +488,6 @@ def delta_orthogonal(
         key: KeyLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = dtype,
-        *,
         out_sharding: Any = None,
     ) -> Array:
         shape = tuple(shape)

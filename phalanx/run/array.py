@@ -450,7 +450,7 @@ class DeviceArray(Array):
         if isinstance(self._sig, DeletedSignature):
             return f"<array {self.aval}: {self._sig.why}>"
         if not self.sharding.is_whole_here or unreduced_along(self.sharding):
-            summed = f", {self.aval}" if unreduced_along(self.sharding) else ""
+            summed = f", sharding={self.sharding}" if unreduced_along(self.sharding) else ""
             return f"Array(shape={self.shape}, dtype={self.dtype.name}{summed})"
         if is_key(self.aval.dtype):
             return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self._fetched()}"

@@ -44,7 +44,8 @@ def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False)
         return asked
     raise NoMesh(
         f"{who}: {asked} has no devices, and no mesh with its axes is set, at "
-        f"{user_location()}; set one with phalanx.set_mesh(mesh)"
+        f"{user_location()}; set one with phalanx.set_mesh(mesh), or, to lower alone, with "
+        "phalanx.sharding.use_abstract_mesh(mesh)"
     )
 
 

@@ -89,7 +89,8 @@ def of_part(
 ) -> Sharding:
     """How a part of an array lies that lies as ``whole``; nobody chose that.
 
-    A mesh that names it has the same axes. Those that cut what is read at one place have size 1.
+    A mesh that names it has the same axes, of type Auto: no type says that it lies on a part of the
+    devices. Those that cut what is read at one place have size 1.
 
     Args:
         whole: how the array lies.
@@ -116,7 +117,7 @@ def of_part(
     grid = row(devices).reshape([sizes[name] for name in order])
     turned = grid.transpose([order.index(name) for name in sizes])
     kept = P.of(tuple(layout.get(d, ()) for d, n in enumerate(counts) if n is not None))
-    return type(whole)(Mesh(turned, mesh.axis_names, mesh.axis_types), kept).freed()
+    return type(whole)(Mesh(turned, mesh.axis_names), kept).freed()
 
 
 def _over_meshes(

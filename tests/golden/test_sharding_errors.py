@@ -61,7 +61,7 @@ def sharding_that_is_a_device():
 
 @mistake
 def argument_by_keyword():
-    phalanx.jit(step, in_shardings=over_mesh())({"w": ROWS}, batch=ROWS)
+    phalanx.jit(step, in_shardings=(over_mesh(),))({"w": ROWS}, batch=ROWS)
 
 
 @mistake

@@ -308,3 +308,22 @@ def test_what_is_cut_is_padded_and_cropped_at_once(kind, config):
         cut = phalanx.device_put(x, P("x"))
         padded = phalanx.jit(lambda x: lax.pad(x, 7.0, config))(cut)
     assert np.array_equal(padded, alone)
+
+
+def test_a_part_that_is_read_outside_of_programs_combines_with_what_lies_over_the_mesh():
+    x, v = placed((8, 8), "y", "x"), placed((8,), "x")
+    row = x[0]
+    assert str(typeof(row)) == "f32[8]" and len(row.devices()) == 2
+    assert str(typeof(row + v)) == "f32[8@x]" and str(typeof(jnp.zeros_like(row))) == "f32[8]"
+    np.testing.assert_allclose(row + v, np.asarray(x)[0] + np.asarray(v), rtol=1e-6)
+    np.testing.assert_array_equal(jnp.concatenate([v[1:3], v[2:]])[:3], np.asarray(v)[[1, 2, 2]])
+    slope = phalanx.grad(lambda r: jnp.sum(r * v))(row)
+    np.testing.assert_array_equal(slope, v)
+
+
+def test_initializers_take_out_sharding_by_position_as_jax_has_it():
+    for init in (phalanx.nn.initializers.zeros, phalanx.nn.initializers.he_normal()):
+        made = init(phalanx.random.key(0), (8, 4), "float32", P("x"))
+        assert str(typeof(made)) == "f32[8@x,4]"
+        by_name = init(phalanx.random.key(0), (8, 4), out_sharding=P("x"))
+        np.testing.assert_array_equal(made, by_name)

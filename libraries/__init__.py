@@ -1,1 +1,1 @@
-"""The test suites of libraries written for JAX, under both: `python -m libraries.suites`."""
+"""Suites of others: of libraries for JAX (`suites`), of the array API standard (`standard`)."""

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from libraries.suites import (
@@ -132,3 +133,51 @@ def test_a_file_that_takes_too_long_counts_as_far_as_both_came(tmp_path):
 def test_the_docs_have_the_table_as_it_was_written():
     page = (ROOT / "docs" / "bring-your-program.md").read_text()
     assert (ROOT / "libraries" / "table.md").read_text() in page
+
+
+SUITE = {
+    "conftest.py": """
+import os, pytest
+
+def pytest_addoption(parser):
+    for option in ("--max-examples", "--xfails-file"):
+        parser.addoption(option)
+    parser.addoption("--disable-deadline", action="store_true")
+
+def pytest_collection_modifyitems(config, items):
+    known = open(config.getoption("--xfails-file")).read().splitlines()
+    for item in items:
+        if item.nodeid in known:
+            item.add_marker(pytest.mark.xfail)
+""",
+    "array_api_tests/test_array_object.py": """
+import importlib, os
+xp = importlib.import_module(os.environ["ARRAY_API_TESTS_MODULE"])
+
+def test_setitem():
+    xp.ones(2)[0] = 1
+
+def test_dtype(pytestconfig):
+    assert xp.__name__ == "phalanx.numpy" and xp.asarray(1.0).dtype == xp.float64
+    assert pytestconfig.getoption("--max-examples") == "7"
+""",
+}
+
+
+def test_the_standards_suite_is_run_with_what_is_known_to_fail(tmp_path):
+    (tmp_path / "array_api_tests").mkdir()
+    for file, text in SUITE.items():
+        (tmp_path / file).write_text(text)
+    command = [sys.executable, "-m", "libraries.standard", "--examples", "7", "-p", "no:randomly"]
+    run = partial(subprocess.run, command, cwd=ROOT, capture_output=True, text=True)
+    done = run(env=os.environ | {"ARRAY_API_SUITE": str(tmp_path)})
+    assert done.returncode == 0 and "1 passed, 1 xfailed" in done.stdout, done.stdout + done.stderr
+    done = run(env=os.environ | {"ARRAY_API_SUITE": str(tmp_path / "elsewhere")})
+    assert done.returncode == 2 and "a checkout of array-api-tests is needed" in done.stderr
+
+
+def test_what_fails_of_the_standard_has_its_reason():
+    parts = (ROOT / "libraries" / "standard.txt").read_text().split("\n\n")[1:]
+    for reason, *tests in (part.splitlines() for part in parts):
+        assert reason.startswith("# ") and tests
+        assert all(test.startswith("array_api_tests/test_") for test in tests)

@@ -257,9 +257,12 @@ class _KeyFlow(Flow):
         """Note that a key is used up: by drawing numbers, or by splitting it."""
         place = self.place(e)
         words = tuple(given[:2]) if e.prim is threefry2x32 else (given[0],)
-        if place is None or (e.params.get("once") and not self._counts(given[3])):
+        once = bool(e.params.get("once"))
+        splits = once and self._counts(given[3])
+        folds = once and type(e.inputs[-1]) is not Literal  # which a function of the library has
+        if place is None or (folds and not splits):
             return
-        children = tuple(given[2:]) if e.params.get("once") else None
+        children = tuple(given[2:]) if splits else None
         self.uses.setdefault(words, []).append(_Use(place, tuple(self.path), children))
 
     def _counts(self, counter: Marks) -> bool:

@@ -24,8 +24,9 @@ from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["Living", "Census"]
 
-_DEPTH = 32  # frames that are kept of each allocation
+_DEPTH = 16  # frames that are kept of each allocation
 _EVERY = 0.25  # seconds
+_SHARE = 20  # of the time, of which looking takes one part at most
 _LEAST = 4  # times that a line's bytes must have grown, and never shrunk, to be said to leak
 
 
@@ -55,16 +56,21 @@ class Living(Struct):
         begun = time.perf_counter()
 
         def look(*_: object) -> None:
-            self.take(time.perf_counter() - begun)
+            start = time.perf_counter()
+            self.take(start - begun)
+            if timed:
+                took = time.perf_counter() - start
+                signal.setitimer(signal.ITIMER_REAL, max(_EVERY, _SHARE * took))
 
         timed = _has_timer()
         if timed:
             signal.signal(signal.SIGALRM, look)
-            signal.setitimer(signal.ITIMER_REAL, _EVERY, _EVERY)
+            signal.setitimer(signal.ITIMER_REAL, _EVERY)
         try:
             yield
         finally:
             if timed:
+                timed = False
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
             look()

@@ -12,9 +12,11 @@ from phalanx import (
     io_callback,
     jit,
     lax,
+    nn,
     pmap,
     random,
     shard_map,
+    tree,
     value_and_grad,
     vmap,
 )
@@ -312,3 +314,56 @@ def priorities_of_a_sample():
         return priorities.at[drawn].set(jnp.abs(errors))
 
     return renew, (np.ones(10, np.float32), random.key(0), np.ones(16, np.float32))
+
+
+@faulty("P106")
+def examples_mixed_by_one_key():
+    def mixed(key, x, y):
+        share = random.beta(key, 0.2, 0.2)
+        order = random.permutation(key, x.shape[0])
+        return share * x + (1 - share) * x[order], share * y + (1 - share) * y[order]
+
+    return jit(mixed), (random.key(0), X[0], Y[0])
+
+
+@faulty("P106")
+def noise_by_the_key_that_is_split_next():
+    def walk(key, x):
+        def step(c, _):
+            x, key = c
+            key, sub = random.split(key)
+            return (x + random.normal(sub, x.shape) * random.uniform(key), key), None
+
+        return lax.scan(step, (x, key), length=9)[0][0]
+
+    return jit(walk), (random.key(0), W)
+
+
+@faulty("P108")
+def means_of_layers_in_a_scan():
+    def step(w, means, x):
+        def layer(h, w):
+            h = h @ w
+            return nn.relu(h - h.mean(0)), h.mean(0)
+
+        def loss(w):
+            y, means = lax.scan(layer, x, w)
+            return jnp.mean(y**2), means
+
+        grads, new = grad(loss, has_aux=True)(w)
+        means = tree.map(lambda a, b: 0.9 * a + 0.1 * b, means, new)
+        return w - 0.1 * lax.pmean(grads, "x"), means
+
+    own = np.ones((8, 2, 3, 3), np.float32), np.zeros((8, 2, 3), np.float32)
+    return pmap(step, "x"), (*own, np.ones((8, 5, 3), np.float32))
+
+
+@faulty("P111")
+def grid_that_a_loop_advances():
+    def advance(grid):
+        around = sum(jnp.roll(grid, s, a) for s in (1, -1) for a in (0, 1))
+        return grid + 0.1 * (around - 4 * grid)
+
+    return jit(lambda g: lax.fori_loop(0, 5, lambda i, g: advance(g), g)), (
+        ShapeDtypeStruct((1200, 1200), "float32"),
+    )

@@ -1,4 +1,4 @@
-"""`python -m accelerators.compiling v5e:2x4 cuda:1x1x8 [--gpu FILE] [--kind program] [--out FILE]`.
+"""`python -m accelerators.compiling v5e:2x4 cuda:1x1x8 [--gpu NAME] [--kind program] [--out FILE]`.
 
 Compiles everything for chips that are not here, and writes a table of what did. XLA's plugins have
 to be installed: the extra `aot`. A compiler that ends its process is no reason to end this one.
@@ -25,7 +25,7 @@ KINDS = {"operation": "operations", "function": "functions", "program": "program
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("chips", nargs="+", help="v5e:2x4, or cuda:1x1x8 with --gpu")
-    parser.add_argument("--gpu", type=Path, help="the text of XLA's GpuTargetConfigProto")
+    parser.add_argument("--gpu", help="its name, or a file of XLA's GpuTargetConfigProto")
     parser.add_argument("--kind", choices=KINDS, default="", help="these alone")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--every", type=int, default=1, help="take one of so many subjects")
@@ -54,7 +54,7 @@ def outcomes(
 ) -> Iterator[dict[str, str]]:
     """What became of subject ``start`` and each further of ``every``."""
     module = "accelerators.worker"
-    command = [sys.executable, "-m", module, chips, str(given.gpu or ""), given.kind]
+    command = [sys.executable, "-m", module, chips, given.gpu or "", given.kind]
     count = math.prod(map(int, chips.partition(":")[2].split("x")))  # of CPUs in their place
     env = os.environ | {"JAX_PLATFORMS": "cpu", "PHALANX_NUM_CPU_DEVICES": str(count)}
     while True:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from accelerators.compiling import COMPILED, FAILED, NONE, REFUSED
@@ -20,7 +19,7 @@ from phalanx.cli.chips import described
 
 def main() -> None:
     chips, gpu, kind, start, every = sys.argv[1:]
-    devices = described(chips, Path(gpu) if gpu else None)
+    devices = described(chips, gpu or None)
     numbered = enumerate(s for s in subjects(len(devices)) if kind in ("", s.kind))
     for number, subject in islice(numbered, int(start), None, int(every)):
         head = {"number": number, "kind": subject.kind, "name": subject.name}

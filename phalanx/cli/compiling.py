@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="phalanx compile", add_help=False)
     parser.add_argument("--for", dest="accelerators", required=True, metavar="NAME")
-    parser.add_argument("--gpu", type=Path, metavar="FILE")
+    parser.add_argument("--gpu", metavar="NAME")
     return parser
 
 

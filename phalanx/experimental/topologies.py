@@ -46,13 +46,17 @@ def get_topology_desc(
         topology_name: "v5e:2x4", say, of TPUs: the generation, and how many lie along each axis of
             the torus; "1x4x8", say, of CUDA: processes, hosts and GPUs of each.
         platform: "tpu" or "cuda".
-        **kwargs: more that the plugin takes: ``target_config``, as text, says which GPU it is.
+        **kwargs: more that the plugin takes. ``target_config`` says which GPU it is: a name that
+            the plugin knows, such as "H100 PCIe", or the text of XLA's GpuTargetConfigProto, which
+            describes it. Of TPUs ``num_slices``, and ``chips_per_host_bounds``: how many chips of
+            each host lie along each axis.
 
     Returns:
         A ``TopologyDescription``.
 
     Raises:
-        DeviceError: the plugin is not installed, or does not know the topology.
+        DeviceError: the plugin is not installed, or does not know the topology or the GPU.
+        TypeError: the plugin takes no such option.
 
     >>> get_topology_desc("v5e:2x4", "tpux")  # doctest: +ELLIPSIS
     Traceback (most recent call last):

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from jaxlib import xla_client
 
-from phalanx.base.errors import DeviceError, nearest
+from phalanx.base.errors import DeviceError, nearest, suggest
 from phalanx.base.recent import memoized
 from phalanx.core.platforms import GPUS
 from phalanx.processes.hardware import has_hardware
 from phalanx.xla import plugins
 from phalanx.xla.client import load
+from phalanx.xla.plugins import Plugin
 
 
 @memoized(8)  # the same devices each time; and what describes them has to outlive them
 def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) -> tuple[Any, ...]:
     _check_count(platform, name)
+    told = dict(options)
+    _check_names(platform, told)
     there = plugins.installed().get(platform)
     if not there:
         raise DeviceError(
@@ -27,9 +33,10 @@ def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) ->
             f"not installed; there are {', '.join(plugins.installed()) or 'none'}. Those for TPUs "
             "and for NVIDIA's GPUs come with: pip install 'phalanx[aot]'"
         )
+    plugin = max(there, key=lambda p: p.version)
     if platform in GPUS:
-        _check_description(dict(options).get("target_config"), platform)
-    interface = load(max(there, key=lambda p: p.version))
+        told = _with_description(told, plugin, platform)
+    interface = load(plugin)
     if interface is None:
         raise DeviceError(
             f"get_topology_desc: the plugin for {platform} was loaded by another library in this "
@@ -37,15 +44,14 @@ def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) ->
         )
     try:
         if platform == "tpu":
-            made = xla_client.make_tfrt_tpu_c_api_device_topology(name, **dict(options))
+            made = xla_client.make_tfrt_tpu_c_api_device_topology(name, **told)
         else:
-            told = {"topology": name, **dict(options)}
-            made = xla_client.make_c_api_device_topology(interface, "", **told)
+            made = xla_client.make_c_api_device_topology(interface, "", topology=name, **told)
         devices = made._make_compile_only_devices()
     except (RuntimeError, ValueError, TypeError) as e:
         advice = _of_tpus(name) if platform == "tpu" else _OF_GPUS
         raise DeviceError(f"get_topology_desc: {platform}, {name!r}: {e}. {advice}") from None
-    memory = re.search(r"\bdevice_memory_size:\s*(\d+)", str(dict(options).get("target_config")))
+    memory = re.search(r"\bdevice_memory_size:\s*(\d+)", str(told.get("target_config")))
     if memory:
         sizes[devices[0].client] = int(memory[1])
     return made, *devices
@@ -72,15 +78,71 @@ def _check_count(platform: str, name: str) -> None:
 _MOST: Final = 2**18
 
 
-def _check_description(said: Any, platform: str) -> None:
-    """Raise DeviceError if the GPU is not known; without some figures XLA ends the process."""
+def _check_names(platform: str, options: Mapping[str, Any]) -> None:
+    """Raise TypeError for an option of another name: plugins for GPUs would ignore it."""
+    known = _OPTIONS.get(platform)
+    for name in options.keys() - (known or options.keys()):
+        hint = suggest(name, known or ()) or f"There are {', '.join(known or ())}"
+        raise TypeError(f"get_topology_desc: {platform} has no option {name!r}. {hint}")
+
+
+_OPTIONS: Final = {
+    "tpu": ("num_slices", "chips_per_host_bounds", "chip_config_name", "wrap"),
+    **dict.fromkeys(GPUS, ("target_config",)),
+}
+
+
+def _with_description(told: dict[str, Any], plugin: Plugin, platform: str) -> dict[str, Any]:
+    """``told`` with the description of the GPU, which it may call by its name.
+
+    Raises:
+        DeviceError: the GPU is not known, or described by halves.
+    """
+    said = told.get("target_config")
     if said is None and has_hardware(platform):
-        return  # it is that of this machine
-    if said is None:
-        raise DeviceError(
-            "get_topology_desc: this machine has no GPU, so say which one is meant: "
-            "target_config=, the text of XLA's GpuTargetConfigProto, which describes it"
-        )
+        return told  # it is that of this machine
+    if said is None or not re.search("[{:]", str(said)):
+        said = _named(str(said or ""), descriptions(plugin.path, platform))
+    _check_description(said)
+    return {"target_config": str(said)}
+
+
+def _named(name: str, described: Mapping[str, str]) -> str:
+    """The description of the GPU called ``name``, or by a part of that which no other has.
+
+    >>> _named("h200", {"NVIDIA H100 PCIe": "a", "NVIDIA H200 141GB HBM3e": "b"})
+    'b'
+    """
+    said = name.casefold().removeprefix("nvidia ")
+    every = {d.casefold().removeprefix("nvidia "): d for d in described}
+    found = [said] if said in every else [d for d in every if said and said in d]
+    if len(found) == 1:
+        return described[every[found[0]]]
+    near = [every[d] for d in found] or sorted(described)
+    lacks = f"target_config={name!r} does not say" if name else "this machine has no GPU, so say"
+    raise DeviceError(
+        f"get_topology_desc: {lacks} which one is meant. The plugin knows "
+        f"{', '.join(near) or 'none by name'}; target_config= is one of these, or of another the "
+        "text of XLA's GpuTargetConfigProto, which describes it"
+    )
+
+
+@memoized(4)
+def descriptions(library: str, platform: str) -> dict[str, str]:
+    """The GPUs of ``platform`` of which a plugin's ``library`` has the description, by name."""
+    found: dict[str, str] = {}
+    with Path(library).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        for start in re.finditer(rb"\bgpu_device_info \{", content):
+            first = content.rfind(b"\0", 0, start.start()) + 1
+            text = content[first : content.find(b"\0", start.end())].decode(errors="replace")
+            called = re.search(r'\bdevice_description_str: "([^"]+)"', text)
+            if called and f"{platform}_compute_capability" in text:
+                found[called[1]] = text
+    return found
+
+
+def _check_description(said: Any) -> None:
+    """Raise DeviceError if figures are missing, without which XLA ends the process."""
     missing = [figure for figure in _NEEDED if not re.search(rf"\b{figure}\b", str(said))]
     if missing:
         raise DeviceError(
@@ -136,4 +198,5 @@ _ALSO: Final = {"v5litepod": "v5e", "v5lite": "v5e", "v5": "v5p", "v6": "v6e", "
 
 def described(platform: str, name: str, options: dict[str, Any]) -> tuple[Any, ...]:
     """The devices of a topology: v5e:2x4, say, of TPUs, or 1x4x8, hosts and GPUs, of CUDA."""
-    return _topology(platform, name, tuple(sorted(options.items())))[1:]
+    told = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+    return _topology(platform, name, tuple(sorted(told.items())))[1:]

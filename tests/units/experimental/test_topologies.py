@@ -30,15 +30,53 @@ def test_a_platform_that_nothing_here_knows():
 @pytest.mark.skipif(importlib.util.find_spec("jax_plugins") is None, reason="needs the extra aot")
 def test_a_gpu_that_is_not_here_has_to_be_described(monkeypatch):
     monkeypatch.setattr(topology, "has_hardware", lambda _: False)
-    with pytest.raises(DeviceError, match=r"no GPU, so say which one is meant: target_config="):
+    with pytest.raises(DeviceError, match=r"no GPU, so say which one is meant\. .* H100 PCIe,"):
         topologies.get_topology_desc("1x1x8", platform="cuda")
+    with pytest.raises(DeviceError, match=r"'a100' does not say .* knows NVIDIA A100-[^;]*PCIe;"):
+        topologies.get_topology_desc("1x1x8", platform="cuda", target_config="a100")
+    described = topologies.get_topology_desc("1x1x8", "cuda", target_config="H100 PCIe").devices
+    assert [d.device_kind for d in described] == ["NVIDIA H100 PCIe"] * 8
+
+
+def test_what_a_plugin_has_of_gpus_is_found_by_name(tmp_path):
+    library = tmp_path / "plugin.so"
+    texts = [
+        f"# of {name}\ngpu_device_info {{\n {kind}_compute_capability {{\n }}\n}}\n"
+        f'device_description_str: "{name}"\n'
+        for name, kind in (("NVIDIA A1", "cuda"), ("NVIDIA A1 half", "cuda"), ("MI1", "rocm"))
+    ]
+    library.write_bytes(b"\x7fELF\0" + b"\0".join(t.encode() for t in texts) + b"\0\1")
+    found = topology.descriptions(str(library), "cuda")
+    assert found == {"NVIDIA A1": texts[0], "NVIDIA A1 half": texts[1]}
+    assert topology._named("a1", found) == topology._named("NVIDIA A1", found) == texts[0]
+    assert topology._named("HALF", found) == texts[1]
+    for name in ("a", "b"):
+        with pytest.raises(DeviceError, match=rf"'{name}' .* knows NVIDIA A1, NVIDIA A1 half; "):
+            topology._named(name, found)
+
+
+@pytest.mark.parametrize(
+    ("platform", "options", "hint"),
+    [
+        (
+            "cuda",
+            {"target_confg": ""},
+            "cuda has no option 'target_confg'. Did you mean 'target_config'",
+        ),
+        ("cuda", {"num_slices": 2}, "There are target_config"),
+        ("tpu", {"num_slice": 2}, "Did you mean 'num_slices'"),
+    ],
+)
+def test_an_option_that_a_plugin_would_ignore_is_refused(platform, options, hint):
+    with pytest.raises(TypeError, match=hint):
+        topologies.get_topology_desc("1x2x4", platform, **options)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("jax_plugins") is None, reason="needs the extra aot")
 @pytest.mark.parametrize(
     ("said", "missing"),
     [
-        ("", "threads_per_warp, block_dim_limit_x, block_dim_limit_y, block_dim_limit_z"),
+        ("{}", "threads_per_warp, block_dim_limit_x, block_dim_limit_y, block_dim_limit_z"),
         ("threads_per_warp: 32 block_dim_limit_x: 1 block_dim_limit_y: 1", "block_dim_limit_z"),
     ],
 )
@@ -132,6 +170,8 @@ from phalanx.experimental.serialize_executable import deserialize_and_load, seri
 from phalanx.sharding import NamedSharding, PartitionSpec as P
 from phalanx.xla.topology import _GRIDS as GRIDS
 
+whole = topologies.get_topology_desc("v5e:2x4", "tpu", chips_per_host_bounds=[2, 4, 1]).devices
+assert {d.process_index for d in whole} == {0}
 pod = topologies.get_topology_desc("v5e:2x4", platform="tpu")
 assert topologies.get_topology_desc("v5e:2x4", platform="tpu").devices == pod.devices
 d, large = pod.devices, jnp.arange(100_000.0)

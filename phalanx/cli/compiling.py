@@ -21,15 +21,18 @@ from phalanx.api.stages import Traced, watching
 from phalanx.base.errors import DeviceError, OutOfMemory, PhalanxError
 from phalanx.base.source import user_location
 from phalanx.cli.chips import described
-from phalanx.cli.scripts import run_script
+from phalanx.cli.scripts import is_there, run_reporting
 from phalanx.insight.report import shown
 
 _COLUMNS = ("function", "at", "chips", "takes", "gives", "between", "exchanged")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the script; 1 if something does not fit, or cannot be compiled."""
+    """Run the script; 1 if something does not fit, or cannot be compiled, and its own status if it
+    did not come to its end."""
     asked, rest = _options().parse_known_args(arguments.arguments)
+    if not is_there("compile", arguments.script, arguments.module):
+        return 2
     try:
         devices = described(asked.accelerators, asked.gpu)
     except (DeviceError, OSError) as e:
@@ -43,19 +46,21 @@ def run(arguments: argparse.Namespace) -> int:
         side = "left" if in_words else "right"
         table.add_column(column, justify=side, no_wrap=not in_words, overflow="fold")
     faults: list[str] = []
-    try:
-        with watching(_watcher(devices, table, faults)):
-            run_script(arguments.script, arguments.module, rest)
-    finally:
-        console = Console()
+    with watching(_watcher(devices, table, faults)):
+        status = run_reporting(arguments.script, arguments.module, rest)
+    console = Console()
+    if table.row_count or not status:
         console.print(table)
-        for fault in faults:
-            console.print(fault, soft_wrap=True, markup=False, highlight=False)
-    return 1 if faults else 0
+    for fault in faults:
+        console.print(fault, soft_wrap=True, markup=False, highlight=False)
+    return status or (1 if faults else 0)
+
+
+_USAGE = "phalanx compile [-m] script --for NAME [--gpu NAME] [arguments of the script]"
 
 
 def _options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="phalanx compile", add_help=False)
+    parser = argparse.ArgumentParser(prog="phalanx compile", usage=_USAGE, add_help=False)
     parser.add_argument("--for", dest="accelerators", required=True, metavar="NAME")
     parser.add_argument("--gpu", metavar="NAME")
     return parser

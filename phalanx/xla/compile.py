@@ -34,7 +34,14 @@ from phalanx.xla.callbacks import (
 )
 from phalanx.xla.client import client
 from phalanx.xla.communication import exchanges
-from phalanx.xla.failures import check_fits, deleted, only_described, refused_option, translated
+from phalanx.xla.failures import (
+    check_fits,
+    check_slice,
+    deleted,
+    only_described,
+    refused_option,
+    translated,
+)
 from phalanx.xla.flight import (
     compiling,
     in_flight,
@@ -85,6 +92,8 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
     """Compile a module for the devices of its plan."""
     devices = lowered.plan.devices
     options = options or {}
+    if not lowered.plan.independent:
+        check_slice(lowered.name, devices)
     if is_described(devices[0]):
         described = CompileOnly(lowered, _compile_only(lowered, devices, options))
         memory = topology.sizes.get(devices[0].client)

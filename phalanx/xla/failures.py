@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from phalanx.base.errors import (
     DeletedArray,
@@ -58,6 +58,21 @@ def check_fits(who: str, sizes: Mapping[str, int], memory: int, device: Any) -> 
             f"{device.device_kind} has {memory / 2**30:.4g} GiB: it takes {taken}, gives {given}, "
             f"and holds {between} between\n{_TO_NEED_LESS}"
         )
+
+
+def check_slice(who: str, devices: Sequence[Any]) -> None:
+    """Raise DeviceError if a program is over so many chips of a slice that its compiler would end
+    the process: over six of eight, where these lie in a plane."""
+    first, count = devices[0], len(devices)
+    if count == 6 and first.device_kind in _IN_A_PLANE and first.client.device_count() == 8:
+        raise DeviceError(
+            f"{who}, at {user_location()}: compilers take no program over 6 of the 8 chips of such "
+            "a slice; say over which it is to be, pmap(devices=phalanx.devices()[:4]), or give it "
+            "another number of lanes, and meshes 4 or 8 chips"
+        )
+
+
+_IN_A_PLANE: Final = ("TPU v5 lite", "TPU v6 lite")
 
 
 def translated(error: Exception, who: str) -> BaseException:

@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import Struct
 
 from phalanx.base.recent import memoized
+from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Index, Sharding
@@ -39,7 +40,7 @@ def put_part(part: np.ndarray, type: ArrayType, layout: Any, device: Any, shared
         return xc.batched_device_put(type, layout, [part], [device], True, False, how, True)
     except (RuntimeError, TypeError) as e:
         if is_described(device):
-            raise only_described(device, "put") from None
+            raise only_described(device, f"at {user_location()}") from None
         raise translated(e, "put") from None
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from jaxlib import xla_client
@@ -168,7 +168,11 @@ def _of_tpus(name: str) -> str:
     said = re.sub(r"[^a-z\d].*", "", name.lower(), flags=re.DOTALL)
     generation = nearest(_ALSO.get(said, said), _GRIDS)
     if generation is None:
-        return f"There are {', '.join(_GRIDS)}, with a grid of chips behind, as in v5e:2x4"
+        return (
+            f"There are {', '.join(_GRIDS)}, with a grid of chips behind, as in v5e:2x4; GPUs are "
+            "of platform cuda, and their topology is as in 1x1x8: phalanx compile --for cuda:1x1x8 "
+            "--gpu NAME"
+        )
     numbers = [int(n) for n in re.findall(r"\d+", name[len(said) :])] or [8]
     wanted = max(math.prod(numbers), 1)
 
@@ -198,5 +202,5 @@ _ALSO: Final = {"v5litepod": "v5e", "v5lite": "v5e", "v5": "v5p", "v6": "v6e", "
 
 def described(platform: str, name: str, options: dict[str, Any]) -> tuple[Any, ...]:
     """The devices of a topology: v5e:2x4, say, of TPUs, or 1x4x8, hosts and GPUs, of CUDA."""
-    told = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+    told = {k: tuple(cast("list[Any]", v)) if type(v) is list else v for k, v in options.items()}
     return _topology(platform, name, tuple(sorted(told.items())))[1:]

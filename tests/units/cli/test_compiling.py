@@ -84,6 +84,21 @@ def test_what_is_missing_is_told(script, words, message):
     assert "arguments" not in done.stdout
 
 
+def test_a_script_that_fails_is_told_as_by_other_commands(tmp_path):
+    path = tmp_path / "wrong.py"
+    path.write_text("import phalanx\nphalanx.jit(lambda x: x + 1)(1.0)\n1 / 0\n")
+    done = run("-c", HERE, str(path), "--for", "four")
+    assert done.returncode == 2 and "<lambda>" in done.stdout
+    first, place, *_, last = done.stderr.splitlines()
+    assert (first, last) == (
+        "Traceback (most recent call last):", "ZeroDivisionError: division by zero",
+    )  # fmt: skip
+    assert place == f'  File "{path}", line 3, in <module>'
+    missing = run("-c", HERE, "missing.py", "--for", "four")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert missing.stderr == "phalanx compile: there is no file missing.py\n"
+
+
 @pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs the extra tpu")
 def test_a_script_is_compiled_for_tpus(script):
     done = run("-m", "phalanx", "compile", script, "--for", "v5e:2x4", COLUMNS="100")

@@ -1,12 +1,13 @@
 """What the runtime says, in our words."""
 
 import re
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 
 from phalanx.errors import DeviceError, OutOfMemory, RuntimeFailure
-from phalanx.xla.failures import check_fits, translated
+from phalanx.xla.failures import check_fits, check_slice, translated
 
 SLICE = "INTERNAL: RET_CHECK failure device assignment should include all slice devices"
 
@@ -38,3 +39,19 @@ def test_what_a_program_needs_is_told_beside_what_a_device_has():
     told += r"it takes 3 GiB, gives 1 GiB, and holds 0.5 GiB between\n.*checkpoint"
     with pytest.raises(OutOfMemory, match=told):
         check_fits("step", sizes, 3 * 2**30, device)
+
+
+@pytest.mark.parametrize(
+    ("kind", "chips", "count", "refused"),
+    [
+        ("TPU v5 lite", 8, 6, True), ("TPU v6 lite", 8, 6, True), ("TPU v5 lite", 8, 5, False),
+        ("TPU v5 lite", 16, 6, False), ("TPU v5", 8, 6, False), ("cpu", 8, 6, False),
+    ],
+)  # fmt: skip
+def test_six_chips_of_eight_in_a_plane_are_refused(kind, chips, count, refused):
+    """Their compiler would end the process."""
+    client = SimpleNamespace(device_count=lambda: chips)
+    devices = [SimpleNamespace(device_kind=kind, client=client)] * count
+    told = pytest.raises(DeviceError, match=r"f, at .* over 6 of the 8")
+    with told if refused else nullcontext():
+        check_slice("f", devices)

@@ -15,7 +15,8 @@ arrays have rows for the padding, too.
 
 Under every transformation it stays a mapped program: what is linearized, transposed or
 vectorized is the body, traced once whatever the number of lanes. Lowered, it is a manual
-region over the mesh, in which each device runs the body vectorized over its block of lanes.
+region over the mesh, in which each device runs the body vectorized over its block of lanes; one
+that is all that another runs shares its region.
 """
 
 from __future__ import annotations
@@ -147,6 +148,8 @@ def _region(
     *, program: Program, axes: Axes, ins: Roles, outs: Roles, devices: Devices, mesh: Grid | None,
     at_once: AtOnce, dealt: UnevenBlocks | None = None,
 ) -> Region:  # fmt: skip
+    if mesh is None and at_once is None and dealt is None:
+        program, axes, ins, outs = _with_inside(program, axes, ins, outs)
     names = tuple([name for name, _ in axes])
     return Region(
         program,
@@ -161,6 +164,34 @@ def _region(
             program, names, blocks, ins, outs, parted, Chunks(at_once, target)
         ),
     )
+
+
+def _with_inside(
+    program: Program, axes: Axes, ins: Roles, outs: Roles
+) -> tuple[Program, Axes, Roles, Roles]:
+    """What runs at the positions of all axes, if that is another mapped program and nothing else.
+
+    So its lanes take their operands where these lie, and their results stay there.
+    """
+    inside = program.only
+    if inside is None or inside.prim is not mapped or not _is_free(axes, **inside.params):
+        return program, axes, ins, outs
+    further: Axes = inside.params["axes"]
+    return _with_inside(
+        inside.params["program"],
+        (*axes, *further),
+        tuple([r.around(i) for r, i in zip(ins, inside.params["ins"], strict=True)]),
+        tuple([r.around(i) for r, i in zip(outs, inside.params["outs"], strict=True)]),
+    )
+
+
+def _is_free(
+    around: Axes, *, axes: Axes, devices: Devices, mesh: Grid | None, at_once: AtOnce,
+    dealt: UnevenBlocks | None = None, **_: Any,
+) -> bool:  # fmt: skip
+    """Whether nothing but the axes ``around`` a mapped program says where its lanes run."""
+    hides = {name for name, _ in around}.intersection(name for name, _ in axes)
+    return not hides and all(said is None for said in (devices, mesh, at_once, dealt))
 
 
 def _frame(

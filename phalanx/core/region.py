@@ -68,10 +68,10 @@ class Region(Struct, frozen=True):
 
     Attributes:
         program: what runs at each position.
-        axes: ((name, size), ...), outermost first: some of those of ``mesh``, or else one alone.
+        axes: ((name, size), ...), outermost first: some of those of ``mesh``, if there is one.
         in_layouts: for each operand, which of the axes cut which dimension.
         out_layouts: the same for each result.
-        devices: those over which the axis is dealt out; None: whatever devices there are.
+        devices: those over which the axes are dealt out; None: whatever devices there are.
         mesh: the grid over which the axes are dealt out, each over its own positions. Axes that
             it has besides are not the region's: along them the compiler decides.
         shared: whether the positions are lanes, of which a device may have several.

@@ -147,6 +147,16 @@ class Role(Struct, frozen=True):
         layout = (*before, *((),) * (dim - len(before)), cutting, *after)
         return replace(self, name="block" if cutting else self.name, layout=layout)
 
+    def around(self, inside: Role) -> Role:
+        """The role of an array of which a run sees what has the role ``inside`` to runs in it.
+
+        >>> slices(((), ("i",))).around(slices((("j",),)))
+        each[j, i]
+        """
+        rest = list(inside.layout)
+        layout = [cutting or (rest.pop(0) if rest else ()) for cutting in self.layout]
+        return slices((*layout, *rest))
+
     # ---- one axis of several ----
 
     def place(self, axis: Any, inner: Axes = ()) -> int | None:

@@ -146,11 +146,12 @@ def _axes(region: Region, mesh: ProgramMesh, depth: int) -> Iterator[tuple[Any, 
     """The axes of ``region`` and of those inside it, and over how many devices each lies."""
     for cut in mesh.cuts(region, depth):
         yield cut.axis, cut.blocks.count
+    depth += len(region.axes)
     inner = next(regions(region.program), None)
     if inner is not None:
-        yield from _axes(inner, mesh, depth + 1)
+        yield from _axes(inner, mesh, depth)
     else:
-        yield from (axis for level in mesh.levels[depth + 1 :] for axis in level)
+        yield from (axis for level in mesh.levels[depth:] for axis in level)
         yield from mesh.spare
 
 

@@ -36,8 +36,8 @@ Lying = Callable[[Devices], Sequence[Sharding]]  # how values of a program lie o
 class ProgramMesh(Struct, frozen=True):
     """The devices of a program, and the mesh that they form.
 
-    Over those of ``levels[k]`` lie the
-    axes of regions without a mesh of their own, ``k`` regions deep.
+    Over those of ``levels[k]`` lie the axes of regions without a mesh of their own that have ``k``
+    axes around them.
     """
 
     devices: Devices
@@ -56,11 +56,11 @@ class ProgramMesh(Struct, frozen=True):
         return tuple(map(_positions, self.levels))
 
     def cuts(self, region: Region, depth: int = 0) -> tuple[Cut, ...]:
-        """How the axes of ``region``, which lies in ``depth`` others, are dealt out."""
+        """How the axes of ``region``, around which there are ``depth`` others, are dealt out."""
         taken = self._taken_inside(region) if region.shared else frozenset[str]()
         if region.mesh is None:
-            level = self.levels[depth] if depth < len(self.levels) else ()
-            under = {axis: level for axis, _ in region.axes}
+            levels = itertools.chain(self.levels[depth:], itertools.repeat(()))
+            under = {axis: level for (axis, _), level in zip(region.axes, levels, strict=False)}
         else:
             under = _under(cast(Mesh, region.mesh), self.devices, self.axes)
         if region.dealt is not None:
@@ -161,10 +161,12 @@ def _among(devices: Devices, counts: list[int]) -> ProgramMesh:
 
 def _counts(region: Region, room: int) -> list[int]:
     """By level, over how many of ``room`` devices the axes of nested regions lie."""
-    ((_, size),) = region.axes
-    count = (region.dealt or fewest_blocks(size, room)).count
-    inner = [_counts(r, room // count) for r in regions(region.program)]
-    return [count, *max(inner, key=math.prod)] if inner else [count]
+    counts: list[int] = []
+    for _, size in region.axes:
+        counts.append((region.dealt or fewest_blocks(size, room)).count)
+        room //= counts[-1]
+    inner = [_counts(r, room) for r in regions(region.program)]
+    return [*counts, *max(inner, key=math.prod, default=())]
 
 
 def _levels(counts: list[int]) -> Levels:
@@ -275,7 +277,7 @@ def is_independent(program: Program, mesh: ProgramMesh) -> bool:
     region = equation.prim.on_devices.region(**equation.params)
     return (
         not region.program.axes
-        and math.prod(mesh.sizes[1:]) == 1
+        and math.prod(mesh.sizes[len(region.axes) :]) == 1
         and not any(_meshes(region.program))
         and not mesh.leaves_open(region)
         and len(program.outputs) <= _MOST_RESULTS_INDEPENDENT
@@ -372,7 +374,7 @@ def _placement(
     """Where the first of the axes of a region lies, the others inside it."""
     blocks, parts = cuts[0].blocks, places.along(cuts[0].mesh)
     inside = (
-        (_placement(cuts[1:], program, chunked, mesh, parts[0], depth),)
+        (_placement(cuts[1:], program, chunked, mesh, parts[0], depth + 1),)
         if len(cuts) > 1
         else tuple(_placements(program, mesh, parts[0], depth + 1))
     )

@@ -49,11 +49,11 @@ class Plan(Struct, frozen=True):
     for each output, which axes split which dimension: ``()`` is replicated. What is None, the
     layout or a dimension of it, is left for XLA's partitioner to choose. ``in_sums`` and
     ``out_sums`` say over which axes the sums of inputs and outputs are still to be taken, where
-    there are any. ``levels`` says over which axes of the mesh regions lie, by their depth of
-    nesting. Where devices are ``independent`` they do not communicate: each runs a program of its
-    own on its parts of the inputs. What is written for them is for fewer lanes at once after
-    ``halvings``, where it did not fit their memory before, and for devices of another ``platform``,
-    where one is given.
+    there are any. ``levels`` says over which axes of the mesh those of regions lie, by how many
+    there are around them. Where devices are ``independent`` they do not communicate: each runs
+    a program of its own on its parts of the inputs. What is written for them is for fewer lanes
+    at once after ``halvings``, where it did not fit their memory before, and for devices of
+    another ``platform``, where one is given.
     """
 
     devices: Devices

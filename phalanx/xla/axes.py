@@ -28,7 +28,7 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
 
     def __init__(self, plan: Plan, module: ir.Module) -> None:
         super().__init__(plan, module)
-        self._depth = 0  # how many regions enclose the current place
+        self._depth = 0  # how many axes of regions there are around the current place
         self._told: dict[str, ir.Value] = {}  # of this device along axes, where it was told
         self._unpadded: dict[ir.Value, ir.Value] = {}
 
@@ -46,12 +46,12 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
         """Lower what is inside a region, whose ``axes`` lie over these axes of the mesh."""
         outer = self.scope
         self.scope = {**outer, **axes}
-        self._depth += 1
+        self._depth += len(axes)
         try:
             yield
         finally:
             self.scope = outer
-            self._depth -= 1
+            self._depth -= len(axes)
 
     def replica_groups(
         self, axes: Sequence[Any], groups: Sequence[Sequence[int]] | None

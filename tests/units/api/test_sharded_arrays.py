@@ -408,3 +408,17 @@ def test_what_is_not_there_says_why():
             getattr(phalanx.sharding, name)
     with pytest.raises(AttributeError, match="Did you mean 'NamedSharding'"):
         _ = phalanx.sharding.NamedShardin
+
+
+@pytest.mark.skipif(COUNT < 2, reason="lanes are to lie over several devices")
+@pytest.mark.parametrize("inside", [lambda x: x * 2, lambda x: x * lax.psum(x, ("a", "b"))])
+def test_results_of_a_pmap_in_a_pmap_stay_with_its_lanes(inside):
+    x = X[:COUNT].reshape(OUTER, COUNT // OUTER, -1)
+    f = phalanx.pmap(phalanx.pmap(inside, "b"), "a")
+    y = f(x)
+    assert y.sharding.spec == P("a", "b")
+    assert {c.operation for c in f.lower(x).compile().collectives()} <= {"all-reduce"}
+    each = phalanx.vmap(phalanx.vmap(inside, axis_name="b"), axis_name="a")
+    np.testing.assert_allclose(y, each(x), rtol=1e-5)
+    np.testing.assert_allclose(y[0, -1], each(x)[0, -1], rtol=1e-5)
+    assert f(y).sharding.spec == y.sharding.spec  # and are taken where they are

@@ -29,13 +29,14 @@ def name(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_page_runs_on_eight_devices(page):
+def test_page_runs_as_a_reader_runs_it(page):
+    """A page that needs several devices divides the CPU itself."""
     if not any(language == "python" for language, _, _ in run_page.blocks(page.read_text())):
         pytest.skip("no code")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "tests.docs.run_page", str(page)],
         cwd=ROOT,
-        env=os.environ | {"PHALANX_NUM_CPU_DEVICES": "8"},
+        env={k: v for k, v in os.environ.items() if k != "PHALANX_NUM_CPU_DEVICES"},
         capture_output=True,
         text=True,
         timeout=300,

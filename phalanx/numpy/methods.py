@@ -51,7 +51,7 @@ _LISTS = (list, tuple, set, dict)
 
 
 def _refuse(symbol: str, other: Any) -> NoReturn:
-    kind = type(other)
+    kind: type[Any] = type(other)
     way = "convert it with jnp.array, once"
     if issubclass(kind, dict):
         way = "take the arrays that are in it, one by one or with phalanx.tree.map"

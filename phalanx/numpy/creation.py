@@ -147,8 +147,7 @@ def astype(
     Args:
         x: an array, or a number.
         dtype: the dtype of the result.
-        copy: whether to copy where the dtype is the same already; arrays are immutable, so it
-            seldom matters.
+        copy: whether the result must not share memory with an array of this dtype.
         device: a device or a sharding: where the result lies; None for the default device.
 
     Returns:
@@ -158,7 +157,8 @@ def astype(
     [-1  0  2]
     """
     wanted = dtypes.requested(float if dtype is None else dtype)
-    return on_device(convert(as_array("astype", x), wanted), device)
+    out = convert(as_array("astype", x), wanted)
+    return on_device(array(out) if copy and out is x else out, device)
 
 
 def load(file: Any, **options: Any) -> Any:

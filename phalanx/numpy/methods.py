@@ -286,11 +286,10 @@ def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any
 
     Args:
         dtype: the dtype of the result.
-        copy: whether to copy where the dtype is the same already; arrays are immutable, so it
-            seldom matters.
+        copy: whether the result must not share memory with an array of this dtype.
         device: a device or a sharding: where the result lies; None for where the array does.
     """
-    return creation.astype(self, dtype, device=device)
+    return creation.astype(self, dtype, copy=copy, device=device)
 
 
 def copy(self: Any) -> Any:

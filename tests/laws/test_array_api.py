@@ -185,6 +185,15 @@ def test_memory_of_others_is_shared_if_asked_for_and_can_be():
         jnp.from_dlpack(np.ones((4, 4))[:, ::2], copy=False)
 
 
+@pytest.mark.parametrize("astype", [jnp.astype, lambda x, *args, **kw: x.astype(*args, **kw)])
+def test_a_copy_in_the_same_dtype_has_memory_of_its_own(astype):
+    x = jnp.ones(2)
+    assert astype(x, x.dtype) is x
+    copied = astype(x, x.dtype, copy=True)
+    x.delete()
+    assert copied.tolist() == [1, 1]
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="classes export buffers from Python 3.12")
 def test_elements_are_read_as_memory():
     x = jnp.arange(6.0).reshape(2, 3)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct, field
 
 from phalanx.api.stages import TracedCall
+from phalanx.base.dtypes import is_floating
 from phalanx.core.program import Equation, Program
 from phalanx.core.types import ArrayType
 from phalanx.insight.flow import NOTHING, Flow, Marks
@@ -73,15 +75,16 @@ class _Pairing(Struct):
 
     def _are_new(self, pairs: Pairs, is_argument: bool) -> bool:
         old, new = self.program.inputs, self.program.outputs
-        converted = any(old[i].type.dtype != new[o].type.dtype for i, o in pairs)
-        if converted and not is_argument:
+        dtypes_of = [(old[i].type.dtype, new[o].type.dtype) for i, o in pairs]
+        changed = [pair for pair in dtypes_of if pair[0] != pair[1]]
+        if changed and not (is_argument and all(map(is_floating, chain(*changed)))):
             return False
         (i, o), *others = pairs
         if others:
             return True
         if old[i].type.shape == ():
             return new[o] in depending(self.program, [old[i]])
-        return not converted or is_updated(self.program, i, o)
+        return not changed or is_updated(self.program, i, o)
 
 
 def is_updated(program: Program, i: int, o: int) -> bool:

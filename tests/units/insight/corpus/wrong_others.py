@@ -367,3 +367,15 @@ def grid_that_a_loop_advances():
     return jit(lambda g: lax.fori_loop(0, 5, lambda i, g: advance(g), g)), (
         ShapeDtypeStruct((1200, 1200), "float32"),
     )
+
+
+@faulty("P105")
+def loss_of_one_lane_with_dropout():
+    def step(w, x, key, t):
+        key = random.fold_in(random.fold_in(key, t), lax.axis_index("b"))
+        kept = random.bernoulli(key, 0.5, x.shape)
+        value, g = value_and_grad(lambda w: jnp.mean((jnp.where(kept, x, 0) @ w) ** 2))(w)
+        return w - 0.1 * lax.pmean(g, "b"), value
+
+    lanes = pmap(step, "b", in_axes=(None, 0, None, None), out_axes=(None, 0))
+    return lanes, (W, np.ones((8, 4, W.size), np.float32), random.key(0), 3)

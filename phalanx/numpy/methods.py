@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -51,7 +51,7 @@ _LISTS = (list, tuple, set, dict)
 
 
 def _refuse(symbol: str, other: Any) -> NoReturn:
-    kind: type[Any] = type(other)
+    kind = cast(Any, type(other))
     way = "convert it with jnp.array, once"
     if issubclass(kind, dict):
         way = "take the arrays that are in it, one by one or with phalanx.tree.map"

@@ -16,6 +16,7 @@ from phalanx.base.errors import suggest_axis
 from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Layout, MeshAxes
+from phalanx.core.over_mesh import OverMesh
 from phalanx.spmd.sharding import Sharding
 
 
@@ -35,8 +36,8 @@ def from_axes(
             raise ValueError(f"{who}: the mesh has no axis {name!r}, at {user_location()}. {hint}")
         if used.count(name) > 1:
             raise ValueError(
-                f"{who}: axis {name!r} occurs more than once in {dims}, at {user_location()}; an "
-                "axis cuts one dimension"
+                f"{who}: axis {name!r} occurs more than once in {OverMesh.of(None, dims)}, "
+                f"at {user_location()}; an axis cuts one dimension"
             )
     names = list(sizes)
     order = [names.index(n) for n in used] + [i for i, n in enumerate(names) if n not in used]

@@ -246,7 +246,8 @@ def test_results_lie_where_programs_bring_them():
     host = NamedSharding(MESH, P("a"), memory_kind="pinned_host")
 
     def away(x):
-        inner = phalanx.jit(lambda x: phalanx.device_put(x, space.Host))
+        turned = functools.partial(functools.reduce, lambda x, _: -x, range(10))  # not a short one
+        inner = phalanx.jit(lambda x: phalanx.device_put(turned(x), space.Host))
         return x, phalanx.device_put(x, space.Host), inner(x + 1), inner(jnp.dot(x.T, x))
 
     found = phalanx.jit(away)(X)
@@ -383,6 +384,8 @@ def test_memory_is_given_up_or_kept_apart():
 
 
 def test_parts_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"'b' occurs more than once in P\('b', None, 'b'\)"):
+        NamedSharding(MESH, P("b", None, "b"))
     rows = NamedSharding(MESH, P(("a", "b")))
     parts = [phalanx.device_put(X[4 * i : 4 * i + 4], d) for i, d in enumerate(phalanx.devices())]
     make = phalanx.make_array_from_single_device_arrays

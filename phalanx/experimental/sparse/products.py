@@ -8,6 +8,8 @@ from typing import Any
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.api.vmap import vmap
+from phalanx.base.errors import ShapeError
+from phalanx.base.source import user_location
 from phalanx.experimental.sparse.layouts import (
     Entries,
     Mat,
@@ -87,9 +89,9 @@ def bcoo_dot_general(
     (lc, rc), (lb, rb) = [tuple(map(tuple, pair)) for pair in dimension_numbers]
     pairs = zip((*lc, *lb), (*rc, *rb), strict=True)
     if any(lhs.shape[i] != rhs.shape[j] for i, j in pairs):
-        raise ValueError(
+        raise ShapeError(
             f"bcoo_dot_general: dimensions {dimension_numbers} of {lhs.shape} and {rhs.shape} "
-            "differ in their lengths"
+            f"differ in their lengths, at {user_location()}"
         )
     if isinstance(lhs, Entries) and isinstance(rhs, Entries):
         out = _of_two(listed(lhs), listed(rhs), lc, rc, lb, rb)

@@ -347,6 +347,11 @@ def test_linear_algebra():
 MAT = made(SQUARE)
 
 
+def test_a_product_that_does_not_fit_is_refused_as_that_of_arrays():
+    with pytest.raises(TypeError, match="differ in their lengths"):
+        MAT @ np.ones(3)
+
+
 @pytest.mark.parametrize("wrong, error", [
     (lambda: MAT + 1, "would give a dense result"),
     (lambda: MAT / MAT, "would give a dense result"),
@@ -355,7 +360,7 @@ MAT = made(SQUARE)
     (lambda: sparse.sparsify(jnp.exp)(MAT), r"exp of .*at test_sparse.py"),
     (lambda: sparse.sparsify(jnp.cos)(MAT), "would give a dense result"),
     (lambda: MAT * np.ones((2, 4, 4)), "does not broadcast to that of"),
-    (lambda: MAT @ np.ones(3), "differ in their lengths"),
+    (lambda: MAT @ np.ones(3), r"differ in their lengths, at test_sparse.py"),
     (lambda: MAT + made(SQUARE[:2]), "must have one shape"),
     (lambda: MAT[5], "index 5 is beyond dimension 0"),
     (lambda: MAT[::-1], "slices that go forward"),

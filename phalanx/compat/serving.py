@@ -26,21 +26,24 @@ _MISSING = object()
 _EVERY = {**MODULES, **dict.fromkeys(MODULES_REFUSED, ())}
 
 
-class Served(ModuleType):
-    """A module of the table. A name is looked up in its sources once, when it is first used."""
+def _serve(module: ModuleType) -> None:
+    """Let ``module`` look a name up in its sources once, when it is first used.
 
-    def __getattr__(self, name: str) -> Any:
-        value = _found(self.__name__, name)
+    It is a plain module, whose names Python finds fastest, and others pickle by their name.
+    """
+    served = module.__name__
+
+    def __getattr__(name: str) -> Any:
+        value = _found(served, name)
         if value is _MISSING:
-            raise missing(self.__name__, name, self.__dir__, REFUSED)
-        setattr(self, name, value)
+            raise missing(served, name, __dir__, REFUSED)
+        setattr(module, name, value)
         return value
 
-    def __dir__(self) -> list[str]:
-        return sorted({*_names(self.__name__), *_below(self.__name__)})
+    def __dir__() -> list[str]:
+        return sorted({*_names(served), *_below(served)})
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return importlib.import_module, (self.__name__,)  # as others pickle modules by their class
+    vars(module).update(__getattr__=__getattr__, __dir__=__dir__)
 
 
 def _is_standard(name: str) -> bool:
@@ -106,10 +109,11 @@ class ServedFinder(MetaPathFinder, Loader):
         return ModuleSpec(name, self, origin="phalanx", is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return Served(spec.name, f"{spec.name}, served by Phalanx")
+        return ModuleType(spec.name, f"{spec.name}, served by Phalanx")
 
     def exec_module(self, module: ModuleType) -> None:
         """Names are looked up when they are used; here is what the first import of jax means."""
+        _serve(module)
         if module.__name__ == "jax":
             read_environment()  # to which programs write before it
             belong(Array, importlib.import_module("jax.numpy"))  # by which arrays are told apart

@@ -138,12 +138,12 @@ def test_code_says_how_it_ends(code, status):
 
 
 SAID_IN_THE_PROGRAM = """
-import importlib.util, os, pickle, sys
+import importlib.util, os, sys
 os.environ.update(PHALANX_NUM_CPU_DEVICES="3", JAX_ENABLE_X64="1")
 import jax, jax.numpy as jnp
 assert len(jax.devices()) == 3 and jnp.ones(1).dtype == "float64"
 assert importlib.util.find_spec("jax.nowhere") is None and importlib.util.find_spec("jax.nn")
-assert pickle.loads(pickle.dumps(jnp)) is jnp  # as what is sent to processes holds it
+assert type(jnp) is type(sys)  # those that send functions to processes know what a module is
 print(sys.argv[1:])
 """
 

@@ -45,7 +45,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "About this installation": ["phalanx.environment"],
     },
     "phalanx.numpy": {
-        "Making arrays": ["phalanx.numpy.creation"],
+        "Making arrays": ["phalanx.numpy.creation", "phalanx.numpy.spacing"],
         "Arithmetic": ["phalanx.numpy.arithmetic"],
         "Rounding, signs, exponents": ["phalanx.numpy.rounding"],
         "Exponentials, logarithms, trigonometry": ["phalanx.numpy.transcendental"],

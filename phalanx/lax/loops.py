@@ -356,7 +356,7 @@ def scan(
     _split_transpose: bool = False,
 ) -> tuple[Carry, T]: ...
 @overload
-def scan(  # pyright: ignore[reportOverlappingOverload]
+def scan(  # pyright: ignore[reportOverlappingOverload]: for rows of another type
     f: Callable[[Array, Any], tuple[ArrayLike, T]],
     init: ArrayLike,
     xs: _Rows = None,
@@ -366,7 +366,7 @@ def scan(  # pyright: ignore[reportOverlappingOverload]
     _split_transpose: bool = False,
 ) -> tuple[Array, T]: ...
 @overload
-def scan(  # pyright: ignore[reportOverlappingOverload]
+def scan(  # pyright: ignore[reportOverlappingOverload]: for rows of another type
     f: Callable[[Carry, Any], tuple[Carry, T]],
     init: Carry,
     xs: _Rows = None,

@@ -175,10 +175,7 @@ from phalanx.numpy.creation import (
     fromstring,
     full,
     full_like,
-    geomspace,
-    linspace,
     load,
-    logspace,
     ones,
     ones_like,
     zeros,
@@ -365,6 +362,7 @@ from phalanx.numpy.shaping import (
     swapaxes,
     transpose,
 )
+from phalanx.numpy.spacing import geomspace, linspace, logspace
 from phalanx.numpy.standard import __array_api_version__, __array_namespace_info__
 from phalanx.numpy.statistics import (
     average,

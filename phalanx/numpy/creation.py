@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +19,12 @@ from phalanx.base.extended import is_key
 from phalanx.base.kinds import GENERIC, NDARRAY, SEQUENCE
 from phalanx.base.lengths import Length
 from phalanx.base.source import user_location
-from phalanx.control.one_program import one_program
 from phalanx.core.types import SCALARS, Array, ShapeLike
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
-from phalanx.numpy.arithmetic import literal, over, power
+from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
-    arrays,
     as_array,
     as_shape,
     convert,
@@ -36,7 +34,6 @@ from phalanx.numpy.promotion import (
     operand,
     scalar_array,
 )
-from phalanx.numpy.rounding import floor
 from phalanx.run.handing import handed_over
 from phalanx.run.put import device_put
 from phalanx.spmd.constraint import sharding_for
@@ -750,181 +747,3 @@ def _counted(first: Any, by: Any, count: Any, dtype: np.dtype) -> Any:
     if by != 1:
         out = ops.mul(out, literal(out, by))
     return out if first == 0 else ops.add(out, literal(out, first))
-
-
-@overload
-def linspace(
-    start: ArrayLike,
-    stop: ArrayLike,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: Literal[False] = False,
-    dtype: DTypeLike | None = None,
-    axis: int = 0,
-    *,
-    device: Any = None,
-) -> Array: ...
-@overload
-def linspace(
-    start: ArrayLike,
-    stop: ArrayLike,
-    num: int = 50,
-    endpoint: bool = True,
-    *,
-    retstep: Literal[True],
-    dtype: DTypeLike | None = None,
-    axis: int = 0,
-    device: Any = None,
-) -> tuple[Array, Array]: ...
-@overload
-def linspace(
-    start: ArrayLike,
-    stop: ArrayLike,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype: DTypeLike | None = None,
-    axis: int = 0,
-    *,
-    device: Any = None,
-) -> Any: ...
-def linspace(
-    start: ArrayLike,
-    stop: ArrayLike,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype: DTypeLike | None = None,
-    axis: int = 0,
-    *,
-    device: Any = None,
-) -> Any:
-    """``num`` evenly spaced numbers from start to stop, along a new ``axis``.
-
-    Args:
-        start: the first number, or an array of them.
-        stop: the last one; without ``endpoint`` the one that would follow.
-        num: how many.
-        endpoint: whether stop is the last one.
-        retstep: whether to return the distance between neighbours as well.
-        dtype: of the result; an integer dtype rounds down.
-        axis: where the new dimension is.
-        device: where the result shall lie.
-
-    Returns:
-        An array with ``num`` elements along ``axis``; with ``retstep`` also their distance.
-
-    >>> print(jnp.linspace(0, 1, 5))
-    [0.   0.25 0.5  0.75 1.  ]
-    """
-    if device is None:
-        return _linspace(start, stop, num, endpoint, retstep, dtype, axis)
-    out, gap = _linspace(start, stop, num, endpoint, True, dtype, axis)
-    out = on_device(out, device)
-    return (out, gap) if retstep else out
-
-
-@one_program
-def _linspace(
-    start: ArrayLike,
-    stop: ArrayLike,
-    num: int,
-    endpoint: bool,
-    retstep: bool,
-    dtype: DTypeLike | None,
-    axis: int,
-) -> Any:
-    """The numbers, and, with ``retstep``, the distance between neighbours."""
-    count = lengths.length(num)
-    if count < 0:
-        raise ValueError(f"linspace: num must not be negative, got {count}")
-    first, last = arrays("linspace", start, stop, to=dtypes.to_inexact)
-    kind = first.aval.dtype
-    target = kind if dtype is None else dtypes.requested(dtype)
-    parts = count - 1 if endpoint else count
-    out = _interpolated(first, last, count, parts)
-    if target in INTEGERS:
-        out = floor(out)
-    at = ops.dimension("linspace", axis, out.ndim)
-    out = convert(ops.move(out, 0, at), target)
-    if not retstep:
-        return out
-    gap = ops.sub(last, first)
-    return out, ops.div(gap, literal(gap, parts if parts else math.nan))
-
-
-def _interpolated(first: Any, last: Any, count: int, parts: int) -> Any:
-    """(1 - t) first + t last, for t = 0, 1/parts, 2/parts, ..."""
-    kind, shape = first.aval.dtype, (count, *first.shape)
-    first, last = (ops.broadcast_to(x, shape) for x in (first, last))
-    if not lengths.symbolic((parts,)) and parts <= 0:
-        return first
-    real = dtypes.to_real(kind)
-    t = ops.iota(dtype=real, shape=shape, dim=0)
-    t = convert(over(t, lengths.larger(parts, 1)), kind)
-    return ops.add(ops.mul(first, ops.sub(literal(t, 1), t)), ops.mul(last, t))
-
-
-@one_program
-def logspace(
-    start: ArrayLike,
-    stop: ArrayLike,
-    num: int = 50,
-    endpoint: bool = True,
-    base: ArrayLike = 10.0,
-    dtype: DTypeLike | None = None,
-    axis: int = 0,
-) -> Array:
-    """base^start, ..., base^stop: ``num`` numbers whose logarithms are evenly spaced.
-
-    Args:
-        start: the logarithm of the first number.
-        stop: the logarithm of the last one.
-        num: how many numbers.
-        endpoint: whether stop is the last number, and not the one that would follow.
-        base: the base of the logarithms.
-        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
-        axis: where the new dimension stands, if start and stop are arrays.
-
-    Returns:
-        An array with ``num`` elements along ``axis``.
-
-    >>> print(jnp.logspace(0, 2, 3, base=2.0))
-    [1. 2. 4.]
-    """
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
-    out = power(base, exponents)
-    return out if dtype is None else convert(out, dtypes.requested(dtype))
-
-
-@one_program
-def geomspace(
-    start: ArrayLike,
-    stop: ArrayLike,
-    num: int = 50,
-    endpoint: bool = True,
-    dtype: DTypeLike | None = None,
-    axis: int = 0,
-) -> Array:
-    """``num`` numbers from start to stop, not zero, each a constant multiple of the last.
-
-    Args:
-        start: the first number, real or complex.
-        stop: the last one, of the same sign.
-        num: how many numbers.
-        endpoint: whether stop is the last number, and not the one that would follow.
-        dtype: the dtype of the result; None for that of the ends, and float32 of integers.
-        axis: where the new dimension stands, if start and stop are arrays.
-
-    Returns:
-        An array with ``num`` elements along ``axis``.
-
-    >>> print(jnp.geomspace(1, 16, 3).round(3))
-    [ 1.  4. 16.]
-    """
-    first, last = arrays("geomspace", start, stop, to=dtypes.to_inexact)
-    sign = ops.sign(first)
-    low, high = (ops.log(ops.div(x, sign)) for x in (first, last))
-    out = ops.exp(linspace(low, high, num, endpoint))
-    out = ops.move(ops.mul(out, ops.broadcast_to(sign, out.shape)), 0, axis % out.ndim)
-    return out if dtype is None else convert(out, dtypes.requested(dtype))

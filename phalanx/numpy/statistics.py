@@ -19,7 +19,6 @@ from phalanx.core.types import Array
 from phalanx.lax.layout import in_place, takes_out_sharding
 from phalanx.numpy.arithmetic import literal, maximum, multiply, subtract, true_divide
 from phalanx.numpy.choice import where as choose
-from phalanx.numpy.creation import linspace
 from phalanx.numpy.logic import greater, isnan
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -37,6 +36,7 @@ from phalanx.numpy.promotion import (
 )
 from phalanx.numpy.reductions import Axis, masked, max, min, sum, wide
 from phalanx.numpy.search import searchsorted
+from phalanx.numpy.spacing import linspace
 
 # ---- mean and variance ----------------------------------------------------------------------
 

@@ -1,0 +1,199 @@
+"""Numbers between two ends: evenly spaced, or so that their logarithms are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, overload
+
+from phalanx import ops
+from phalanx.base import dtypes, lengths
+from phalanx.base.dtypes import INTEGERS
+from phalanx.control.one_program import one_program
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import literal, over, power
+from phalanx.numpy.creation import on_device
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    DTypeLike,
+    arrays,
+    convert,
+)
+from phalanx.numpy.rounding import floor
+
+
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Array: ...
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    device: Any = None,
+) -> tuple[Array, Array]: ...
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any: ...
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """``num`` evenly spaced numbers from start to stop, along a new ``axis``.
+
+    Args:
+        start: the first number, or an array of them.
+        stop: the last one; without ``endpoint`` the one that would follow.
+        num: how many.
+        endpoint: whether stop is the last one.
+        retstep: whether to return the distance between neighbours as well.
+        dtype: of the result; an integer dtype rounds down.
+        axis: where the new dimension is.
+        device: where the result shall lie.
+
+    Returns:
+        An array with ``num`` elements along ``axis``; with ``retstep`` also their distance.
+
+    >>> print(jnp.linspace(0, 1, 5))
+    [0.   0.25 0.5  0.75 1.  ]
+    """
+    if device is None:
+        return _linspace(start, stop, num, endpoint, retstep, dtype, axis)
+    out, gap = _linspace(start, stop, num, endpoint, True, dtype, axis)
+    out = on_device(out, device)
+    return (out, gap) if retstep else out
+
+
+@one_program
+def _linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int,
+    endpoint: bool,
+    retstep: bool,
+    dtype: DTypeLike | None,
+    axis: int,
+) -> Any:
+    """The numbers, and, with ``retstep``, the distance between neighbours."""
+    count = lengths.length(num)
+    if count < 0:
+        raise ValueError(f"linspace: num must not be negative, got {count}")
+    first, last = arrays("linspace", start, stop, to=dtypes.to_inexact)
+    kind = first.aval.dtype
+    target = kind if dtype is None else dtypes.requested(dtype)
+    parts = count - 1 if endpoint else count
+    out = _interpolated(first, last, count, parts)
+    if target in INTEGERS:
+        out = floor(out)
+    at = ops.dimension("linspace", axis, out.ndim)
+    out = convert(ops.move(out, 0, at), target)
+    if not retstep:
+        return out
+    gap = ops.sub(last, first)
+    return out, ops.div(gap, literal(gap, parts if parts else math.nan))
+
+
+def _interpolated(first: Any, last: Any, count: int, parts: int) -> Any:
+    """(1 - t) first + t last, for t = 0, 1/parts, 2/parts, ..."""
+    kind, shape = first.aval.dtype, (count, *first.shape)
+    first, last = (ops.broadcast_to(x, shape) for x in (first, last))
+    if not lengths.symbolic((parts,)) and parts <= 0:
+        return first
+    real = dtypes.to_real(kind)
+    t = ops.iota(dtype=real, shape=shape, dim=0)
+    t = convert(over(t, lengths.larger(parts, 1)), kind)
+    return ops.add(ops.mul(first, ops.sub(literal(t, 1), t)), ops.mul(last, t))
+
+
+@one_program
+def logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
+    """base^start, ..., base^stop: ``num`` numbers whose logarithms are evenly spaced.
+
+    Args:
+        start: the logarithm of the first number.
+        stop: the logarithm of the last one.
+        num: how many numbers.
+        endpoint: whether stop is the last number, and not the one that would follow.
+        base: the base of the logarithms.
+        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+        axis: where the new dimension stands, if start and stop are arrays.
+
+    Returns:
+        An array with ``num`` elements along ``axis``.
+
+    >>> print(jnp.logspace(0, 2, 3, base=2.0))
+    [1. 2. 4.]
+    """
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    out = power(base, exponents)
+    return out if dtype is None else convert(out, dtypes.requested(dtype))
+
+
+@one_program
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
+    """``num`` numbers from start to stop, not zero, each a constant multiple of the last.
+
+    Args:
+        start: the first number, real or complex.
+        stop: the last one, of the same sign.
+        num: how many numbers.
+        endpoint: whether stop is the last number, and not the one that would follow.
+        dtype: the dtype of the result; None for that of the ends, and float32 of integers.
+        axis: where the new dimension stands, if start and stop are arrays.
+
+    Returns:
+        An array with ``num`` elements along ``axis``.
+
+    >>> print(jnp.geomspace(1, 16, 3).round(3))
+    [ 1.  4. 16.]
+    """
+    first, last = arrays("geomspace", start, stop, to=dtypes.to_inexact)
+    sign = ops.sign(first)
+    low, high = (ops.log(ops.div(x, sign)) for x in (first, last))
+    out = ops.exp(linspace(low, high, num, endpoint))
+    out = ops.move(ops.mul(out, ops.broadcast_to(sign, out.shape)), 0, axis % out.ndim)
+    return out if dtype is None else convert(out, dtypes.requested(dtype))

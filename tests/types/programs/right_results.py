@@ -1,0 +1,122 @@
+"""More programs without a mistake: loops, branches, decompositions, results of options.
+
+The names are those of the field, so the same file is read with the peer's in their place.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import phalanx as jax
+import phalanx.numpy as jnp
+from phalanx import Array, lax, scipy
+
+x = jnp.ones((4, 3))
+
+
+# ---- loops, branches and decompositions ----
+
+
+class Point(NamedTuple):
+    place: Array
+    speed: Array
+    steps: int | Array
+
+
+ones, square = jnp.ones(3), jnp.eye(3) * 2
+rows = np.ones((4, 3), np.float32)
+
+
+def scans_from_numbers_and_numpy() -> None:
+    def total(carry: Array, row: Array) -> tuple[Array, Array]:
+        return carry + row.sum(), carry
+
+    def both(carry: tuple[Array, Array], row: Array) -> tuple[tuple[Array, Array], None]:
+        return (carry[0] + row, carry[1] + 1), None
+
+    def pairs(carry: Array, row: tuple[Array, Array]) -> tuple[Array, Array]:
+        return carry + row[0] @ row[1], carry
+
+    print(lax.scan(total, 0.0, rows)[0].item(), lax.scan(pairs, 0.0, (rows, rows))[1].sum())
+    (added, counted), nothing = lax.scan(both, (ones, 0), rows)
+    print(added.sum(), counted.item(), nothing is None)
+
+
+def scans_of_named_tuples_and_dicts() -> None:
+    def move(point: Point, force: Array) -> tuple[Point, Array]:
+        speed = point.speed + force
+        return Point(point.place + speed, speed, point.steps + 1), speed.sum()
+
+    def decay(state: dict[str, Array], _: None) -> tuple[dict[str, Array], Array]:
+        return {"w": state["w"] * 0.9}, state["w"]
+
+    last, speeds = lax.scan(move, Point(ones, ones, 0), rows)
+    print(last.place @ last.speed, last.steps, speeds.max())
+    state, path = lax.scan(decay, {"w": ones}, None, length=3)
+    print(state["w"].sum(), path.shape)
+
+
+def scans_of_lambdas() -> None:
+    (a, b), out = lax.scan(lambda c, row: ((c[0] + row, c[1] * 2), c[1]), (ones, ones), x)
+    print(a.sum(), b.sum(), out.shape, lax.scan(lambda c, _: (c * 2, None), ones, length=3)[0])
+
+
+def branches_of_any_shape() -> None:
+    def update(params: dict[str, Array], rate: Array) -> dict[str, Array]:
+        return jax.tree.map(lambda w: w * rate, params)
+
+    def keep(params: dict[str, Array], rate: Array) -> dict[str, Array]:
+        return params
+
+    print(lax.cond(True, update, keep, {"w": ones}, 0.1)["w"].sum())
+    print(lax.cond(True, lambda x: x.sum(), lambda x: 0.0, ones).item())
+    low, high = lax.cond(True, lambda x: (x, x + 1), lambda x: (-x, x), ones)
+    print(low.sum(), high.sum(), lax.switch(1, [jnp.sin, lambda x: x * 2], ones).mean())
+    print(lax.switch(0, [lambda: ones, lambda: ones * 2]).sum())
+    print(lax.cond(True, lambda a, b, c, d: a + d, lambda a, b, c, d: b, 1.0, 2.0, 3.0, 4.0))
+
+
+def decompositions() -> None:
+    u, s, vt = jnp.linalg.svd(square, full_matrices=False)
+    p, lower, upper = scipy.linalg.lu(square)
+    both, above = scipy.linalg.lu(square, permute_l=True)
+    print((u * s @ vt).sum(), jnp.linalg.svd(square, compute_uv=False).max(), both @ above)
+    print((p @ lower @ upper).trace(), scipy.linalg.svd(square, compute_uv=False).sum())
+    values, vectors = scipy.linalg.eigh(square)
+    print(values @ vectors, scipy.linalg.eigh(square, eigvals_only=True).min())
+    q, r = scipy.linalg.qr(square)
+    print(q @ r, scipy.linalg.hessenberg(square).trace())
+
+
+def results_that_options_change() -> None:
+    grid, step = jnp.linspace(0.0, 1.0, 5, retstep=True)
+    mean, weight = jnp.average(x, axis=0, weights=jnp.ones(4), returned=True)
+    print(grid * step, mean / weight, jnp.linspace(0, 1, 3).sum(), jnp.average(x).item())
+    values, counts = jnp.unique(x, return_counts=True)
+    print(values[counts.argmax()], jnp.unique(x).size, jnp.polyfit(grid, grid**2, 2).round(2))
+    print(jnp.gradient(grid, axis=0) + 1, jnp.gradient(grid) * 2, jnp.indices((2, 2)).sum())
+
+
+def dtypes_and_scalars() -> None:
+    dtype: np.dtype[Any] = jnp.result_type(x, jnp.bfloat16)
+    print(dtype.itemsize, x.dtype.name, x.dtype == jnp.float32, x.astype(x.dtype).nbytes)
+    print(jnp.float32(3) * 2, jnp.finfo(x.dtype).eps, jnp.iinfo(jnp.int8).max)
+    print(jnp.issubdtype(x.dtype, jnp.floating), jnp.zeros(3, x.dtype).dtype.kind == "f")
+
+
+def methods_of_functions() -> None:
+    print(jnp.add.reduce(x, axis=1), jnp.multiply.accumulate(ones), jnp.subtract.outer(ones, x))
+    print(jnp.add.at(ones, 0, 2.0, inplace=False), jnp.maximum(x, 0), jnp.add(1, x, out=None))
+    print(functools.reduce(jnp.maximum, [ones, ones * 2]), lax.associative_scan(jnp.add, ones))
+
+
+def values_and_data() -> None:
+    def with_logits(w: Array) -> tuple[Array, dict[str, Array]]:
+        return w.sum(), {"logits": w}
+
+    (value, logs), slope = jax.value_and_grad(with_logits, has_aux=True)(ones)
+    again, more = jax.grad(with_logits, has_aux=True)(ones)
+    print(value.item(), logs["logits"].sum(), slope + again, more["logits"])
+    print(jax.block_until_ready({"a": ones})["a"].sum(), jax.device_put(rows).sum())
+    print(jax.make_jaxpr(with_logits)(ones), jax.make_jaxpr(lambda a: a + 1)(1.0))

@@ -67,8 +67,9 @@ def missing(
     own in place of one of attributes.
     """
     asking = sys._getframe(2)
-    if asking.f_code.co_filename.startswith("<frozen importlib"):
-        return AttributeError(name)  # a module may be meant, which is looked for next
+    looked_for = asking.f_code.co_filename.startswith("<frozen importlib")
+    if looked_for or f"{module}.{name}" in sys.modules:
+        return AttributeError(name)  # of a module, which Python looks for next, or is importing
     error = no_name(module, name, listed(), refused)
     if asking.f_lasti >= 0 and asking.f_code.co_code[asking.f_lasti] == _IMPORT_FROM:
         return ImportError(*error.args)

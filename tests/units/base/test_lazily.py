@@ -72,3 +72,13 @@ def test_what_is_near_is_suggested_once():
         phalanx.numpy.arrange  # noqa: B018
     said = "".join(traceback.format_exception(caught.value))
     assert said.count("Did you mean") == 1
+
+
+def test_a_module_that_is_being_imported_is_found(monkeypatch):
+    from phalanx import xla
+    from phalanx.xla import plugins
+
+    monkeypatch.delattr(xla, "plugins")  # which the import sets at its end
+    found = {}
+    exec("from phalanx.xla import plugins", found)
+    assert found["plugins"] is plugins

@@ -243,11 +243,23 @@ def _shown(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     return f"({', '.join(given)})"
 
 
+def _is_spec(x: Any) -> bool:
+    """Whether ``x`` is a tuple that shows itself in words of its own, as a PartitionSpec does."""
+    named = hasattr(x, "_fields")  # which shows all that it holds, perhaps large arrays
+    return isinstance(x, tuple) and type(x).__repr__ is not tuple.__repr__ and not named
+
+
 def _described(x: Any) -> str:
     """An argument in a few words: of an array, its type."""
     if isinstance(x, (bool, int, float, complex, str, type(None))):
         text = repr(x)
         return text if len(text) <= 40 else f"{text[:37]}..."
+    if (
+        isinstance(x, tuple)
+        and type(x).__repr__ is not tuple.__repr__
+        and not hasattr(x, "_fields")
+    ):
+        return repr(x)  # such as a spec
     if is_sequence(x):
         text = ", ".join([_described(each) for each in x[:4]]) + (", ..." if x[4:] else "")
         text += "," if len(x) == 1 and isinstance(x, tuple) else ""
@@ -256,6 +268,8 @@ def _described(x: Any) -> str:
         return f"the class {x.__name__}"
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return f"{x.dtype}{[*x.shape]}"
+    if callable(x) and hasattr(x, "dtype"):
+        return x.__name__  # such as jnp.float32
     if callable(x):
         return f"the function {getattr(x, '__name__', type(x).__name__)}"
     return f"a {type(x).__name__}"

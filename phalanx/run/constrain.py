@@ -90,7 +90,8 @@ def check_fits(type: ArrayType, sharding: Sharding) -> None:
     try:
         sharding.shard_shape(type.shape)
     except ValueError as e:
-        raise ValueError(f"{type} cannot lie as asked, at {user_location()}: {e}") from None
+        plain = type.update(lies=None)
+        raise ValueError(f"{plain} cannot lie as asked, at {user_location()}: {e}") from None
 
 
 def _requested(*, sharding: Sharding) -> Sharding:

@@ -267,6 +267,7 @@ careless.__wrapped__.__code__ = careless.__wrapped__.__code__.replace(
         ((), {}, TypeError, r"careless: called with \(\): careless\(\) missing 1 required"),
         ((len,), {}, ValueError, "^careless: words of its own$"),
         (([1, np.uint8], 2), {}, TypeError, r"called with \(\[1, the class uint8\], 2\): "),
+        ((phalanx.P("x"), jnp.float32), {}, TypeError, r"called with \(P\('x'\), float32\): "),
         (([1, "a"], 2), {}, TypeError, r"called with \(\[1, 'a'\], 2\): .* takes 1 positional"),
     ],
 )

@@ -245,8 +245,9 @@ def _shown(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
 
 def _is_spec(x: Any) -> bool:
     """Whether ``x`` is a tuple that shows itself in words of its own, as a PartitionSpec does."""
-    named = hasattr(x, "_fields")  # which shows all that it holds, perhaps large arrays
-    return isinstance(x, tuple) and type(x).__repr__ is not tuple.__repr__ and not named
+    kind = cast(Any, type(x))
+    named = hasattr(kind, "_fields")  # which shows all that it holds, perhaps large arrays
+    return issubclass(kind, tuple) and kind.__repr__ is not tuple.__repr__ and not named
 
 
 def _described(x: Any) -> str:
@@ -254,12 +255,8 @@ def _described(x: Any) -> str:
     if isinstance(x, (bool, int, float, complex, str, type(None))):
         text = repr(x)
         return text if len(text) <= 40 else f"{text[:37]}..."
-    if (
-        isinstance(x, tuple)
-        and type(x).__repr__ is not tuple.__repr__
-        and not hasattr(x, "_fields")
-    ):
-        return repr(x)  # such as a spec
+    if _is_spec(x):
+        return repr(x)
     if is_sequence(x):
         text = ", ".join([_described(each) for each in x[:4]]) + (", ..." if x[4:] else "")
         text += "," if len(x) == 1 and isinstance(x, tuple) else ""

@@ -28,6 +28,7 @@ from phalanx.spmd.layout import axes_of, fewest_axes, prime_axes, primes, with_d
 from phalanx.spmd.memory import target_of
 from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.sharding import Devices, Sharding
+from phalanx.spmd.torus import has_no_compiler
 
 Levels = tuple[MeshAxes, ...]
 Lying = Callable[[Devices], Sequence[Sharding]]  # how values of a program lie over its devices
@@ -137,17 +138,18 @@ def mesh_of(
     if meshes:
         return _over_meshes(program, meshes, every, lying)
     counts: list[int] = []
-    devices: Devices = ()
+    around, devices = tuple(available), ()
     for region in regions(program):
         room = tuple(available) if region.devices is None else region.devices
         needed = _counts(region, len(room))
         prescribed = region.devices is not None and not devices
         if math.prod(needed) > math.prod(counts) or prescribed:
-            counts, devices = needed, room[: math.prod(needed)]
+            counts, around, devices = needed, room, room[: math.prod(needed)]
     if not devices:
         return None
-    if every and all(region.devices is None for region in regions(program)):
-        return _among(tuple(available), counts)
+    free = all(region.devices is None for region in regions(program))
+    if (every and free) or has_no_compiler(devices):
+        return _among(around, counts)
     levels = _levels(counts)
     return ProgramMesh(devices, tuple(itertools.chain(*levels)), levels)
 

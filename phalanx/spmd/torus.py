@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -35,6 +35,17 @@ def along_torus(shape: Shape, devices: Sequence[Any], split: bool = True) -> np.
                 grid = grid.take(_walk(_joined(dims, parts)), axis)
             return grid
     return None
+
+
+_IN_A_PLANE: Final = ("TPU v5 lite", "TPU v6 lite")
+
+
+def has_no_compiler(devices: Sequence[Any]) -> bool:
+    """Whether compilers end the process at a program over just these devices: six of the eight
+    chips of a slice, where these lie in a plane."""
+    first = devices[0]
+    in_a_plane = getattr(first, "device_kind", None) in _IN_A_PLANE
+    return len(devices) == 6 and in_a_plane and first.client.device_count() == 8
 
 
 def _joined(dims: Sequence[int], parts: Sequence[Sequence[int]]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from phalanx.base.errors import (
     DeletedArray,
@@ -16,6 +16,7 @@ from phalanx.base.errors import (
 )
 from phalanx.base.source import user_location
 from phalanx.processes.joined import failure_of_others
+from phalanx.spmd.torus import has_no_compiler
 
 _DELETED = re.compile(
     r"(deleted or donated|has been deleted|been donated|donated buffer|shards, got: \[)", re.I
@@ -61,18 +62,12 @@ def check_fits(who: str, sizes: Mapping[str, int], memory: int, device: Any) -> 
 
 
 def check_slice(who: str, devices: Sequence[Any]) -> None:
-    """Raise DeviceError if a program is over so many chips of a slice that its compiler would end
-    the process: over six of eight, where these lie in a plane."""
-    first, count = devices[0], len(devices)
-    if count == 6 and first.device_kind in _IN_A_PLANE and first.client.device_count() == 8:
+    """Raise DeviceError if compilers take no program over just these chips of a slice."""
+    if has_no_compiler(devices):
         raise DeviceError(
             f"{who}, at {user_location()}: compilers take no program over 6 of the 8 chips of such "
-            "a slice; say over which it is to be, pmap(devices=phalanx.devices()[:4]), or give it "
-            "another number of lanes, and meshes 4 or 8 chips"
+            "a slice; give pmap all of them, phalanx.devices(), and meshes 4 or 8"
         )
-
-
-_IN_A_PLANE: Final = ("TPU v5 lite", "TPU v6 lite")
 
 
 def translated(error: Exception, who: str) -> BaseException:

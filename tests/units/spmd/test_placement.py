@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import phalanx
+from phalanx import lax
+from phalanx.spmd import placement
 from phalanx.spmd.placement import mesh_of, placements, wanted_inputs
 
 
@@ -89,3 +91,22 @@ def test_a_placement_says_what_runs_a_few_lanes_at_a_time():
     assert (chunk.axis, chunk.at_once) == ("i", 1)
     assert "1 at a time, up to psum at test_placement.py" in str(where)
     assert together.placement(np.zeros((8, 2))).chunked == ()
+
+
+@pytest.mark.skipif(phalanx.device_count() < 3, reason="a part of the devices is to be of several")
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_lanes_are_dealt_out_over_all_devices_where_no_compiler_takes_the_part(lanes, monkeypatch):
+    part = phalanx.device_count() - 1
+    monkeypatch.setattr(placement, "has_no_compiler", lambda devices: len(devices) == part)
+
+    def shares(x):
+        return x / lax.psum(x, "i"), lax.axis_index("i"), lax.all_gather(x, "i")
+
+    x = np.arange(1.0, 1 + part * lanes, dtype=np.float32)
+    mapped = phalanx.pmap(shares, "i")
+    got = mapped(x)
+    assert len(got[0].sharding.device_set) == part + 1
+    for mine, theirs in zip(got, phalanx.vmap(shares, axis_name="i")(x), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+    np.testing.assert_array_equal(got[1][part - 1], part - 1)
+    np.testing.assert_array_equal(mapped(got[0])[1], np.arange(part * lanes))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from phalanx.api import stages
 from phalanx.api.aot import abstract
 from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, shown_call, wrap
 from phalanx.api.differentiable import Chosen, WithAux, differentiable, flattened, result_as_array
 from phalanx.api.linear import Pullback, Pushforward, home_of, pull, tangent_in, weak_as
 from phalanx.api.refs import store_apart
+from phalanx.api.stages import watched
 from phalanx.api.transformed import P, R
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import RefError
@@ -98,8 +98,6 @@ def value_and_grad(
     who = f"grad({name_of(fun)})"
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        if stages.on_transformed:
-            stages.tell_of_call(value_and_gradient, args, kwargs)
         chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int)
         flat, leaves = Flat(chosen.body, chosen.in_tree, NO_STATIC, who), chosen.leaves
         outs, linear = linearize_flat(flat, leaves, [differentiable(x) for x in leaves])
@@ -110,7 +108,7 @@ def value_and_grad(
         gradient = chosen.results([result_as_array(g) for g in cotangents])
         return chosen.body.with_data(result_as_array(value)), gradient
 
-    return wrap(value_and_gradient, fun)
+    return wrap(watched(value_and_gradient), fun)
 
 
 @overload

@@ -281,12 +281,17 @@ def tell_of(traced: Traced) -> None:
         watch(traced)
 
 
-def tell_of_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    """Tell whoever wants to know that ``fun``, a function that was transformed, is called, unless
-    that belongs to another one."""
-    if current() is ROOT:
-        for watch in on_transformed:
-            watch(fun, args, kwargs)
+def watched(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """``fun``, a function that was transformed, of whose calls those are told who want to know,
+    unless they belong to a program."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if on_transformed and current() is ROOT:
+            for watch in on_transformed:
+                watch(fun, args, kwargs)
+        return fun(*args, **kwargs)
+
+    return called
 
 
 class Lowered(AheadOfTime):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from phalanx.api import stages
 from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
@@ -20,6 +19,7 @@ from phalanx.api.arguments import (
 from phalanx.api.in_chunks import checked_at_once, in_chunks
 from phalanx.api.lanes_by_class import told_by_classes
 from phalanx.api.refs import apart, store_apart
+from phalanx.api.stages import watched
 from phalanx.api.transformed import InAxes, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -240,8 +240,6 @@ def vmap(
         )
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        if stages.on_transformed:
-            stages.tell_of_call(mapped, args, kwargs)
         together = at_once is None or config.disable_jit
         looked_at = config.keep_lanes and together and is_recorded()
         given, treedef = tree.flatten_call((args, kwargs))
@@ -281,7 +279,7 @@ def vmap(
             placed = store_apart([given[i] for i in flat.stored], placed, leaves)
         return flat.out_tree.unflatten(placed)
 
-    return wrap(mapped, fun)
+    return wrap(watched(mapped), fun)
 
 
 def _cut(x: Any, dim: int | None, lies: OverMesh) -> Any:

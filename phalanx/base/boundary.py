@@ -245,9 +245,9 @@ def _shown(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
 
 def _is_spec(x: Any) -> bool:
     """Whether ``x`` is a tuple that shows itself in words of its own, as a PartitionSpec does."""
-    kind = cast(Any, type(x))
+    kind, plain = cast(Any, type(x)), cast(Any, tuple)
     named = hasattr(kind, "_fields")  # which shows all that it holds, perhaps large arrays
-    return issubclass(kind, tuple) and kind.__repr__ is not tuple.__repr__ and not named
+    return issubclass(kind, plain) and kind.__repr__ is not plain.__repr__ and not named
 
 
 def _described(x: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from operator import index
@@ -178,7 +178,7 @@ def find_all(axis_name: Any, who: str) -> Axes:
     several = isinstance(axis_name, (tuple, list))
     names: tuple[Any, ...] = tuple(cast(Iterable[Any], axis_name)) if several else (axis_name,)
     for name in names:
-        if not isinstance(name, (str, int)) and (isinstance(name, Set) or not _hashable(name)):
+        if not isinstance(name, (str, int)) and not _hashable(name):
             raise TypeError(
                 f"{who}: needs the name of an axis, which can be hashed, or a tuple of names, got "
                 f"{name!r}"

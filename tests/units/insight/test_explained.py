@@ -94,7 +94,8 @@ def test_who_asked_for_a_collective():
     summed = ph.pmap(lambda x: lax.psum(x, "i", axis_index_groups=groups), "i")
     (row,) = rows(ph.explain(summed)(np.ones((8, 4), np.float32)), "collectives")
     assert (row["axes"], row["asked by"]) == ("?", "the program")
-    nested = ph.pmap(ph.pmap(lambda x: lax.psum(x, "j"), "j"), "i")
+    inside = ph.pmap(lambda x: lax.psum(x, "j"), "j")
+    nested = ph.pmap(lambda x: inside(x) + x, "i")
     found = rows(ph.explain(nested)(np.ones((4, 2, 4), np.float32)), "collectives")
     by = {row["operation"]: row["asked by"] for row in found}
     assert by == {"all-reduce": "the program", "all-gather": "the compiler"}

@@ -297,21 +297,6 @@ class DeviceArray(Array):
             return value.astype(dtype)
         return value.copy() if copy else value
 
-    def __buffer__(self, flags: int) -> memoryview:
-        """The elements as memory that cannot be written, for ``memoryview(x)``; in Python 3.12.
-
-        Raises:
-            BufferError: the buffer protocol has no format for elements of this dtype.
-        """
-        value = self._value
-        try:
-            return value.data
-        except ValueError:
-            raise BufferError(
-                f"__buffer__: the buffer protocol has no format for {value.dtype}; view the "
-                "elements as integers, x.view(jnp.uint8), or take numpy.asarray(x)"
-            ) from None
-
     def __dlpack__(
         self,
         *,

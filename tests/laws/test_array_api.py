@@ -6,7 +6,6 @@ follows C: the standard asks for the same, and leaves open what is listed as ope
 
 import inspect
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -192,24 +191,6 @@ def test_a_copy_in_the_same_dtype_has_memory_of_its_own(astype):
     copied = astype(x, x.dtype, copy=True)
     x.delete()
     assert copied.tolist() == [1, 1]
-
-
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="classes export buffers from Python 3.12")
-def test_elements_are_read_as_memory():
-    x = jnp.arange(6.0).reshape(2, 3)
-    assert memoryview(x).tolist() == x.tolist() and memoryview(x).readonly
-    assert np.frombuffer(x, np.float32).tolist() == [0, 1, 2, 3, 4, 5]
-    assert bytes(x) == x.tobytes()
-    assert memoryview(jnp.array([1j])).format == "Zf" and memoryview(jnp.ones((0, 2))).shape == (
-        0,
-        2,
-    )
-    assert np.asarray(jnp.ones(2, jnp.bfloat16)).dtype == jnp.bfloat16
-    with pytest.raises(BufferError, match=r"no format for bfloat16.*uint8"):
-        memoryview(jnp.ones(2, jnp.bfloat16))
-    x.delete()
-    with pytest.raises(phalanx.errors.DeletedArray):
-        memoryview(x)
 
 
 # ---- dimensions and positions -------------------------------------------------------------------

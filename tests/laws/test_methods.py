@@ -57,7 +57,7 @@ CALLED = sorted(
     # what makes and unmakes objects, and what is tried elsewhere: copies, buffers, assignment
     - {"__dict__", "__module__", "__slots__", "__weakref__", "__annotations__", "__firstlineno__"}
     - {"delete", "__static_attributes__", "__setitem__", "__array_priority__", "__copy__"}
-    - {"__deepcopy__", "__dlpack__", "__dlpack_device__", "__buffer__", "at"}
+    - {"__deepcopy__", "__dlpack__", "__dlpack_device__", "at"}
     - {"unsafe_buffer_pointer"}
 )
 PROTOCOLS = {"__bool__", "__int__", "__float__", "__complex__", "__index__", "__array__"}

@@ -1,11 +1,14 @@
 """Arrays of which other processes hold a part, and what the class of arrays tells."""
 
+import signal
 import types
 
 import numpy as np
 import pytest
 
 import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax
 from phalanx.base.errors import DeviceError
 from phalanx.core.types import ArrayType
 from phalanx.run import array
@@ -78,3 +81,23 @@ def test_the_class_of_all_arrays_tells_of_what_arrays_with_data_have():
         return x
 
     asked(x)
+
+
+def test_what_a_signal_raises_while_numpy_waits_for_an_array_is_not_lost():
+    """NumPy drops what is raised while it asks for a buffer, so arrays offer none."""
+    spin = phalanx.jit(lambda x: lax.fori_loop(0, 15_000, lambda _, y: jnp.tanh(y @ y), x))
+    x = jnp.ones((64, 64))
+    spin(x).block_until_ready()
+
+    def handler(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        result = spin(x)
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        with pytest.raises(TimeoutError):
+            np.asarray(result)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

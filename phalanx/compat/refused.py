@@ -60,6 +60,15 @@ MODULES_REFUSED: Final = {
 
 # of modules that are offered, the names that are not
 NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
+    "jax": (
+        "use jax.vjp, x.copy_to_host_async(), x.addressable_shards",
+        [
+            "Shard",
+            "copy_to_host_async",
+            "fwd_and_bwd",
+            "make_user_context",
+        ],
+    ),
     "jax.experimental": (
         "say how it lies by a sharding",
         [
@@ -190,6 +199,13 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
         [
             "Backend",
             "apply_primitive",
+        ],
+    ),
+    "jax.sharding": (
+        "sums to be taken are told by P(unreduced={..}), messages by f.lower(x).compile()",
+        [
+            "UnreducedKind",
+            "no_collectives",
         ],
     ),
 }

@@ -100,10 +100,9 @@ def takes_out_sharding(function: F) -> F:
     It is a sharding or a spec under the mesh that is set, as in ``with_sharding_constraint``. The
     function itself, which has the parameter for those who read signatures, never sees it.
     """
-
-    asked = inspect.signature(function).parameters["out_sharding"]
-    by_place = asked.kind is asked.POSITIONAL_OR_KEYWORD
-    place = [*inspect.signature(function).parameters].index(asked.name) if by_place else None
+    code = inspect.unwrap(function).__code__
+    by_place = code.co_varnames[: code.co_argcount]
+    place = by_place.index("out_sharding") if "out_sharding" in by_place else None
 
     @functools.wraps(function)
     def laid_out(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:

@@ -13,7 +13,7 @@ HEAD = """\
 Programs that run [as they are](bring-your-program.md) find all of JAX's public modules. What is
 listed here can be imported, since libraries import what they may never use; whoever calls it gets a
 `NotImplementedError` that says what to use. All other names that published packages use work; what
-few know may be missing, such as the sparse formats beside BCOO and BCSR, and an `AttributeError` says so.
+few know may be missing, such as the sparse formats beside BCOO and BCSR: an `AttributeError`.
 
 ## Modules
 

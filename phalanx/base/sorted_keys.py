@@ -21,23 +21,21 @@ def with_sorted_keys(treedef: PyTreeSpec) -> PyTreeSpec:
         number = hash(treedef)
     except TypeError:  # what a class keeps beside the leaves is not hashable
         return optree.treespec_transform(treedef, _sorted)
-    if _without_dicts[number]:
+    if _without_order[number]:
         return treedef
     known = _with_sorted_keys[treedef]  # structures are equal whatever the order of the keys
     if known is None:
         known = optree.treespec_transform(treedef, _sorted)
-        if not _holds(_DICTS, treedef):
-            _without_dicts[number] = True
-        elif not _holds(_OF_USERS, treedef):
+        if not _has_an_order(treedef):
+            _without_order[number] = True
+        elif not _holds_other_data(treedef):
             _with_sorted_keys[treedef] = known
     return known
 
 
 _with_sorted_keys: Recent[PyTreeSpec] = Recent(4096)
-_without_dicts: Recent[bool] = Recent(4096)  # by their hashes: it keeps nothing alive
+_without_order: Recent[bool] = Recent(4096)  # by their hashes: it keeps nothing alive
 _DICTS = (optree.PyTreeKind.DICT, optree.PyTreeKind.DEFAULTDICT)
-# of those that keep objects of users beside the leaves, perhaps large ones
-_OF_USERS = (optree.PyTreeKind.CUSTOM, optree.PyTreeKind.DEFAULTDICT)
 
 
 def _sorted(node: PyTreeSpec) -> PyTreeSpec:
@@ -51,6 +49,13 @@ def _sorted(node: PyTreeSpec) -> PyTreeSpec:
     return optree.treespec_defaultdict(example.default_factory, keys, namespace=SPACE)
 
 
-def _holds(kinds: tuple[Any, ...], treedef: PyTreeSpec) -> bool:
-    """Whether a node of one of the kinds is in it."""
-    return treedef.kind in kinds or any(_holds(kinds, child) for child in treedef.children())
+def _has_an_order(treedef: PyTreeSpec) -> bool:
+    """Whether a dict of several keys is in it: most keyword arguments are none or one."""
+    own = treedef.kind in _DICTS and treedef.num_children > 1
+    return own or any(map(_has_an_order, treedef.children()))
+
+
+def _holds_other_data(treedef: PyTreeSpec) -> bool:
+    """Whether it keeps objects of users beside the leaves, perhaps large ones."""
+    kinds = (optree.PyTreeKind.CUSTOM, optree.PyTreeKind.DEFAULTDICT)
+    return treedef.kind in kinds or any(map(_holds_other_data, treedef.children()))

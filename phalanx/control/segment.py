@@ -82,8 +82,8 @@ class _Lane(Struct, frozen=True):
         triples = zip(self.taken, some, more, strict=True)
         return [fold.combine(x, y) for (_, fold), x, y in triples]
 
-    def run(self, lanes: Marks, values: Values) -> tuple[list[Any], list[Any]]:
-        """What is kept of some lanes, and what is taken in of them.
+    def run(self, lanes: Marks, values: Values, count: int) -> tuple[list[Any], list[Any]]:
+        """What is kept of ``count`` lanes, and what is taken in of them.
 
         They come first in what is marked as ``lanes`` of ``values``, and in what is kept. After
         the operands there may be a value that marks those lanes that are no padding.
@@ -94,14 +94,13 @@ class _Lane(Struct, frozen=True):
         lanes = lanes[: len(operands)]
         if body.effects and there is not None:
             body, operands, lanes = conditional(body), [there, *operands], (True, *lanes)
-        outs = _results(body, lanes, operands)
+        outs = _results(body, lanes, operands, count)
         kept = len(self.kept)
         pairs = zip(outs[kept:], self.taken, strict=True)
         return outs[:kept], [fold.local(_real(there, x, fold)) for x, (_, fold) in pairs]
 
 
-def _results(program: Program, lanes: Marks, values: Values) -> list[Any]:
-    count = next(typeof(x).shape[0] for x, m in zip(values, lanes, strict=True) if m)
+def _results(program: Program, lanes: Marks, values: Values, count: int) -> list[Any]:
     if count > 1:
         dims = [0 if m else None for m in lanes]
         return on_lanes(program, Axis(None, count), values, dims)
@@ -174,9 +173,9 @@ def _in_chunks(
         return [slice_dim(x, first, last, 0) if m else x for x, m in pairs]
 
     whole = axis.size // at_once * at_once
-    kept, totals = _looped(lane, lanes, at_once, part(0, whole))
+    kept, totals = _looped(lane, lanes, at_once, part(0, whole), whole)
     if whole < axis.size:
-        last, more = lane.run(lanes, part(whole, axis.size))
+        last, more = lane.run(lanes, part(whole, axis.size), axis.size - whole)
         kept = [concatenate(x, y, dim=0) for x, y in zip(kept, last, strict=True)]
         totals = lane.together(totals, more)
     pairs = zip(totals, lane.taken, strict=True)
@@ -184,17 +183,16 @@ def _in_chunks(
 
 
 def _looped(
-    lane: _Lane, lanes: Marks, at_once: int, operands: Values
+    lane: _Lane, lanes: Marks, at_once: int, operands: Values, whole: int
 ) -> tuple[list[Any], list[Any]]:
-    """What ``run`` gives, of ``at_once`` lanes after the other."""
-    whole = next(typeof(x).shape[0] for x, m in zip(operands, lanes, strict=True) if m)
+    """What ``run`` gives of the ``whole`` lanes, of ``at_once`` after the other."""
     loop, count = Loop(whole // at_once), len(lanes)
     shape = (loop.size, at_once)
     rows = [split_dim(x, 0, shape) if m else x for x, m in zip(operands, lanes, strict=True)]
     start = lane.nobody()
 
     def step(*inputs: Any) -> tuple[list[Any], None]:
-        kept, totals = lane.run(lanes, inputs[:count])
+        kept, totals = lane.run(lanes, inputs[:count], at_once)
         return [*kept, *lane.together(inputs[count:], totals)], None
 
     ins = (*[each(0) if m else FIXED for m in lanes], *[CARRY] * len(start))

@@ -8,8 +8,13 @@ import phalanx.numpy as jnp
 from phalanx import lax, pmap, random, vmap
 from phalanx.base.errors import DeletedArray
 from phalanx.control.chunks import Chunks
+from phalanx.control.segment import segment
+from phalanx.core.axes import Axis
+from phalanx.core.program import Program
+from phalanx.core.types import ArrayType
 from phalanx.run.runtime import backend
 from phalanx.spmd.memory import target_of
+from phalanx.transforms.batch import on_lanes
 from phalanx.transforms.storage import peak
 
 ONE = phalanx.devices()[:1]
@@ -414,3 +419,15 @@ def test_sums_of_integers_and_extrema_are_the_same_for_every_number():
     for found in others:
         for a, b in zip(found, first, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 5])
+def test_a_segment_of_which_nothing_differs_between_lanes(at_once):
+    """So it is where a loop is looked at before it is known what it carries differs."""
+    x = np.arange(3, dtype=np.float32)
+    ends = phalanx.make_program(lambda x: (jnp.sin(x), lax.psum(x * 2, "i")), axis_env=[("i", 5)])
+    params = {"program": ends(x), "of": "i", "at_once": at_once}
+    whole = Program.of_one(segment, [ArrayType((3,), x.dtype)], params, "ends")
+    kept, total = on_lanes(whole, Axis("i", 5), [jnp.asarray(x)], [None])
+    np.testing.assert_allclose(kept, np.tile(np.sin(x), (5, 1)), rtol=1e-6)
+    np.testing.assert_allclose(total, np.tile(10 * x, (5, 1)), rtol=1e-6)

@@ -26,7 +26,7 @@ from phalanx.insight.alive import Course, course
 from phalanx.insight.costs import LineCost, by_line, loops_in, steps
 from phalanx.insight.report import Chart, Column, Facts, Part, Report, Table
 from phalanx.insight.systems import Machine, enough, machine
-from phalanx.transforms.needed import only_needed
+from phalanx.transforms.needed import narrowed
 from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["explain", "report_on", "traceable"]
@@ -98,12 +98,12 @@ def report_on(
     devices = compiled.runtime_executable().devices
     chips = _of_devices(chips, devices)
     whole = _whole(traced)
-    donated = zip(whole.program.inputs, whole.donated, strict=True)
-    run = only_needed(whole.program)
-    all_steps = list(steps(run, freed={v for v, gone in donated if gone}))
+    program = narrowed(whole.program)
+    donated = zip(program.inputs, whole.donated, strict=True)
+    all_steps = list(steps(program, freed={v for v, gone in donated if gone}))
     lines = by_line(all_steps, chips, len(devices))
     exchanged = compiled.collectives()
-    memory = _course(whole, compiled, len(devices))
+    memory = _course(program, whole, compiled, len(devices))
     parts: list[Part] = [
         _in_all(traced, compiled, lines, exchanged, chips, where),
         _lines(lines),
@@ -250,13 +250,13 @@ def _whole(traced: Traced) -> TracedCall:
     return call.with_captured() if call.captured else call
 
 
-def _course(whole: TracedCall, compiled: Compiled, devices: int) -> Course:
+def _course(program: Program, whole: TracedCall, compiled: Compiled, devices: int) -> Course:
     homes = tree.leaves(compiled.input_shardings)
     homes = [None] * (len(whole.donated) - len(homes)) + homes
-    types = whole.program.input_types
+    types = program.input_types
     sizes = [_held(t, s, devices) for t, s in zip(types, homes, strict=True)]
     names = [whole.names[i] for i in range(len(types))]
-    return course(whole.program, names, sizes, whole.donated, devices)
+    return course(program, names, sizes, whole.donated, devices)
 
 
 def _held(kind: ArrayType, sharding: Any, devices: int) -> float:

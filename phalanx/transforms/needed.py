@@ -19,13 +19,18 @@ from phalanx.transforms.simplify import fixpoint
 
 
 def only_needed(program: Program) -> Program:
+    """``program`` with what its results and effects need, if it runs programs.
+
+    Of one that runs none the compiler sees as much.
+    """
+    return narrowed(program) if any([p.subprograms for p in program.primitives]) else program
+
+
+def narrowed(program: Program) -> Program:
     """``program`` with what its results and effects need, in its sub-programs, too.
 
-    What runs in lanes stays whole: what a device runs of it is another program. So does what runs
-    no program, of which the compiler sees as much.
+    What runs in lanes stays whole: what a device runs of it is another program.
     """
-    if not any([p.subprograms for p in program.primitives]):
-        return program
     return _giving(program, (True,) * len(program.outputs))
 
 

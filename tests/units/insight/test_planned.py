@@ -96,7 +96,8 @@ def test_sums_of_parts_that_are_added_are_one():
 def test_times_are_those_of_the_formulas(traced):
     load, chips = load_of(traced), machine("v5p:2x2x2")
     operations = sum(load.operations.values())
-    assert operations == 5 * 2 * ROWS * WIDE * NARROW  # two, their gradients, that of hidden
+    # up; the gradients of both weights, and that of hidden. Nothing needs what the mean is
+    assert operations == 4 * 2 * ROWS * WIDE * NARROW
     found = timing(load, chips, Parting(2, 2, 2))
     assert found.arithmetic == pytest.approx(operations / 8 / 459e12 / FITTED.efficiency)
     latency, time = chips.exchange("all-reduce", load.products.reduced / 4, 2)
@@ -105,6 +106,22 @@ def test_times_are_those_of_the_formulas(traced):
     assert found.size < timing(load, chips, Parting(8, 1, 1)).size
     twice = timing(load, replace(chips, slices=2), Parting(4, 2, 2))
     assert twice.waiting > 0 and twice.data > 0
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_what_is_computed_again_counts_once_where_nothing_needs_the_first(lanes):
+    def gradient(w, x):
+        hidden = ph.checkpoint(lambda w, x: jnp.tanh(jnp.tanh(x @ w) @ w))
+        return ph.grad(lambda w: jnp.sum(hidden(w, x)))(w)
+
+    w, x = of(16, 16), of(lanes, 8, 16)
+    one = ph.jit(lambda w, x: w - gradient(w, x[0]))
+    many = ph.pmap(
+        lambda w, x: w - lax.pmean(gradient(w, x), "i"), "i", in_axes=(None, 0), out_axes=None
+    )
+    found = load_of((one if lanes == 1 else many).trace(w, x))
+    (operations,) = found.operations.values()
+    assert operations == lanes * 5 * 2 * 8 * 16 * 16  # two, again; the gradients of three
 
 
 def test_each_copy_makes_the_new_state(traced):
@@ -213,7 +230,7 @@ def test_published_runs_on_gpus():
     """Fitted to every other row of each system; those that are left are within 15 %."""
     for rows in (published_gpus.H100, published_gpus.A100):
         fitted, shown = map(np.array, map(published_gpus.errors, (rows[::2], rows[1::2])))
-        assert np.abs(shown).mean() < 0.06 and np.abs(shown).max() < 0.15
+        assert np.abs(shown).mean() < 0.04 and np.abs(shown).max() < 0.15
         given = fitted_to(rows[0].chips.system)
         for factor in (0.97, 1.03):
             other = replace(given, efficiency=factor * given.efficiency)

@@ -17,8 +17,8 @@ from phalanx.core.roles import FIXED, Roles, slices
 from phalanx.core.trace import Tracer
 from phalanx.core.types import typeof
 from phalanx.lax.bodies import TracedBody, remembered
-from phalanx.spmd.replication import varying_outputs
 from phalanx.transforms.batch import Dims, lane_type
+from phalanx.transforms.replication import varying_outputs
 from phalanx.transforms.stage import is_value, loaded, stage_with_refs
 
 

@@ -19,7 +19,7 @@ from phalanx.core.roles import FIXED, Role, Roles, slices
 from phalanx.core.types import typeof
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import P, PartitionSpec
-from phalanx.spmd.replication import lines_of
+from phalanx.transforms.replication import lines_of
 
 _SEQUENCES: tuple[type, ...] = (tuple, list)
 

@@ -63,7 +63,7 @@ from phalanx.run.spanning import Sharing
 from phalanx.spmd import placement
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import PmapSharding
-from phalanx.spmd.replication import culprits, varying_outputs
+from phalanx.transforms.replication import culprits, varying_outputs
 from phalanx.transforms.stage import Staged, is_value, loaded, stage_with_refs
 
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ from phalanx.run.execute import compile_program
 from phalanx.run.planning import RequestedShardings
 from phalanx.spmd.mesh import AbstractMesh, Mesh
 from phalanx.spmd.named import NamedSharding
-from phalanx.spmd.replication import culprits, lines_of
+from phalanx.transforms.replication import culprits, lines_of
 from phalanx.transforms.stage import evaluate, loaded, stage_with_refs
 
 _AROUND = ("references", "the meshes and axes", "settings", "axes in scope", "the in_specs")

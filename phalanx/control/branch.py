@@ -42,10 +42,10 @@ from phalanx.ops.guard import guarded
 from phalanx.ops.lanes import rows_at
 from phalanx.ops.reduce import reduce_min
 from phalanx.ops.shape import iota
-from phalanx.spmd.replication import Varying
 from phalanx.transforms.batch import Dims, batch_program, on_lanes, place_lanes
 from phalanx.transforms.derive import derive, keep
 from phalanx.transforms.masking import where_taken, with_condition
+from phalanx.transforms.replication import Varying
 from phalanx.transforms.simplify import filled
 from phalanx.transforms.stage import evaluate
 from phalanx.transforms.work import MESSAGE, work

@@ -20,8 +20,8 @@ from phalanx.core.layouts import Target
 from phalanx.core.program import Atom, Equation, Frame, Program, plain
 from phalanx.core.runs import Marks
 from phalanx.ops.conv import conv_general_dilated
-from phalanx.spmd.replication import Varying
 from phalanx.transforms.products import PRODUCTS
+from phalanx.transforms.replication import Varying
 from phalanx.transforms.storage import peak, size_in_bytes
 from phalanx.transforms.work import work, work_of
 

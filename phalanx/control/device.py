@@ -20,10 +20,10 @@ from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import broadcast_lanes, move, reshape
 from phalanx.ops.lanes import lanes_at
 from phalanx.ops.shape import merge_dims, split_dim
-from phalanx.spmd.replication import Varying, divergences
 from phalanx.transforms.batch import batch, place_lanes, with_lanes
 from phalanx.transforms.derive import keep, trace_closed
 from phalanx.transforms.passes import within_a_device
+from phalanx.transforms.replication import Varying, divergences
 from phalanx.transforms.stage import evaluate
 
 

@@ -34,7 +34,7 @@ from phalanx.core.primitive import (
 from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CARRY
 from phalanx.core.types import ArrayType
-from phalanx.spmd.replication import Varying, varying_outputs
+from phalanx.transforms.replication import Varying, varying_outputs
 from phalanx.transforms.simplify import fixpoint
 
 Rewrite = Callable[[Program], Program]  # to one with a state, its first input and first output

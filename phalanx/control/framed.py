@@ -8,7 +8,7 @@ from typing import Any
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Frame, Program
 from phalanx.core.runs import Marks
-from phalanx.spmd.replication import Varying, varying
+from phalanx.transforms.replication import Varying, varying
 
 
 def frame_of(prim: Primitive, params: dict[str, Any]) -> Frame:

@@ -28,10 +28,10 @@ from phalanx.ops.basis import broadcast
 from phalanx.ops.bits import and_
 from phalanx.ops.compare import select
 from phalanx.ops.domains import BOOL
-from phalanx.spmd.replication import Varying
 from phalanx.transforms.batch import Dims, batch_program, on_lanes, with_lanes
 from phalanx.transforms.derive import derive, keep, trace_closed
 from phalanx.transforms.effects import Carried, conditional
+from phalanx.transforms.replication import Varying
 from phalanx.transforms.stage import evaluate
 
 

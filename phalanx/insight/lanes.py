@@ -31,7 +31,7 @@ from phalanx.ops.generators import rng_bit_generator
 from phalanx.ops.random_bits import threefry2x32
 from phalanx.ops.sort import sort
 from phalanx.ops.vary import pvary
-from phalanx.spmd.replication import divergences, lines_of
+from phalanx.transforms.replication import divergences, lines_of
 
 __all__ = ["INPUT", "LaneFlow", "Reduced", "unreachable_collectives"]
 

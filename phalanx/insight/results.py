@@ -15,8 +15,8 @@ from phalanx.insight.flow import NOTHING, Flow, Marks
 from phalanx.insight.lanes import INPUT, LaneFlow, Reduced, unreachable_collectives
 from phalanx.insight.subject import Subject
 from phalanx.ops.basis import add, convert, reduce_sum
-from phalanx.spmd.replication import culprits
 from phalanx.transforms.derive import keep
+from phalanx.transforms.replication import culprits
 
 __all__ = ["between_lanes"]
 

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from threading import Lock
 from typing import Any, Final
 
 import numpy as np
@@ -609,18 +609,19 @@ class Stopping(CallingBack):
     __slots__ = ()
 
     def _run(self, raws: list[Any]) -> list[Any]:
-        running = threading.Lock()
-        with running:
-            underway.add(running)
-            try:
-                results = self._execute(raws, True)
-                outs = results.consume_with_handlers(self._handlers)
-                waiting_in_another_thread(results.consume_token().block_until_ready, self._name)
-                return outs
-            except RuntimeError as e:
-                failure = Stopped.cause(e) or translated(e, self._name)
-            finally:
-                underway.discard(running)
+        running = Lock()
+        running.acquire()
+        underway.add(running)
+        try:
+            results = self._execute(raws, True)
+            outs = results.consume_with_handlers(self._handlers)
+            waiting_in_another_thread(results.consume_token().block_until_ready, self._name)
+            return outs
+        except RuntimeError as e:
+            failure = Stopped.cause(e) or translated(e, self._name)
+        finally:
+            underway.discard(running)
+            running.release()
         try:
             raise RuntimeFailure.of_callback(failure)
         finally:

@@ -14,17 +14,24 @@ from msgspec import Struct
 
 from phalanx.core.interpret import interpret, values_of
 from phalanx.core.program import Atom, Equation, Literal, Program, Var
+from phalanx.transforms.derive import keep
 
 Varying = frozenset[Any]
 Divergence = tuple[Equation, Varying]
-_divergences: ContextVar[_Divergences | None] = ContextVar("divergences", default=None)
+_Deciding = dict[Equation, Varying]  # over which axes lanes may decide differently
+_deciding: ContextVar[_Deciding | None] = ContextVar("deciding", default=None)
 
 
-class _Divergences(Struct, frozen=True):
-    """What was found so far, and whether the compiler may communicate ``anywhere``."""
+class _Outcome(Struct, frozen=True):
+    """What is known of a program, given over which axes its inputs differ.
 
-    found: list[Divergence]
-    anywhere: bool
+    Attributes:
+        outputs: over which axes each of its outputs does.
+        deciding: the conditions and loops, at any depth, about which lanes decide differently.
+    """
+
+    outputs: tuple[Varying, ...]
+    deciding: _Deciding
 
 
 def varying(program: Program, inputs: Sequence[Varying]) -> dict[Var, Varying]:
@@ -33,9 +40,16 @@ def varying(program: Program, inputs: Sequence[Varying]) -> dict[Var, Varying]:
 
 
 def _varying_results(e: Equation, operands: Sequence[Varying]) -> Varying | Sequence[Varying]:
-    _look_for_divergence(e, operands)
+    deciding = _deciding.get()
+    if deciding is not None and e.prim.decides is not None:
+        _add(deciding, e, e.prim.decides(operands, **e.params))
     rule: Varying | tuple[Varying, ...] = e.prim.result_varies(operands, e.params)
     return (rule,) * len(e.outputs) if e.prim.multi and isinstance(rule, frozenset) else rule
+
+
+def _add(deciding: _Deciding, e: Equation, differing: Varying) -> None:
+    if differing:
+        deciding[e] = differing | deciding.get(e, Varying())
 
 
 def _varies_nowhere(constant: Literal) -> Varying:
@@ -44,17 +58,27 @@ def _varies_nowhere(constant: Literal) -> Varying:
 
 def varying_outputs(program: Program, inputs: Sequence[Varying]) -> tuple[Varying, ...]:
     """The named axes over which each output of ``program`` differs."""
-    return tuple(interpret(program, inputs, _varying_results, _varies_nowhere))
+    outcome = _outcome(program, inputs)
+    around = _deciding.get()
+    if around is not None:
+        for e, differing in outcome.deciding.items():
+            _add(around, e, differing)
+    return outcome.outputs
 
 
-def _look_for_divergence(equation: Equation, operands: Sequence[Varying]) -> None:
-    seen = _divergences.get()
-    if seen is not None and equation.prim.decides is not None:
-        differing = equation.prim.decides(operands, **equation.params)
-        if not seen.anywhere:
-            differing &= _communicates(equation)
-        if differing:
-            seen.found.append((equation, differing))
+def _outcome(program: Program, inputs: Sequence[Varying]) -> _Outcome:
+    """Found once: a loop asks again until nothing is new, as each of those around it does."""
+
+    def find() -> _Outcome:
+        deciding: _Deciding = {}
+        token = _deciding.set(deciding)
+        try:
+            outputs = interpret(program, inputs, _varying_results, _varies_nowhere)
+        finally:
+            _deciding.reset(token)
+        return _Outcome(tuple(outputs), deciding)
+
+    return keep(program, ("varying", *inputs), find)
 
 
 def _communicates(equation: Equation) -> Varying:
@@ -79,13 +103,9 @@ def divergences(
     """
     if not any(p.decides is not None for p in program.primitives):
         return []
-    seen = _Divergences([], anywhere)
-    token = _divergences.set(seen)
-    try:
-        varying(program, inputs)
-    finally:
-        _divergences.reset(token)
-    return seen.found
+    deciding = _outcome(program, inputs).deciding.items()
+    met = [(e, over if anywhere else over & _communicates(e)) for e, over in deciding]
+    return [(e, over) for e, over in met if over]
 
 
 def _of(atom: Atom, known: dict[Var, Varying]) -> Varying:

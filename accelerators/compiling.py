@@ -1,4 +1,4 @@
-"""`python -m accelerators.compiling v5e:2x4 cuda:1x1x8 [--gpu NAME] [--kind program] [--out FILE]`.
+"""`python -m accelerators.compiling v5e:2x4 h100:8 [--kind program] [--out FILE]`.
 
 Compiles everything for chips that are not here, and writes a table of what did. XLA's plugins have
 to be installed: the extra `aot`. A compiler that ends its process is no reason to end this one.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
@@ -24,7 +23,7 @@ KINDS = {"operation": "operations", "function": "functions", "program": "program
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("chips", nargs="+", help="v5e:2x4, or cuda:1x1x8 with --gpu")
+    parser.add_argument("chips", nargs="+", help="v5e:2x4, h100:8, or cuda:1x1x8 with --gpu")
     parser.add_argument("--gpu", help="its name, or a file of XLA's GpuTargetConfigProto")
     parser.add_argument("--kind", choices=KINDS, default="", help="these alone")
     parser.add_argument("--workers", type=int, default=2)
@@ -55,8 +54,7 @@ def outcomes(
     """What became of subject ``start`` and each further of ``every``."""
     module = "accelerators.worker"
     command = [sys.executable, "-m", module, chips, given.gpu or "", given.kind]
-    count = math.prod(map(int, chips.partition(":")[2].split("x")))  # of CPUs in their place
-    env = os.environ | {"JAX_PLATFORMS": "cpu", "PHALANX_NUM_CPU_DEVICES": str(count)}
+    env = os.environ | {"JAX_PLATFORMS": "cpu"}
     while True:
         worker = subprocess.Popen(
             [*command, str(start), str(every)], stdout=subprocess.PIPE, text=True, env=env

@@ -18,9 +18,10 @@ from rich.table import Table
 import phalanx
 from phalanx.api.described import compiled_for
 from phalanx.api.stages import Traced, watching
-from phalanx.base.errors import DeviceError, OutOfMemory, PhalanxError
+from phalanx.base.errors import OutOfMemory, PhalanxError
 from phalanx.base.source import user_location
 from phalanx.cli.chips import described
+from phalanx.cli.options import add_compile_options, with_options_behind
 from phalanx.cli.scripts import is_there, run_reporting
 from phalanx.insight.report import shown
 
@@ -30,12 +31,14 @@ _COLUMNS = ("function", "at", "chips", "takes", "gives", "between", "exchanged")
 def run(arguments: argparse.Namespace) -> int:
     """Run the script; 1 if something does not fit, or cannot be compiled, and its own status if it
     did not come to its end."""
-    asked, rest = _options().parse_known_args(arguments.arguments)
+    arguments = with_options_behind(arguments, add_compile_options)
     if not is_there("compile", arguments.script, arguments.module):
         return 2
     try:
-        devices = described(asked.accelerators, asked.gpu)
-    except (DeviceError, OSError) as e:
+        if arguments.machine is None:
+            raise ValueError("--for says for which machine: --for v5p:4x4x4, --for h100:4x8")
+        devices = described(arguments.machine, arguments.gpu)
+    except (PhalanxError, ValueError, OSError) as e:
         print(f"phalanx compile: {e}", file=sys.stderr)
         return 2
     phalanx.config.update("platforms", "cpu")
@@ -47,23 +50,13 @@ def run(arguments: argparse.Namespace) -> int:
         table.add_column(column, justify=side, no_wrap=not in_words, overflow="fold")
     faults: list[str] = []
     with watching(_watcher(devices, table, faults)):
-        status = run_reporting(arguments.script, arguments.module, rest)
+        status = run_reporting(arguments.script, arguments.module, arguments.arguments)
     console = Console()
     if table.row_count or not status:
         console.print(table)
     for fault in faults:
         console.print(fault, soft_wrap=True, markup=False, highlight=False)
     return status or (1 if faults else 0)
-
-
-_USAGE = "phalanx compile [-m] script --for NAME [--gpu NAME] [arguments of the script]"
-
-
-def _options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="phalanx compile", usage=_USAGE, add_help=False)
-    parser.add_argument("--for", dest="accelerators", required=True, metavar="NAME")
-    parser.add_argument("--gpu", metavar="NAME")
-    return parser
 
 
 def _watcher(devices: Sequence[Any], table: Table, faults: list[str]) -> Callable[[Traced], None]:

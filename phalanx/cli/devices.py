@@ -22,6 +22,10 @@ def run(arguments: argparse.Namespace) -> int:
         devices = phalanx.devices()
     except DeviceError as e:
         devices, failure = phalanx.devices("cpu"), e
+    try:
+        absent = backend().absences()
+    except DeviceError as e:  # what the environment says of plugins cannot be read
+        absent, failure = {}, e
     platform, version = devices[0].platform, devices[0].client.platform_version
     table = Table(title=f"backend: {platform}, jaxlib {backend().version()}")
     for column in ("id", "platform", "kind", "process", "memory"):
@@ -32,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console()
     console.print(table)
     told = [f"{platform}: {', '.join(version.splitlines())}"] if version != platform else []
-    told += [f"no {name}: {why}" for name, why in backend().absences().items()]
+    told += [f"no {name}: {why}" for name, why in absent.items()]
     for line in told:
         console.print(line, soft_wrap=True, markup=False, highlight=False)
     if failure is not None:

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the script, and report on what it compiled; its status if it did not come to its end."""
     arguments = with_options_behind(arguments, add_explain_options)
     try:
-        chips = machine(arguments.on) if arguments.on else None
+        chips = machine(arguments.machine) if arguments.machine else None
     except PhalanxError as e:
         print(f"phalanx explain: {e}", file=sys.stderr)
         return 2

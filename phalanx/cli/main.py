@@ -22,18 +22,29 @@ class Grammar(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         odd = re.search(r"invalid choice: '([^']+)'|unrecognized arguments: (-[^\s=]+)", message)
-        hint = suggest(odd[1] or odd[2], _words(self)) if odd else ""
+        hint = _hint(self, odd[1] or odd[2]) if odd else ""
         super().error(f"{message}. {hint}" if hint else message)
 
 
+def _hint(grammar: argparse.ArgumentParser, odd: str) -> str:
+    """Which commands know a word, or what is near it."""
+    commands = {
+        name: command
+        for action in grammar._actions
+        if is_dict(action.choices)
+        for name, command in action.choices.items()
+    }
+    known = [f"phalanx {n}" for n, c in commands.items() if odd in _words(c)]
+    if known:
+        return f"It is an option of {' and '.join(known)}"
+    return suggest(odd, (*_words(grammar), *(w for c in commands.values() for w in _words(c))))
+
+
 def _words(grammar: argparse.ArgumentParser) -> Iterator[str]:
-    """The commands, choices and options of a parser and of those of its commands."""
+    """The commands, choices and options of a parser."""
     for action in grammar._actions:
         yield from action.option_strings
         yield from map(str, action.choices or ())
-        if is_dict(action.choices):  # of commands, by their names
-            for command in action.choices.values():
-                yield from _words(command)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -87,16 +98,13 @@ def parser() -> argparse.ArgumentParser:
     compiling = commands.add_parser(
         "compile",
         help="run a script, and compile its functions for accelerators that are not here",
-        usage="phalanx compile script.py --for v5e:2x4 [--gpu FILE] [arguments ...]",
+        usage="phalanx compile --for MACHINE [--gpu NAME] [-m] script.py [arguments ...]",
         description="Run a script, and tell what each of its compiled functions would need on "
         "accelerators that are not here.",
         epilog="example: phalanx compile train.py --for v5e:2x4",
     )
-    scripts.add_script(
-        compiling,
-        "--for names the accelerators: v5e:2x4, or cuda:1x2x4 for processes, hosts and GPUs "
-        "of each, which --gpu describes; the others are those of the script",
-    )
+    options.add_compile_options(compiling)
+    scripts.add_script(compiling, "those of the script")
     compiling.set_defaults(run=_run_of("compiling"))
 
     checking = commands.add_parser(
@@ -120,7 +128,7 @@ def _add_reports(commands: Any) -> None:
     explaining = commands.add_parser(
         "explain",
         help="run a script, and say what the functions that it compiles do on devices",
-        usage="phalanx explain [--on SYSTEM] [--json | --html FILE] [-m] script.py [arguments ...]",
+        usage="phalanx explain [--on MACHINE] [--json | --html FILE] [-m] script.py [args ...]",
         description="Run a script, and report on each function that it compiles: operations and "
         "bytes by line, collectives, memory, and what the compiler made of it.",
         epilog="example: phalanx explain --html report.html train.py",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 __all__ = [
+    "add_compile_options",
     "add_explain_options",
     "add_outputs",
     "add_plan_options",
@@ -15,11 +16,24 @@ __all__ = [
 ]
 
 
+def add_compile_options(command: argparse.ArgumentParser) -> None:
+    """Those of `phalanx compile`."""
+    command.add_argument(
+        "--for", dest="machine", metavar="MACHINE",
+        help="v5p:4x4x4 for a slice, v5e:16x16:4 for four of them, h100:4x8 for four hosts with "
+        "eight GPUs each, cuda:1x4x8 for those that --gpu describes",
+    )  # fmt: skip
+    command.add_argument(
+        "--gpu", metavar="NAME",
+        help="which GPUs, by a name that XLA's plugin knows, or a file that describes them",
+    )  # fmt: skip
+
+
 def add_explain_options(command: argparse.ArgumentParser) -> None:
     """Those of `phalanx explain`."""
     command.add_argument(
-        "--on", metavar="SYSTEM",
-        help="whose figures times are for: v5e, v5p, v6e, a100, h100 or h200",
+        "--on", dest="machine", metavar="MACHINE",
+        help="whose figures times are for: v5p:4x4x4, h100:64, or a chip as v5e or h200",
     )  # fmt: skip
     add_outputs(command)
 
@@ -27,8 +41,8 @@ def add_explain_options(command: argparse.ArgumentParser) -> None:
 def add_plan_options(command: argparse.ArgumentParser) -> None:
     """Those of `phalanx plan`."""
     command.add_argument(
-        "--on", metavar="MACHINE",
-        help="v5p:8x8x8 for a slice, v5e:16x16:4 for four of them, h100:64 for GPUs",
+        "--on", dest="machine", metavar="MACHINE",
+        help="v5p:8x8x8 for a slice, v5e:16x16:4 for four of them, h100:64, or h100:16x4, for GPUs",
     )  # fmt: skip
     for axis, what in (
         ("data", "copies of the model"), ("fsdp", "parts of the state"),
@@ -87,10 +101,23 @@ def with_options_behind(
 
     What stands behind ``--`` is the script's, whatever it is.
     """
-    own = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    own = argparse.ArgumentParser(
+        f"phalanx {arguments.command}", argparse.SUPPRESS, add_help=False,
+        argument_default=argparse.SUPPRESS,
+    )  # fmt: skip
     add(own)
     rest = arguments.arguments
     cut = rest.index("--") if "--" in rest else len(rest)
     found, left = own.parse_known_args(rest[:cut])
+    for word in left if "machine" in arguments else ():
+        name = word.partition("=")[0]
+        if name in _FOR_MACHINES:
+            own.error(
+                f"{name} is an option of phalanx {_FOR_MACHINES[name]}; behind -- it is the "
+                "script's"
+            )
     merged = {**vars(arguments), **vars(found), "arguments": [*left, *rest[cut + 1 :]]}
     return argparse.Namespace(**merged)
+
+
+_FOR_MACHINES = {"--for": "compile", "--on": "explain and phalanx plan"}

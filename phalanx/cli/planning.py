@@ -24,9 +24,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the script, and plan that of its functions that computes most."""
     arguments = with_options_behind(arguments, add_plan_options)
     try:
-        if arguments.on is None:
+        if arguments.machine is None:
             raise ValueError("--on says for which machine: --on v5p:8x8x8, --on h100:64")
-        chips = machine(arguments.on)
+        chips = machine(arguments.machine)
         if not is_there("plan", arguments.script, arguments.module):
             return 2
         with _traced_in() as seen, aside(arguments.json):

@@ -72,6 +72,7 @@ class System(Struct, frozen=True):
         hidden: of exchanges that have products to hide behind, the share that does.
         shared: whether figures are those of all chips together, as of processes on one computer.
         together: what some numbers of them do together; else as much as one alone.
+        gpu: what XLA's plugin for GPUs calls it; empty if it is none that it knows.
     """
 
     name: str
@@ -88,6 +89,7 @@ class System(Struct, frozen=True):
     hidden: float = 0.0
     shared: bool = False
     together: tuple[Together, ...] = ()
+    gpu: str = ""
 
     def part(self, count: int) -> System:
         """What each of ``count`` chips has of it: all, unless they share."""
@@ -261,8 +263,8 @@ def _system(
 
 
 def machine(name: str) -> Machine:
-    """The machine called ``name``: ``v5p:8x8x8``, ``v5e:16x16:4`` for four slices, ``h100:64``;
-    ``cpu.toml:8`` for one of a system that is in a file.
+    """The machine called ``name``: ``v5p:8x8x8``, ``v5e:16x16:4`` for four slices, ``h100:64``, or
+    ``h100:16x4`` for hosts with four each; ``cpu.toml:8`` for one of a system that is in a file.
 
     Raises:
         TypeError: it is no name.
@@ -309,13 +311,13 @@ def enough(system: System, count: int) -> Machine:
 
 
 def _on_switch(system: System, sizes: list[int], slices: int) -> Machine:
-    count = math.prod(sizes) * slices
-    if count <= system.chips:
-        return Machine(system, (count,))
-    if count % system.chips:
+    count, machines = math.prod(sizes) * slices, math.prod(sizes[:-1]) * slices
+    if sizes[-1] <= system.chips:
+        return Machine(system, (sizes[-1],), machines)
+    if machines > 1 or count % system.chips:
         raise ArgumentError(
-            f"{system.name}:{count}: a machine has {system.chips} of {system.title}; take a "
-            f"multiple of that, such as {count // system.chips * system.chips}"
+            f"a machine has {system.chips} of {system.title}, got {'x'.join(map(str, sizes))}; "
+            f"take a multiple, such as {system.name}:{count // system.chips * system.chips}"
         )
     return Machine(system, (system.chips,), count // system.chips)
 

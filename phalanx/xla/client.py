@@ -81,11 +81,10 @@ def _best() -> str:
             continue
         if name in there:
             return name
-        warnings.warn(
+        warn_user(
             f"this machine has {_HARDWARE[name]}, and XLA's plugin for it is not installed, so the "
             f"CPU computes: {_REMEDIES[name]}; or say JAX_PLATFORMS=cpu",
             RuntimeWarning,
-            stacklevel=2,
         )
     return "cpu"
 

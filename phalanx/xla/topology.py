@@ -170,8 +170,8 @@ def _of_tpus(name: str) -> str:
     if generation is None:
         return (
             f"There are {', '.join(_GRIDS)}, with a grid of chips behind, as in v5e:2x4; GPUs are "
-            "of platform cuda, and their topology is as in 1x1x8: phalanx compile --for cuda:1x1x8 "
-            "--gpu NAME"
+            "of platform cuda, and their topology is as in 1x1x8: phalanx compile --for h100:8, or "
+            "cuda:1x1x8 --gpu NAME"
         )
     numbers = [int(n) for n in re.findall(r"\d+", name[len(said) :])] or [8]
     wanted = max(math.prod(numbers), 1)

@@ -50,6 +50,36 @@ def test_the_nearest_word_is_named(typed, meant, capsys):
     assert capsys.readouterr().err.endswith(f"Did you mean '{meant}'?\n")
 
 
+@pytest.mark.parametrize(
+    "typed, known",
+    [
+        ("compile --on v5e:2x4 x.py", "phalanx explain and phalanx plan"),
+        ("plan --for v5e:2x4 x.py", "phalanx compile"),
+        ("devices --processes 2", "phalanx measure"),
+    ],
+)
+def test_the_commands_that_know_an_option_are_named(typed, known, capsys):
+    with pytest.raises(SystemExit):
+        main(typed.split())
+    assert capsys.readouterr().err.endswith(f"It is an option of {known}\n")
+
+
+@pytest.mark.parametrize(
+    "typed, known",
+    [
+        ("compile x.py --on v5e:2x4", "--on is an option of phalanx explain and phalanx plan"),
+        ("explain x.py --for=v5e:2x4", "--for is an option of phalanx compile"),
+        ("plan x.py --on v5e:4 --for v5e:2x4", "--for is an option of phalanx compile"),
+    ],
+)
+def test_an_option_behind_the_script_that_another_command_has_is_told(typed, known, capsys):
+    with pytest.raises(SystemExit) as exit:
+        main(typed.split())
+    command = typed.split()[0]
+    told = f"phalanx {command}: error: {known}; behind -- it is the script's\n"
+    assert (exit.value.code, capsys.readouterr().err) == (2, told)
+
+
 COMMANDS = ("demo", "devices", "cache", "launch", "compile")
 
 
@@ -110,6 +140,14 @@ def test_devices_that_do_not_start_are_told(monkeypatch, capsys):
     told = capsys.readouterr()
     assert told.err == "phalanx devices: Unable to initialize backend 'cuda': no driver\n"
     assert "backend: cpu, jaxlib " in told.out and "\ncpu: 1.0, of today\n" in told.out
+
+
+def test_plugins_that_the_environment_names_wrongly_are_told(monkeypatch, capsys):
+    monkeypatch.setenv("PJRT_NAMES_AND_LIBRARY_PATHS", "mine")
+    assert main(["devices"]) == 1
+    told = capsys.readouterr()
+    assert "entries name:path with commas between are needed, got 'mine'\n" in told.err
+    assert f"backend: {phalanx.default_backend()}" in told.out
 
 
 def test_a_missing_package_is_named(monkeypatch, capsys):

@@ -7,6 +7,10 @@ import sys
 
 import pytest
 
+from phalanx.cli import chips
+from phalanx.errors import ArgumentError
+from phalanx.experimental import topologies
+
 SCRIPT = """
 import sys
 import phalanx, phalanx.numpy as jnp
@@ -37,6 +41,39 @@ def compiled_as_if_far_away(*args):
 compiling.compiled_for = compiled_as_if_far_away
 sys.exit(main(["compile", *sys.argv[1:]]))
 """
+
+
+@pytest.mark.parametrize(
+    ("name", "platform", "topology", "options"),
+    [
+        ("v5p:4x4x4", "tpu", "v5p:4x4x4", {}), ("v5e:8", "tpu", "v5e:2x4", {}),
+        ("v5e:16x16:4", "tpu", "v5e:16x16", {"num_slices": 4}), ("v5p:2x2", "tpu", "v5p:2x2x1", {}),
+        ("tpu7x:2x2x1", "tpu", "tpu7x:2x2x1", {}),
+        ("h100:4x8", "cuda", "1x4x8", {"target_config": "NVIDIA H100 80GB HBM3"}),
+        ("h200:16", "cuda", "1x2x8", {"target_config": "NVIDIA H200 141GB HBM3e"}),
+    ],
+)  # fmt: skip
+def test_machines_are_called_as_in_plans(monkeypatch, name, platform, topology, options):
+    asked = []
+
+    def described(topology, platform, **options):
+        asked.append((platform, topology, options))
+        return topologies.TopologyDescription([])
+
+    monkeypatch.setattr(chips, "get_topology_desc", described)
+    chips.described(name)
+    assert asked == [(platform, topology, options)]
+
+
+def test_a_system_of_a_file_is_for_plans_alone(tmp_path):
+    path = tmp_path / "cpu.toml"
+    path.write_text(
+        "[cpu]\ntitle = 'A CPU'\noperations = { f32 = 1e11 }\nmemory = 1e10\nbandwidth = 1e10\n"
+        "torus = 0\nchips = 8\nlink = 1e9\nlatency = 1e-5\nsources = []\n"
+        "between = { link = 1e9, latency = 1e-5 }\n"
+    )
+    with pytest.raises(ArgumentError, match=r"cpu\.toml is a system for plans"):
+        chips.described(f"{path}:4")
 
 
 def run(*words, **env):
@@ -74,7 +111,9 @@ def test_what_a_script_compiles_is_compiled_for_chips_too(script):
     [
         (["--for", "cuda:1x1x8"], "cuda"),
         (["--for", "cuda:1x1x8", "--gpu", "/no/such"], "No such file"),
-        ([], "the following arguments are required: --for"),
+        (["--for", "h100:12"], "a machine has 8 of NVIDIA H100 SXM"),
+        (["--for", "h100:8", "--gpu", "H200"], "h100:8 says it itself"),
+        ([], "--for says for which machine: --for v5p:4x4x4, --for h100:4x8"),
     ],
 )
 def test_what_is_missing_is_told(script, words, message):

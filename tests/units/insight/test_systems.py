@@ -14,7 +14,8 @@ from phalanx.insight.systems import machine, systems
     [
         ("v5p:8x8x8", 512, (8, 8, 8), 1), ("v5e:16x16:4", 1024, (16, 16), 4),
         ("v5p:64", 64, (4, 4, 4), 1), ("h100", 1, (1,), 1), ("h100:8", 8, (8,), 1),
-        ("h100:64", 64, (8,), 8), ("V5E:4", 4, (2, 2), 1),
+        ("h100:64", 64, (8,), 8), ("h100:4x8", 32, (8,), 4), ("h100:2x4", 8, (4,), 2),
+        ("h100:4:2", 8, (4,), 2), ("V5E:4", 4, (2, 2), 1),
     ],
 )  # fmt: skip
 def test_machines(name, chips, shape, slices):
@@ -27,6 +28,7 @@ def test_machines(name, chips, shape, slices):
     [
         ("v5pp:8", "Did you mean 'v5p'"), ("tpu", "The systems are"), ("v5e:16x32", "v5e:16x16:2"),
         ("v5e:4x4x4", "2 dimensions"), ("h100:12", "multiple"), ("h100:", "there"),
+        ("h100:4x16", "h100:64"),
         ("v5p:axb", "a shape follows"), ("v5p:0x4", "a shape follows"), ("v5p:4:0", "a shape"),
         (None, "a machine is called by its system"), (8, "of type int"),
     ],

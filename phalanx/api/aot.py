@@ -22,7 +22,7 @@ from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.numpy.promotion import as_shape
 from phalanx.run.array import DeviceArray
 from phalanx.spmd import formats
-from phalanx.spmd.constraint import is_abstract, sharding_for
+from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import lies_of
@@ -191,10 +191,9 @@ def sharding_of(x: Any) -> Sharding | None:
 
 
 def homes(leaves: Sequence[Any], names: LeafNames, who: str) -> list[Sharding | None]:
-    """Where each leaf says that it lies, if it does, on devices.
+    """Where each leaf says that it lies, if it does.
 
     Raises:
-        NoMesh: a sharding is over a mesh without devices, and no mesh with its axes is set.
         ValueError: a sharding does not fit its leaf.
     """
     return [_home(x, names, i, who) for i, x in enumerate(leaves)]
@@ -204,7 +203,7 @@ def _home(x: Any, names: LeafNames, i: int, who: str) -> Sharding | None:
     said = sharding_of(x)
     if said is None:
         return None
-    sharding = sharding_for(said, f"{who}: sharding of {names[i]}") if is_abstract(said) else said
+    sharding = sharding_for(said, who, later=True)
     try:
         sharding.shard_shape(x.shape)
     except ValueError as e:

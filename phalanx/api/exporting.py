@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -571,7 +572,7 @@ def _refuse_what_is_spread(traced: TracedCall) -> None:
     for e in program.walk():
         region = e.prim.on_devices.region and e.prim.on_devices.region(**e.params)
         if e.prim.execution.launch is not None or (
-            region and region.mesh is not None and region.mesh.devices.size > 1
+            region and region.mesh is not None and math.prod(n for _, n in region.mesh.axes) > 1
         ):
             raise _spread(program, f"at {e.location} devices of a mesh or processes are named")
 

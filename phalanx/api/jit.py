@@ -134,7 +134,7 @@ class Jitted(Dispatched):
                 f"{self.who}: in_shardings are those of arguments by position, but "
                 f"{', '.join(given.kwargs)} is given by name; pass every argument by position"
             )
-        asked = self.ins.of(given.args)
+        asked = self.ins.of(given.args, later=True)
         rest = types[len(asked) :]
         pairs = zip(types, asked, strict=False)
         told = [t if s is None else t.update(lies=lies_of(s, t.ndim, t.lies)) for t, s in pairs]
@@ -174,15 +174,18 @@ class Jitted(Dispatched):
         passed.warn_of_spared([] if config.looks_for_nonfinite else spared, names, self.who)
         return passed.call(compiled, leaves, out_tree)
 
-    def _places(self, traced: TracedFunction, given: Given) -> RequestedShardings:
-        """Where arguments and results are to lie, which must be possible."""
+    def _places(
+        self, traced: TracedFunction, given: Given, later: bool = False
+    ) -> RequestedShardings:
+        """Where arguments and results are to lie, which must be possible; devices of arguments may
+        be known ``later``."""
         program, out_tree = traced.program, traced.out_tree
         types, results = program.input_types[len(traced.captured) :], len(program.outputs)
         if self.home is not None:
             return RequestedShardings((self.home,) * len(types), (self.home,) * results)
         if self.ins.nothing and self.outs.nothing:
             return RequestedShardings((None,) * len(types), (None,) * results)
-        ins = self.ins.of(given.args) + [None] * len(tree.leaves(given.kwargs))
+        ins = self.ins.of(given.args, later) + [None] * len(tree.leaves(given.kwargs))
         outs = self.outs.of(outline(out_tree), later=True)
         self.ins.check(ins, types, given.names(self.fun))
         first, last = len(traced.written), len(traced.stored)
@@ -206,7 +209,7 @@ class Jitted(Dispatched):
         leaves, names = given.leaves, given.names(self.fun)
         types = abstract_types(leaves, names, self.who)
         traced = self.traced(given, types)
-        places = self._places(traced, given)
+        places = self._places(traced, given, later=True)
         arrays, homes = array_types(types), aot.homes(leaves, names, self.who)
         if self.home is None:
             check_followed(homes, places.ins, arrays, names, self.who)

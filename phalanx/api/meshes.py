@@ -242,4 +242,5 @@ def get_mesh() -> Mesh:
     ...     phalanx.get_mesh() == mesh
     True
     """
-    return settings().mesh or NO_MESH
+    here = settings().mesh
+    return here if isinstance(here, Mesh) else NO_MESH

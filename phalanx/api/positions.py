@@ -15,14 +15,15 @@ from msgspec import Struct
 from phalanx.api import aot
 from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.meshes import get_mesh, make_mesh
-from phalanx.base.config import config
+from phalanx.base.config import config, settings
 from phalanx.base.errors import suggest_axis
 from phalanx.base.source import user_location
 from phalanx.core import axes
 from phalanx.core.layouts import Axes
 from phalanx.core.manual import Typed, as_said
 from phalanx.core.types import ArrayType
-from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
+from phalanx.run.runtime import backend
+from phalanx.spmd.mesh import NO_MESH, AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.told import spec_of
 
@@ -31,7 +32,14 @@ class Positions(Struct, frozen=True):
     """The ``axes`` of ``mesh`` that a call takes: along the others the compiler decides."""
 
     axes: Axes
-    mesh: Mesh
+    mesh: AbstractMesh
+
+    def on_devices(self) -> Positions:
+        """The same over devices: where the mesh has none, the first ones."""
+        mesh = self.mesh
+        if isinstance(mesh, Mesh):
+            return self
+        return Positions(self.axes, make_mesh(mesh.axis_sizes, mesh.axis_names, mesh.axis_types))
 
 
 _outer: ContextVar[Positions | None] = ContextVar("enclosing shard_map", default=None)
@@ -61,7 +69,7 @@ def positions_of(
             f"at {user_location()}; give the shard_map an axis more in place of the pmap, or the "
             "pmap a mesh, of which the shard_map can take the axes that are left"
         )
-    whole = _with_devices(mesh, leaves, who) if outer is None else _same(mesh, outer, who)
+    whole = _meant(mesh, leaves, who) if outer is None else _same(mesh, outer, who)
     missing = sorted(names - set(whole.axis_names))
     if missing:
         raise ValueError(
@@ -80,7 +88,7 @@ def positions_of(
     )
 
 
-def _same(mesh: AbstractMesh | None, outer: Positions, who: str) -> Mesh:
+def _same(mesh: AbstractMesh | None, outer: Positions, who: str) -> AbstractMesh:
     """The mesh of ``outer``, which is the one that a call inside has, too."""
     if mesh is not None and mesh.axes != outer.mesh.axes:
         raise ValueError(
@@ -90,12 +98,13 @@ def _same(mesh: AbstractMesh | None, outer: Positions, who: str) -> Mesh:
     return outer.mesh
 
 
-def _with_devices(mesh: AbstractMesh | None, leaves: Sequence[Any], who: str) -> Mesh:
+def _meant(mesh: AbstractMesh | None, leaves: Sequence[Any], who: str) -> AbstractMesh:
     """``mesh``, or the mesh of that shape that is meant: the current one, or that of an argument.
 
-    Where there is none of that shape, it is one over the first devices.
+    Where none is known, the devices are those over which the program turns out to run.
     """
-    given = get_mesh() if mesh is None else mesh
+    current = settings().mesh or NO_MESH
+    given = current if mesh is None else mesh
     if given.empty:
         raise ValueError(
             f"{who}: there is no mesh, at {user_location()}; give mesh=, or run it in "
@@ -104,10 +113,10 @@ def _with_devices(mesh: AbstractMesh | None, leaves: Sequence[Any], who: str) ->
     if isinstance(given, Mesh):
         return given
     shardings = map(aot.sharding_of, leaves)
-    for known in [get_mesh(), *(s.mesh for s in shardings if isinstance(s, NamedSharding))]:
-        if known.axes == given.axes:
+    for known in [current, *(s.mesh for s in shardings if isinstance(s, NamedSharding))]:
+        if known.axes == given.axes and known.has_devices:
             return known
-    return make_mesh(given.axis_sizes, given.axis_names)
+    return given
 
 
 @contextmanager
@@ -142,7 +151,7 @@ def get_abstract_mesh() -> AbstractMesh:
     """
     taken = {as_said(axis): AxisType.Manual for axis, _ in _outer_axes()}
     outer = _outer.get()
-    mesh = get_mesh() if outer is None else outer.mesh
+    mesh = (settings().mesh or NO_MESH) if outer is None else outer.mesh
     return mesh.abstract_mesh.update_axis_types(taken)
 
 
@@ -151,7 +160,8 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Generator[None]:
     """Let ``mesh`` be the one that is meant in a block, over devices that there are.
 
     These are those of the mesh that is set, if that has the same axes, else the first ones. So a
-    block can give the axes of a mesh other types.
+    block can give the axes of a mesh other types. Where there are too few, functions can be traced
+    and lowered for other platforms, but not run.
 
     Args:
         mesh: a mesh; an empty one for none.
@@ -161,7 +171,6 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Generator[None]:
 
     Raises:
         TypeError: ``mesh`` is none.
-        DeviceError: there are too few devices.
 
     >>> import phalanx
     >>> mesh = AbstractMesh((1,), ("data",), AxisType.Explicit)
@@ -178,13 +187,15 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Generator[None]:
         yield
 
 
-def _over_devices(mesh: AbstractMesh) -> Mesh | None:
+def _over_devices(mesh: AbstractMesh) -> AbstractMesh | None:
     """``mesh`` over the devices of the one that is set, if it has the same axes."""
     if mesh.empty or isinstance(mesh, Mesh):
         return mesh if isinstance(mesh, Mesh) else None
     here = get_mesh()
     if here.axes == mesh.axes:
         return here.update(axis_types=mesh.axis_types)
+    if mesh.size > len(backend().devices()):
+        return mesh
     return make_mesh(mesh.axis_sizes, mesh.axis_names, mesh.axis_types)
 
 

@@ -11,6 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
@@ -259,6 +260,8 @@ class ShardMapped(Dispatched):
 
     def _one_by_one(self, call: _Call, leaves: Sequence[Any]) -> Any:
         """Without compiling the function: operation by operation, at all positions at once."""
+        here = call.here.on_devices()
+        call = replace(call, here=here)
         ins, _ = self._blocks(call)
         flat = self._flat(call)
         refuse_aliases(leaves, (), self.who)
@@ -270,7 +273,7 @@ class ShardMapped(Dispatched):
             types = [plain(typeof(y)) for y in results]
             names, ends = self._results(flat, types, ins, call)
             for kind, role, name in zip(types, ends, names, strict=True):
-                for axis in _missing(kind, role, call.here):
+                for axis in _missing(kind, role, here):
                     if axis not in role.sums:
                         raise ReplicationError(_differs(self.who, name, axis, []))
             return ends
@@ -279,10 +282,10 @@ class ShardMapped(Dispatched):
             results = flat(*[part_of(x, r) for x, r in zip(rows, ins, strict=True)])
             return [row_of(y, r) for y, r in zip(results, outs(results), strict=True)]
 
-        mesh, axes = call.here.mesh, call.here.axes
+        mesh, axes = here.mesh, here.axes
         values = [_rows(x, r, mesh) for x, r in zip(apart(leaves, flat.refs), ins, strict=True)]
         values = spread(values, tuple(map(in_rows, ins)), mesh, NamedSharding)
-        with running_at(call.here, self.who):
+        with running_at(here, self.who):
             results, roles = at_every_position(
                 of_rows, axes, values, tuple(map(in_rows, ins)), lambda _: tuple(map(in_rows, ends))
             )

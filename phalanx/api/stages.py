@@ -34,7 +34,7 @@ from phalanx.core.types import ArrayType
 from phalanx.run import execute
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
 from phalanx.run.calls import Prepared
-from phalanx.run.planning import RequestedShardings, check_devices
+from phalanx.run.planning import RequestedShardings, check_devices, with_devices
 from phalanx.spmd.naming import named
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import loaded
@@ -315,11 +315,12 @@ class Lowered(AheadOfTime):
         self._passed = Passed.of(
             whole.program, whole.donated, whole.names, whole.who, whole.keep_unused
         )
-        self._sigs = [
-            Signature.of(whole.types[i], whole.shardings[i] or default_sharding())
-            for i in self._passed.kept
-        ]
-        self._places = whole.places.taking(self._passed.kept)
+        kept, program = self._passed.kept, self._passed.program
+        lying = [whole.shardings[i] or default_sharding() for i in kept]
+        lying, self._places = with_devices(
+            program, lying, whole.places.taking(kept), next(iter(platforms), None)
+        )
+        self._sigs = [Signature.of(whole.types[i], s) for i, s in zip(kept, lying, strict=True)]
         check_devices(self._passed.program, self._sigs, self._places, self._name)
         self._module = execute.lower_program(
             self._passed.program, self._sigs, self._passed.donate, self._places,

@@ -18,7 +18,7 @@ from types import FunctionType, ModuleType, TracebackType
 from typing import Any, TypeVar, cast
 
 from phalanx.base.config import config
-from phalanx.base.errors import PhalanxError, suggest
+from phalanx.base.errors import PhalanxError, ShardingTypeError, suggest
 from phalanx.base.former_names import FORMER_KEYWORDS, REPLACED_KEYWORDS
 from phalanx.base.kinds import is_sequence
 from phalanx.base.lazily import later
@@ -190,7 +190,12 @@ def _is_written(entry: TracebackType) -> bool:
 def _explain(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Say of an accident in ``function`` what that was called with."""
+    """Say of an accident in ``function`` what that was called with.
+
+    Of an operation in it that is refused for how operands lie, that it is one of ``function``.
+    """
+    if isinstance(error, ShardingTypeError):
+        error.called_by(function.__name__)
     if not _is_accident(error):
         return
     words = str(error) or type(error).__name__

@@ -144,7 +144,32 @@ class MeshesDiffer(DeviceError, ValueError):
 
 
 class ShardingTypeError(PhalanxError, TypeError, ValueError):
-    """How operands lie, along axes of type Explicit, does not say how a result is to lie."""
+    """How operands lie, along axes of type Explicit, does not say how a result is to lie.
+
+    Args:
+        message: what is wrong; it begins with the name of the operation, if one is named.
+        operation: the name of that operation, which the user may not have written.
+    """
+
+    def __init__(self, message: str, operation: str = "") -> None:
+        super().__init__(message)
+        self._operation = operation
+
+    def called_by(self, function: str) -> None:
+        """Name the public ``function`` that does the operation, if that is another one.
+
+        Args:
+            function: the innermost one that the user called.
+
+        >>> error = ShardingTypeError("slice: dimension 0 is cut", "slice")
+        >>> error.called_by("trapezoid")
+        >>> print(error)
+        trapezoid, in slice: dimension 0 is cut
+        """
+        name = function.strip("_")
+        if self._operation not in ("", name):
+            self.args = (f"{name}, in {self.args[0]}",)
+        self._operation = ""
 
 
 class NoMesh(PhalanxError, RuntimeError, ValueError):

@@ -151,8 +151,9 @@ def lying(
     out: list[ArrayType] = []
     given = dims.results * (len(results) if len(dims.results) == 1 else 1)
     for labels, result in zip(given, results, strict=True):
-        layout = [_cutting(label, axes) for label in labels[: result.ndim]]
-        layout += [()] * (result.ndim - len(layout))
+        cuts = [_cutting(label, axes) for label in labels[: result.ndim]]
+        cuts += [()] * (result.ndim - len(cuts))
+        layout = [told.left_of(n, names) for n, names in zip(result.shape, cuts, strict=True)]
         told.check(layout, result, unreduced | reduced)
         out.append(result.update(lies=OverMesh.of(told.mesh, layout, unreduced, reduced)))
     return out
@@ -273,8 +274,15 @@ class _Told:
         raise ShardingTypeError(
             f"{self.name}: {type}, at {user_location()}, is unreduced: the sum over "
             f"{_named(sorted(type.unreduced, key=str))} is still to be taken, {problem}; operands "
-            f"are {' and '.join(map(str, self.types))}. Take the sum first: {how_to_sum(type)}"
+            f"are {' and '.join(map(str, self.types))}. Take the sum first: {how_to_sum(type)}",
+            self.name,
         )
+
+    def left_of(self, length: int, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The axes that cut a dimension of ``length``: what is left of one as a single row is
+        whole, since it has no parts."""
+        sizes = {} if self.mesh is None else self.mesh.shape
+        return names if length != 1 or math.prod(sizes[n] for n in names) == 1 else ()
 
     def check(
         self, layout: Sequence[tuple[str, ...]], result: ArrayType, sums: frozenset[str]
@@ -301,9 +309,9 @@ class _Told:
         raise ShardingTypeError(
             f"{self.name}: how the result is to lie does not follow from the operands, "
             f"{' and '.join(map(str, self.types))}, at {user_location()}: {problem}. Say how it "
-            "is to lie: out_sharding=P(..) where the function takes it, or "
-            "phalanx.sharding.auto_axes(f, out_sharding=P(..)); or lay an operand out first, "
-            "phalanx.reshard(x, P(..))"
+            "is to lie: phalanx.sharding.auto_axes(f, out_sharding=P(..)), or out_sharding=P(..) "
+            "where the function takes it; or lay an operand out first, phalanx.reshard(x, P(..))",
+            self.name,
         )
 
 

@@ -14,9 +14,10 @@ GPUS: Final = ("cuda", "rocm")
 
 
 class AnyDevice(Struct, frozen=True):
-    """Any device of a platform, which need not be there."""
+    """Any device of a platform, which need not be there; of several, that of number ``id``."""
 
     platform: str
+    id: int = 0
 
 
 def platform_of(device: Any) -> str:

@@ -13,15 +13,13 @@ from phalanx.core.program import Program
 
 
 class Grid(Protocol):
-    """Devices in a grid whose axes have names: a mesh that the user gave."""
+    """A grid whose axes have names: a mesh that the user gave.
+
+    Where it has no devices, they are those over which a program turns out to run.
+    """
 
     @property
     def axes(self) -> MeshAxes: ...
-
-    @property
-    def devices(self) -> Any:
-        """The array of devices."""
-        ...
 
     @property
     def explicit_axes(self) -> tuple[str, ...]:

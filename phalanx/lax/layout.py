@@ -155,7 +155,7 @@ def in_place(
             program, _ = stage(laid_out, types, who)
         except ConcretizationTypeError:  # it needs to know a value
             return laid_out(*operands)[0]
-        check_fits(program.output_types[0], closed(sharding))
+        check_fits(program.output_types[0], closed(sharding), who)
         _programs[key] = program
     return call(*operands, program=program)[0]
 
@@ -233,6 +233,8 @@ def _constrained(x: Any, asked: Any, who: str) -> Any:
             f"{who}: {sharding} is about {entries} dimensions, but the array {typeof(x)} has "
             f"{rank}, at {user_location()}"
         )
+    if current() is ROOT:
+        check_fits(typeof(x), closed(sharding), who)
     return constrain(x, sharding=sharding)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import boundary, hide_frames, hiding
+from phalanx.base.errors import ShardingTypeError
 from phalanx.base.kinds import SEQUENCE
 from phalanx.core.absent import install_absent
 from phalanx.core.types import SCALARS, Array
@@ -213,12 +214,14 @@ def _set(array: type, name: str, method: Callable[..., Any], function: Callable[
 def __getitem__(self: Any, index: Any) -> Any:
     """The part of the array that ``index`` names, as in NumPy; outside, the nearest element."""
     try:
-        if type(self) is DeviceArray and self._sig.sharding.tiles:
+        if type(self) is DeviceArray and self._sig.sharding.tiles and self._sig.type.lies is None:
             part = read(self, index)
             if part is not NotImplemented:
                 return part
         return getitem(self, index)
     except Exception as error:
+        if isinstance(error, ShardingTypeError):
+            error.called_by("x[...]")
         hide_frames(error)
         raise
 

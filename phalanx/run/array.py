@@ -501,7 +501,8 @@ def default_sharding() -> Sharding:
     """Where arrays lie that nobody placed, free to follow others: each device of the mesh that is
     set has all of them, or else one device."""
     here = settings()
-    if here.mesh is None or here.default_device is not None:
+    nowhere = here.mesh is None or not here.mesh.has_devices
+    if nowhere or here.default_device is not None:
         return _free_on(here.default_device)
     return _free_over(here.mesh)
 

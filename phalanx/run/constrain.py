@@ -81,17 +81,17 @@ def _run(x: Any, *, sharding: Sharding) -> DeviceArray:
     who = f"with_sharding_constraint at {user_location()}"
     sharding = surely_over(sharding, array.sharding.device_list, who)
     target = in_full(settled(sharding, array.sharding, array.ndim), array.ndim)
-    check_fits(array.aval, target)
+    check_fits(array.aval, target, "with_sharding_constraint")
     return moved(array, target)
 
 
-def check_fits(type: ArrayType, sharding: Sharding) -> None:
-    """Raise ValueError if no array of ``type`` can lie so."""
+def check_fits(type: ArrayType, sharding: Sharding, who: str) -> None:
+    """Raise ValueError, in the name of ``who``, if no array of ``type`` can lie so."""
     try:
         sharding.shard_shape(type.shape)
     except ValueError as e:
         plain = type.update(lies=None)
-        raise ValueError(f"{plain} cannot lie as asked, at {user_location()}: {e}") from None
+        raise ValueError(f"{who}: {plain} cannot lie as asked, at {user_location()}: {e}") from None
 
 
 def _requested(*, sharding: Sharding) -> Sharding:

@@ -29,14 +29,15 @@ def lay_array(x: Any, lies: OverMesh | None) -> DeviceArray:
         return moved(array, _of_auto_axes(array.sharding))
     asked = sharding_of(lies)
     known = [settings().mesh, here.mesh if isinstance(here, NamedSharding) else None]
-    mesh = next((m for m in known if m is not None and m.axes == asked.mesh.axes), None)
+    there = [m for m in known if m is not None and m.has_devices]
+    mesh = next((m for m in there if m.axes == asked.mesh.axes), None)
     if mesh is None:
         return array
     asked = asked.update(mesh=mesh.update(axis_types=asked.mesh.axis_types))
     if lies.unreduced or array.aval.unreduced:
         return constrain(array, sharding=asked)
     target = in_full(settled(asked, here, array.ndim), array.ndim)
-    check_fits(array.aval, target)
+    check_fits(array.aval, target, "reshard")
     return moved(array, target)
 
 

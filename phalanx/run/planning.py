@@ -17,14 +17,23 @@ from phalanx.base.errors import DevicesDiffer
 from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Layout, OpenLayout
+from phalanx.core.platforms import AnyDevice
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 from phalanx.run.array import Signature, default_sharding
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
-from phalanx.spmd.constraint import closed, cutting, is_abstract, over, stacked, surely_over
+from phalanx.spmd.constraint import (
+    closed,
+    cutting,
+    is_abstract,
+    over,
+    sharding_for,
+    stacked,
+    surely_over,
+)
 from phalanx.spmd.layout import fewest_axes, prime_axes, with_devices_counted_as
-from phalanx.spmd.mesh import AbstractMesh
+from phalanx.spmd.mesh import AbstractMesh, Mesh
 from phalanx.spmd.named import NamedSharding, P
 from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Devices, Sharding
@@ -53,8 +62,12 @@ class RequestedShardings(Struct, frozen=True):
         Raises:
             NoMesh: it needs more or fewer.
         """
-        outs = [None if s is None else surely_over(s, devices, "out_shardings") for s in self.outs]
-        return RequestedShardings(self.ins, tuple(outs))
+
+        def placed(said: Sequence[Sharding | None], who: str) -> Iterator[Sharding | None]:
+            return (None if s is None else surely_over(s, devices, who) for s in said)
+
+        ins, outs = placed(self.ins, "in_shardings"), placed(self.outs, "out_shardings")
+        return RequestedShardings(tuple(ins), tuple(outs))
 
 
 def constraints(program: Program) -> list[tuple[Sharding, str]]:
@@ -163,7 +176,8 @@ def _mesh(
 ) -> placement.ProgramMesh | None:
     """Where regions of ``program`` lie, if that is of consequence."""
     local = tuple(backend().local_devices())
-    room = chosen.device_list if said else local
+    chosen_ones = said or len(chosen.device_list) == placement.open_size(program)
+    room = chosen.device_list if chosen_ones else local
     mesh = placement.mesh_of(program, room, every=said, lying=lying)
     if mesh is None or mesh.axes or mesh.devices != local[:1]:
         return mesh
@@ -196,7 +210,8 @@ def _plan_over(
     in_sums = [sums_in_terms_of_mesh(s, devices, axes) for s in placed]
     said = [of_type if s is None else s for s, of_type in zip(places.outs, told, strict=True)]
     out_sums = [() if s is None else sums_in_terms_of_mesh(s, devices, axes) for s in said]
-    alone = placement.is_independent(program, mesh) and Sharding(devices).is_fully_addressable
+    here = Sharding(devices).is_fully_addressable and type(devices[0]) is not AnyDevice
+    alone = here and placement.is_independent(program, mesh)
     return Plan(
         devices, axes, tuple(ins), tuple(outs), mesh.levels,
         tuple(in_sums) if any(in_sums) else (), tuple(out_sums) if any(out_sums) else (),
@@ -221,6 +236,40 @@ def of_whole_keys(
         return plan
     ins, outs = whole(plan.in_layouts, in_types), whole(plan.out_layouts, out_types)
     return replace(plan, in_layouts=ins, out_layouts=outs)
+
+
+def with_devices(
+    program: Program,
+    shardings: Sequence[Sharding],
+    places: RequestedShardings,
+    platform: str | None,
+) -> tuple[list[Sharding], RequestedShardings]:
+    """How inputs and outputs of ``program`` lie, all over devices.
+
+    Where meshes have none, they are those of an input over as many, or else such of ``platform`` as
+    need not be there.
+
+    Raises:
+        NoMesh: nothing tells devices.
+    """
+    inside = [s for s, _ in constraints(program)]
+    every = [s for s in (*shardings, *places.ins, *places.outs, *inside) if s is not None]
+    without = [s for s in every if is_abstract(s)]
+    size = without[0].mesh.size if without else placement.open_size(program)
+    if size is None:
+        return [*shardings], places
+    there = next((s for s in every if s not in without and len(s.device_list) == size), None)
+    if there is not None:
+        devices = there.device_list
+    elif platform is not None:
+        devices = tuple([AnyDevice(platform, i) for i in range(size)])
+        shardings = [s if s.committed else Sharding(devices).freed() for s in shardings]
+    else:
+        for s in (*shardings, *places.ins):
+            if s is not None:
+                sharding_for(s, program.name)
+        return [*shardings], places
+    return [surely_over(s, devices, program.name) for s in shardings], places.over(devices)
 
 
 def check_devices(
@@ -292,7 +341,8 @@ def _said(
 def _over_mesh(program: Program) -> list[tuple[str, Sharding]]:
     """Where the first ``shard_map`` of ``program`` runs, if there is one."""
     meshes = (r.mesh for r in placement.regions(program) if not r.shared and r.mesh is not None)
-    return [("a shard_map in it runs", Sharding(mesh.devices.flat)) for mesh in meshes][:1]
+    known = [mesh for mesh in meshes if isinstance(mesh, Mesh)]
+    return [("a shard_map in it runs", Sharding(mesh.devices.flat)) for mesh in known[:1]]
 
 
 def _refuse(program: Program, given: Sequence[tuple[str, Sharding]]) -> None:

@@ -11,7 +11,7 @@ from phalanx.base.config import settings
 from phalanx.base.errors import NoMesh
 from phalanx.base.source import user_location
 from phalanx.spmd.layout import axes_of, with_devices_counted_as
-from phalanx.spmd.mesh import NO_MESH, Mesh, row
+from phalanx.spmd.mesh import NO_MESH, Mesh, mesh_over
 from phalanx.spmd.named import NamedSharding, PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
 
@@ -35,17 +35,17 @@ def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False)
                 "one with phalanx.set_mesh(mesh), or give NamedSharding(mesh, spec), at "
                 f"{user_location()}"
             )
-        return NamedSharding(mesh, asked)
+        asked = NamedSharding(mesh, asked)
     if not is_abstract(asked):
         return asked
-    if mesh.axes == asked.mesh.axes:
+    if mesh.has_devices and mesh.axes == asked.mesh.axes:
         return asked.update(mesh=mesh)
     if later:
         return asked
     raise NoMesh(
         f"{who}: {asked} has no devices, and no mesh with its axes is set, at "
-        f"{user_location()}; set one with phalanx.set_mesh(mesh), or, to lower alone, with "
-        "phalanx.sharding.use_abstract_mesh(mesh)"
+        f"{user_location()}; set one with phalanx.set_mesh(mesh), or lower alone, for a platform "
+        "that need not be here: f.trace(x).lower(lowering_platforms=('tpu',))"
     )
 
 
@@ -62,9 +62,7 @@ def over(sharding: Sharding, devices: Sequence[Any]) -> Sharding:
     """
     if not is_abstract(sharding) or sharding.mesh.size != len(devices):
         return sharding
-    mesh = sharding.mesh
-    grid = row(devices).reshape(mesh.axis_sizes)
-    return sharding.update(mesh=Mesh(grid, mesh.axis_names, mesh.axis_types))
+    return sharding.update(mesh=mesh_over(sharding.mesh, devices))
 
 
 def surely_over(sharding: Sharding, devices: Sequence[Any], who: str) -> Sharding:

@@ -417,6 +417,15 @@ def _unpickled(
     return Mesh(row(unpickled_devices(devices)).reshape(sizes), names, types) if names else NO_MESH
 
 
+def mesh_over(grid: AbstractMesh, devices: Sequence[Any]) -> Mesh:
+    """``grid`` of ``devices``, which fill it row by row.
+
+    >>> mesh_over(AbstractMesh((1, 2), ("x", "y")), ["a", "b"]).flat
+    ('a', 'b')
+    """
+    return Mesh(row(devices).reshape(grid.axis_sizes), grid.axis_names, grid.axis_types)
+
+
 def row(devices: Sequence[Any]) -> np.ndarray[Any, np.dtype[np.object_]]:
     """The devices as an array, which leaves them as they are."""
     array = np.empty(len(devices), object)

@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 from msgspec import Struct
 
-from phalanx.base.errors import MeshesDiffer
+from phalanx.base.errors import MeshesDiffer, NoMesh
 from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, fewest_blocks
@@ -26,7 +26,7 @@ from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, ChunkedLanes, Region
 from phalanx.spmd.layout import axes_of, fewest_axes, prime_axes, primes, with_devices_counted_as
 from phalanx.spmd.memory import target_of
-from phalanx.spmd.mesh import Mesh, row
+from phalanx.spmd.mesh import AbstractMesh, Mesh, mesh_over, row
 from phalanx.spmd.sharding import Devices, Sharding
 from phalanx.spmd.torus import has_no_compiler
 
@@ -63,7 +63,7 @@ class ProgramMesh(Struct, frozen=True):
             levels = itertools.chain(self.levels[depth:], itertools.repeat(()))
             under = {axis: level for (axis, _), level in zip(region.axes, levels, strict=False)}
         else:
-            under = _under(cast(Mesh, region.mesh), self.devices, self.axes)
+            under = _under(cast(AbstractMesh, region.mesh), self.devices, self.axes)
         if region.dealt is not None:
             ((axis, level),) = under.items()
             return (Cut(axis, region.dealt, tuple(name for name, _ in level)),)
@@ -77,7 +77,7 @@ class ProgramMesh(Struct, frozen=True):
         cuts = (cut for inner, _ in _with_meshes(region.program) for cut in self.cuts(inner))
         return frozenset(name for cut in cuts for name in cut.mesh)
 
-    def held(self, mesh: Mesh) -> Mesh:
+    def held(self, mesh: AbstractMesh) -> Mesh:
         """The part of ``mesh`` that the devices form: along an axis of few lanes, the first."""
         return _held(mesh, self.devices)
 
@@ -136,7 +136,7 @@ def mesh_of(
     """
     meshes = tuple(dict.fromkeys(_meshes(program)))
     if meshes:
-        return _over_meshes(program, meshes, every, lying)
+        return _over_meshes(program, meshes, available, every, lying)
     counts: list[int] = []
     around, devices = tuple(available), ()
     for region in regions(program):
@@ -180,7 +180,7 @@ def _levels(counts: list[int]) -> Levels:
 # ---- meshes of the user's -----------------------------------------------------------------------
 
 
-def _with_meshes(program: Program) -> Iterator[tuple[Region, Mesh]]:
+def _with_meshes(program: Program) -> Iterator[tuple[Region, AbstractMesh]]:
     """The regions at any depth that have a mesh."""
     for region in regions(program):
         if region.mesh is not None:
@@ -188,16 +188,24 @@ def _with_meshes(program: Program) -> Iterator[tuple[Region, Mesh]]:
         yield from _with_meshes(region.program)
 
 
-def _meshes(program: Program) -> Iterator[Mesh]:
+def _meshes(program: Program) -> Iterator[AbstractMesh]:
     return (mesh for _, mesh in _with_meshes(program))
 
 
 def _over_meshes(
-    program: Program, meshes: Sequence[Mesh], every: bool, lying: Lying
-) -> ProgramMesh:
-    """The devices of ``meshes``, in axes in which all of them can be told."""
+    program: Program, meshes: Sequence[AbstractMesh], available: Sequence[Any], every: bool,
+    lying: Lying,
+) -> ProgramMesh:  # fmt: skip
+    """The devices of ``meshes``, in axes in which all of them can be told.
+
+    Where none of them has devices, they are the first of those ``available``.
+    """
     some = len(meshes) == 1 and not every
-    devices = _taken(program, meshes[0]) if some else meshes[0].flat
+    first = next((m for m in meshes if isinstance(m, Mesh)), None)
+    if first is None:
+        devices = _enough(meshes[0], available, program.name)
+    else:
+        devices = _taken(program, first) if some else first.flat
     grids = [_grid(mesh, devices) for mesh in meshes]
     ordered = [with_devices_counted_as(s, devices) for s in lying(devices)]
     axes = fewest_axes([grid.tiles for grid in grids], [*grids, *ordered])
@@ -212,6 +220,22 @@ def _over_meshes(
     return ProgramMesh(devices, axes, (axes,))
 
 
+def open_size(program: Program) -> int | None:
+    """How many devices regions of ``program`` need that say a mesh, and not which devices."""
+    return next((mesh.size for mesh in _meshes(program) if not mesh.has_devices), None)
+
+
+def _enough(mesh: AbstractMesh, available: Sequence[Any], who: str) -> Devices:
+    """As many of the devices ``available`` as ``mesh`` has positions."""
+    if mesh.size <= len(available):
+        return tuple(available)[: mesh.size]
+    raise NoMesh(
+        f"{who}: {mesh} has no devices, and there are {len(available)}, at {user_location()}; set "
+        "a mesh of as many as it needs, phalanx.set_mesh(mesh), or lower alone, for a platform "
+        "that need not be here: f.trace(x).lower(lowering_platforms=('tpu',))"
+    )
+
+
 def _taken(program: Program, mesh: Mesh) -> Devices:
     """The devices of ``mesh`` that regions need: along an axis of few lanes, the first ones."""
     needed: dict[str, int] = {}
@@ -222,7 +246,7 @@ def _taken(program: Program, mesh: Mesh) -> Devices:
     return tuple(mesh.devices[tuple(slice(needed.get(a)) for a in mesh.axis_names)].flat)
 
 
-def _grid(mesh: Mesh, devices: Devices) -> Sharding:
+def _grid(mesh: AbstractMesh, devices: Devices) -> Sharding:
     """How an array lies that has one element for each place of ``mesh`` held by ``devices``."""
     place = {d: i for i, d in enumerate(devices)}
     held = _held(mesh, devices)
@@ -230,7 +254,9 @@ def _grid(mesh: Mesh, devices: Devices) -> Sharding:
 
 
 @memoized(64)
-def _held(mesh: Mesh, devices: Devices) -> Mesh:
+def _held(mesh: AbstractMesh, devices: Devices) -> Mesh:
+    if not isinstance(mesh, Mesh):
+        return mesh_over(mesh, devices)
     there = np.argwhere(np.vectorize(set(devices).__contains__, [bool])(mesh.devices))
     part = mesh.devices[tuple(slice(n + 1) for n in there.max(0, initial=-1))]
     if set(part.flat) != set(devices):
@@ -242,7 +268,7 @@ def _held(mesh: Mesh, devices: Devices) -> Mesh:
 
 
 @memoized(64)
-def _under(mesh: Mesh, devices: Devices, axes: MeshAxes) -> dict[str, MeshAxes]:
+def _under(mesh: AbstractMesh, devices: Devices, axes: MeshAxes) -> dict[str, MeshAxes]:
     """For each axis of ``mesh`` those of ``axes``, over ``devices``, over which it lies."""
     sizes = dict(axes)
     layout = axes_of(_grid(mesh, devices), len(mesh.axes), axes)
@@ -251,7 +277,9 @@ def _under(mesh: Mesh, devices: Devices, axes: MeshAxes) -> dict[str, MeshAxes]:
     return dict(zip(mesh.axis_names, names, strict=True))
 
 
-def _spelled(mesh: Mesh) -> str:
+def _spelled(mesh: AbstractMesh) -> str:
+    if not isinstance(mesh, Mesh):
+        return repr(mesh)
     return f"{mesh!r} of {[getattr(d, 'id', d) for d in mesh.flat]}"
 
 

@@ -1,5 +1,7 @@
 """Transformations of functions over meshes of Explicit axes: types, values, derivatives."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -310,15 +312,61 @@ def test_what_is_cut_is_padded_and_cropped_at_once(kind, config):
     assert np.array_equal(padded, alone)
 
 
-def test_a_part_that_is_read_outside_of_programs_combines_with_what_lies_over_the_mesh():
+PARTS = {
+    "a row": (lambda x: x[3], "f32[8@x]"),
+    "a row of length one": (lambda x: x[-1:], "f32[1,8@x]"),
+    "an element": (lambda x: x[3, 5], "f32[]"),
+    "half of the rows": (lambda x: x[2:6], "f32[4@y,8@x]"),
+    "every other row": (lambda x: x[::2], "f32[4@y,8@x]"),
+    "rows one by one": (lambda x: sum(x), "f32[8@x]"),
+    "a number that is traced": (lambda x: x[jnp.argmax(x[:, 0])], "f32[8@x]"),
+    "rows that axes do not divide": (lambda x: x[1:4], "x[...], in dynamic_slice"),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_what_is_read_of_an_array_lies_inside_and_outside_of_programs_alike(name):
+    f, said = PARTS[name]
+    x = placed((8, 8), "y", "x")
+    host = np.asarray(x)
+    if said.startswith("x[...]"):
+        for g in (f, phalanx.jit(f)):
+            with pytest.raises(ShardingTypeError, match=re.escape(said)):
+                g(x)
+        return
+    for g in (f, phalanx.jit(f)):
+        assert str(typeof(g(x))) == said
+        np.testing.assert_allclose(g(x), f(host), rtol=1e-5)
+    slope = phalanx.grad(lambda x: jnp.sum(f(x) ** 2))(x)
+    assert slope.sharding == x.sharding
+    np.testing.assert_allclose(slope, phalanx.grad(lambda x: jnp.sum(f(x) ** 2))(host), rtol=1e-5)
+
+
+def test_sums_over_a_dimension_that_is_cut():
+    x, w = placed((8, 4), "y"), RNG.normal(size=8).astype("f")
+    host = np.asarray(x)
+    np.testing.assert_allclose(jnp.trapezoid(x, axis=0), (host[1:] + host[:-1]).sum(0) / 2, 1e-5)
+    np.testing.assert_allclose(jnp.correlate(x[:, 0], w), host[:, :1].T @ w, rtol=1e-5)
+
+
+def test_a_row_is_a_carry():
     x, v = placed((8, 8), "y", "x"), placed((8,), "x")
-    row = x[0]
-    assert str(typeof(row)) == "f32[8]" and len(row.devices()) == 2
-    assert str(typeof(row + v)) == "f32[8@x]" and str(typeof(jnp.zeros_like(row))) == "f32[8]"
-    np.testing.assert_allclose(row + v, np.asarray(x)[0] + np.asarray(v), rtol=1e-6)
-    np.testing.assert_array_equal(jnp.concatenate([v[1:3], v[2:]])[:3], np.asarray(v)[[1, 2, 2]])
-    slope = phalanx.grad(lambda r: jnp.sum(r * v))(row)
-    np.testing.assert_array_equal(slope, v)
+    rows = phalanx.reshard(x, P(None, "x"))
+    total, _ = lax.scan(lambda c, r: (c + r, None), jnp.zeros_like(x[0]), rows)
+    np.testing.assert_allclose(total + x[0] - v, np.asarray(x).sum(0) + x[0] - v, rtol=1e-5)
+
+
+def test_messages_name_what_the_user_called():
+    x = placed((8,), "x")
+    for call, words in (
+        (lambda: jnp.nonzero(x, size=8), "nonzero, in cumsum: how the result"),
+        (lambda: phalanx.jit(jnp.diff)(x), "diff, in slice: how the result"),
+        (lambda: jnp.sort(x), "sort: how the result"),
+        (lambda: jnp.zeros(7, out_sharding=P("x")), r"zeros: f32\[7\] cannot lie as asked"),
+        (lambda: phalanx.reshard(jnp.ones(7), P("x")), r"reshard: f32\[7\] cannot lie as asked"),
+    ):
+        with pytest.raises(ValueError, match=f"^{words}"):
+            call()
 
 
 def test_initializers_take_out_sharding_by_position_as_jax_has_it():

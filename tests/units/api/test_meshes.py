@@ -7,9 +7,18 @@ import numpy as np
 import pytest
 
 import phalanx
-from phalanx.errors import DeviceError
+import phalanx.numpy as jnp
+from phalanx import P
+from phalanx.errors import DeviceError, NoMesh
 from phalanx.experimental import maps, mesh_utils
-from phalanx.sharding import AbstractDevice, AbstractMesh, AxisType, Mesh, use_abstract_mesh
+from phalanx.sharding import (
+    AbstractDevice,
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    use_abstract_mesh,
+)
 
 EXPLICIT = AxisType.Explicit
 
@@ -82,6 +91,36 @@ def test_a_mesh_of_a_block_with_other_types(mesh):
         assert phalanx.get_mesh().flat == (phalanx.devices()[0],)
     with pytest.raises(TypeError, match="use_abstract_mesh: a mesh is needed, got 'data'"):
         use_abstract_mesh("data").__enter__()
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, EXPLICIT])
+def test_functions_are_lowered_for_a_mesh_without_devices(kind):
+    mesh = AbstractMesh((16, 4), ("data", "model"), (kind, kind))
+    rows, columns = NamedSharding(mesh, P("data")), NamedSharding(mesh, P(None, "model"))
+    x = phalanx.ShapeDtypeStruct((64, 8), "float32", sharding=rows)
+    plain = phalanx.ShapeDtypeStruct((64, 8), "float32")
+
+    def block(x):
+        return phalanx.lax.psum(x, "data")
+
+    by_device = phalanx.shard_map(block, mesh=mesh, in_specs=P("data"), out_specs=P())
+    with use_abstract_mesh(mesh):
+        set_around = phalanx.jit(jnp.sin, in_shardings=P("data")).trace(plain)
+    traced = {
+        "arguments": phalanx.jit(jnp.sin).trace(x),
+        "in_shardings": phalanx.jit(jnp.sin, in_shardings=rows, out_shardings=columns).trace(plain),
+        "shard_map": phalanx.jit(by_device).trace(plain),
+        "the mesh that is set": set_around,
+    }
+    for name, one in traced.items():
+        text = one.lower(lowering_platforms=("tpu",)).as_text()
+        assert "mhlo.num_partitions = 64" in text and "=16" in text, name
+    with pytest.raises(NoMesh, match=r"has no devices.*lowering_platforms"):
+        traced["arguments"].lower()
+    with pytest.raises(NoMesh, match=r"has no devices, and there are .*lowering_platforms"):
+        phalanx.jit(by_device)(np.ones((64, 8)))
+    with pytest.raises(NoMesh, match="has no devices"):
+        phalanx.jit(jnp.sin, in_shardings=rows)(np.ones((64, 8)))
 
 
 def test_a_mesh_without_devices_for_a_kind_of_them():

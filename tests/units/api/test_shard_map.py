@@ -44,6 +44,26 @@ def test_ways_to_give_a_mesh(mesh):
         np.testing.assert_array_equal(y, 2 * X)
 
 
+def test_a_mesh_without_devices_is_over_those_of_the_arguments(mesh):
+    there = phalanx.sharding.Mesh(mesh.devices[::-1, ::-1], ("a", "b"))
+    placed = phalanx.device_put(X, phalanx.NamedSharding(there, P("b")))
+    f = over(mesh.abstract_mesh, lambda x: x + lax.axis_index("x"))
+    wanted = X + np.repeat([[0], [1]], len(X) // 2, 0)
+    inside = phalanx.jit(lambda x: f(2 * x / 2))
+    for g in (f, phalanx.jit(f), inside):
+        y = g(placed)
+        assert y.sharding == phalanx.NamedSharding(
+            phalanx.sharding.Mesh(there.devices, ("x", "y")), P("x")
+        )
+        np.testing.assert_array_equal(y, wanted)
+        np.testing.assert_array_equal(g(X), wanted)
+    with phalanx.disable_jit():
+        np.testing.assert_array_equal(f(X), wanted)
+    slope = phalanx.jit(phalanx.grad(lambda x: f(x * x).sum()))(placed)
+    assert slope.devices() == placed.devices()
+    np.testing.assert_array_equal(slope, 2 * X)
+
+
 def test_results_lie_as_their_specs_say(mesh):
     y = over(mesh, twice, P(), P(("y", "x")))(X)
     assert y.sharding == phalanx.NamedSharding(mesh, P(("y", "x"))) and y.shape == (16, 2)

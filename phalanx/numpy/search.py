@@ -324,13 +324,13 @@ def digitize(
     n = edges.size
     if not n:
         return ops.full(values.shape, 0, dtypes.default_int())
-    side = "left" if right else "right"
-    rising = searchsorted(edges, values, side)
-    falling = searchsorted(ops.reverse(edges, dims=(0,)), values, side)
-    falling = ops.sub(literal(falling, n), falling)
     ends = (ops.slice_dim(edges, i, i + 1, 0) for i in (0, n - 1))
     increasing = ops.reshape(ops.le(*ends), shape=())
-    return ops.select(ops.broadcast_to(increasing, values.shape), rising, falling)
+    turned = ops.reverse(edges, dims=(0,))
+    rising = ops.select(ops.broadcast_to(increasing, edges.shape), edges, turned)
+    below = searchsorted(rising, values, "left" if right else "right")
+    above = ops.sub(literal(below, n), below)
+    return ops.select(ops.broadcast_to(increasing, values.shape), below, above)
 
 
 # ---- positions in flat order ----------------------------------------------------------------

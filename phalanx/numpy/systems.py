@@ -15,8 +15,6 @@ from phalanx.base.broadcasting import common_shape
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
-from phalanx.numpy.arithmetic import abs
-from phalanx.numpy.arithmetic import sign as sign_of
 from phalanx.numpy.choice import where
 from phalanx.numpy.contraction import matmul
 from phalanx.numpy.creation import asarray
@@ -24,9 +22,7 @@ from phalanx.numpy.factorizations import in_lapack, matrices, svd
 from phalanx.numpy.logic import isnan
 from phalanx.numpy.norms import norm
 from phalanx.numpy.promotion import ArrayLike, as_array, promote_arrays
-from phalanx.numpy.reductions import any, count_nonzero, max, prod, sum
-from phalanx.numpy.structured import diagonal
-from phalanx.numpy.transcendental import log
+from phalanx.numpy.reductions import any, count_nonzero, max
 from phalanx.ops import linalg as prims
 from phalanx.ops.linalg.algebra import adjoint, identity_like
 
@@ -323,13 +319,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """
     if method not in (None, "lu", "qr"):
         raise ValueError(f"slogdet: method must be None, 'lu' or 'qr', got {method!r}")
-    x = square("slogdet", in_lapack("slogdet", a))
-    factors, pivots, _ = prims.lu(x)
-    on = diagonal(factors, axis1=-2, axis2=-1)
-    places = ops.iota(dtype=np.dtype("int32"), shape=pivots.shape, dim=pivots.ndim - 1)
-    odd = count_nonzero(pivots != places, axis=-1) % 2
-    sign = prod(sign_of(on), axis=-1) * (1 - 2 * odd)
-    return SlogdetResult(sign, sum(log(abs(on)), axis=-1))
+    return SlogdetResult(*prims.slogdet(square("slogdet", in_lapack("slogdet", a))))
 
 
 @one_program

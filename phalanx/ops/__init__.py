@@ -7,7 +7,7 @@
 from typing import TYPE_CHECKING
 
 from phalanx.base.lazily import later
-from phalanx.ops.barrier import optimization_barrier
+from phalanx.ops.barrier import optimization_barrier, rounded_apart
 from phalanx.ops.basis import (
     add,
     broadcast,

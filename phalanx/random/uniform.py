@@ -32,9 +32,9 @@ from phalanx.ops import (
     le,
     lt,
     mul,
-    optimization_barrier,
     or_,
     rem,
+    rounded_apart,
     select,
     shift_right_logical,
     sub,
@@ -229,8 +229,9 @@ def draw_uniform(
     """Random mantissas under the exponent of 1, moved from [1, 2) to [low, high).
 
     Whether a product and a sum are rounded together or each by itself is up to the compiler, and
-    depends on what else it computes in the same loop. So what moves the numbers has a loop of its
-    own: they are the same to the last bit in every program that draws them, eager or compiled.
+    depends on a CPU on what else it computes in the same loop. So what moves the numbers has a loop
+    of its own there: they are the same to the last bit in every program that draws them, eager or
+    compiled.
     """
     return as_uniform(draw_bits(key, shape, bits_of(dtype)), dtype, low, high)
 
@@ -246,7 +247,7 @@ def as_uniform(drawn: Any, dtype: np.dtype, low: Any = 0.0, high: Any = 1.0) -> 
     info, shape = dtypes.finfo(dtype), typeof(drawn).shape
     standard = is_scalar(low) and is_scalar(high) and (low, high) == (0, 1)
     if not standard:
-        (drawn,) = optimization_barrier(drawn)
+        drawn = rounded_apart(drawn)
     mantissas = shift_right_logical(drawn, bits_of(dtype) - info.nmant)
     words = convert(mantissas, dtype=unsigned(info.bits), weak=False)
     one = int(np.ones((), dtype).view(unsigned(info.bits)))

@@ -6,7 +6,7 @@
 
 from phalanx.ops.linalg.banded import tridiagonal_solve
 from phalanx.ops.linalg.cholesky import cholesky
-from phalanx.ops.linalg.det import det
+from phalanx.ops.linalg.det import det, slogdet
 from phalanx.ops.linalg.eig import eig
 from phalanx.ops.linalg.eigh import eigh
 from phalanx.ops.linalg.lu import lu, lu_pivots_to_permutation, lu_solve, solve

@@ -85,6 +85,12 @@ def upper(x: Any, above: int = 0) -> Any:
     return select(ge(sub(columns, rows), above), x, 0)
 
 
+def lower_half(x: Any) -> Any:
+    """Φ(x), the lower triangle with half of the diagonal: of a Hermitian x, x = Φ(x) + Φ(x)ᴴ."""
+    rows, columns = _rows_and_columns(typeof(x).shape)
+    return select(ge(rows, columns), select(eq(rows, columns), mul(x, 0.5), x), 0)
+
+
 def on_diagonal(x: Any, fill: Any) -> Any:
     """``x`` with the number ``fill`` on the diagonal."""
     return select(eq(*_rows_and_columns(typeof(x).shape)), fill, x)
@@ -120,6 +126,8 @@ def identity_rows(x: Any, start: int) -> Any:
 def padded(x: Any, shape: tuple[int, int]) -> Any:
     """Matrices of ``shape``, in the corner of which those of ``x`` stand, zeros elsewhere."""
     kind = typeof(x)
+    if kind.shape[-2:] == shape:
+        return x
     ends = zip((*kind.shape[:-2], *shape), kind.shape, strict=True)
     zero = np.zeros((), kind.dtype)[()]
     return pad(x, zero, config=tuple((0, n - m, 0) for n, m in ends))
@@ -132,8 +140,8 @@ def symmetrized(x: Any) -> Any:
 
 def of_lower_triangle(x: Any) -> Any:
     """The Hermitian matrices with the lower triangles of ``x``."""
-    below = lower_part(x, 1)
-    return add(add(below, adjoint(below)), diagonal_matrix(complex_as(real_part(diagonal(x)), x)))
+    half = lower_half(x)
+    return add(half, adjoint(half))
 
 
 # ---- rows and columns -----------------------------------------------------------------------

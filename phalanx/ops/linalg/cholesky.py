@@ -7,12 +7,10 @@ from typing import Any
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Active, Derivative, Elements, Example, Primitive
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import mul, sub
 from phalanx.ops.complex import c64
 from phalanx.ops.domains import f32
 from phalanx.ops.linalg.algebra import (
-    diagonal,
-    diagonal_matrix,
+    lower_half,
     lower_part,
     matmul,
     of_lower_triangle,
@@ -63,8 +61,7 @@ def _linearize(active: Active, a: Any) -> Derivative:
         ta = of_lower_triangle(ta)
         inner = triangular_solve(factor, ta, left=True, low=True, op="N", unit=False)
         inner = triangular_solve(factor, inner, left=False, low=True, op="C", unit=False)
-        half = mul(diagonal_matrix(diagonal(inner)), 0.5)
-        return matmul(factor, sub(lower_part(inner), half))
+        return matmul(factor, lower_half(inner))
 
     return factor, linear
 

@@ -1,16 +1,17 @@
-"""Determinants of square matrices."""
+"""Determinants of square matrices, and their signs and logarithms."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Active, Derivative, Example
+from phalanx.core.primitive import ZERO, Active, Derivative, Example
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add, broadcast, mul, neg, reduce_sum
 from phalanx.ops.compare import eq, ne, select
-from phalanx.ops.complex import c64
+from phalanx.ops.complex import c64, complex, imag, real
 from phalanx.ops.domains import I32, f32
+from phalanx.ops.elementwise import abs, log, sign
 from phalanx.ops.linalg.algebra import (
     adjoint,
     diagonal,
@@ -24,8 +25,8 @@ from phalanx.ops.linalg.algebra import (
     times_columns,
     upper,
 )
-from phalanx.ops.linalg.family import check_square, cubic, factorization
-from phalanx.ops.linalg.lu import lu
+from phalanx.ops.linalg.family import check_square, cubic, factorization, real_of
+from phalanx.ops.linalg.lu import lu, lu_solve
 from phalanx.ops.linalg.qr import qr
 from phalanx.ops.linalg.triangular import triangular_solve
 from phalanx.ops.reduce import reduce_prod
@@ -42,11 +43,15 @@ def _lower(b: Builder, a: Value) -> Value:
 
 
 def _by_lu(a: Any) -> Any:
-    """The product of the diagonal of u, with a sign for each row that was exchanged."""
     factors, pivots, _ = lu(a)
-    values, last = diagonal(factors), typeof(pivots).ndim - 1
-    places = iota(dtype=I32, shape=typeof(pivots).shape, dim=last)
-    return reduce_prod(select(ne(pivots, places), neg(values), values), dims=(last,))
+    return reduce_prod(_turned(factors, pivots), dims=(typeof(pivots).ndim - 1,))
+
+
+def _turned(factors: Any, pivots: Any) -> Any:
+    """The diagonal of u, whose product is the determinant: negative where rows were exchanged."""
+    values, kind = diagonal(factors), typeof(pivots)
+    places = iota(dtype=I32, shape=kind.shape, dim=kind.ndim - 1)
+    return select(ne(pivots, places), neg(values), values)
 
 
 def _linearize(active: Active, a: Any) -> Derivative:
@@ -99,5 +104,58 @@ det = factorization(
         Example((f32(4, 4),)),
         Example((f32(2, 3, 3),), order=1),
         Example((c64(3, 3),), order=1),
+    ],
+)
+
+# ---- signs and logarithms ---------------------------------------------------------------------
+
+
+def _slogdet_type(a: ArrayType) -> tuple[ArrayType, ArrayType]:
+    check_square("slogdet", a)
+    batch = a.shape[:-2]
+    return ArrayType(batch, a.dtype), ArrayType(batch, real_of(a.dtype))
+
+
+def _slogdet_lower(b: Builder, a: Value) -> list[Value]:
+    return b.traced(_sign_and_size_by_lu, a)
+
+
+def _sign_and_size_by_lu(a: Any) -> list[Any]:
+    factors, pivots, _ = lu(a)
+    return _sign_and_size(factors, pivots)
+
+
+def _sign_and_size(factors: Any, pivots: Any) -> list[Any]:
+    values, dims = _turned(factors, pivots), (typeof(pivots).ndim - 1,)
+    return [reduce_prod(sign(values), dims=dims), reduce_sum(log(abs(values)), dims=dims)]
+
+
+def _slogdet_linearize(active: Active, a: Any) -> Derivative:
+    """d log det a is the trace of a⁻¹ da; what is imaginary of it turns the sign."""
+    factors, pivots, permutation = lu(a)
+    unit, size = _sign_and_size(factors, pivots)
+
+    def linear(ta: Any) -> Any:
+        change = diagonal(lu_solve(factors, permutation, ta))
+        trace = reduce_sum(change, dims=(typeof(change).ndim - 1,))
+        if typeof(size).dtype == typeof(unit).dtype:
+            return ZERO, trace
+        return mul(unit, complex(zeros_like(size), imag(trace))), real(trace)
+
+    return (unit, size), linear
+
+
+slogdet = factorization(
+    "slogdet",
+    _slogdet_type,
+    _slogdet_lower,
+    linearize=_slogdet_linearize,
+    multi=True,
+    operations=cubic(2 / 3),
+    doc="the determinant over its absolute value, and the logarithm of that; LAPACK getrf",
+    examples=[
+        Example((f32(4, 4),), diagonal=1.5),
+        Example((f32(2, 3, 3),), diagonal=1.5, order=1),
+        Example((c64(3, 3),), diagonal=1.5, order=1),
     ],
 )

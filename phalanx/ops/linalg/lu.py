@@ -174,7 +174,8 @@ def _lu_linearize(active: Active, a: Any) -> Derivative:
     left = lower_part(slice_dim(factors, 0, least, ndim - 1), 1)
     left = on_diagonal(padded(left, (rows, rows)), 1)
     right = upper(slice_dim(factors, 0, least, ndim - 2))
-    right = concatenate(right, identity_rows(right, least), dim=ndim - 2)
+    if least < columns:
+        right = concatenate(right, identity_rows(right, least), dim=ndim - 2)
 
     def linear(ta: Any) -> Any:
         ta = take_rows(ta, permutation)

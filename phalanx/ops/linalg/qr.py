@@ -21,13 +21,13 @@ from phalanx.core.primitive import (
     NoRule,
 )
 from phalanx.core.types import ArrayType, Shape, typeof
-from phalanx.ops.basis import add, mul, sub
+from phalanx.ops.basis import sub
 from phalanx.ops.complex import c64
 from phalanx.ops.domains import I32, f32
 from phalanx.ops.linalg.algebra import (
     adjoint,
     identity_like,
-    lower_part,
+    lower_half,
     matmul,
     padded,
     take_columns,
@@ -275,13 +275,14 @@ def _by_reflections(a: Any, *, full: bool, pivoting: bool) -> list[Any]:
 
 def _qr_linearize(active: Active, a: Any, *, full: bool, pivoting: bool) -> Derivative:
     """With m = qᴴ da r⁻¹ of the first columns: qᴴ dq is what of m lies below the diagonal, minus
-    its adjoint, and dr = qᴴ da - qᴴ dq r; Walter and Lehmann 2010.
+    its adjoint, and dr = qᴴ da - qᴴ dq r, which is (m - qᴴ dq) r where m has all columns; Walter
+    and Lehmann 2010.
 
     Columns of a full q beyond those of ``a`` are free: they turn with the others, and no further.
     """
     q, r, *order = qr(a, full=full, pivoting=pivoting)
-    rows, last = typeof(a).shape[-2], typeof(a).ndim - 1
-    least = min(typeof(a).shape[-2:])
+    (rows, columns), last = typeof(a).shape[-2:], typeof(a).ndim - 1
+    least = min(rows, columns)
     size = typeof(q).shape[-1]
     first = slice_dim(slice_dim(r, 0, least, last), 0, least, last - 1)
 
@@ -291,12 +292,13 @@ def _qr_linearize(active: Active, a: Any, *, full: bool, pivoting: bool) -> Deri
         scaled = slice_dim(ta, 0, least, last)
         scaled = triangular_solve(first, scaled, left=False, low=False, op="N", unit=False)
         inner = matmul(adjoint(q), scaled)
-        below = padded(lower_part(inner, 1), (size, size))
         # r has a real diagonal, so what is imaginary of that of m turns q
-        on = sub(padded(lower_part(inner), (size, size)), below)
-        turn = add(sub(below, adjoint(below)), mul(sub(on, adjoint(on)), 0.5))
-        tq = add(matmul(q, turn), padded(sub(scaled, matmul(q, inner)), (rows, size)))
-        tr = sub(matmul(adjoint(q), ta), matmul(turn, r))
+        half = padded(lower_half(inner), (size, size))
+        turn = sub(half, adjoint(half))
+        rest = sub(padded(inner, (size, size)), turn)
+        tq = sub(padded(scaled, (rows, size)), matmul(q, rest))
+        wide = least < columns
+        tr = sub(matmul(adjoint(q), ta), matmul(turn, r)) if wide else matmul(rest, r)
         return (tq, tr, *[ZERO for _ in order])
 
     return (q, r, *order), linear

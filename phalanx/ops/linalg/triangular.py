@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
@@ -84,7 +85,7 @@ def _lower(
     b: Builder, a: Value, rhs: Value, *, left: bool, low: bool, op: str, unit: bool
 ) -> Value:
     if op == "R":
-        a, op = b.conj(a), "N"
+        a, op = b.conj(a) if dtypes.is_complex(b.type(a).dtype) else a, "N"
     return b.triangular_solve(a, rhs, left, low, unit, _XLA[op])
 
 

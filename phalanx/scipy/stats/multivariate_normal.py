@@ -68,10 +68,13 @@ def _by_factors(who: str, y: Any, cov: Any) -> Array:
     """By the Cholesky factor L of the covariance: yᵀ cov⁻¹ y = |L⁻¹ y|²."""
     n = cov.shape[-1]
     batch = common_shape(who, y.shape[:-1], cov.shape[:-2])
-    factor = broadcast_to(cholesky(cov), (*batch, n, n))
-    column = broadcast_to(y, (*batch, y.shape[-1]))[..., None]
-    white = triangular_solve(factor, column, left_side=True, lower=True)[..., 0]
+    factor, y = cholesky(cov), broadcast_to(y, (*batch, y.shape[-1]))
     logs = ops.log(factor.diagonal(axis1=-2, axis2=-1)).sum(-1)
+    if cov.ndim > 2:
+        factor, rows = broadcast_to(factor, (*batch, n, n)), y[..., None, :]
+    else:
+        rows = y.reshape(-1, n)  # of all points, for the one factor
+    white = triangular_solve(factor, rows, lower=True, transpose_a=True).reshape(y.shape)
     return -0.5 * ((white * white).sum(-1) + n * math.log(2 * math.pi)) - logs
 
 

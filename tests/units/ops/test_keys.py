@@ -16,8 +16,8 @@ I32 = np.dtype("int32")
 MOVE = [
     "all_gather", "all_gather_alike", "all_to_all", "broadcast", "concatenate", "device_put",
     "dynamic_slice", "dynamic_update_slice", "gather", "guarded", "lay", "name",
-    "optimization_barrier", "pad", "ppermute", "pvary", "recast", "reshape", "reverse", "scatter",
-    "select", "slice", "stop_gradient", "transpose",
+    "optimization_barrier", "pad", "ppermute", "pvary", "recast", "reshape", "reverse",
+    "rounded_apart", "scatter", "select", "slice", "stop_gradient", "transpose",
 ]  # fmt: skip
 COMPARE = ["eq", "ne"]
 OF_THEIR_OWN = ["convert", "random_wrap", "random_unwrap"]

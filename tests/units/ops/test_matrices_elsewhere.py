@@ -1,10 +1,15 @@
 """Matrices as they are factorized where there is no LAPACK, by rules that a CPU can run as well."""
 
+import re
+from collections import Counter
+
 import numpy as np
 import pytest
 import scipy.linalg
 
 import phalanx
+import phalanx.numpy as jnp
+import phalanx.scipy.stats as stats
 from phalanx.core.primitive import Primitive
 from phalanx.ops import linalg
 
@@ -192,3 +197,43 @@ def test_what_xla_writes_out_is_what_the_rules_expect(by_rules_of_tpus):
     v, w = run(lambda a: linalg.eigh(a, vectors=True), given)
     assert_close((v * w[..., None, :]) @ adjoint(v), s)
     assert_close(w, np.linalg.eigvalsh(s))
+
+
+# ---- what derivatives take ----------------------------------------------------------------------
+
+
+def operations(platform, f, *args):
+    """How often each operation stands in ``f`` as it is lowered for ``platform``."""
+    text = phalanx.jit(f).trace(*args).lower(lowering_platforms=(platform,)).as_text()
+    return Counter(re.findall(r"(?:stablehlo\.|chlo\.|@)(\w+)", text)), text
+
+
+SQUARE, TALL, WIDE = (np.ones(shape, np.float32) for shape in ((4, 4), (6, 4), (4, 6)))
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+@pytest.mark.parametrize(
+    ("f", "a", "products", "systems"),
+    [
+        (lambda a: jnp.linalg.slogdet(a)[1], SQUARE, 0, 2),
+        (lambda a: jnp.linalg.cholesky(a).sum(), SQUARE, 1, 2),
+        (lambda a: sum(x.sum() for x in jnp.linalg.qr(a)), TALL, 3, 1),
+        (lambda a: sum(x.sum() for x in jnp.linalg.qr(a, mode="complete")), TALL, 3, 1),
+        (lambda a: sum(x.sum() for x in jnp.linalg.qr(a)), WIDE, 4, 1),
+    ],
+    ids=["slogdet", "cholesky", "qr", "qr, complete", "qr, wide"],
+)
+def test_derivatives_of_factorizations_take_few_products(platform, f, a, products, systems):
+    found, _ = operations(platform, phalanx.grad(f), a)
+    assert (found["dot_general"], found["triangular_solve"]) == (products, systems)
+    assert not found["conj"]
+    assert found["cusolver_getrf_ffi"] + found["LuDecomposition"] <= 1
+
+
+def test_all_points_are_whitened_by_one_factor():
+    def density(x, cov):
+        return stats.multivariate_normal.logpdf(x, np.zeros(4, np.float32), cov).sum()
+
+    points = np.ones((50, 4), np.float32)
+    found, text = operations("cuda", phalanx.grad(density, (0, 1)), points, SQUARE)
+    assert found["triangular_solve"] == 4 and "50x4x4" not in text

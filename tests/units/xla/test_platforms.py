@@ -124,6 +124,7 @@ CALLS = {
     "ormqr": ({"cusolver_ormqr_ffi"}, set()),
     "pinv": ({"cusolver_gesvdj_ffi"}, {"Eigh", "Qr", PRODUCT}),
     "qr": ({"cusolver_geqrf_ffi", "cusolver_orgqr_ffi", "cuhybrid_geqp3"}, {"Qr", PRODUCT}),
+    "slogdet": ({"cusolver_getrf_ffi", "cu_lu_pivots_to_permutation"}, {"LuDecomposition"}),
     "solve": ({"cusolver_getrf_ffi", "cu_lu_pivots_to_permutation"}, {"LuDecomposition"}),
     "svd": ({"cusolver_gesvdj_ffi"}, {"Eigh", "Qr", PRODUCT}),
     "triangular_solve": (set(), set()),

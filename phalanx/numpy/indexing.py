@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import dtypes, tree
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import NonConcreteBooleanIndexError
 from phalanx.base.extended import is_key
@@ -30,6 +30,7 @@ from phalanx.control.one_program import staged
 from phalanx.core.trace import ROOT, current, describe, is_known
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.creation import array
 from phalanx.numpy.promotion import (
     as_array,
     convert,
@@ -78,7 +79,8 @@ def plan(x: Any, index: Any, from_end: bool = True) -> tuple[Any, IndexPlan]:
     Raises:
         IndexError: it has too many entries, a mask of the wrong shape, or takes one element
             along a dimension of length 0.
-        TypeError: an entry is none of integer, slice, None, ..., array of integers or bools.
+        TypeError: an entry is none of integer, slice, None, ..., array or list of integers or
+            bools; or the index is a list, and no tuple of entries.
         NonConcreteBooleanIndexError: a mask is traced.
     """
     entries = _entries(index)
@@ -127,6 +129,11 @@ def _with_one_lookup(layout: list[Any]) -> list[Any]:
 
 
 def _entries(index: Any) -> list[Any]:
+    if isinstance(index, (LIST, range)):
+        raise TypeError(
+            f"a {type(index).__name__} alone cannot index an array; convert it, as in "
+            f"x[jnp.array({index})], or use a tuple for one entry per dimension"
+        )
     given = index if isinstance(index, TUPLE) else (index,)
     return [_entry(e) for e in given]
 
@@ -145,17 +152,22 @@ def _entry(e: Any) -> Any:
             f"an index must be made of integers or booleans, got {_described(e)}; convert it "
             "with .astype(int)"
         )
-    if isinstance(e, (LIST, range)):
-        raise TypeError(
-            f"a {type(e).__name__} cannot index an array; convert it, as in x[jnp.array({e})], "
-            "or use a tuple for one entry per dimension"
-        )
+    if isinstance(e, (LIST, TUPLE, range)):
+        return _entry(_of_sequence(e))
     if not isinstance(e, (str, float, complex)) and hasattr(e, "__index__"):
         return as_length(e)
     raise TypeError(
         f"an index must be made of integers, slices, None, ... and arrays, got {e!r} of type "
         f"{type(e).__name__}"
     )
+
+
+def _of_sequence(e: Any) -> Any:
+    """A list or tuple within an index, of numbers and arrays, as the array that it stands for."""
+    if any(isinstance(leaf, Array) for leaf in tree.leaves(e)):
+        return array(e)
+    out = np.asarray(e)
+    return out if out.size else out.astype(_I32)
 
 
 def _described(e: Any) -> str:

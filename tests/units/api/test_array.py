@@ -156,6 +156,11 @@ INDICES = [
     HOST > 11,
     np.array([True, False]),
     (slice(None), np.array([True, False, True])),
+    (slice(None), [0, 2]),
+    (slice(None), (2, 0), [0, 1]),
+    ([[0], [1]], ..., range(2)),
+    (..., [True, False, True, False]),
+    (0, []),
     (),
 ]
 
@@ -169,13 +174,14 @@ def test_indexing_is_that_of_numpy(x, index):
 
 
 def test_traced_indices(x):
-    f = phalanx.jit(lambda x, i: (x[i], x[0, i], x[:, i, 1:]))
-    for got, want in zip(f(x, 1), (HOST[1], HOST[0, 1], HOST[:, 1, 1:]), strict=True):
+    f = phalanx.jit(lambda x, i: (x[i], x[0, i], x[:, i, 1:], x[:, [i, 0]], x[..., (i, i), 0]))
+    parts = HOST[1], HOST[0, 1], HOST[:, 1, 1:], HOST[:, [1, 0]], HOST[..., (1, 1), 0]
+    for got, want in zip(f(x, 1), parts, strict=True):
         np.testing.assert_array_equal(got, want)
 
 
 def test_what_is_no_index(x):
-    for index in ((0, 0, 0, 0), "a", 1.0, [0, 1], (..., ...)):
+    for index in ((0, 0, 0, 0), "a", 1.0, [0, 1], (0, ["a"]), (0, [0.5]), (..., ...)):
         with pytest.raises((IndexError, TypeError), match=r"index|indices|\.\.\."):
             x[index]
 

@@ -14,7 +14,12 @@ from phalanx.version import __version__  # noqa: E402
 
 project = "Phalanx"
 release = __version__
-extensions = ["myst_parser", "docs.generator.links", "docs.generator.sidebar"]
+extensions = [
+    "myst_parser",
+    "docs.generator.links",
+    "docs.generator.sidebar",
+    "docs.generator.wrapping",
+]
 exclude_patterns = ["generator", "pictures"]
 root_doc = "index"
 

@@ -58,6 +58,7 @@ NAVIGATION = {  # the titles of the parts, and their pages
         "axes",
         "three-ways",
         "accelerators",
+        "ahead-of-time",
         "processes",
         "clusters",
         "lost-processes",

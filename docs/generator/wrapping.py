@@ -1,4 +1,4 @@
-"""Long lines of output, such as error messages, are wrapped where the window is too narrow for them."""
+"""Long lines of output, such as error messages, wrap where the window is narrow."""
 
 from __future__ import annotations
 

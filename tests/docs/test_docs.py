@@ -36,7 +36,7 @@ def test_page_runs_as_a_reader_runs_it(page):
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "tests.docs.run_page", str(page)],
         cwd=ROOT,
-        env={k: v for k, v in os.environ.items() if k != "PHALANX_NUM_CPU_DEVICES"},
+        env={k: v for k, v in os.environ.items() if not k.endswith("_NUM_CPU_DEVICES")},
         capture_output=True,
         text=True,
         timeout=300,

@@ -19,7 +19,7 @@ from phalanx.api.aot import struct
 from phalanx.api.program import traced_program
 from phalanx.base.kinds import is_sequence
 from phalanx.compat.api_util import DebugInfo
-from phalanx.compat.names import theirs
+from phalanx.compat.names import arranged, in_order, theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.compat.sources import SourceInfo, scopes_of
 from phalanx.core.program import Equation, Literal, Program, Var
@@ -45,9 +45,11 @@ class JaxprEqn(Struct, frozen=True, eq=False, weakref=True):
     def of(cls, e: Equation, within: str = "") -> JaxprEqn:
         """The view of an equation; ``within`` are the named scopes of the program it is in."""
         inside = functools.partial(ClosedJaxpr.of, within=scopes_of(e.location))
-        params = theirs(e.prim, e.params, inside)
+        operands, given, own = arranged(e.prim, e.inputs, e.params)
+        results = e.outputs if given is None else [e.outputs[i] for i in given]
+        params = theirs(e.prim, own, inside)
         source = SourceInfo(e.location, within)
-        return cls([*e.inputs], [*e.outputs], view(e.prim), params, e.effects, source)
+        return cls(operands, [*results], view(e.prim), params, e.effects, source)
 
     @property
     def equation(self) -> Equation:
@@ -55,7 +57,8 @@ class JaxprEqn(Struct, frozen=True, eq=False, weakref=True):
         prim = self.primitive.declaration
         params = self.primitive.own_params(self.params, [a.type for a in self.invars])
         source = self.source_info.location if self.source_info else None
-        return Equation(prim, [*self.invars], params, tuple(self.outvars), source)
+        operands = in_order(prim, self.invars)
+        return Equation(prim, operands, params, tuple(self.outvars), source)
 
     def replace(self, **changes: Any) -> JaxprEqn:
         """The same with other fields."""
@@ -142,6 +145,22 @@ class ClosedJaxpr(Struct, frozen=True, eq=False, weakref=True):
     @property
     def eqns(self) -> list[JaxprEqn]:
         return self.jaxpr.eqns
+
+    @property
+    def constvars(self) -> list[Var]:
+        return self.jaxpr.constvars
+
+    @property
+    def invars(self) -> list[Var]:
+        return self.jaxpr.invars
+
+    @property
+    def outvars(self) -> list[Atom]:
+        return self.jaxpr.outvars
+
+    @property
+    def debug_info(self) -> DebugInfo:
+        return self.jaxpr.debug_info
 
     @property
     def literals(self) -> Sequence[Any]:

@@ -2,79 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
+
+from msgspec import Struct
 
 from phalanx.api.sums_at_ends import spec_of
 from phalanx.base.kinds import class_of
+from phalanx.compat.loops import LOOPS, Arranged, arranged_loop, counted, with_roles
 from phalanx.core import primitive as core
 from phalanx.core.layouts import Axes
 from phalanx.core.manual import as_said, typed
 from phalanx.core.program import Program
 from phalanx.core.roles import Roles
+from phalanx.lax.unary import RoundingMethod
+from phalanx.ops.index import GatherScatterMode
 
 # a parameter of operations that others declare; nobody's may have the same name
 TYPES: Final = "types of operands"
 
+
+Values = Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]
+
+
+class Said(Struct, frozen=True):
+    """What the field says of an operation of ours.
+
+    Attributes:
+        name: what it calls it.
+        names: of our parameters what it calls them, where that is something else.
+        values: of our parameters how it tells their values, and the way back.
+        besides: what it says that is always the same here.
+        order: which of our operands its own are, where they come in another order.
+    """
+
+    name: str
+    names: Mapping[str, str] = {}
+    values: Values = {}
+    besides: Mapping[str, Any] = {}
+    order: tuple[int, ...] = ()
+
+
+_ACCURATE: Final = (
+    "cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sin", "sqrt",
+    "tan", "tanh",
+)  # fmt: skip
+_EVEN, _AWAY = RoundingMethod.TO_NEAREST_EVEN, RoundingMethod.AWAY_FROM_ZERO
+_FACTORS: Final = {"full": "full_matrices", "vectors": "compute_uv"}
+_LYING: Final = {"sharding": None}
+_MODE: Final[Values] = {"mode": (GatherScatterMode, lambda mode: mode.value)}
+_NUMBERS: Final = {"numbers": "dimension_numbers"}
+_OF_WINDOWS: Final = {"indices_are_sorted": False, "unique_indices": False}
 _REDUCED: Final = {"dims": "axes"}
+_RESULT_LYING: Final = {"out_sharding": None}
+_ROUNDED: Final[Values] = {
+    "mode": (lambda mode: _EVEN if mode == "even" else _AWAY, lambda m: "even" if m else "away")
+}
+_RULES: Final = {"num_consts": 0, "symbolic_zeros": False}
+_SEVERAL: Final[Values] = {"dim": (lambda dim: (dim,), lambda axes: axes[0])}
+_SUMMED: Final = {"dtype": "preferred_element_type"}
+_TRIANGULAR: Final = {"left": "left_side", "low": "lower", "unit": "unit_diagonal"}
+_UPDATED: Final = {**_OF_WINDOWS, "update_jaxpr": None, "update_consts": ()}
 _WINDOWS: Final = {"window": "window_dimensions", "strides": "window_strides"}
 
-# of our operations, what the field calls them, and their parameters where it calls these otherwise
-NAMES: Final[dict[str, tuple[str, dict[str, str]]]] = {
-    "bitcast": ("bitcast_convert_type", {"dtype": "new_dtype"}),
-    "broadcast": ("broadcast_in_dim", {"dims": "broadcast_dimensions"}),
-    "call": ("jit", {"program": "jaxpr"}),
-    "checkpoint": ("checkpoint", {"program": "jaxpr"}),
-    "concatenate": ("concatenate", {"dim": "dimension"}),
-    "cond": ("cond", {"programs": "branches"}),
-    "conv_general_dilated": (
-        "conv_general_dilated",
-        {"dtype": "preferred_element_type", "strides": "window_strides"},
+_SAID: Final = [  # of operations that have the same name
+    Said("argmax", {"dim": "axes"}, _SEVERAL),
+    Said("argmin", {"dim": "axes"}, _SEVERAL),
+    Said("checkpoint", {"program": "jaxpr"}),
+    Said("concatenate", {"dim": "dimension"}),
+    Said("cond", {"programs": "branches"}),
+    Said("conv_general_dilated", {**_SUMMED, "strides": "window_strides"}, besides=_RESULT_LYING),
+    Said("dot_general", _SUMMED, besides=_RESULT_LYING),
+    Said("dynamic_slice", {"sizes": "slice_sizes"}),
+    Said("gather", {**_NUMBERS, "fill": "fill_value"}, _MODE, _OF_WINDOWS),
+    Said("iota", {"dim": "dimension"}, besides=_LYING),
+    Said("pad", {"config": "padding_config"}),
+    Said("qr", _FACTORS),
+    Said("reshape", {"shape": "new_sizes"}, besides={"dimensions": None, **_LYING}),
+    Said("round", {"mode": "rounding_method"}, _ROUNDED),
+    Said("scan", {"program": "jaxpr"}),
+    Said("scatter", _NUMBERS, _MODE, _UPDATED),
+    Said("slice", {"start": "start_indices", "limit": "limit_indices"}),
+    Said("sort", {"dim": "dimension", "stable": "is_stable"}),
+    Said("svd", _FACTORS),
+    Said("transpose", {"perm": "permutation"}),
+    Said("triangular_solve", _TRIANGULAR),
+    Said("while", {"program": "body_jaxpr", "condition": "cond_jaxpr"}),
+    *[Said(f"reduce_{kind}", _REDUCED) for kind in ("and", "or", "prod", "xor")],
+    *[Said(f"reduce_{k}", _REDUCED, besides=_RESULT_LYING) for k in ("max", "min", "sum")],
+    *[Said(f"reduce_window_{kind}", _WINDOWS) for kind in ("max", "min", "sum")],
+    *[Said(f"cum{k}", {"dim": "axis"}) for k in ("logsumexp", "max", "min", "prod", "sum")],
+    *[Said(kind, {"groups": "axis_index_groups"}) for kind in ("pmax", "pmin", "psum")],
+    *[Said(name, besides={"accuracy": None}) for name in _ACCURATE],
+]
+
+# of our operations, by our name
+NAMES: Final[dict[str, Said]] = {
+    **{said.name: said for said in _SAID},
+    **{
+        f"scatter_{kind}": Said(f"scatter-{kind}", _NUMBERS, _MODE, _UPDATED)
+        for kind in ("add", "max", "min", "mul", "sub")
+    },
+    "bitcast": Said("bitcast_convert_type", {"dtype": "new_dtype"}),
+    "broadcast": Said("broadcast_in_dim", {"dims": "broadcast_dimensions"}, besides=_LYING),
+    "call": Said("jit", {"program": "jaxpr"}, besides={"inline": False, "keep_unused": False}),
+    "convert": Said(
+        "convert_element_type", {"dtype": "new_dtype", "weak": "weak_type"}, besides=_LYING
     ),
-    "convert": ("convert_element_type", {"dtype": "new_dtype", "weak": "weak_type"}),
-    "custom_jvp": ("custom_jvp_call", {"program": "call_jaxpr", "rule": "jvp_jaxpr_fun"}),
-    "custom_vjp": ("custom_vjp_call", {"program": "call_jaxpr", "rule": "bwd"}),
-    "dot_general": ("dot_general", {"dtype": "preferred_element_type"}),
-    "dynamic_slice": ("dynamic_slice", {"sizes": "slice_sizes"}),
-    "host_call": ("pure_callback", {}),
-    "iota": ("iota", {"dim": "dimension"}),
-    "mapped": ("shard_map", {"program": "jaxpr"}),
-    "pad": ("pad", {"config": "padding_config"}),
-    "reshape": ("reshape", {"shape": "new_sizes"}),
-    "reverse": ("rev", {"dims": "dimensions"}),
-    "scan": ("scan", {"program": "jaxpr"}),
-    "slice": ("slice", {"start": "start_indices", "limit": "limit_indices"}),
-    "sort": ("sort", {"dim": "dimension", "stable": "is_stable"}),
-    "transpose": ("transpose", {"perm": "permutation"}),
-    "while": ("while", {"program": "body_jaxpr", "condition": "cond_jaxpr"}),
-    "with_sharding_constraint": ("sharding_constraint", {}),
-    **{
-        f"reduce_{kind}": (f"reduce_{kind}", _REDUCED)
-        for kind in ("and", "max", "min", "or", "prod", "sum", "xor")
-    },
-    **{
-        f"reduce_window_{kind}": (f"reduce_window_{kind}", _WINDOWS)
-        for kind in ("max", "min", "sum")
-    },
-    **{
-        f"cum{kind}": (f"cum{kind}", {"dim": "axis"})
-        for kind in ("logsumexp", "max", "min", "prod", "sum")
-    },
-    **{kind: (kind, {"groups": "axis_index_groups"}) for kind in ("pmax", "pmin", "psum")},
+    "custom_jvp": Said(
+        "custom_jvp_call", {"program": "call_jaxpr", "rule": "jvp_jaxpr_fun"}, besides=_RULES
+    ),
+    "custom_vjp": Said("custom_vjp_call", {"program": "call_jaxpr", "rule": "bwd"}, besides=_RULES),
+    "host_call": Said("pure_callback", {"host": "callback", "out_types": "result_avals"}),
+    "mapped": Said("shard_map", {"program": "jaxpr"}),
+    "reverse": Said("rev", {"dims": "dimensions"}),
+    "select": Said("select_n", order=(0, 2, 1)),
+    "with_sharding_constraint": Said("sharding_constraint"),
 }
 
 
-def name_in_the_field(prim: core.Primitive) -> str:
-    """What the field calls ``prim``."""
-    return NAMES.get(prim.name, (prim.name, {}))[0]
+def said_of(prim: core.Primitive) -> Said:
+    """What the field says of ``prim``."""
+    return NAMES.get(prim.name) or Said(prim.name)
+
+
+def arranged(prim: core.Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Arranged:
+    """The field's operands, which of our results its own are, if not all in order, and the
+    parameters with which the operation takes and gives those."""
+    if prim.name in LOOPS:
+        return arranged_loop(prim, operands, params)
+    return in_order(prim, operands), None, params
+
+
+def in_order(prim: core.Primitive, operands: Sequence[Any]) -> list[Any]:
+    """Our ``operands`` as the field has them; or the field's, as we have them."""
+    order = said_of(prim).order
+    return [operands[i] for i in order] if order else [*operands]
 
 
 def theirs(
     prim: core.Primitive, params: Mapping[str, Any], shown: Callable[..., Any]
 ) -> dict[str, Any]:
-    """``params`` under the field's names; programs are ``shown``."""
-    _, names = NAMES.get(prim.name, (prim.name, {}))
-    out = {names.get(k, k): _each(v, Program, shown) for k, v in params.items() if k != TYPES}
+    """``params``, which are ``arranged``, under the field's names; programs are ``shown``."""
+    said = said_of(prim)
+    if prim.name in LOOPS:
+        params = counted(prim, params)
+    out = dict(said.besides)
+    for name, value in params.items():
+        if name in said.values:
+            value = said.values[name][0](value)
+        if name != TYPES:
+            out[said.names.get(name, name)] = _each(value, Program, shown)
     if prim.name == "call":
         out["name"] = params["program"].name
     if prim.name == "dot_general":
@@ -86,9 +164,17 @@ def ours(
     prim: core.Primitive, params: Mapping[str, Any], hidden: Callable[..., Any]
 ) -> dict[str, Any]:
     """The way back; ``hidden`` takes what is shown to a program, and leaves all else."""
-    _, names = NAMES.get(prim.name, (prim.name, {}))
-    back = {their: our for our, their in names.items()}
-    out = {back.get(k, k): _each(v, object, hidden) for k, v in params.items()}
+    said = said_of(prim)
+    back = {their: our for our, their in said.names.items()}
+    out: dict[str, Any] = {}
+    for name, value in params.items():
+        own = back.get(name, name)
+        if own in said.values:
+            value = said.values[own][1](value)
+        if name not in said.besides or value != said.besides[name]:
+            out[own] = _each(value, object, hidden)
+    if prim.name in LOOPS:
+        out = with_roles(prim, out)
     if prim.name == "call":
         out.pop("name", None)
     if prim.name == "dot_general":

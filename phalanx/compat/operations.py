@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from phalanx.compat.names import name_in_the_field
+from phalanx.compat.names import said_of
 from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.core.primitive import REGISTRY
 
@@ -17,7 +17,7 @@ _MADE_OF_OTHERS = [
     "linear_solve", "lt_to", "lu", "mulhi", "polynomial", "qr", "ragged_all_to_all",
     "random_bits", "random_fold_in", "random_gamma", "random_seed", "random_split", "reduce",
     "reduce_window", "regularized_incomplete_beta", "remat_opt", "schur", "select_and_scatter",
-    "select_n", "split", "squeeze", "stack", "stage", "svd", "swap", "tile", "triangular_solve",
+    "split", "squeeze", "stack", "stage", "svd", "swap", "tile", "triangular_solve",
     "tridiagonal", "tridiagonal_solve", "unstack",
 ]  # fmt: skip
 
@@ -25,7 +25,7 @@ _MADE_OF_OTHERS = [
 @functools.cache
 def _by_name() -> dict[str, ForeignPrimitive]:
     found = {f"{name}_p": ForeignPrimitive(name) for name in _MADE_OF_OTHERS}
-    found.update({f"{name_in_the_field(p)}_p": view(p) for p in REGISTRY.values()})
+    found.update({f"{said_of(p).name.replace('-', '_')}_p": view(p) for p in REGISTRY.values()})
     found["remat_p"] = found["checkpoint_p"]
     return found
 

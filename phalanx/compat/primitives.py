@@ -12,7 +12,7 @@ from typing import Any
 
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
-from phalanx.compat.names import TYPES, name_in_the_field, ours
+from phalanx.compat.names import TYPES, in_order, ours, said_of
 from phalanx.compat.zeros import UndefinedPrimal, ZeroTangent
 from phalanx.control.call import lower_call
 from phalanx.control.custom import RuleOperands
@@ -130,9 +130,12 @@ class Operation(ForeignPrimitive):
     """One of our operations."""
 
     def __init__(self, prim: core.Primitive) -> None:
-        super().__init__(name_in_the_field(prim))
+        super().__init__(said_of(prim).name)
         self._declaration = prim
         self.multiple_results = prim.multi
+
+    def bind(self, /, *args: Any, **params: Any) -> Any:
+        return super().bind(*in_order(self.declaration, args), **params)
 
     def own_params(
         self, params: Mapping[str, Any], operands: Iterable[ArrayType]

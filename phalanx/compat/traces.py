@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from operator import itemgetter
 from types import GenericAlias
 from typing import Any, Final, NoReturn
 
 from phalanx.compat.jaxprs import ClosedJaxpr
 from phalanx.compat.linear_util import WrappedFun, wrap_init
-from phalanx.compat.names import theirs
+from phalanx.compat.names import arranged, theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.control.custom_jvp import custom_jvp
 from phalanx.control.custom_vjp import custom_vjp
@@ -62,7 +63,10 @@ class UserTrace(InnerTrace, metaclass=Traces):
     def process(self, prim: core.Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         custom = _CUSTOM.get(prim)
         if custom is None:
-            out = self.process_primitive(view(prim), args, theirs(prim, params, ClosedJaxpr.of))
+            operands, given, own = arranged(prim, args, params)
+            out = self.process_primitive(view(prim), operands, theirs(prim, own, ClosedJaxpr.of))
+            if given is not None:
+                out = [y for _, y in sorted(zip(given, out, strict=True), key=itemgetter(0))]
         else:
             fun = wrap_init(self._function(params["program"]))
             out = custom(self, view(prim), fun, list(args))

@@ -11,17 +11,20 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.errors import ArgumentError
+from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, assemble, moved, place
 from phalanx.run.eager import as_array
+from phalanx.spmd.formats import Format, sharding_of
 from phalanx.spmd.sharding import Index, Sharding
 
 
 def make_array_from_callback(
     shape: Sequence[int],
-    sharding: Sharding,
+    sharding: Sharding | Format,
     data_callback: Callable[[Index], Any],
     dtype: Any = None,
 ) -> DeviceArray:
@@ -52,12 +55,12 @@ def make_array_from_callback(
 
 def _from_callback(
     shape: tuple[int, ...],
-    sharding: Sharding,
+    sharding: Sharding | Format,
     data_callback: Callable[[Index], Any],
     dtype: Any,
     who: str,
 ) -> DeviceArray:
-    _check_sharding(sharding, shape, who)
+    sharding = _checked(sharding, shape, who)
     wanted = None if dtype is None else dtypes.canonical(dtype)
     made: dict[tuple[int, ...], Any] = {}
     for position in sharding.local_positions:
@@ -71,7 +74,7 @@ def _from_callback(
 
 
 def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: Any = None
+    shape: Sequence[int], sharding: Sharding | Format, arrays: Sequence[Any], *, dtype: Any = None
 ) -> DeviceArray:
     """An array laid out as ``sharding``, of ``arrays`` that lie on its devices; no copy.
 
@@ -97,7 +100,11 @@ def make_array_from_single_device_arrays(
     """
     who = "make_array_from_single_device_arrays"
     shape = tuple(shape)
-    _check_sharding(sharding, shape, who)
+    sharding = _checked(sharding, shape, who)
+    if not is_sequence(arrays):
+        raise ArgumentError(
+            f"{who}: a list of arrays is needed, got {arrays!r}, at {user_location()}"
+        )
     given = {_device_of(x, who): x for x in arrays}
     wanted = sharding.local_devices
     if set(given) != set(wanted) or len(arrays) != len(wanted):
@@ -112,7 +119,7 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_process_local_data(
-    sharding: Sharding, local_data: Any, global_shape: Sequence[int | None] | None = None
+    sharding: Sharding | Format, local_data: Any, global_shape: Sequence[int | None] | None = None
 ) -> DeviceArray:
     """An array laid out as ``sharding``, of which each process has the rows of its devices.
 
@@ -135,7 +142,7 @@ def make_array_from_process_local_data(
     (2, 3)
     """
     who = "make_array_from_process_local_data"
-    _check_kind(sharding, who)
+    sharding = _of_kind(sharding, who)
     data = np.asarray(local_data)
     shape, places = _global_shape(sharding, data.shape, global_shape, who)
 
@@ -228,17 +235,20 @@ def _device_of(x: Any, who: str) -> Any:
     return array.sharding.device_list[0]
 
 
-def _check_kind(sharding: Any, who: str) -> None:
+def _of_kind(asked: Any, who: str) -> Sharding:
+    sharding = sharding_of(asked, who)
     if not isinstance(sharding, Sharding):
-        raise TypeError(f"{who}: a Sharding is needed, got {sharding!r}, at {user_location()}")
+        raise TypeError(f"{who}: a Sharding is needed, got {asked!r}, at {user_location()}")
+    return sharding
 
 
-def _check_sharding(sharding: Any, shape: tuple[int, ...], who: str) -> None:
-    _check_kind(sharding, who)
+def _checked(asked: Any, shape: tuple[int, ...], who: str) -> Sharding:
+    sharding = _of_kind(asked, who)
     try:
         sharding.shard_shape(shape)
     except ValueError as e:
         raise ValueError(f"{who}: {e}, at {user_location()}") from None
+    return sharding
 
 
 def _check_shape(

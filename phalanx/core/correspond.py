@@ -281,8 +281,10 @@ class _Told:
     def left_of(self, length: int, names: tuple[str, ...]) -> tuple[str, ...]:
         """The axes that cut a dimension of ``length``: what is left of one as a single row is
         whole, since it has no parts."""
-        sizes = {} if self.mesh is None else self.mesh.shape
-        return names if length != 1 or math.prod(sizes[n] for n in names) == 1 else ()
+        if length != 1 or self.mesh is None:
+            return names
+        sizes = self.mesh.shape
+        return names if math.prod(sizes[n] for n in names) == 1 else ()
 
     def check(
         self, layout: Sequence[tuple[str, ...]], result: ArrayType, sums: frozenset[str]

@@ -11,6 +11,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import NamedSharding, P, lax, random
 from phalanx.errors import DeviceError, DevicesDiffer, NoMesh
+from phalanx.experimental.layout import Format, Layout
 from phalanx.sharding import PmapSharding, SingleDeviceSharding
 from phalanx.spmd.pickled import PickledDevice, unpickled_devices
 from phalanx.xla import XlaBackend
@@ -360,8 +361,9 @@ def test_what_stands_for_an_array_says_how_it_lies():
             )
     with pytest.raises(TypeError, match="got 'a'"):
         phalanx.ShapeDtypeStruct(X.shape, X.dtype, sharding="a")
-    with pytest.raises(NoMesh, match="sharding of x"):
-        f.lower(said)
+    assert f.lower(said).compile().output_shardings[0] is rows
+    with pytest.raises(NoMesh, match="has no devices, and no mesh with its axes is set"):
+        phalanx.jit(lambda x: x * 2).lower(said)
     if OUTER > 1:
         odd = phalanx.ShapeDtypeStruct((3, 3), X.dtype, sharding=rows)
         with pytest.raises(ValueError, match=r"sharding of x, at .*does not divide dimension 0"):
@@ -397,10 +399,19 @@ def test_parts_that_do_not_fit_are_refused():
     ]:
         with pytest.raises(ValueError, match=message):
             make(X.shape, rows, given)
+    with pytest.raises(TypeError, match="a list of arrays is needed"):
+        make(X.shape, rows, parts[0])
     with pytest.raises(ValueError, match="got one of shape"):
         phalanx.make_array_from_callback((2 * COUNT, 2), rows, lambda index: X)
     local = phalanx.make_array_from_process_local_data
     np.testing.assert_array_equal(local(rows, X, (None, X.shape[1])), X)
+    for made in (
+        make(X.shape, Format(None, rows), parts),
+        local(Format(None, rows), X),
+        phalanx.make_array_from_callback(X.shape, Format(Layout.AUTO, rows), X.__getitem__),
+    ):
+        assert made.sharding == rows
+        np.testing.assert_array_equal(made, X)
     with pytest.raises(ValueError, match="dimension 0 of global_shape is 3"):
         local(rows, X, (3, None))
 

@@ -75,8 +75,9 @@ def test_shardings_change_no_value(data):
         spec = data.draw(specs(axes, ndim, open_dims))
         return NamedSharding(mesh, spec)
 
-    # XLA's partitioner makes mistakes where a loop goes along rows that are cut (docs/limits.md)
-    columns = data.draw(specs(axes, 1, open_dims=True))
+    # XLA's partitioner makes mistakes where a loop goes along rows that are cut, and where it
+    # chooses itself how a product lies that is then asked for otherwise (docs/limits.md)
+    columns = data.draw(specs(axes, 1))
     asked = [NamedSharding(mesh, P(None) + columns), drawn(1, True), drawn(2, True)]
     ins, outs = (drawn(2), None, drawn(0)), {"last": drawn(1), "y": drawn(2), "slope": drawn(2)}
     placed = phalanx.device_put(W, drawn(2))

@@ -30,7 +30,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
             "phalanx.api.parts",
             "phalanx.api.live",
             "phalanx.core.types",
-            "jaxlib",
+            "phalanx.run.backend",
         ],
         "Meshes and shardings": [
             "phalanx.api.meshes",

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from phalanx import xla
 from phalanx.api.arguments import check_leaf
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError
@@ -22,6 +23,7 @@ from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, ArrayLike, ArrayType, typeof
 from phalanx.run import put
 from phalanx.run.array import DeviceArray, default_sharding, place
+from phalanx.run.backend import Device as Device
 from phalanx.run.guards import Explicitly
 from phalanx.run.runtime import backend as runtime
 from phalanx.run.runtime import connect
@@ -31,12 +33,10 @@ from phalanx.spmd.memory import Space
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla import Device as Device
-from phalanx.xla import XlaBackend
 
 T = TypeVar("T")  # a tree of arrays
 
-connect(XlaBackend())
+connect(lambda: xla.XlaBackend())
 
 
 def devices(backend: str | None = None) -> list[Device]:

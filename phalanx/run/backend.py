@@ -11,6 +11,7 @@ Of random keys devices and host hold the words (``ArrayType.physical``), split a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,7 +28,72 @@ if TYPE_CHECKING:
     from phalanx.processes.member import Member
 
 Raw = Any
-Device = Any
+
+
+class Device(ABC):
+    """A device: what ``devices`` gives, and arrays lie on.
+
+    Attributes:
+        id: its number; no other device of its platform has it, in any process.
+        platform: ``"cpu"``, ``"gpu"`` or ``"tpu"``.
+        device_kind: its model, such as ``"NVIDIA H100 80GB HBM3"``.
+        client: the runtime's connection to the devices of the platform.
+        process_index: the process that computes on it.
+        local_hardware_id: its number on its host, as CUDA counts; None of CPUs.
+        slice_index: of TPUs and of GPUs over several hosts, those among which it has fast links.
+        coords: of TPUs, where it is in their grid.
+        core_on_chip: of TPUs, which core of its chip it is.
+
+    >>> import phalanx
+    >>> device = phalanx.devices()[0]
+    >>> isinstance(device, phalanx.Device), device.platform, device.id
+    (True, 'cpu', 0)
+    """
+
+    id: int
+    platform: str
+    device_kind: str
+    client: Any
+    process_index: int
+    host_id: int  # former names of process_index
+    task_id: int
+    local_hardware_id: int | None
+    slice_index: int
+    coords: tuple[int, ...]
+    core_on_chip: int
+
+    @abstractmethod
+    def memory_stats(self) -> dict[str, int] | None:
+        """What the allocator counts, such as ``bytes_in_use``; None where it counts nothing.
+
+        >>> import phalanx
+        >>> phalanx.devices("cpu")[0].memory_stats() is None
+        True
+        """
+
+    @abstractmethod
+    def memory(self, kind: str, /) -> Any:
+        """The memory of a kind that the device reaches.
+
+        Args:
+            kind: such as ``"device"`` or ``"pinned_host"``.
+        """
+
+    @abstractmethod
+    def addressable_memories(self) -> list[Any]:
+        """All memories that the device reaches."""
+
+    @abstractmethod
+    def default_memory(self) -> Any:
+        """The memory in which arrays lie that nobody puts elsewhere."""
+
+    @abstractmethod
+    def live_buffers(self) -> list[Any]:
+        """The runtime's buffers that lie on the device."""
+
+    @abstractmethod
+    def get_stream_for_external_ready_events(self) -> int:
+        """The stream of a GPU on which to wait for what others compute on it."""
 
 
 class Held(Protocol):

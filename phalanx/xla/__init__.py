@@ -2,21 +2,30 @@
 
 It knows programs (`core`), layouts (`spmd`) and the backend protocol (`run`), and no
 transformation. Everything that differs between versions of jaxlib is in here. What writes modules,
-and the bindings of MLIR with it, is imported when the first one is written.
+and the bindings of MLIR with it, is imported when the first one is written, and the runtime when
+the first device is asked for.
 """
 
 from typing import TYPE_CHECKING
 
 from phalanx.base.lazily import later as _later
-from phalanx.xla.backend import XlaBackend
-from phalanx.xla.runtime import VERSION, Device
-
-__all__ = ["VERSION", "Device", "XlaBackend"]
 
 if TYPE_CHECKING:
     from phalanx.xla import artifacts as artifacts
     from phalanx.xla import lower as lower
     from phalanx.xla import partitioning as partitioning
     from phalanx.xla import portable as portable
+    from phalanx.xla.backend import XlaBackend
+    from phalanx.xla.runtime import VERSION
 
-_later(__name__, "artifacts", "lower", "partitioning", "portable")
+_later(
+    __name__,
+    "artifacts",
+    "lower",
+    "partitioning",
+    "portable",
+    backend=["XlaBackend"],
+    runtime=["VERSION"],
+)
+
+__all__ = ["VERSION", "XlaBackend"]

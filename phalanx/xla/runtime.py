@@ -6,43 +6,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxlib import _hlo, _jax, version
 
 from phalanx.base.recent import memoized
 from phalanx.core.types import ArrayType
+from phalanx.run.backend import Device
 from phalanx.spmd.sharding import Sharding
 
 xc: Any = _jax
 
-if TYPE_CHECKING:
-
-    class Device:
-        """A device, as type checkers see the runtime's class."""
-
-        id: int
-        platform: str
-        device_kind: str
-        client: Any
-        process_index: int
-        host_id: int
-        task_id: int
-        local_hardware_id: int | None
-        slice_index: int  # of TPUs and of GPUs over several hosts
-        coords: tuple[int, ...]  # of TPUs
-        core_on_chip: int
-
-        def memory_stats(self) -> dict[str, int] | None: ...
-        def memory(self, kind: str, /) -> Any: ...
-        def addressable_memories(self) -> list[Any]: ...
-        def default_memory(self) -> Any: ...
-        def live_buffers(self) -> list[Any]: ...
-        def get_stream_for_external_ready_events(self) -> int: ...
-
-else:
-    Device = _jax.Device
+Device.register(_jax.Device)
 
 
 def is_described(device: Any) -> bool:

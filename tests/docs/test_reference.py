@@ -22,7 +22,7 @@ ENTRIES = public.entries()
 # What shows no example, and why.
 WITHOUT_EXAMPLES = {
     "classes of jaxlib": """
-        Device profiler.ProfileData profiler.ProfileEvent profiler.ProfileLine
+        profiler.ProfileData profiler.ProfileEvent profiler.ProfileLine
         profiler.ProfileOptions profiler.ProfilePlane profiler.TraceAnnotation
     """,
     "other processes are needed, as docs/processes.md shows": """

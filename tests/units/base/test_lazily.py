@@ -11,7 +11,7 @@ import phalanx.experimental
 from docs.generator import public
 
 LATE = [
-    "jaxlib.mlir.ir", "opt_einsum", "phalanx.nn", "phalanx.random", "phalanx.experimental",
+    "jaxlib", "opt_einsum", "phalanx.nn", "phalanx.random", "phalanx.experimental",
     "phalanx.processes.member", "socket", "numpy.random", "importlib.metadata", "json", "html",
 ]  # fmt: skip
 

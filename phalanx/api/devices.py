@@ -279,10 +279,11 @@ def _targets(device: Any, x: Any, count: int) -> list[Any]:
     except ValueError:
         targets = [device]
     if not all(map(_is_target, targets)):
+        hint = f"; devices({device!r}) lists those of a platform" if isinstance(device, str) else ""
         raise ArgumentError(
             f"device_put: the target must be a device, a Sharding, a PartitionSpec or a sequence "
             f"of devices, or a tree of them that is a prefix of x, got {device!r}, "
-            f"at {user_location()}"
+            f"at {user_location()}{hint}"
         )
     return targets
 

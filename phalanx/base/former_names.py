@@ -39,7 +39,9 @@ _LAYERS = "example_libraries.stax, or flax or equinox"
 FORMER_WAYS = {  # and in which way one does now what they did
     "NINF": "-jnp.inf", "NZERO": "-0.0", "PZERO": "0.0", "msort": "jnp.sort(x, axis=0)",
     "asfarray": "jnp.asarray(x, dtype=float)", "float_": "float", "complex_": "complex",
-    "int0": "int", "asscalar": "x.item()", "alen": "len(x)", "view": "x.view(dtype)",
+    "float": "float, or jnp.float32", "complex": "complex, or jnp.complex64",
+    "int": "int, or jnp.int32", "int0": "int", "asscalar": "x.item()", "alen": "len(x)",
+    "view": "x.view(dtype)",
     "seterr": "config.update('debug_nans', True)", "errstate": "debug_nans(True)",
     "PRNGKeyArray": "Array, with dtypes.prng_key", "KeyArray": "Array, with dtypes.prng_key",
     "to_dlpack": "x.__dlpack__(), or jnp.from_dlpack(x) there",

@@ -162,10 +162,13 @@ def _parsed(formula: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[La
     before, dotted, after = right.partition("...")
     target: Labels = (*before, *(under if dotted else ()), *after)
     known = {n for ls in labels for n in ls}
-    if len(set(target)) != len(target) or not set(target) <= known:
-        raise ValueError(
-            f"einsum: the result of {formula!r} must have distinct letters of the operands"
-        )
+    for letter in target:
+        if letter not in known or target.count(letter) > 1:
+            what = "stands there twice" if letter in known else "is in no operand"
+            raise ValueError(
+                f"einsum: the result of {formula!r} must have distinct letters of the operands; "
+                f"{letter!r} {what}"
+            )
     return labels, target
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Generic
 
 import phalanx.numpy as jnp
@@ -18,7 +19,15 @@ from phalanx.numpy.promotion import ArrayLike, as_array, dim, no_out
 __all__ = ["frompyfunc", "ufunc"]
 
 
-class ufunc(Generic[P, R]):
+class _WithMethods(type):
+    """The class of ``ufunc``, of which functions that have its methods are instances, too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        attached = isinstance(instance, FunctionType) and hasattr(instance, "reduceat")
+        return attached or super().__instancecheck__(instance)
+
+
+class ufunc(Generic[P, R], metaclass=_WithMethods):
     """A function of single elements that works on arrays, and its methods as those of NumPy's.
 
     Args:
@@ -38,6 +47,8 @@ class ufunc(Generic[P, R]):
     >>> add = jnp.frompyfunc(lambda x, y: x + y, 2, 1, identity=0)
     >>> print(add(1, jnp.arange(3)), add.reduce(jnp.arange(4)), add.accumulate(jnp.arange(4)))
     [1 2 3] 6 [0 1 3 6]
+    >>> isinstance(jnp.add, jnp.ufunc), isinstance(jnp.sin, jnp.ufunc)
+    (True, False)
     """
 
     def __init__(

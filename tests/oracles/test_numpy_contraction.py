@@ -88,7 +88,8 @@ EINSUM_ERRORS = {
     "count": (("ij,jk", np.ones((2, 2))), "describes 2 operands, got 1"),
     "rank": (("ij", np.ones(2)), "'ij' in 'ij' does not fit an operand with 1 dimensions"),
     "length": (("ij,jk", np.ones((2, 3)), np.ones((4, 2))), "'j' in 'ij,jk' has lengths 3 and 4"),
-    "result": (("ij->k", np.ones((2, 2))), "distinct letters of the operands"),
+    "result": (("ij->k", np.ones((2, 2))), "distinct letters of the operands; 'k' is in no"),
+    "twice": (("ij->ii", np.ones((2, 2))), "letters of the operands; 'i' stands there twice"),
     "letters": (("i-", np.ones((2, 2))), "may contain letters"),
 }
 

@@ -1,5 +1,6 @@
 """Polynomials, bits, histograms, ufuncs and other functions of NumPy's, against NumPy."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -161,6 +162,14 @@ def test_functions_of_ones_own():
     near(jnp.logaddexp.reduce(np.float32([0, 1, 2])), np.logaddexp.reduce([0, 1, 2]))
     with pytest.raises(ValueError, match="two arguments"):
         jnp.frompyfunc(lambda x: x, 1, 1).reduce(x)
+
+
+def test_functions_with_methods_are_ufuncs_as_in_jax():
+    def ufuncs(module):
+        return {name for name in dir(module) if isinstance(getattr(module, name), module.ufunc)}
+
+    assert {"add", "logaddexp"} <= ufuncs(jax.numpy) <= ufuncs(jnp) < {*dir(jnp)} - {"sin"}
+    assert isinstance(jnp.frompyfunc(lambda x: x, 1, 1), jnp.ufunc)
 
 
 # ---- the rest -------------------------------------------------------------------------------

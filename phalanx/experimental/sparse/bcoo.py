@@ -335,4 +335,7 @@ def matmul(x: Any, y: Any) -> Any:
             f"{y.shape}"
         )
     lead = tuple(range(shared))
-    return bcoo_dot_general(x, y, dimension_numbers=(((row,), (column,)), (lead, lead)))
+    out = bcoo_dot_general(x, y, dimension_numbers=(((row,), (column,)), (lead, lead)))
+    if x.ndim == 2 < y.ndim:  # the rows of one matrix, before the last dimension of many
+        return out.transpose((*range(1, y.ndim - 1), 0, y.ndim - 1))
+    return out

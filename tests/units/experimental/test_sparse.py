@@ -100,6 +100,13 @@ def test_empty_ones():
         same(sparse.empty(shape) @ np.ones((shape[1], 2), np.float32), np.zeros((shape[0], 2)))
 
 
+def test_products_of_one_matrix_and_many_are_those_of_numpy():
+    same(made(SQUARE) @ X, SQUARE @ X)
+    same(made(SQUARE) @ made(X), SQUARE @ X)
+    same(X.mT @ made(SQUARE), X.mT @ SQUARE)
+    same(made(X) @ SQUARE[:2], X @ SQUARE[:2])
+
+
 # ---- operations -----------------------------------------------------------------------------
 
 FUNCTIONS = {

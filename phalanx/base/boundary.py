@@ -139,6 +139,8 @@ def hide_frames(error: BaseException) -> None:
     """Take frames of ours out of the traceback of ``error`` and of those it came from."""
     if isinstance(error, Exception):
         _is_accident(error)  # which is known for as long as they are there
+        if words.changed and _is_raised_here(error):
+            error.args = tuple([words.changed(x) if type(x) is str else x for x in error.args])
     if config.traceback_filtering == "off":
         return
     seen: set[int] = set()
@@ -149,6 +151,15 @@ def hide_frames(error: BaseException) -> None:
             seen.add(id(one))
             one.__traceback__ = _of_user(one.__traceback__)
             waiting += [one.__cause__, one.__context__]
+
+
+class _Words:
+    """How messages name what they tell users to use, where that is not as it is said here."""
+
+    changed: Callable[[str], str] | None = None
+
+
+words = _Words()
 
 
 def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
@@ -224,15 +235,21 @@ def _instead(keyword: str, function: Callable[..., Any]) -> str:
 
 def _is_accident(error: Exception) -> bool:
     """Whether one of our functions raised ``error``, but no ``raise`` in it did."""
-    within, last = False, None
-    for last in _entries(error.__traceback__):
-        within = _is_hidden(last, within)
-    if last is None or not within or isinstance(error, (PhalanxError, OSError)):
+    if isinstance(error, (PhalanxError, OSError)) or not _is_raised_here(error):
         return False  # what the system says, it says of a file, by its name
     if not hasattr(error, _ACCIDENT):  # at the first boundary, where all frames are there
+        *_, last = _entries(error.__traceback__)
         purpose = last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
         setattr(error, _ACCIDENT, not purpose)
     return getattr(error, _ACCIDENT)
+
+
+def _is_raised_here(error: Exception) -> bool:
+    """Whether one of our functions raised ``error``, as its traceback still shows."""
+    within = False
+    for entry in _entries(error.__traceback__):
+        within = _is_hidden(entry, within)
+    return within
 
 
 def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from phalanx.compat.jaxprs import ClosedJaxpr
 from phalanx.compat.printed import print_in_full
 from phalanx.compat.raised import as_runtime_error
 from phalanx.compat.sources import api_boundary
+from phalanx.compat.worded import as_served
 
 _STARTUP = str(Path(__file__).parent / "startup")
 
@@ -32,6 +33,7 @@ def install() -> None:
     """
     serving.install()
     RuntimeFailure.of_callback = staticmethod(as_runtime_error)
+    boundary.words.changed = as_served
     Traced.shown = staticmethod(ClosedJaxpr.of)
     print_in_full()
     for maker in (boundary, dispatch):  # by this name libraries know functions that are transformed

@@ -225,7 +225,7 @@ def _best_path(labels: Any, target: Labels, shapes: Any, optimize: str) -> Any:
 
 def einsum_path(
     subscripts: str, /, *operands: Any, optimize: Any = "auto"
-) -> tuple[list[Any], str]:
+) -> tuple[list[tuple[int, ...]], Any]:
     """The order in which ``einsum`` contracts its operands, and a table of its costs.
 
     Args:
@@ -234,15 +234,15 @@ def einsum_path(
         optimize: how opt_einsum chooses the order of contractions; False takes them in turn.
 
     Returns:
-        A pair: a list, of "einsum_path" and the positions of the operands that each step contracts,
-        and a string.
+        A pair: the positions of the operands that each step contracts, for ``optimize`` of
+        ``einsum``, and what opt_einsum knows of that order, which prints as a table.
 
     >>> jnp.einsum_path("ij,jk->ik", jnp.ones((2, 3)), jnp.ones((3, 4)))[0]
-    ['einsum_path', (0, 1)]
+    [(0, 1)]
     """
     shapes = [as_array("einsum_path", x).shape for x in operands]
     path, info = opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=optimize)
-    return ["einsum_path", *path], str(info)
+    return [*path], info
 
 
 @one_program

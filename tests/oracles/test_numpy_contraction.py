@@ -81,7 +81,10 @@ def test_einsum_of_lists_and_lengths_of_one():
     for optimize in (False, True, "greedy", "optimal", [(0, 1), (0, 1)]):
         found = jnp.einsum("ij,jk,k->i", x, y, y[0], optimize=optimize)
         close(found, x @ y @ y[0])
-    assert jnp.einsum_path("ij,jk,kl->il", x, y, y.T)[0][0] == "einsum_path"
+    path, table = jnp.einsum_path("ij,jk,kl->il", x, y, y.T)
+    assert path == np.einsum_path("ij,jk,kl->il", x, y, y.T, optimize="optimal")[0][1:]
+    assert "Complete contraction:  ij,jk,kl->il" in str(table)
+    close(jnp.einsum("ij,jk,kl->il", x, y, y.T, optimize=path), x @ y @ y.T)
 
 
 EINSUM_ERRORS = {

@@ -1,0 +1,22 @@
+"""Messages name what to use as the program that reads them does: by the names of ``jax``."""
+
+from __future__ import annotations
+
+import importlib
+import re
+
+from phalanx.compat.refused import NotOffered
+
+_NAMED = re.compile(r"\bphalanx((?:\.[A-Za-z_]\w*)+)")
+
+
+def as_served(text: str) -> str:
+    """``text`` in which names of ours that are served as those of ``jax`` are called so."""
+    return _NAMED.sub(lambda found: f"jax{found[1]}" if _is_served(found[1]) else found[0], text)
+
+
+def _is_served(path: str) -> bool:
+    found = importlib.import_module("jax")
+    for name in path.split(".")[1:]:
+        found = getattr(found, name, None)
+    return found is not None and not isinstance(found, NotOffered)

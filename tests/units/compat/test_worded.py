@@ -1,0 +1,42 @@
+"""Messages under the mode: what to use has the name that the program knows."""
+
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx.base import boundary
+from phalanx.compat.worded import as_served
+
+pytestmark = pytest.mark.usefixtures("served")
+
+
+def test_names_that_jax_serves_are_its_own():
+    said = "set one, phalanx.set_mesh(mesh), or phalanx.P; see phalanx.experimental.checkpoint"
+    assert as_served(said) == (
+        "set one, jax.set_mesh(mesh), or jax.P; see phalanx.experimental.checkpoint"
+    )
+    assert as_served("/a/phalanx.py: phalanx plan") == "/a/phalanx.py: phalanx plan"
+
+
+def test_errors_of_ours_are_told_so_and_no_others(monkeypatch):
+    def outside():
+        phalanx.lax.with_sharding_constraint(jnp.ones(2), phalanx.P("x"))
+
+    def of_user():
+        phalanx.jit(lambda x: fail("phalanx.jit failed"))(1.0)
+
+    def fail(words):
+        raise ValueError(words)
+
+    plain = message(outside)
+    assert "phalanx.set_mesh" in plain
+    monkeypatch.setattr(boundary.words, "changed", as_served)
+    assert message(outside).replace("jax.", "phalanx.") == plain.replace("jax.", "phalanx.")
+    assert "jax.set_mesh" in message(outside) and "phalanx.set_mesh" not in message(outside)
+    assert message(of_user) == "phalanx.jit failed"
+
+
+def message(function):
+    with pytest.raises(Exception) as caught:
+        function()
+    return str(caught.value)

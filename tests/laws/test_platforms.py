@@ -4,7 +4,6 @@ The compilers of accelerators are asked where they are installed (the extra ``ao
 """
 
 import importlib.util
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -47,10 +46,13 @@ def lowered_everywhere(subject):
     return there
 
 
-@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs the extra aot")
-def test_some_of_it_compiles_for_tpus():
-    command = [sys.executable, "-m", "accelerators.compiling", "v5e:2x4", "--every", "30"]
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+@pytest.mark.parametrize("chips", ["v5e:2x4", "v5p:2x2x2", "v6e:2x4", "h100:8"])
+def test_it_compiles_for_accelerators(chips, pytestconfig):
+    """All of it in two minutes for TPUs, in fifteen for GPUs; of a sample a part."""
+    if importlib.util.find_spec("jax_plugins" if chips == "h100:8" else "libtpu") is None:
+        pytest.skip("needs the extra aot")
+    every = "50" if pytestconfig.getoption("--sample") else "1"
+    command = [sys.executable, "-m", "accelerators.compiling", chips, "--every", every]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "| v5e:2x4 | " in done.stdout
+    assert f"| {chips} | " in done.stdout

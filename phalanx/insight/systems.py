@@ -25,6 +25,7 @@ from msgspec.structs import replace
 
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError, suggest
+from phalanx.core.blocks import Blocks
 
 __all__ = ["Link", "Machine", "System", "Together", "balanced", "enough", "machine", "systems"]
 
@@ -327,7 +328,7 @@ def _torus(system: System, sizes: list[int], slices: int) -> Machine:
         sizes = list(balanced(sizes[0], system.torus))
     count = math.prod(sizes)
     if len(sizes) > system.torus or count > system.chips:
-        several = -(-count // system.chips)
+        several = Blocks(count, system.chips).length
         fitting = "x".join(map(str, balanced(min(count, system.chips), system.torus)))
         take = f"several slices are told behind it: {system.name}:{fitting}:{several}"
         if several == 1:

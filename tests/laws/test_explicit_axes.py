@@ -75,3 +75,26 @@ def test_results_lie_as_types_say(part):
                 elif not jnp.issubdtype(x.dtype, phalanx.dtypes.prng_key):
                     assert np.array_equal(x, y), case.who("Explicit axes")
     assert told
+
+
+@pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 2 x 2")
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "asked"),
+    [  # each of these XLA's partitioner computes wrong, if it is left to it
+        (P(None, "x"), P("x", None), P("x", ("z", "y"))),
+        (P(None, "x"), P("x", None), P(("z", "y"), "x")),
+        (P("z", "x"), P("x", "z"), P("x", ("y", "z"))),
+        (P(("y", "z"), "x"), P("x", "y"), P("x", ("z", "y"))),
+        (P("y", "x"), P("x", None), P("x", ("z", "y"))),
+        (P(("z", "y"), "x"), P("z", "y"), P("z", ("x", "y"))),
+        (P(None, "x"), P("z", "y"), P("x", ("z", "y"))),
+    ],
+)
+def test_products_asked_for_along_several_axes(lhs, rhs, asked):
+    x, w = np.sin(np.arange(1152.0).reshape(48, 24)), np.cos(np.arange(576.0).reshape(24, 24))
+    grid = phalanx.make_mesh((2, 2, 2), ("x", "y", "z"), (AxisType.Explicit,) * 3)
+    with phalanx.set_mesh(grid):
+        given = [phalanx.device_put(np.float32(v), p) for v, p in ((x, lhs), (w, rhs))]
+        made = phalanx.jit(lambda x, w: jnp.dot(x, w, out_sharding=asked))(*given)
+        assert made.sharding.spec == asked
+        np.testing.assert_allclose(made, x @ w, rtol=1e-4, atol=1e-4)

@@ -61,11 +61,8 @@ MODULES_REFUSED: Final = {
 # of modules that are offered, the names that are not
 NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
     "jax": (
-        "use jax.vjp, x.copy_to_host_async(), x.addressable_shards",
+        "tell jax.jit what differs by an argument that is static",
         [
-            "Shard",
-            "copy_to_host_async",
-            "fwd_and_bwd",
             "make_user_context",
         ],
     ),

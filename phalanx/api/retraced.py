@@ -97,14 +97,25 @@ def _differences(old: Key, new: Key, names: LeafNames, around: Sequence[str]) ->
 
 
 def _static(old: Static, new: Static) -> Iterator[str]:
+    if old == new:
+        return
     before = {**dict(old.positional), **dict(old.keywords)}
+    found: list[str] = []
     for place, value in (*new.positional, *new.keywords):
+        was = before.get(place, value)
         if place not in before:
-            yield f"static argument {place} is given"
-        elif old != new and before[place] is not value and before[place] != value:
-            yield f"static argument {place} is {value!r:.60}, and was {before[place]!r:.60}"
-    if old != new and before == {**dict(new.positional), **dict(new.keywords)}:
-        yield "a static argument is another object, of another type or hash, that compares equal"
+            found.append(f"static argument {place} is given")
+        elif was != value:
+            found.append(f"static argument {place} is {value!r:.60}, and was {was!r:.60}")
+        elif (type(was), hash(was)) != (type(value), hash(value)):
+            found.append(f"static argument {place} is {_typed(value)}, and was {_typed(was)}")
+    if not found and len(before) == len(new.positional) + len(new.keywords):
+        found.append("a static argument has parts of other types or hashes, which compare equal")
+    yield from found
+
+
+def _typed(value: Any) -> str:
+    return f"{value!r:.60} of type {type(value).__name__}"
 
 
 def _around(what: str, was: Any, now: Any) -> Iterator[str]:

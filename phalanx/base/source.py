@@ -74,6 +74,11 @@ class Location:
         """``path:line``, which editors and terminals turn into a link."""
         return f"{self.file}:{self.line}"
 
+    @property
+    def spot(self) -> tuple[CodeType, int]:
+        """The instruction that was executed."""
+        return self.code, self.lasti
+
     def __str__(self) -> str:
         place = f"{_name_of(self.file)}:{self.line}"
         return place if self.function == "<module>" else f"{place} ({self.function})"
@@ -92,6 +97,20 @@ class Location:
 
     def _key(self) -> tuple[str, int, str, str]:
         return self.file, self.line, self.function, self.scope
+
+
+class CallOfLibrary(Location):
+    """A line of the user's that calls an installed library, of which a line, ``inside``, runs."""
+
+    __slots__ = ("inside",)
+
+    def __init__(self, code: CodeType, lasti: int, inside: Location) -> None:
+        super().__init__(code, lasti, inside.scope)
+        self.inside = inside
+
+    @property
+    def spot(self) -> tuple[CodeType, int]:
+        return self.inside.spot
 
 
 def _name_of(file: str) -> str:
@@ -130,23 +149,38 @@ _OURS = (
 )
 
 
-class _Internal(dict[str, bool]):
-    """Whether frames of a file are ours and not the user's; decided once per file.
+_STANDARD = _directory(os)
+_PACKAGES = tuple([os.sep + name + os.sep for name in ("site-packages", "dist-packages")])
+
+
+class _Known(dict[str, bool]):
+    """What ``decide`` says of a file; asked once per file.
 
     A cell of a notebook is a file, too, so it starts again when there are many.
     """
 
     limit = 4096
 
+    def __init__(self, decide: Callable[[str], bool]) -> None:
+        super().__init__()
+        self.decide = decide
+
     def __missing__(self, file: str) -> bool:
         if len(self) >= self.limit:
             self.clear()
-        ours = self[file] = file.startswith(_OURS) and not file.startswith(_EXAMPLES)
-        return ours
+        known = self[file] = self.decide(file)
+        return known
 
 
-_internal: Any = _Internal()
+# whether frames of a file are ours and not the user's
+_internal: Any = _Known(lambda file: file.startswith(_OURS) and not file.startswith(_EXAMPLES))
 is_internal: Callable[[str], bool] = _internal.__getitem__
+
+# whether a file is one of an installed library, or of Python's
+_installed: Any = _Known(
+    lambda file: file.startswith(_STANDARD) or any([part in file for part in _PACKAGES])
+)
+is_installed: Callable[[str], bool] = _installed.__getitem__
 
 
 def is_ours(file: str) -> bool:
@@ -214,7 +248,34 @@ def user_location() -> Location:
             break
         frame = outer
         code = frame.f_code
+    if _as_users and _installed[code.co_filename]:
+        return _call_of_library(frame)
     return Location(code, frame.f_lasti, scope_name())
+
+
+_as_users: list[object] = []  # the blocks of lines_of_users that run
+
+
+@contextmanager
+def lines_of_users() -> Generator[None]:
+    """Locations taken inside the block are lines of the user's where those of an installed library
+    run, if there are any; taking them is slower by the frames between."""
+    _as_users.append(None)
+    try:
+        yield
+    finally:
+        _as_users.pop()
+
+
+def _call_of_library(frame: FrameType) -> Location:
+    inside = Location(frame.f_code, frame.f_lasti, scope_name())
+    outer = frame.f_back
+    while outer is not None:
+        code = outer.f_code
+        if not (_installed[code.co_filename] or _internal[code.co_filename]):
+            return CallOfLibrary(code, outer.f_lasti, inside)
+        outer = outer.f_back
+    return inside
 
 
 def user_frame() -> FrameType:

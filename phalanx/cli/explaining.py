@@ -16,7 +16,7 @@ from rich.console import Console
 
 from phalanx.api.stages import Traced, watching
 from phalanx.base.errors import PhalanxError
-from phalanx.base.source import Location, user_location
+from phalanx.base.source import Location, lines_of_users, user_location
 from phalanx.cli.options import add_explain_options, with_options_behind
 from phalanx.cli.scripts import is_there, run_reporting
 from phalanx.insight.explained import report_on
@@ -47,9 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _reports(seen: Seen, chips: Machine | None) -> Iterator[Report]:
+    told: list[Report] = []
     for traced, where in seen:
         try:
-            yield report_on(traced, chips, where)
+            report = report_on(traced, chips, where)
+            if report not in told:  # as where its arguments lay elsewhere at first
+                told.append(report)
+                yield report
         except (PhalanxError, NotImplementedError) as e:
             print(f"phalanx explain: {traced.fun_name}, at {where}: {e}", file=sys.stderr)
 
@@ -62,7 +66,7 @@ def compiled_in() -> Generator[Seen]:
     def watch(traced: Traced) -> None:
         seen.append((traced, user_location()))
 
-    with watching(watch):
+    with watching(watch), lines_of_users():
         yield seen
 
 

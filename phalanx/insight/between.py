@@ -4,7 +4,6 @@ and operations that are run one by one.
 
 from __future__ import annotations
 
-import sysconfig
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from msgspec import Struct, field
 from phalanx.api.stages import watching
 from phalanx.base import dtypes
 from phalanx.base.extended import is_key
-from phalanx.base.source import Location, is_internal, user_frame
+from phalanx.base.source import Location, is_installed, is_internal, user_frame
 from phalanx.core.program import Program
 from phalanx.core.runs import Lanes
 from phalanx.core.types import Array, typeof
@@ -33,7 +32,6 @@ MANY_TIMES, MANY_OPERATIONS, MANY_PER_CALL = 500, 3000, 3
 LARGEST = 4096  # elements of what keys are made of, that is looked at
 KEPT = 10_000  # keys of a function
 DEPTH = 24  # of frames, in which callers are looked for
-_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 _AGAIN = "a loop of Python comes here with the same key again"
 _SECOND = "the key is used here for the second time, after"
 
@@ -167,7 +165,7 @@ class Between:
 def _of_user(frame: FrameType) -> FrameType:
     """The innermost frame from ``frame`` on that is not of a library, if there is one."""
     outer: FrameType | None = frame
-    while outer is not None and outer.f_code.co_filename.startswith(_INSTALLED):
+    while outer is not None and is_installed(outer.f_code.co_filename):
         outer = outer.f_back
     return outer or frame
 
@@ -179,7 +177,7 @@ def _callers(frame: FrameType) -> Iterator[FrameType]:
         if outer is None:
             return
         file = outer.f_code.co_filename
-        if not (file.startswith(_INSTALLED) or is_internal(file)):
+        if not (is_installed(file) or is_internal(file)):
             yield outer
         outer = outer.f_back
 

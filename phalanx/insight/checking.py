@@ -14,7 +14,7 @@ from phalanx.api.stages import Traced
 from phalanx.api.transformed import P
 from phalanx.base.boundary import boundary
 from phalanx.base.config import config
-from phalanx.base.source import Location, user_location
+from phalanx.base.source import Location, lines_of_users, user_location
 from phalanx.insight.findings import Finding, is_silenced
 from phalanx.insight.keys import reused_keys
 from phalanx.insight.loops import host_calls_in_loops, loops_written_out
@@ -91,7 +91,7 @@ def check(
         traced = jit(fun, static_argnums=static_argnums, static_argnames=static_argnames)
 
     def find(*args: Any, **kwargs: Any) -> list[Finding]:
-        with config.override(keep_lanes=True):
+        with config.override(keep_lanes=True), lines_of_users():
             return findings_in(traced.trace(*args, **kwargs), user_location())
 
     return wrap(find, fun)

@@ -17,14 +17,14 @@ from phalanx.api.stages import Compiled, Traced, TracedCall
 from phalanx.api.transformed import P
 from phalanx.base import tree
 from phalanx.base.boundary import boundary
-from phalanx.base.source import Location, name_of
+from phalanx.base.source import Location, lines_of_users, name_of
 from phalanx.core.blocks import Blocks
 from phalanx.core.program import Program
 from phalanx.core.runs import Lanes
 from phalanx.core.types import ArrayType
 from phalanx.insight.alive import Course, course
 from phalanx.insight.costs import LineCost, by_line, loops_in, steps
-from phalanx.insight.report import Chart, Column, Facts, Part, Report, Table
+from phalanx.insight.report import Chart, Column, Facts, Part, Report, Table, short_line
 from phalanx.insight.systems import Machine, enough, machine
 from phalanx.transforms.needed import narrowed
 from phalanx.transforms.storage import size_in_bytes
@@ -67,7 +67,8 @@ def explain(f: Callable[P, Any], on: str | None = None) -> Callable[..., Report]
     chips, traced = machine(on) if on is not None else None, traceable(f, "explain")
 
     def explained(*args: Any, **kwargs: Any) -> Report:
-        return report_on(traced.trace(*args, **kwargs), chips)
+        with lines_of_users():
+            return report_on(traced.trace(*args, **kwargs), chips)
 
     explained.__name__ = explained.__qualname__ = f"explain({name_of(f)})"
     return explained
@@ -191,17 +192,25 @@ def _seconds(c: Collective, chips: Machine) -> tuple[float, float]:
 
 
 def _collectives(exchanged: Sequence[Collective], chips: Machine, program: Program) -> Table:
-    talking = [e for e in program.walk() if e.axes and e.prim.subprograms is None and e.inputs]
-    asked = {str(axis) for e in talking for axis in e.axes}
-    lines = {os.path.basename(str(e.location)) for e in talking}
+    asked: dict[str, list[str]] = {}  # by line, the axes of collectives
+    mapped: set[str] = set()  # the lines of mapped functions
+    for e in program.walk():
+        if e.prim.subprograms is None and e.axes and e.inputs:
+            asked.setdefault(str(e.location), []).extend(map(str, e.axes))
+        elif e.frame is not None and isinstance(e.frame.runs, Lanes):
+            mapped.add(str(e.location))
+    every = {axis for axes in asked.values() for axis in axes}
     rows: list[tuple[Any, ...]] = []
     for c in exchanged:
-        axes = [str(axis) for axis in c.axes or ()]
-        line = os.path.basename(c.line)
-        is_asked = line in lines and asked.issuperset(axes)
+        line = short_line(c.line)
+        axes = map(str, c.axes) if c.axes else asked.get(line, ())  # of groups of lanes
+        axes = [*dict.fromkeys(axes)]
+        by = "a mapped function" if line in mapped else "the compiler"
+        if line in asked and every.issuperset(axes):
+            by = "the program"
         rows.append(
             (c.operation, ", ".join(axes) or "?", c.devices, c.bytes, c.count,
-             *_seconds(c, chips), line, "the program" if is_asked else "the compiler")
+             *_seconds(c, chips), line, by)
         )  # fmt: skip
     columns = (
         Column("operation"), Column("axes"), Column("among", "count"), Column("bytes", "bytes"),
@@ -313,7 +322,7 @@ def _made(compiled: Compiled) -> Table:
         fused[k.operation] += k.fused * k.count
         hottest.setdefault(k.operation, Counter())[k.line] += k.count
     rows = [
-        (name, count, fused[name], os.path.basename(hottest[name].most_common(1)[0][0]))
+        (name, count, fused[name], short_line(hottest[name].most_common(1)[0][0]))
         for name, count in often.most_common()
     ]
     columns = (

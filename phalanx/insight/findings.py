@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from phalanx.base.source import Location
+from phalanx.base.source import CallOfLibrary, Location
 
 __all__ = ["CODES", "Code", "Finding", "is_silenced"]
 
@@ -68,6 +68,8 @@ class Code(Struct, frozen=True):
             message: what was found.
             remedy: what to do.
         """
+        if isinstance(place, CallOfLibrary):
+            message = f"in {place.inside}, which this line calls: {message}"
         return Finding(self.name, message, place.file, place.line, remedy or self.remedy)
 
 

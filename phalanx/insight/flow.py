@@ -149,7 +149,7 @@ def written_on_one_line(program: Program) -> bool:
     """Whether all equations come from one operation of the user's, as in a library's function."""
 
     def found() -> bool:
-        places = ((e.location.code, e.location.lasti) for e in program.walk() if e.location)
+        places = (e.location.spot for e in program.walk() if e.location)
         first = next(places, None)
         return all(place == first for place in places)
 

@@ -77,7 +77,7 @@ def loops_written_out(subject: Subject) -> Iterator[Finding]:
 
 def _written_out(subject: Subject, program: Program) -> Iterator[Finding]:
     places = {id(e.location): e.location for e in program.equations}  # each time a line ran
-    times = Counter([(place.code, place.lasti) for place in places.values() if place is not None])
+    times = Counter([place.spot for place in places.values() if place is not None])
     often = {spot for spot, n in times.items() if n >= MANY_TIMES}
     chains = {s: n for s, n in _chains(program, often).items() if n >= MANY_TIMES}
     rows = {s: n for s, n in _rows(program, often).items() if n >= MANY_TIMES}
@@ -97,7 +97,7 @@ def _written_out(subject: Subject, program: Program) -> Iterator[Finding]:
 
 
 def _spot(e: Equation) -> Spot | None:
-    return None if e.location is None else (e.location.code, e.location.lasti)
+    return None if e.location is None else e.location.spot
 
 
 def _chains(program: Program, often: set[Spot]) -> dict[Spot, int]:

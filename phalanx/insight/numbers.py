@@ -61,7 +61,7 @@ def _is_wider(old: np.dtype, new: np.dtype) -> bool:
 def _same_operation(made: Equation, use: Equation) -> bool:
     """Whether nobody wrote the conversion: it belongs to the operation that uses it."""
     a, b = made.location, use.location
-    return a is not None and b is not None and (a.code, a.lasti) == (b.code, b.lasti)
+    return a is not None and b is not None and a.spot == b.spot
 
 
 def _by_accident(made: Equation, other: Atom, is_constant: bool) -> bool:

@@ -81,7 +81,7 @@ def plan_of(traced: Traced, chips: Machine, asked: Parting = OPEN) -> Report:
         f"{traced.fun_name} on {chips}",
         (
             _in_all(load, chips, best), _parts(best), _meshes(every), _counts(counts, load),
-            _chart(counts), _model(chips),
+            *([_chart(counts)] if len(counts) > 1 else []), _model(chips),
         ),
     )  # fmt: skip
 

@@ -7,7 +7,6 @@ line that comes from, the text of the program tells.
 from __future__ import annotations
 
 import gc
-import os
 import re
 import tempfile
 import time
@@ -22,8 +21,9 @@ from phalanx import profiler
 from phalanx.api.stages import Traced, watching
 from phalanx.base.boundary import boundary
 from phalanx.base.errors import PhalanxError
+from phalanx.base.source import lines_of_users
 from phalanx.insight.living import Living
-from phalanx.insight.report import Column, Facts, Part, Report, Table, Timeline
+from phalanx.insight.report import Column, Facts, Part, Report, Table, Timeline, short_line
 from phalanx.run.backend import Kernel
 from phalanx.run.calls import calls
 from phalanx.run.execute import Runnable
@@ -182,7 +182,7 @@ def _exchanges(kernel: Kernel) -> bool:
 
 
 def _line(kernel: Kernel) -> str:
-    return os.path.basename(kernel.line) or kernel.name
+    return short_line(kernel.line) or kernel.name
 
 
 def _busy(spans: Iterable[Span]) -> float:
@@ -245,7 +245,7 @@ def profiling(arrays: bool = False) -> Generator[Profile]:
         begun = time.perf_counter()
         living = found.living.watching() if found.living is not None else nullcontext()
         try:
-            with watching(seen.append), living:
+            with watching(seen.append), lines_of_users(), living:
                 yield found
         finally:
             found.seconds = time.perf_counter() - begun

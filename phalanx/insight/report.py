@@ -17,7 +17,10 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-__all__ = ["Chart", "Column", "Facts", "Kind", "Part", "Report", "Table", "Timeline", "shown"]
+__all__ = [
+    "Chart", "Column", "Facts", "Kind", "Part", "Report", "Table", "Timeline", "short_line",
+    "shown",
+]  # fmt: skip
 
 Kind = Literal["text", "line", "code", "count", "bytes", "operations", "seconds", "share", "rate"]
 
@@ -227,6 +230,18 @@ def shown(value: Any, kind: Kind) -> str:
     if kind == "share":
         return f"{100 * value:.0f} %" if abs(value) >= 0.0995 else f"{100 * value:.1f} %"
     return f"{value:,.0f}" if kind == "count" and not isinstance(value, str) else str(value)
+
+
+def short_line(place: str) -> str:
+    """A line of a compiled program without its folder, and its function without the scopes that it
+    is in, as locations are written.
+
+    >>> short_line("/home/ada/train.py:12 (net/dense/loss)")
+    'train.py:12 (loss)'
+    """
+    line, _, function = place.partition(" (")
+    line, function = os.path.basename(line), function.rpartition("/")[2]
+    return f"{line} ({function}" if function else line
 
 
 def _scaled(value: float, base: int, units: Sequence[str]) -> str:

@@ -126,7 +126,7 @@ def singular_derivatives(subject: Subject) -> Iterator[Finding]:
     if SINGULAR & subject.primitives:
         flow = _SingularFlow(subject)
         flow.run(subject.program, [NOTHING] * len(subject.program.inputs))
-        yield from flow.findings
+        yield from flow.findings()
 
 
 class _SingularFlow(Flow):
@@ -135,9 +135,18 @@ class _SingularFlow(Flow):
     def __init__(self, subject: Subject) -> None:
         super().__init__()
         self.subject = subject
-        self.findings: dict[Finding, None] = {}
+        self.found: dict[Singularity, Finding] = {}
         self.seen: set[Program] = set()
         self.of_maxima: set[Singularity] = set()  # roots of which something is zero, or more
+
+    def findings(self) -> Iterator[Finding]:
+        """One of each kind in a line; what is masked by `where` is mended there, a norm too."""
+        masked = {at.equation for at in self.found if at.code is P116}
+        lines: dict[tuple[str, int, str], Finding] = {}
+        for at, finding in self.found.items():
+            if at.code is P116 or at.equation not in masked:
+                lines.setdefault((finding.file, finding.line, finding.code), finding)
+        yield from lines.values()
 
     # ---- where singularities are ----
 
@@ -298,7 +307,7 @@ class _SingularFlow(Flow):
                 f"{what} of a sum of squares is differentiated: where all of them are zero, the "
                 "derivative is 0 times infinity, which is NaN"
             )
-        self.findings[at.code.at(place, message)] = None
+        self.found.setdefault(at, at.code.at(place, message))
 
 
 def _of(kinds: Any, marks: Marks) -> Marks:

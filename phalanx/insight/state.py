@@ -50,6 +50,12 @@ class _Pairing(Struct):
     types: Sequence[ArrayType]  # of its inputs
     pairs: Pairs
     _offered: dict[Any, list[range]] = field(default_factory=lambda: defaultdict(list))
+    _inputs: set[int] = field(default_factory=set[int])  # of the pairs
+    _outputs: set[int] = field(default_factory=set[int])
+
+    def __post_init__(self) -> None:
+        self._inputs.update([i for i, _ in self.pairs])
+        self._outputs.update([o for _, o in self.pairs])
 
     def offer(self, parts: Iterator[Part]) -> None:
         """Take ``parts`` of the results to be new values."""
@@ -61,17 +67,18 @@ class _Pairing(Struct):
         """Find what a ``part`` of the arguments is now, or else what its parts are."""
         leaves, structure = part
         kind = _kind(leaves, structure, self.types)
-        for results in self._offered.get(kind, ()):
+        offered = self._offered.get(kind, [])
+        for results in [*offered] if self._inputs.isdisjoint(leaves) else ():
             pairs = [*zip(leaves, results, strict=True)]
-            if self._are_free(pairs) and self._are_new(pairs, is_argument):
+            if not self._outputs.isdisjoint(results):
+                offered.remove(results)  # it was taken, as a part of another or its whole
+            elif pairs and self._are_new(pairs, is_argument):
                 self.pairs += pairs
+                self._inputs.update(leaves)
+                self._outputs.update(results)
                 return
         for inner in _children(part):
             self.match(inner, False)
-
-    def _are_free(self, pairs: Pairs) -> bool:
-        inputs, outputs = {i for i, _ in self.pairs}, {o for _, o in self.pairs}
-        return bool(pairs) and not any(i in inputs or o in outputs for i, o in pairs)
 
     def _are_new(self, pairs: Pairs, is_argument: bool) -> bool:
         old, new = self.program.inputs, self.program.outputs

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError, suggest
+from phalanx.core.blocks import Blocks
 
 __all__ = ["Link", "Machine", "System", "Together", "balanced", "enough", "machine", "systems"]
 
@@ -327,11 +328,14 @@ def _torus(system: System, sizes: list[int], slices: int) -> Machine:
         sizes = list(balanced(sizes[0], system.torus))
     count = math.prod(sizes)
     if len(sizes) > system.torus or count > system.chips:
+        several = Blocks(count, system.chips).length
         fitting = "x".join(map(str, balanced(min(count, system.chips), system.torus)))
+        take = f"several slices are told behind it: {system.name}:{fitting}:{several}"
+        if several == 1:
+            take = f"as many chips are {system.name}:{fitting}"
         raise ArgumentError(
             f"{system.title} has a torus of {system.torus} dimensions and up to {system.chips:,} "
-            f"chips, got {'x'.join(map(str, sizes))}; several slices are told behind it: "
-            f"{system.name}:{fitting}:2"
+            f"chips, got {'x'.join(map(str, sizes))}; {take}"
         )
     return Machine(system, tuple(sizes), slices)
 

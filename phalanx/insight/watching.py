@@ -13,7 +13,7 @@ from phalanx.api.jit import jit
 from phalanx.api.stages import Traced, on_transformed, watching
 from phalanx.base import tree
 from phalanx.base.config import config
-from phalanx.base.source import user_frame, user_location
+from phalanx.base.source import lines_of_users, user_frame, user_location
 from phalanx.core.types import Array
 from phalanx.insight.between import watching_between
 from phalanx.insight.checking import OF_VALUES, findings_in
@@ -62,6 +62,7 @@ def checking_compiled() -> Generator[Findings]:
         watching(look),
         watching(look_at_call, on_transformed),
         config.override(keep_lanes=True),
+        lines_of_users(),
     ):
         yield found
     note([f for f in (*between.findings, *between.loops()) if not is_silenced(f)])

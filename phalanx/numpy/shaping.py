@@ -615,6 +615,8 @@ def _rolled(x: Any, shift: Any, d: int) -> Any:
         cut = -shift % n
         if not cut:
             return x
+        if x.aval.layout[d]:  # axes divide two copies, but perhaps no part of one
+            return ops.slice_dim(ops.concatenate(x, x, dim=d), cut, cut + n, d)
         return ops.concatenate(ops.slice_dim(x, cut, n, d), ops.slice_dim(x, 0, cut, d), dim=d)
     starts: list[Any] = [np.int32(0)] * x.ndim
     starts[d] = _first_place(shift, n)

@@ -44,7 +44,8 @@ def of(module):
 
 
 def test_navigation_names_every_page():
-    listed = [page for part in conf.NAVIGATION.values() for page in part]
+    entries = [entry for part in conf.NAVIGATION.values() for entry in part]
+    listed = [entry.removesuffix(">").rpartition("<")[2] for entry in entries]
     guides = {str(path.relative_to(ROOT / "docs").with_suffix("")) for path in guides_of(ROOT)}
     reference = {f"{pages.FOLDER}/{name}" for name in PAGES}
     assert {*listed, "index"} == guides | reference and len(set(listed)) == len(listed)

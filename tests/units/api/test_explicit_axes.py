@@ -319,6 +319,7 @@ PARTS = {
     "half of the rows": (lambda x: x[2:6], "f32[4@y,8@x]"),
     "every other row": (lambda x: x[::2], "f32[4@y,8@x]"),
     "rows one by one": (lambda x: sum(x), "f32[8@x]"),
+    "rows rolled": (lambda x: jnp.roll(x, 3, 0), "f32[8@y,8@x]"),
     "a number that is traced": (lambda x: x[jnp.argmax(x[:, 0])], "f32[8@x]"),
     "rows that axes do not divide": (lambda x: x[1:4], "x[...], in dynamic_slice"),
 }

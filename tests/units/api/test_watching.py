@@ -140,8 +140,10 @@ def retraced(caplog, *calls):
         ((1.0,), (np.float32(1),), "x is f32[], and was f32[]~ (one is a Python number"),
         (({"a": 1.0},), ({"b": 1.0},), "the structure ({'b': *}), and had ({'a': *})"),
         ((1.0, 2), (1.0, 3), "static argument 1 is 3, and was 2"),
+        ((1.0, 2), (1.0, 2.0), "static argument 1 is 2.0 of type float, and was 2 of type int"),
+        ((1.0, (2,)), (1.0, (2.0,)), "a static argument has parts of other types"),
     ],
-    ids=["dtype", "weak type", "structure", "static argument"],
+    ids=["dtype", "weak type", "structure", "static", "equal static", "parts of a static"],
 )
 def test_what_is_new_about_a_call_is_told(caplog, first, second, why):
     f = phalanx.jit(lambda x, n=1: x, static_argnums=1)

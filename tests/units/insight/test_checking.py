@@ -2,6 +2,7 @@
 
 import itertools
 import linecache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import ShapeDtypeStruct, lax, random
 from phalanx.errors import ConcretizationTypeError, UnboundAxis
-from phalanx.insight import between
 from phalanx.insight.watching import checking_compiled
 from phalanx.sharding import PartitionSpec as P
 
@@ -396,10 +396,10 @@ def test_what_is_compiled_is_looked_at_once_for_each_line():
     assert len(found) == 2
 
 
-# ---- keys that libraries are given --------------------------------------------------------------
+# ---- installed libraries ------------------------------------------------------------------------
 
 LIBRARY = """
-from phalanx import random
+from phalanx import numpy as jnp, random
 
 def linear(key):
     first, second = random.split(key)
@@ -407,20 +407,49 @@ def linear(key):
 
 def twice(key):
     return random.normal(key, (2,)), random.uniform(key, (2,))
+
+def dropout(key, x):
+    return jnp.where(random.bernoulli(key, 0.5, x.shape), x, 0)
+
+def widened(x, y):
+    x = x.astype(y.dtype)
+    return x * y
 """
 
 
-def test_a_key_for_two_calls_of_a_library_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(between, "_INSTALLED", (str(tmp_path),))
-    library = {}
-    exec(compile(LIBRARY, str(tmp_path / "library.py"), "exec"), library)
+@pytest.fixture
+def library():
+    names = {}
+    exec(compile(LIBRARY, "/usr/lib/site-packages/library.py", "exec"), names)
+    return SimpleNamespace(**names)
+
+
+def test_what_a_library_does_is_told_at_the_line_of_the_user(library):
+    def network(key, x):
+        x = library.dropout(key, jnp.tanh(x))
+        x = library.dropout(key, jnp.sin(x))  # the second layer
+        return library.dropout(key, x)  # phalanx: ok P106
+
+    (finding,) = phalanx.check(network)(random.key(0), jnp.ones(4))
+    assert (finding.file, finding.line) == (__file__, line_of("the second layer"))
+    assert "in library.py:12 (dropout), which this line calls" in finding.message
+    assert f"after test_checking.py:{line_of('the second layer') - 1} (network)" in finding.message
+
+    def step(x, y):
+        return library.widened(x, y).sum()  # in two of its lines, and so on purpose
+
+    with phalanx.enable_x64(True):
+        assert codes(step, np.ones(3, np.float32), np.ones(3)) == []
+
+
+def test_a_key_for_two_calls_of_a_library_is_told(library):
     key = random.key(0)
     with checking_compiled() as found:
-        library["twice"](random.key(1))  # what it does with one key is its own affair
-        library["linear"](key)
+        library.twice(random.key(1))  # what it does with one key is its own affair
+        library.linear(key)
     assert not found
     with checking_compiled() as found:
-        library["linear"](key)
-        library["linear"](key)
+        library.linear(key)
+        library.linear(key)
     (finding,) = found.values()
     assert finding.code == "P106" and finding.file == __file__

@@ -11,19 +11,21 @@ from phalanx.insight.watching import checking_compiled
 from tests.units.insight import corpus
 from tests.units.insight.corpus import (
     right_lanes,
+    right_models,
     right_programs,
     scripts,
     singular,
     vectorized,
     wrong_lanes,
+    wrong_models,
     wrong_others,
     wrong_programs,
 )
 
 # they enter their programs
 assert {
-    right_lanes, right_programs, scripts, singular, vectorized, wrong_lanes, wrong_others,
-    wrong_programs,
+    right_lanes, right_models, right_programs, scripts, singular, vectorized, wrong_lanes,
+    wrong_models, wrong_others, wrong_programs,
 }  # fmt: skip
 
 eight = pytest.mark.skipif(phalanx.device_count() != 8, reason="they are for eight devices")

@@ -93,12 +93,19 @@ def test_who_asked_for_a_collective():
     groups = [[0, 1, 2, 3], [4, 5, 6, 7]]
     summed = ph.pmap(lambda x: lax.psum(x, "i", axis_index_groups=groups), "i")
     (row,) = rows(ph.explain(summed)(np.ones((8, 4), np.float32)), "collectives")
-    assert (row["axes"], row["asked by"]) == ("?", "the program")
+    assert (row["axes"], row["asked by"]) == ("i", "the program")
     inside = ph.pmap(lambda x: lax.psum(x, "j"), "j")
     nested = ph.pmap(lambda x: inside(x) + x, "i")
     found = rows(ph.explain(nested)(np.ones((4, 2, 4), np.float32)), "collectives")
     by = {row["operation"]: row["asked by"] for row in found}
-    assert by == {"all-reduce": "the program", "all-gather": "the compiler"}
+    assert by == {"all-reduce": "the program", "all-gather": "a mapped function"}
+
+    def scoped(x):
+        with ph.named_scope("network/dense"):
+            return lax.psum(x, "i")
+
+    (row,) = rows(ph.explain(ph.pmap(scoped, "i"))(np.ones((8, 4), np.float32)), "collectives")
+    assert row["asked by"] == "the program" and row["line"].endswith(" (scoped)")
 
 
 def test_memory_over_the_course():

@@ -193,6 +193,7 @@ def test_what_does_not_fit_is_told():
     assert report["meshes, the best first"].as_json()["rows"][0]["fits"] == "no"
     assert "does not fit" in report["in all"].note
     assert "fits on none" in report["numbers of chips"].note
+    assert "seconds by chips" not in str(report)  # of one point
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ def test_machines(name, chips, shape, slices):
     "name, said",
     [
         ("v5pp:8", "Did you mean 'v5p'"), ("tpu", "The systems are"), ("v5e:16x32", "v5e:16x16:2"),
-        ("v5e:4x4x4", "2 dimensions"), ("h100:12", "multiple"), ("h100:", "there"),
+        ("v5e:4x4x4", "2 dimensions.* v5e:8x8$"), ("v5e:32x32", "v5e:16x16:4$"),
+        ("h100:12", "multiple"), ("h100:", "there"),
         ("h100:4x16", "h100:64"),
         ("v5p:axb", "a shape follows"), ("v5p:0x4", "a shape follows"), ("v5p:4:0", "a shape"),
         (None, "a machine is called by its system"), (8, "of type int"),

@@ -241,8 +241,16 @@ def test_every_platform_that_is_asked_for_has_to_be_there(files, packages, fresh
 def test_the_first_platform_that_is_asked_for_is_the_default(files, packages, fresh):
     files("/dev/nvidia0")
     packages(CUDA12)
-    client.config.platforms = "cpu,gpu"
+    client.config.platforms = " cpu , gpu,"
     assert client.client().platform == "cpu" and not fresh
+    client.config.platforms = ","  # which asks for none
+    assert client.client().platform == "cuda"
+
+
+def test_the_cpu_is_had_without_starting_an_accelerator(files, packages, fresh):
+    files("/dev/nvidia0")
+    packages(CUDA12)
+    assert client.client("cpu").platform == "cpu" and not fresh
 
 
 # ---- CUDA ---------------------------------------------------------------------------------------
@@ -255,6 +263,34 @@ def test_the_first_platform_that_is_asked_for_is_the_default(files, packages, fr
 def test_the_plugin_that_fits_the_driver(monkeypatch, driver, built, chosen):
     monkeypatch.setattr(cuda, "driver_version", lambda: driver)
     assert cuda.fitting([Plugin("cuda", "", v) for v in built]).version == chosen
+
+
+def test_that_plugin_is_started_and_no_other(monkeypatch):
+    done = []
+
+    def make(platform, options, distributed):
+        done.append(platform)
+        if options["memory_fraction"] > 1:
+            raise RuntimeError("no such memory")
+
+    def said():
+        return {"memory_fraction": float(os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"])}
+
+    monkeypatch.setattr(cuda, "driver_version", lambda: 12080)
+    monkeypatch.setattr(cuda, "prepare", lambda plugin: done.append(plugin.version))
+    monkeypatch.setattr(client, "load", lambda plugin: done.append(plugin.path))
+    made = SimpleNamespace(make_c_api_client=make, generate_pjrt_gpu_plugin_options=said)
+    monkeypatch.setattr(client, "xla_client", made)
+    both = [Plugin("cuda", "/12.so", 12), Plugin("cuda", "/13.so", 13)]
+    for value, reason in (("0.5", None), ("2", "no such memory"), ("half", "FRACTION=half: ")):
+        monkeypatch.setenv("XLA_PYTHON_CLIENT_MEM_FRACTION", value)
+        done.clear()
+        if reason is None:
+            client._start(both)
+            assert done == [12, "/12.so", "cuda"]
+        else:
+            with pytest.raises(DeviceError, match=f"initialize backend 'cuda': .*{reason}"):
+                client._start(both)
 
 
 def test_a_driver_that_is_too_old_is_told(monkeypatch):

@@ -217,6 +217,18 @@ class Contraction(Protocol):
         """Result dimensions: batch, the rest of ``x``, the rest of ``y``."""
         ...
 
+    def ragged_dot(
+        self,
+        x: Value,
+        y: Value,
+        sizes: Value,
+        contract: tuple[Ints, Ints],
+        out_type: ArrayType,
+        precision: Precision,
+    ) -> Value:
+        """Groups of rows of ``x`` by a matrix each; or, if rows are contracted, sums of each."""
+        ...
+
     def convolution(
         self,
         x: Value,

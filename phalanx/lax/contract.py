@@ -67,7 +67,7 @@ def dot_general(
     """
     who = "dot_general"
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs, rhs, narrow = _promoted(accept(who, lhs), accept(who, rhs))
+    lhs, rhs, narrow = promoted(accept(who, lhs), accept(who, rhs))
     out = product(
         lhs,
         rhs,
@@ -83,7 +83,7 @@ def _ints(who: str, dims: Any) -> tuple[int, ...]:
     return integers(who, "each part of dimension_numbers", dims)
 
 
-def _promoted(x: Any, y: Any) -> tuple[Any, Any, np.dtype | None]:
+def promoted(x: Any, y: Any) -> tuple[Any, Any, np.dtype | None]:
     """The operands in one dtype; and that of the product, where it is another."""
     tx, ty = typeof(x), typeof(y)
     if tx.dtype == ty.dtype:

@@ -97,6 +97,7 @@ from phalanx.ops.index import (
 from phalanx.ops.length import constant_like, length, need_numbers, value_of
 from phalanx.ops.naming import named
 from phalanx.ops.precision import Precision, canonical_precision
+from phalanx.ops.ragged import ragged_dot, ragged_sums
 from phalanx.ops.random_bits import threefry2x32
 from phalanx.ops.reduce import (
     argmax,

@@ -43,6 +43,24 @@ class ContractionEmitter(LengthEmitter):
             precision_config=self._precision(precision),
         )
 
+    def ragged_dot(
+        self,
+        x: Value,
+        y: Value,
+        sizes: Value,
+        contract: tuple[Ints, Ints],
+        out_type: ArrayType,
+        precision: Precision,
+    ) -> Value:
+        pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
+        return self.op(
+            "chlo.ragged_dot",
+            self.tensor_of(out_type),
+            [x, y, sizes],
+            ragged_dot_dimension_numbers=self.attribute(_ragged_numbers, *contract),
+            precision_config=self.attribute(_ragged_precisions, *pair),
+        )
+
     def convolution(
         self,
         x: Value,
@@ -133,6 +151,20 @@ def _dot_numbers(x_contract: Ints, y_contract: Ints, x_batch: Ints, y_batch: Int
         lhs_contracting_dimensions=list(x_contract),
         rhs_contracting_dimensions=list(y_contract),
     )
+
+
+def _ragged_numbers(x_contract: Ints, y_contract: Ints) -> ir.Attribute:
+    """Rows of x are in groups; if they are not summed, y has a matrix for each."""
+    of_y = "" if 0 in x_contract else ", rhs_group_dimensions = [0]"
+    return ir.Attribute.parse(
+        f"#chlo.ragged_dot<lhs_contracting_dimensions = {[*x_contract]}, "
+        f"rhs_contracting_dimensions = {[*y_contract]}, lhs_ragged_dimensions = [0]{of_y}>"
+    )
+
+
+def _ragged_precisions(*names: str | None) -> ir.Attribute:
+    words = [f"#chlo<precision {(n or 'default').upper()}>" for n in names]
+    return ir.Attribute.parse(f"[{', '.join(words)}]")
 
 
 def _precisions(*names: str | None) -> ir.Attribute:

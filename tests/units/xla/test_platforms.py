@@ -70,6 +70,19 @@ def test_the_greatest_are_searched_on_tpus_as_is_fast_there(find, dtype):
         assert "chlo.top_k" in text and "ApproxTopK" not in text
 
 
+def test_tpus_multiply_rows_in_groups_by_an_operation_that_skips_what_groups_do_not_share():
+    x, y, sizes = np.ones((7, 3), np.float32), np.ones((2, 3, 4), np.float32), np.int32([4, 2])
+
+    def loss(x, y):
+        return lax.ragged_dot(x, y, sizes, preferred_element_type=np.float32).sum()
+
+    text = text_on("tpu", phalanx.grad(loss, (0, 1)), x, y)
+    assert text.count('chlo.ragged_dot"(') == 3 and "gather" not in text
+    lanes = text_on("tpu", phalanx.vmap(loss, (0, None)), np.stack([x, x]), y)
+    assert lanes.count('chlo.ragged_dot"(') == 1
+    assert all("ragged_dot" not in text_on(p, loss, x, y) for p in ("cpu", "gpu"))
+
+
 # ---- everything ---------------------------------------------------------------------------------
 
 

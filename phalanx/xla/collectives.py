@@ -253,9 +253,10 @@ class CollectiveEmitter(RegionEmitter):
             return x
         # of complex numbers XLA makes no sums, and crashes; but it multiplies by one that is a sum
         b, kind, said = self.builder, self.type(x), sharding_of(lies)
-        scalar = said.update(spec=P(unreduced=lies.unreduced))
+        scalar, no_sum = said.update(spec=P(unreduced=lies.unreduced)), said.update(spec=P())
+        # others share these constants, which are no sums to them
         parts = [self.constant(n, dtypes.to_real(kind.dtype)) for n in (1, 0)]
-        one = b.complex(*[self.constrained(n, scalar) for n in parts])
+        one = b.complex(*[self.constrained(self.constrained(n, no_sum), scalar) for n in parts])
         whole = b.broadcast_in_dim(self.constrained(one, scalar), kind.shape, ())
         return b.multiply(x, self.constrained(whole, said))
 

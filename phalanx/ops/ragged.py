@@ -6,13 +6,13 @@ in blocks, and these are multiplied.
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from phalanx.base.errors import ShapeError
+from phalanx.base.lengths import larger, smaller
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
@@ -70,9 +70,9 @@ class _Blocks:
 
     def __init__(self, sizes: Any, rows: int) -> None:
         groups = typeof(sizes).shape[0]
-        length = max(1, math.ceil(rows / groups))
-        count = min(rows // length + groups, rows)
-        ends = minimum(cumsum(sizes, dim=0, reverse=False), np.int32(rows))
+        length = larger(1, (rows + groups - 1) // groups)
+        count = smaller(rows // length + groups, rows)
+        ends = minimum(cumsum(sizes, dim=0, reverse=False), rows)
         starts = _shifted(ends)
         needed = div(add(sub(ends, starts), length - 1), length)
         last = cumsum(needed, dim=0, reverse=False)
@@ -213,7 +213,7 @@ def _one_more(matrices: Any) -> Any:
 def _all_sizes(x: Any, sizes: Any) -> Any:
     """Of all lanes [l * (g + 1)], of rows [l, m, ...] in groups of ``sizes`` [l, g]."""
     rows = typeof(x).shape[1]
-    ends = minimum(cumsum(sizes, dim=1, reverse=False), np.int32(rows))
+    ends = minimum(cumsum(sizes, dim=1, reverse=False), rows)
     ends = pad(ends, np.int32(rows), config=((0, 0, 0), (0, 1, 0)))
     before = pad(ends, np.int32(0), config=((0, 0, 0), (1, -1, 0)))
     return merge_dims(sub(ends, before), 0)

@@ -23,6 +23,7 @@ from phalanx.base.kinds import is_ndarray
 from phalanx.base.source import name_of, user_frame, user_location
 from phalanx.core.axes import is_internal
 from phalanx.ops.callback import Host, call_host
+from phalanx.run.array import with_value
 from phalanx.transforms.stage import is_value
 
 _printing = threading.RLock()
@@ -171,7 +172,7 @@ def callback(callback: Callable[P, Any], *args: Any, ordered: bool = False, **kw
     """Call callback(*args, **kwargs) when the program comes to it, with the values it has.
 
     Args:
-        callback: of trees of NumPy arrays, which are read-only copies. What it returns is
+        callback: of trees of arrays, which NumPy's functions take as well. What it returns is
             ignored, what it raises is raised where the program was called.
         *args: trees; arrays in them are given with their values, other things as they are.
         ordered: as for ``debug.print``.
@@ -181,14 +182,19 @@ def callback(callback: Callable[P, Any], *args: Any, ordered: bool = False, **kw
     >>> seen = []
     >>> phalanx.jit(lambda x: phalanx.debug.callback(seen.append, x * 2))(1.5)
     >>> seen
-    [array(3., dtype=float32)]
+    [Array(3., dtype=float32)]
     """
     check_callable(callback, "debug.callback")
 
     def call(positions: Positions, *args: Any, **kwargs: Any) -> None:
+        args, kwargs = tree.map(_array, (args, kwargs))
         callback(*args, **kwargs)
 
     _watch(f"debug.callback({name_of(callback)})", call, args, kwargs, ordered)
+
+
+def _array(x: Any) -> Any:
+    return with_value(x) if is_ndarray(x) else x
 
 
 def breakpoint(*, ordered: bool = False, **kwargs: Any) -> None:

@@ -292,6 +292,19 @@ def test_functions_of_arrays_are_called_back(how):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+def test_debug_callbacks_are_given_arrays_too():
+    seen = []
+
+    def python(x, text):
+        seen.append((x.at[0].set(7), text))
+
+    px.jit(lambda x: debug.callback(python, x, "as it is"))(XS)
+    px.effects_barrier()
+    ((found, text),) = seen
+    assert isinstance(found, px.Array) and text == "as it is"
+    np.testing.assert_array_equal(found, [7, *XS[1:]])
+
+
 def test_arguments_outlive_the_call():
     kept = []
     f = px.jit(lambda x: debug.callback(kept.append, x * 2))

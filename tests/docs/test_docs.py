@@ -173,6 +173,6 @@ def test_every_option_is_listed():
 
 
 def test_quick_start_holds_the_two_commands():
-    section = (ROOT / "README.md").read_text().split("## Quick start")[1].split("\n## ")[0]
+    section = (ROOT / "README.md").read_text().split("## Try the demo")[1].split("\n## ")[0]
     (commands,) = [code for language, code, _ in run_page.blocks(section) if language == "sh"]
     assert commands.split("\n")[:-1] == ["./dev demo", "./dev test"]

@@ -167,7 +167,10 @@ def _of_sequence(e: Any) -> Any:
     if any(isinstance(leaf, Array) for leaf in tree.leaves(e)):
         return array(e)
     out = np.asarray(e)
-    return out if out.size else out.astype(_I32)
+    if not out.size:
+        return out.astype(_I32)
+    # as beyond the array as it was, where indices have 32 bits
+    return np.clip(out, -(2**31), 2**31 - 1) if out.dtype == np.int64 else out
 
 
 def _described(e: Any) -> str:

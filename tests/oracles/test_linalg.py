@@ -165,6 +165,13 @@ def test_tridiagonal_systems():
 # ---- singular, not finite, empty ------------------------------------------------------------
 
 
+@pytest.mark.parametrize("derive", [phalanx.grad, lambda f: lambda x: phalanx.jvp(f, (x,), (x,))])
+@pytest.mark.parametrize(("unknowns", "rows"), [(3, 4), (1, 3)])
+def test_derivatives_of_systems_that_do_not_fit_are_refused(derive, unknowns, rows):
+    with pytest.raises(ValueError, match="solve: b must have as many rows"):
+        derive(lambda a: jnp.linalg.solve(a, np.ones(rows)).sum())(np.eye(unknowns))
+
+
 def test_singular_and_non_finite_matrices_give_no_error():
     singular = np.ones((4, 4))
     broken = np.full((4, 4), np.nan)

@@ -238,6 +238,7 @@ def _solve_lower(b: Builder, a: Value, rhs: Value) -> Value:
 
 def _solve_linearize(active: Active, a: Any, b: Any) -> Derivative:
     """a x = b, so a dx = db - da x; the factors of a serve both."""
+    _solve_type(typeof(a), typeof(b))  # what follows would broadcast what does not fit
     factors, _, permutation = lu(a)
     x = lu_solve(factors, permutation, b)
 

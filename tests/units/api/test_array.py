@@ -190,6 +190,8 @@ def test_reading_outside_takes_the_nearest_element_and_writing_does_nothing(x):
     np.testing.assert_array_equal(jnp.arange(3)[jnp.array([1, 7, -9])], [1, 2, 0])
     np.testing.assert_array_equal(x[5], HOST[1])
     np.testing.assert_array_equal(jnp.arange(3).at[jnp.array([1, 7])].set(9), [0, 9, 2])
+    np.testing.assert_array_equal(x[0, [0, 2**40]], HOST[0, [0, HOST.shape[1] - 1]])
+    np.testing.assert_array_equal(jnp.zeros((1, 2)).at[0, [1, 2**40]].set(9), [[0, 9]])
 
 
 # ---- updates ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 from phalanx.base.errors import ShapeError
 from phalanx.base.lengths import larger, smaller
 from phalanx.core.axes import Axis
+from phalanx.core.blocks import Blocks
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
     ZERO,
@@ -55,7 +56,7 @@ from phalanx.ops.shape import iota, merge_dims, pad, reshape, slice_dim, split_d
 # ---- blocks of rows -------------------------------------------------------------------------
 
 
-class _Blocks:
+class _DealtRows:
     """Rows in groups, dealt out in blocks of one length, none of which has rows of two groups.
 
     There are at most twice as many blocks as groups, so that padding costs no more than the rows.
@@ -70,7 +71,7 @@ class _Blocks:
 
     def __init__(self, sizes: Any, rows: int) -> None:
         groups = typeof(sizes).shape[0]
-        length = larger(1, (rows + groups - 1) // groups)
+        length = larger(1, Blocks(rows, groups).length)
         count = smaller(rows // length + groups, rows)
         ends = minimum(cumsum(sizes, dim=0, reverse=False), rows)
         starts = _shifted(ends)
@@ -151,7 +152,7 @@ def _dot_lower(b: Builder, x: Value, y: Value, sizes: Value, **how: Any) -> Valu
 def _dot_of_blocks(x: Any, y: Any, sizes: Any, **how: Any) -> Any:
     if not typeof(sizes).size:
         return zeros(_dot_type(*map(typeof, (x, y, sizes)), **how))
-    blocks = _Blocks(sizes, typeof(x).shape[0])
+    blocks = _DealtRows(sizes, typeof(x).shape[0])
     rows, matrices = _rows(x, blocks.rows), _rows(y, blocks.group)
     out = dot_general(rows, matrices, contract=((2,), (1,)), batch=((0,), (0,)), **how)
     return _rows(merge_dims(out, 0), blocks.place)
@@ -258,7 +259,7 @@ def _sums_lower(b: Builder, x: Value, y: Value, sizes: Value, **how: Any) -> Val
 def _sums_of_blocks(x: Any, y: Any, sizes: Any, **how: Any) -> Any:
     if not typeof(sizes).size:
         return zeros(_sums_type(*map(typeof, (x, y, sizes)), **how))
-    blocks = _Blocks(sizes, typeof(x).shape[0])
+    blocks = _DealtRows(sizes, typeof(x).shape[0])
     sides = _rows(x, blocks.rows), _rows(y, blocks.rows)
     sums = dot_general(*sides, contract=((1,), (1,)), batch=((0,), (0,)), **how)
     kind = typeof(sums)

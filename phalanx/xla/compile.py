@@ -610,18 +610,17 @@ class Stopping(CallingBack):
 
     def _run(self, raws: list[Any]) -> list[Any]:
         running = Lock()
-        running.acquire()
-        underway.add(running)
-        try:
-            results = self._execute(raws, True)
-            outs = results.consume_with_handlers(self._handlers)
-            waiting_in_another_thread(results.consume_token().block_until_ready, self._name)
-            return outs
-        except RuntimeError as e:
-            failure = Stopped.cause(e) or translated(e, self._name)
-        finally:
-            underway.discard(running)
-            running.release()
+        with running:
+            underway.add(running)
+            try:
+                results = self._execute(raws, True)
+                outs = results.consume_with_handlers(self._handlers)
+                waiting_in_another_thread(results.consume_token().block_until_ready, self._name)
+                return outs
+            except RuntimeError as e:
+                failure = Stopped.cause(e) or translated(e, self._name)
+            finally:
+                underway.discard(running)
         try:
             raise RuntimeFailure.of_callback(failure)
         finally:

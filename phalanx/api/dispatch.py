@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -24,7 +23,7 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.passing import known
 from phalanx.api.retraced import Key, moved, reason
-from phalanx.base import tree
+from phalanx.base import log, tree
 from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import DeviceError, NonFiniteError, TracingRefused
@@ -42,7 +41,6 @@ from phalanx.run.backend import Executable
 from phalanx.run.calls import Call, Runs, signature
 from phalanx.transforms.reach import TRACED_ONCE
 
-_log = logging.getLogger("phalanx")
 KEPT = 512  # programs of a function; one that was not called during so many others may be dropped
 
 
@@ -278,7 +276,7 @@ class Dispatched:
             told = settings().explain_cache_misses and before == len(self.caches.traced)
             if told and calls and not _runs_as(call, calls.values()):
                 why, place = moved(key, list(calls), names, len(leaves)), user_location()
-                _log.warning("Compiling %s again at %s: %s", self.who, place, why)
+                log.warn("Compiling %s again at %s: %s", self.who, place, why)
             calls[key] = call
             if stages.on_compiled:
                 every, named = given.restored()
@@ -306,7 +304,7 @@ class Dispatched:
             )
         new = reason(self.fun, key, list(self.caches.traced), names, around)
         place = user_location()
-        _log.warning("Tracing %s for arguments (%s) at %s: %s", self.who, listed, place, new)
+        log.warn("Tracing %s for arguments (%s) at %s: %s", self.who, listed, place, new)
 
     def _compiled(self, given: Given) -> Runs:
         """Compile for such arguments: the call with their leaves."""

@@ -10,7 +10,6 @@ import operator
 import os
 import reprlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from phalanx.base import tree
@@ -260,7 +259,8 @@ def _show(
     save: str | os.PathLike[str] | None,
 ) -> None:
     if save is not None:
-        Path(save).write_text(picture.svg(), encoding="utf-8")
+        with open(save, "w", encoding="utf-8") as file:
+            file.write(picture.svg())
         return
     # rich takes longer to import than to draw: only who draws waits for it
     drawing = importlib.import_module("phalanx.api.drawing")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from phalanx.base import dtypes, tree
+from phalanx.base import dtypes, log, tree
 from phalanx.base.config import config, settings
 from phalanx.base.errors import DeletedArray, NonFiniteError
 from phalanx.base.extended import is_key
@@ -53,8 +52,6 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.derive import keep
 from phalanx.transforms.passes import ready
 from phalanx.transforms.storage import size_in_bytes
-
-_log = logging.getLogger("phalanx")
 
 
 class Runnable(Prepared):
@@ -243,7 +240,7 @@ def compile_program(
     def make() -> Executable:
         if config.log_compiles:
             types = ", ".join(str(s.type) for s in sigs)
-            _log.warning("Compiling %s for arguments (%s)", program.name, types)
+            log.warn("Compiling %s for arguments (%s)", program.name, types)
         made = compile_fitting(program, plan, lower, options)
         for watcher, type, plain in made.inspected:
             watcher.function(named(plain, type, known))

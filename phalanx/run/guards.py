@@ -6,15 +6,14 @@ the numbers that a function is called with, ``np.asarray(x)``, an operand that l
 
 from __future__ import annotations
 
-import logging
 from contextvars import ContextVar, Token
 from typing import Any
 
+from phalanx.base import log
 from phalanx.base.config import settings
 from phalanx.base.errors import DisallowedTransfer
 from phalanx.base.source import user_location
 
-_log = logging.getLogger("phalanx")
 _depth: ContextVar[int] = ContextVar("explicit", default=0)
 
 
@@ -43,7 +42,7 @@ def watch(which: str, what: Any) -> None:
         return
     way = which.replace("_", "-")
     if level.startswith("log"):
-        _log.warning("%s transfer of %s at %s", way, what, user_location())
+        log.warn("%s transfer of %s at %s", way, what, user_location())
         return
     advice = (
         f"transfer_guard_{which} is {level!r}"

@@ -6,6 +6,7 @@ of a whole program, over which they lie.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -55,3 +56,25 @@ def along(dim: int | None, axis: Any) -> Layout:
     (((), ('i',)), ())
     """
     return () if dim is None else (*((),) * dim, (axis,))
+
+
+def by_one_axis(asked: OpenLayout, ndim: int, operands: Iterable[Layout]) -> OpenLayout:
+    """``asked`` of ``ndim`` dimensions, with one axis along those that several cut, unless the same
+    cut that place in one of the ``operands``.
+
+    A product that sums up what is cut, and is to lie at once as ``asked``, XLA's partitioner may
+    compute wrong. From this layout to the other each device takes a part of what it has.
+
+    >>> by_one_axis(((), ("x", "y")), 2, [(("x",), ("z",))])
+    ((), ('x',))
+    >>> by_one_axis(((), ("x", "y")), 2, [(("x", "y"), ()), (("x", "y"),)])
+    ((), ('x', 'y'))
+    """
+    there = set[Any]().union(*[_placed(layout, len(layout)) for layout in operands])
+    kept = {axes for _, axes in _placed(asked, ndim) & there}
+    return tuple([axes if axes in kept else axes and axes[:1] for axes in asked])
+
+
+def _placed(layout: OpenLayout, ndim: int) -> set[tuple[int, Any]]:
+    """What cuts each dimension, by its place from either end."""
+    return {at for d, axes in enumerate(layout) for at in ((d, axes), (d - ndim, axes))}

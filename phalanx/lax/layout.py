@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast, overload
 
 import numpy as np
@@ -17,6 +17,7 @@ from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.control.call import call
 from phalanx.core.correspond import leaving
+from phalanx.core.layouts import by_one_axis
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import SCALARS, Array, ArrayLike, typeof
@@ -179,26 +180,15 @@ def _in_parts(
 
 
 def _cut_by_fewer(sharding: Sharding, ndim: int, operands: Iterable[Any]) -> Sharding | None:
-    """``sharding`` with one axis along dimensions that several cut, as they cut none at that place
-    in an operand; None where there are no such dimensions.
-
-    A product that sums up what is cut, and is to lie so at once, XLA's partitioner may compute
-    wrong. From this layout to the other each device takes a part of what it has.
-    """
-    said = [x.aval.lies for x in operands if isinstance(x, Array) and x.aval.lies is not None]
+    """``sharding`` as it lies before along fewer axes; None where it does at once."""
+    said = [
+        x.aval.lies.layout for x in operands if isinstance(x, Array) and x.aval.lies is not None
+    ]
     if not said or not isinstance(sharding, NamedSharding):
         return None
-    known = set[tuple[int, Any]]().union(*[_placed(lies.layout, len(lies.layout)) for lies in said])
     asked = sharding.spec.open_layout
-    fewer = [names and names[:1] for names in asked]
-    for d, names in _placed(asked, ndim) & known:
-        fewer[d % ndim] = names
-    return None if tuple(fewer) == asked else sharding.update(spec=PartitionSpec.of(tuple(fewer)))
-
-
-def _placed(layout: Sequence[Any], ndim: int) -> set[tuple[int, Any]]:
-    """What cuts each dimension, by its place from either end."""
-    return {at for d, names in enumerate(layout) for at in ((d, names), (d - ndim, names))}
+    fewer = by_one_axis(asked, ndim, said)
+    return None if fewer == asked else sharding.update(spec=PartitionSpec.of(fewer))
 
 
 def _refuse_sums_of_nothing(sharding: Sharding, inputs: Iterable[Any], who: str) -> None:

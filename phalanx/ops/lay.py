@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
+from phalanx.core.layouts import Layout, by_one_axis
 from phalanx.core.over_mesh import OverMesh, both
 from phalanx.core.primitive import (
     Active,
@@ -49,7 +50,12 @@ def _linearize(active: Active, x: Any, *, lies: Lies) -> Derivative:
 
 
 def _transpose(ct: Any, x: Any, lies: Lies) -> Cotangents:
-    return [ct]  # what is taken up of a cotangent lies as its primal
+    """What is taken up of a cotangent lies as its primal; of a product it lay along fewer axes."""
+    kind = x.type.lies
+    if lies is not None or kind is None or typeof(ct).lies is not None:
+        return [ct]
+    fewer = cast("Layout", by_one_axis(kind.layout, len(kind.layout), ()))
+    return [ct if fewer == kind.layout else in_the_open(laid(ct, OverMesh.of(kind.mesh, fewer)))]
 
 
 def _batch(axis: Axis, values: Operands, dims: LaneDims, *, lies: Lies) -> Batched:

@@ -98,3 +98,29 @@ def test_products_asked_for_along_several_axes(lhs, rhs, asked):
         made = phalanx.jit(lambda x, w: jnp.dot(x, w, out_sharding=asked))(*given)
         assert made.sharding.spec == asked
         np.testing.assert_allclose(made, x @ w, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 2 x 2")
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "asked"),
+    [
+        (P(("z", "y"), "x"), P(None, "x"), P(("x", "y"), "z")),
+        (P("x", "z"), P("x", ("y", "z")), P(("x", "y"), "z")),
+    ],
+)
+def test_cotangents_of_arguments_that_several_axes_cut(lhs, rhs, asked):
+    x, w = np.sin(np.arange(1152.0).reshape(48, 24)), np.cos(np.arange(576.0).reshape(24, 24))
+    ct = np.cos(0.7 * np.arange(1152.0)).reshape(48, 24)
+    grid = phalanx.make_mesh((2, 2, 2), ("x", "y", "z"), (AxisType.Explicit,) * 3)
+    with phalanx.set_mesh(grid):
+        pairs = ((x, lhs), (w, rhs), (ct, asked))
+        given = [phalanx.device_put(np.float32(v), p) for v, p in pairs]
+
+        @phalanx.jit
+        def cotangents(x, w, ct):
+            return phalanx.vjp(lambda x, w: jnp.dot(x, w, out_sharding=asked), x, w)[1](ct)
+
+        of_x, of_w = cotangents(*given)
+        assert of_x.sharding.spec == lhs and of_w.sharding.spec == rhs
+        np.testing.assert_allclose(of_x, ct @ w.T, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(of_w, x.T @ ct, rtol=1e-4, atol=1e-4)

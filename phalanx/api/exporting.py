@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -17,12 +16,17 @@ from phalanx.api import aot
 from phalanx.api.arguments import LeafNames, shown_call
 from phalanx.api.custom_vjp import custom_vjp
 from phalanx.api.derivatives import vjp
+from phalanx.api.enclosing import enclosing
 from phalanx.api.jit import jit
 from phalanx.api.platforms import checked_platforms, used_platform
 from phalanx.api.portable_bytes import (
+    describe_mesh,
+    describe_sharding,
     describe_tree,
     describe_type,
+    mesh_of,
     pack,
+    sharding_of,
     tree_of,
     type_of,
     unpack,
@@ -32,6 +36,7 @@ from phalanx.api.symbolic import SymbolicScope, constraints_of, symbolic_shape
 from phalanx.api.transformed import P
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
+from phalanx.base.config import settings
 from phalanx.base.errors import MissingRule, RefError, TreeError
 from phalanx.base.extended import is_key
 from phalanx.base.lengths import Length, numbered, symbolic
@@ -42,15 +47,22 @@ from phalanx.control.foreign import foreign_call
 from phalanx.core.length_variables import numbers_of
 from phalanx.core.program import Equation, Program
 from phalanx.core.refs import Ref
-from phalanx.core.types import ArrayType, Types
+from phalanx.core.types import ArrayType, Types, typeof
 from phalanx.ops.basis import random_unwrap, random_wrap
 from phalanx.ops.callback import host_call
-from phalanx.run.planning import constraints
+from phalanx.ops.lay import in_the_open
+from phalanx.run.array import Signature, default_sharding
+from phalanx.run.constrain import constrain
+from phalanx.run.planning import as_types_say, check_devices, constraints, with_devices
 from phalanx.run.portable import export_program
 from phalanx.run.runtime import backend
-from phalanx.spmd.constraint import is_abstract
+from phalanx.spmd.constraint import as_named, is_abstract
+from phalanx.spmd.mesh import AbstractMesh
+from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.sharding import Sharding
+from phalanx.spmd.told import type_of as typed
 
+Lying = tuple[NamedSharding | None, ...]  # of several values, where something is said
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10  # they differ in what these modules do not have
 
@@ -123,21 +135,57 @@ class Exported:
     mlir_module_serialized: bytes = field(repr=False)
     disabled_safety_checks: tuple[DisabledSafetyCheck, ...]
     calling_convention_version: int
+    _mesh: AbstractMesh | None = field(repr=False)
+    _in_shardings: Lying = field(repr=False)
+    _out_shardings: Lying = field(repr=False)
     _derivative: Callable[[], Exported | None] = field(repr=False)
 
-    nr_devices = 1
     ordered_effects = ()
     unordered_effects = ()
 
     @property
+    def nr_devices(self) -> int:
+        """How many devices it runs on."""
+        return 1 if self._mesh is None else self._mesh.size
+
+    @property
     def in_shardings_hlo(self) -> tuple[None, ...]:
-        """How the arguments lie over devices: on one, so there is nothing to say of any."""
+        """Nothing of any argument: see ``in_shardings_jax``."""
         return (None,) * len(self.in_avals)
 
     @property
     def out_shardings_hlo(self) -> tuple[None, ...]:
-        """How the results lie over devices: on one, so there is nothing to say of any."""
+        """Nothing of any result: see ``out_shardings_jax``."""
         return (None,) * len(self.out_avals)
+
+    def in_shardings_jax(self, mesh: AbstractMesh) -> Lying:
+        """How the leaves of the arguments lie; None for those of which it was not said.
+
+        Args:
+            mesh: of the devices on which it is called, with the axes for which it was exported.
+
+        Raises:
+            ValueError: it has other axes, or other types of them.
+
+        >>> import phalanx, phalanx.numpy as jnp
+        >>> mesh = AbstractMesh((4,), ("data",))  # which need not be here
+        >>> rows = phalanx.NamedSharding(mesh, phalanx.P("data"))
+        >>> exported = export(phalanx.jit(jnp.sin, in_shardings=rows))(jnp.ones(8))
+        >>> exported.nr_devices, exported.in_shardings_jax(mesh)
+        (4, (NamedSharding(mesh=AbstractMesh('data': 4), spec=P('data')),))
+        """
+        return tuple([_over(mesh, s) for s in self._in_shardings])
+
+    def out_shardings_jax(self, mesh: AbstractMesh) -> Lying:
+        """How the leaves of the results lie; None for those of which it was not said.
+
+        Args:
+            mesh: of the devices on which it is called, with the axes for which it was exported.
+
+        Raises:
+            ValueError: it has other axes, or other types of them.
+        """
+        return tuple([_over(mesh, s) for s in self._out_shardings])
 
     @property
     def module_kept_var_idx(self) -> tuple[int, ...]:
@@ -204,6 +252,9 @@ class Exported:
             "platforms": self.platforms,
             "disabled_safety_checks": list(map(str, self.disabled_safety_checks)),
             "calling_convention_version": self.calling_convention_version,
+            "mesh": describe_mesh(self._mesh),
+            "in_shardings": list(map(describe_sharding, self._in_shardings)),
+            "out_shardings": list(map(describe_sharding, self._out_shardings)),
         }
 
     def has_vjp(self) -> bool:
@@ -233,7 +284,9 @@ class Exported:
         """What the function gives, without its static arguments, for they are fixed.
 
         It can be called inside all transformations. Lanes of ``vmap`` and ``pmap`` run one after
-        the other on a device. It has the derivative in reverse mode that ``vjp`` gives.
+        the other on a device. It has the derivative in reverse mode that ``vjp`` gives. What was
+        exported for several devices runs on as many, in any mesh, over which the arguments lie or
+        which is set; its arguments and results are laid out as it was exported.
 
         Args:
             *args: arrays of the shapes and dtypes that it was exported for.
@@ -241,7 +294,9 @@ class Exported:
 
         Raises:
             TreeError: the structure of the arguments differs from that for which it was exported.
-            ValueError: a shape or a dtype differs, or it is called on another platform.
+            ValueError: a shape or a dtype differs, or it is called on another platform, or for
+                several devices in a ``pmap`` or ``shard_map``.
+            NoMesh: it was exported for more or fewer devices than there are in this program.
 
         >>> import phalanx, phalanx.numpy as jnp
         >>> made = export(phalanx.jit(jnp.sin))(1.0)
@@ -254,6 +309,13 @@ class Exported:
                 f"Exported.call: {self.fun_name} was exported for arguments of the structure "
                 f"{shown_call(self.in_tree)} and is called with {shown_call(treedef)}, at "
                 f"{user_location()}"
+            )
+        around = enclosing()
+        if self._mesh and around:
+            raise ValueError(
+                f"Exported.call: {self.fun_name} was exported for {self.nr_devices} devices and is "
+                f"called in {around}, at {user_location()}, where each device runs what it does "
+                "by itself; call it outside, or export what one device does"
             )
         names = LeafNames(self.call, args, kwargs, range(len(args)))
         given = [aot.abstract(x, names, i, "Exported.call") for i, x in enumerate(leaves)]
@@ -318,14 +380,18 @@ class Exported:
         anywhere = DisabledSafetyCheck.platform() in self.disabled_safety_checks
         return PortableModule(
             self.fun_name, self.mlir_module_serialized, _physical(self.in_avals),
-            _physical(self.out_avals), self.platforms, anywhere,
+            _physical(self.out_avals), self.platforms, anywhere, self._mesh,
         )  # fmt: skip
 
     def _run(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        pairs = list(zip(leaves, self.in_avals, strict=True))
+        around = _mesh_around(leaves)
+        laid = [_laid(x, s, around) for x, s in zip(leaves, self._in_shardings, strict=True)]
+        pairs = zip(laid, self.in_avals, strict=True)
         words = [random_unwrap(x) if is_key(t.dtype) else x for x, t in pairs]
-        results = zip(exported(*words, module=self._module), self.out_avals, strict=True)
-        return tuple([random_wrap(y, dtype=t.dtype) if is_key(t.dtype) else y for y, t in results])
+        pairs = zip(exported(*words, module=self._module), self.out_avals, strict=True)
+        results = [random_wrap(y, dtype=t.dtype) if is_key(t.dtype) else y for y, t in pairs]
+        laid = [_laid(y, s, around) for y, s in zip(results, self._out_shardings, strict=True)]
+        return tuple(laid)
 
     @functools.cached_property
     def _ruled(self) -> Callable[..., tuple[Any, ...]]:
@@ -350,7 +416,8 @@ class Exported:
             return tuple([ct if r else None for ct, r in zip(given, real, strict=True)])
 
         function.__name__ = f"{self.fun_name}, exported"
-        ruled = custom_vjp(function)
+        # one program, whose arguments may lie anywhere among as many devices
+        ruled = custom_vjp(function if self._mesh is None else jit(function))
         ruled.defvjp(forward, backward)
         return ruled
 
@@ -368,7 +435,44 @@ def _at(type: ArrayType, numbers: dict[str, Any]) -> ArrayType:
 
 
 def _physical(types: Types) -> Types:
-    return tuple([t.physical for t in types])
+    return tuple([t.physical.update(lies=None) for t in types])
+
+
+def _over(mesh: AbstractMesh, sharding: NamedSharding | None) -> NamedSharding | None:
+    """``sharding`` over ``mesh``.
+
+    Raises:
+        ValueError: that has other axes than the mesh of ``sharding``, or other types of them.
+    """
+    if sharding is None:
+        return None
+    if (mesh.axes, mesh.axis_types) != (sharding.mesh.axes, sharding.mesh.axis_types):
+        raise ValueError(
+            f"Exported: it was exported over {sharding.mesh}, and is to lie over {mesh}; give a "
+            "mesh with these axes, of these types"
+        )
+    return sharding.update(mesh=mesh)
+
+
+def _laid(x: Any, sharding: NamedSharding | None, around: AbstractMesh | None) -> Any:
+    """``x``, which lies as ``sharding``, whose mesh has no devices, where ``around`` is in use.
+
+    Types say so where that is a mesh of the same axes, or nothing.
+    """
+    if sharding is None:
+        return x
+    mesh = sharding.mesh
+    if around is not None:
+        auto = AbstractMesh(mesh.axis_sizes, mesh.axis_names)
+        sharding = sharding.update(mesh=around if around.axes == mesh.axes else auto)
+    return constrain(in_the_open(x), sharding=sharding)
+
+
+def _mesh_around(leaves: Sequence[Any]) -> AbstractMesh | None:
+    """The mesh that is set, or over which types of ``leaves`` tell how they lie."""
+    said = (typeof(x).lies for x in leaves)
+    meshes = (lies.mesh for lies in said if lies is not None and lies.mesh is not None)
+    return settings().mesh or cast("AbstractMesh | None", next(meshes, None))
 
 
 def default_export_platform() -> str:
@@ -388,8 +492,9 @@ def export(
 ) -> Callable[..., Exported]:
     """x -> ``fun_jit`` at the types of x, as a portable module.
 
-    The module is StableHLO that later versions read, too, and other tools. It runs on one device;
-    lanes of a ``pmap`` in it all lie there. What it closes over is in it.
+    The module is StableHLO that later versions read, too, and other tools. It runs on one device,
+    with all lanes of a ``pmap`` in it; or on as many as those over which a ``shard_map``, a mesh
+    or shardings in it are. What it closes over is in it.
 
     Args:
         fun_jit: what ``jit`` or ``pmap`` gave.
@@ -402,8 +507,8 @@ def export(
         an ``Exported``.
 
     Raises:
-        ValueError: the function is none that ``jit`` gave; there is no such platform; it is over
-            several devices, as by ``shard_map``, or calls a foreign function that was not allowed.
+        ValueError: the function is none that ``jit`` gave; there is no such platform; it calls a
+            foreign function that was not allowed.
         MissingRule: it calls Python, which no module can hold.
 
     >>> import phalanx, phalanx.numpy as jnp
@@ -465,19 +570,29 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 def _described(words: dict[str, Any], artifact: bytes, derivative: Exported | None) -> Exported:
     scope = SymbolicScope(words.get("constraints") or ())
 
-    def types_of(said: Any) -> Types:
-        return tuple([type_of(t, lambda text: symbolic_shape(text, scope=scope)[0]) for t in said])
+    def types_of(said: Any, lying: Lying) -> Types:
+        found = [type_of(t, lambda text: symbolic_shape(text, scope=scope)[0]) for t in said]
+        return tuple([t if s is None else typed(t, s) for t, s in zip(found, lying, strict=True)])
+
+    def lying(who: str) -> Lying:
+        nothing = [None] * len(words[f"{who}_avals"])
+        return tuple(map(sharding_of, words.get(f"{who}_shardings", nothing)))
+
+    ins, outs = lying("in"), lying("out")
 
     return Exported(
         fun_name=words["fun_name"],
         in_tree=tree_of(words["in_tree"]),
-        in_avals=types_of(words["in_avals"]),
+        in_avals=types_of(words["in_avals"], ins),
         out_tree=tree_of(words["out_tree"]),
-        out_avals=types_of(words["out_avals"]),
+        out_avals=types_of(words["out_avals"], outs),
         platforms=tuple(words["platforms"]),
         mlir_module_serialized=artifact,
         disabled_safety_checks=tuple(map(DisabledSafetyCheck, words["disabled_safety_checks"])),
         calling_convention_version=words["calling_convention_version"],
+        _mesh=mesh_of(words.get("mesh")),
+        _in_shardings=ins,
+        _out_shardings=outs,
         _derivative=lambda: derivative,
     )
 
@@ -487,10 +602,11 @@ def _exported(
 ) -> Exported:
     program = traced.program
     _refuse_what_is_outside(traced, checks)
-    _refuse_what_is_spread(traced)
+    mesh = _mesh_of(traced)
+    ins, outs = _lying(traced)
 
     def derivative() -> Exported:
-        return _derivative_of(program, platforms, checks)
+        return _derivative_of(program, ins, outs, platforms, checks)
 
     return Exported(
         fun_name=program.name,
@@ -499,15 +615,34 @@ def _exported(
         out_tree=traced.out_tree,
         out_avals=program.output_types,
         platforms=platforms,
-        mlir_module_serialized=export_program(program, platforms),
+        mlir_module_serialized=_module_of(traced, platforms, mesh),
         disabled_safety_checks=checks,
         calling_convention_version=maximum_supported_calling_convention_version,
+        _mesh=mesh,
+        _in_shardings=_without_devices(ins),
+        _out_shardings=_without_devices(outs),
         _derivative=derivative,
     )
 
 
+def _module_of(traced: TracedCall, platforms: tuple[str, ...], mesh: AbstractMesh | None) -> bytes:
+    """The artifact of ``traced``, for as many devices as ``mesh`` has; None: for one."""
+    program, places = traced.program, traced.places
+    if mesh is None:
+        return export_program(program, platforms)
+    lying = [s or default_sharding() for s in traced.shardings]
+    lying, places = with_devices(program, lying, places, platforms[0])
+    signatures = list(map(Signature.of, traced.types, lying))
+    check_devices(program, signatures, places, traced.names.__getitem__)
+    return export_program(program, platforms, lying, places)
+
+
 def _derivative_of(
-    program: Program, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]
+    program: Program,
+    ins: Lying,
+    outs: Lying,
+    platforms: tuple[str, ...],
+    checks: tuple[DisabledSafetyCheck, ...],
 ) -> Exported:
     count = len(program.inputs)
 
@@ -518,7 +653,49 @@ def _derivative_of(
     derivative.__name__ = f"{program.name}_vjp"
     cts = [t.to_tangent_aval().update(weak=False) for t in program.output_types]
     types = [*program.input_types, *cts]
-    return _exported(jit(derivative).trace(*map(aot.struct, types))._traced, platforms, checks)
+    laid_out = jit(derivative, in_shardings=(*ins, *outs), out_shardings=ins)
+    return _exported(laid_out.trace(*map(aot.struct, types))._traced, platforms, checks)
+
+
+# ---- how arguments and results lie ----------------------------------------------------------
+
+
+def _mesh_of(traced: TracedCall) -> AbstractMesh | None:
+    """The mesh, without devices, over which something in it is said to lie; None: one device."""
+    program = traced.program
+    said = [*traced.places.ins, *traced.shardings, *traced.places.outs]
+    said += [s for s, _ in constraints(program)]
+    meshes: list[AbstractMesh] = [s.mesh for s in map(_spread, said) if s is not None]
+    for e in program.walk():
+        if e.prim.execution.launch is not None:
+            raise ValueError(
+                f"export: {program.name}, at {e.location}, runs program after program on the "
+                "devices of several processes, and a module is one; export what each process does"
+            )
+        region = e.prim.on_devices.region and e.prim.on_devices.region(**e.params)
+        if region and region.mesh is not None:
+            meshes.append(cast("AbstractMesh", region.mesh))
+    return next((m.abstract_mesh for m in meshes if m.size > 1), None)
+
+
+def _lying(traced: TracedCall) -> tuple[Lying, Lying]:
+    """How each argument and each result lies, where that is said and is over several devices."""
+    places = traced.places
+    asked = [s or t for s, t in zip(places.ins, traced.shardings, strict=True)]
+    told = as_types_say(traced.program)
+    given = [s or t for s, t in zip(places.outs, told, strict=True)]
+    return tuple(map(_spread, asked)), tuple(map(_spread, given))
+
+
+def _spread(sharding: Sharding | None) -> NamedSharding | None:
+    """``sharding``, if it is over several devices, over a mesh, in their own memory."""
+    if sharding is None or (not is_abstract(sharding) and len(sharding.device_list) == 1):
+        return None
+    return as_named(sharding).in_memory(None)
+
+
+def _without_devices(lying: Lying) -> Lying:
+    return tuple([None if s is None else s.update(mesh=s.mesh.abstract_mesh) for s in lying])
 
 
 # ---- what cannot be exported ----------------------------------------------------------------
@@ -557,32 +734,3 @@ def _refuse_unless_allowed(e: Equation, allowed: Sequence[str | None]) -> None:
             "wherever what is exported is called; say that it will be, with disabled_checks="
             f"[DisabledSafetyCheck.custom_call({target!r})]"
         )
-
-
-def _refuse_what_is_spread(traced: TracedCall) -> None:
-    """Raise ValueError where a function, or an argument, is over several devices."""
-    program = traced.program
-    asked = [("in_shardings", s) for s in (*traced.places.ins, *traced.shardings)]
-    asked += [("out_shardings", s) for s in traced.places.outs]
-    asked += [(who, s) for s, who in constraints(program)]
-    for who, sharding in asked:
-        count = 0 if sharding is None else _devices_of(sharding)
-        if count > 1:
-            raise _spread(program, f"{who} puts a value over {count} devices")
-    for e in program.walk():
-        region = e.prim.on_devices.region and e.prim.on_devices.region(**e.params)
-        if e.prim.execution.launch is not None or (
-            region and region.mesh is not None and math.prod(n for _, n in region.mesh.axes) > 1
-        ):
-            raise _spread(program, f"at {e.location} devices of a mesh or processes are named")
-
-
-def _devices_of(sharding: Sharding) -> int:
-    return sharding.mesh.size if is_abstract(sharding) else len(sharding.device_list)
-
-
-def _spread(program: Program, what: str) -> ValueError:
-    return ValueError(
-        f"export: {program.name} is to run on one device, and {what}. Export what each device "
-        "does, and call that inside shard_map or pmap"
-    )

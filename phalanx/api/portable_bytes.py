@@ -23,11 +23,13 @@ from phalanx.base.extended import KEY_TYPES, key_type_in_files, name_in_files
 from phalanx.base.kinds import class_of
 from phalanx.base.lengths import Length
 from phalanx.core.types import ArrayType
+from phalanx.spmd.mesh import AbstractMesh, AxisType
+from phalanx.spmd.named import NamedSharding, P
 
 Class = TypeVar("Class", bound=type)
 Parts = Sequence[tuple[dict[str, Any], bytes]]
 
-FORM = 2  # since 2 lengths may be symbolic
+FORM = 3  # since 2 lengths may be symbolic, since 3 there may be several devices
 _MAGIC = b"phalanx.export\0"
 _HEAD = struct.Struct(f">{len(_MAGIC)}sI32s")
 _LENGTH = struct.Struct(">Q")
@@ -101,6 +103,42 @@ def type_of(said: Any, length: Callable[[str], Any]) -> ArrayType:
     except ValueError as e:
         _refuse(str(e))
     return ArrayType(tuple(lengths), dtype, weak)
+
+
+def describe_mesh(mesh: AbstractMesh | None) -> Any:
+    """The axes of a mesh as JSON; None where there is none."""
+    if mesh is None:
+        return None
+    return [[name, n, t.name] for (name, n), t in zip(mesh.axes, mesh.axis_types, strict=True)]
+
+
+def mesh_of(said: Any) -> AbstractMesh | None:
+    """The mesh that was described, without devices."""
+    return None if said is None else _mesh_of(said)
+
+
+def _mesh_of(axes: Any) -> AbstractMesh:
+    names, sizes, types = zip(*axes, strict=True)
+    return AbstractMesh(sizes, names, tuple([AxisType[t] for t in types]))
+
+
+def describe_sharding(sharding: NamedSharding | None) -> Any:
+    """How a value lies over a mesh, without its devices, as JSON; None where nothing is said."""
+    if sharding is None:
+        return None
+    spec = sharding.spec
+    layout = [None if names is None else list(names) for names in spec.open_layout]
+    return [describe_mesh(sharding.mesh), layout, sorted(spec.unreduced), sorted(spec.reduced)]
+
+
+def sharding_of(said: Any) -> NamedSharding | None:
+    """How it was described that a value lies."""
+    if said is None:
+        return None
+    axes, layout, unreduced, reduced = said
+    entries = [None if names is None else tuple(names) for names in layout]
+    spec = P(unreduced=set(unreduced), reduced=set(reduced)).with_layout(entries)
+    return NamedSharding(_mesh_of(axes), spec)
 
 
 # ---- trees ----------------------------------------------------------------------------------

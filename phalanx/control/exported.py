@@ -1,7 +1,8 @@
 """``exported``: a call of a module that was written before, of which nothing is known inside.
 
-It is a function of arrays on one device. Its lanes run one after the other, and it has no
-derivative but the one that was exported with it, which whoever calls it sees to.
+It is a function of arrays on one device, or on all devices of the program that calls it. Its lanes
+run one after the other, and it has no derivative but the one that was exported with it, which
+whoever calls it sees to.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from msgspec import Struct
 from phalanx.control.in_turn import in_turn
 from phalanx.core.builder import Builder, Value
 from phalanx.core.platforms import names_of
-from phalanx.core.primitive import NoRule, Primitive
+from phalanx.core.primitive import NoRule, OnDevices, Primitive
 from phalanx.core.types import ArrayType, Types
 from phalanx.ops.domains import I32
+from phalanx.spmd.mesh import AbstractMesh
+from phalanx.spmd.named import NamedSharding, P
+from phalanx.spmd.sharding import Sharding
 
 
 class PortableModule(Struct, frozen=True, eq=False):
@@ -27,6 +31,7 @@ class PortableModule(Struct, frozen=True, eq=False):
         platforms: those that it was written for. If there are several it takes the number of one
             before its operands.
         anywhere: whether it is called on other platforms, too.
+        mesh: over which it was written; None where it is for one device.
     """
 
     name: str
@@ -35,6 +40,7 @@ class PortableModule(Struct, frozen=True, eq=False):
     out_types: Types
     platforms: tuple[str, ...]
     anywhere: bool
+    mesh: AbstractMesh | None = None
 
     def number_of(self, platform: str) -> int:
         """Which of the platforms a device of ``platform`` is of.
@@ -60,6 +66,11 @@ def _type(*types: ArrayType, module: PortableModule) -> Types:
     return module.out_types
 
 
+def _requested(*, module: PortableModule) -> Sharding | None:
+    """Where the result lies: over as many devices as the module is for, and nobody says how."""
+    return module.mesh and NamedSharding(module.mesh, P(P.UNCONSTRAINED))
+
+
 def _lower(b: Builder, *xs: Value, module: PortableModule) -> list[Value]:
     number = module.number_of(b.target.platform)
     first = [b.constant(number, I32)] if len(module.platforms) > 1 else []
@@ -76,5 +87,6 @@ exported: Primitive = Primitive(
     transpose=_OPAQUE,
     batch=in_turn(lambda: exported),
     multi=True,
+    on_devices=OnDevices(requested_sharding=_requested),
     doc="main(operands) of a module that was written before; func.call",
 )

@@ -351,13 +351,13 @@ class Backend(Protocol):
         self,
         program: Program,
         constants: Sequence[np.ndarray],
-        platforms: Sequence[str],
+        plans: Sequence[Plan],
         name: str,
     ) -> bytes:
-        """``program`` for one device of any of ``platforms``, as a portable artifact.
+        """``program`` for the devices of any of ``plans``, as a portable artifact.
 
-        Its first inputs are the ``constants``. What is for several platforms takes the number of
-        that on which it runs before everything else.
+        Its first inputs are the ``constants``. What is for several plans, each of a platform, takes
+        the number of that which is carried out before everything else.
         """
         ...
 

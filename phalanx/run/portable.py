@@ -8,18 +8,55 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
+from phalanx.core.layouts import OpenLayout
+from phalanx.core.platforms import AnyDevice
 from phalanx.core.program import Literal, Program
-from phalanx.run.array import DeviceArray
+from phalanx.core.types import Types
+from phalanx.run.array import DeviceArray, default_sharding
+from phalanx.run.planning import RequestedShardings, make_plan
 from phalanx.run.runtime import backend
+from phalanx.spmd.plan import Plan
+from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.passes import ready
 
 
-def export_program(program: Program, platforms: Sequence[str]) -> bytes:
-    """``program``, with its constants, for one device of any of ``platforms``."""
+def export_program(
+    program: Program,
+    platforms: Sequence[str],
+    shardings: Sequence[Sharding] = (),
+    places: RequestedShardings | None = None,
+) -> bytes:
+    """``program``, with its constants, for devices of any of ``platforms``.
+
+    These are as many as those over which inputs lie as ``shardings`` say, and ``places`` put
+    inputs and outputs; one where neither is given. They need not be there.
+    """
     made = ready(program)
     constants = list(map(_on_host, made.constants))
-    return backend().export(made.program, constants, platforms, program.name)
+    plans = [Plan((AnyDevice(platform),)) for platform in platforms]
+    if places is not None:
+        count = len(constants)
+        every = [*[default_sharding()] * count, *shardings]
+        plan, _ = make_plan(made.program, every, places, count)
+        ins, outs = made.program.input_types, made.program.output_types
+        plan = replace(
+            plan,
+            in_layouts=_without_padding(plan, plan.in_layouts, ins),
+            out_layouts=_without_padding(plan, plan.out_layouts, outs),
+            independent=False,
+        )
+        plans = [replace(plan, platform=platform) for platform in platforms]
+    return backend().export(made.program, constants, plans, program.name)
+
+
+def _without_padding(
+    plan: Plan, layouts: Sequence[OpenLayout | None], types: Types
+) -> tuple[OpenLayout | None, ...]:
+    """``layouts``, left open where parts would not be equal: whoever calls has whole arrays."""
+    pairs = zip(layouts, types, strict=True)
+    return tuple([x if plan.padded(t, x).shape == t.shape else None for x, t in pairs])
 
 
 def _on_host(constant: Literal) -> np.ndarray:

@@ -274,10 +274,10 @@ class NamedSharding(Sharding):
     spec: PartitionSpec
 
     def __new__(  # type: ignore[misc]
-        cls, mesh: Mesh, spec: PartitionSpec, *, memory_kind: str | None = None
+        cls, mesh: AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None
     ) -> Self:
         _check(mesh, spec, cls.__name__)
-        made = cls._one(mesh, spec, True)
+        made = cls._one(cast("Mesh", mesh), spec, True)
         return made if memory_kind is None else made.with_memory_kind(memory_kind)
 
     @classmethod
@@ -336,7 +336,7 @@ class NamedSharding(Sharding):
         summed = self.spec.unreduced == unreduced_along(other)
         return summed and super().is_equivalent_to(other, ndim)
 
-    def update(self, mesh: Mesh | None = None, spec: PartitionSpec | None = None) -> Self:
+    def update(self, mesh: AbstractMesh | None = None, spec: PartitionSpec | None = None) -> Self:
         """The same with another mesh or another spec.
 
         Args:

@@ -18,9 +18,12 @@ _READERS = hlo.StablehloCompatibilityRequirement.WEEK_12
 
 
 def artifact_of(bytecode: bytes) -> bytes:
-    """The artifact of a module."""
+    """The artifact of a module.
+
+    What says how values lie over devices is no StableHLO, and stands in it as it is.
+    """
     version = hlo.get_version_from_compatibility_requirement(_READERS)
-    return xc.mlir.serialize_portable_artifact(bytecode, version, False)
+    return xc.mlir.serialize_portable_artifact(bytecode, version, True)
 
 
 def text_of(artifact: bytes) -> str:

@@ -79,9 +79,9 @@ class XlaBackend:
 
     @staticmethod
     def export(
-        program: Program, constants: Sequence[np.ndarray], platforms: Sequence[str], name: str
+        program: Program, constants: Sequence[np.ndarray], plans: Sequence[Plan], name: str
     ) -> bytes:
-        return xla.portable.export(program, constants, platforms, name)
+        return xla.portable.export(program, constants, plans, name)
 
     @staticmethod
     def refined(artifact: bytes, types: Types) -> bytes:

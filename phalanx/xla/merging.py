@@ -9,10 +9,11 @@ from jaxlib.mlir import ir
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.artifacts import read
+from phalanx.xla.collectives import CollectiveEmitter
 from phalanx.xla.matrices import MatrixEmitter, prepare
 
 
-class MergingEmitter(MatrixEmitter):
+class MergingEmitter(MatrixEmitter, CollectiveEmitter):
     """Calls of modules that were written before."""
 
     def __init__(self, plan: Plan, module: ir.Module) -> None:
@@ -26,6 +27,9 @@ class MergingEmitter(MatrixEmitter):
             module = read(artifact)
             main = ir.SymbolTable(module.operation)["main"]
             kind = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
+            for said in ("arg_attrs", "res_attrs"):  # whoever calls says how these lie
+                if said in main.attributes:
+                    del main.attributes[said]
             self._merged[artifact] = self._merge(module), kind
         name, kind = self._merged[artifact]
         callee = ir.FlatSymbolRefAttr.get(name)
@@ -38,7 +42,7 @@ class MergingEmitter(MatrixEmitter):
         return x if x.type == kind else self.op("stablehlo.convert", kind, [x])
 
     def _merge(self, module: ir.Module) -> str:
-        """Move the functions of ``module`` into this one; the name that its main one has now."""
+        """Move what is in ``module`` into this one; the name that its main function has now."""
         symbols = ir.SymbolTable(module.operation)
         functions = list(module.body.operations)
         names = [ir.StringAttr(f.attributes["sym_name"]).value for f in functions]
@@ -47,12 +51,24 @@ class MergingEmitter(MatrixEmitter):
         for f, name in zip(functions, names, strict=True):
             ir.SymbolTable.replace_all_symbol_uses(name, fresh[name], module.operation)
             symbols.set_symbol_name(f, fresh[name])
-            ir.SymbolTable.set_visibility(f, "private")
+            if f.name == "func.func":
+                ir.SymbolTable.set_visibility(f, "private")
         for name in custom_calls(module):
             prepare(name)
+        self._number_channels(module)
         for f in functions:
             self.module.body.append(f)
         return fresh["main"]
+
+    def _number_channels(self, module: ir.Module) -> None:
+        """Give what communicates in ``module`` numbers that nothing else here has."""
+
+        def number(operation: ir.Operation) -> ir.WalkResult:
+            if "channel_handle" in operation.attributes:
+                operation.attributes["channel_handle"] = self._channel()
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(number)
 
 
 def custom_calls(module: ir.Module) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Modules for one device of any of several platforms, and portable ones."""
+"""Modules for devices of any of several platforms, and portable ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from jaxlib.mlir import ir
+from msgspec.structs import replace
 
 from phalanx.core.platforms import AnyDevice
 from phalanx.core.program import Program
@@ -26,21 +27,21 @@ _INDEX = ArrayType((), np.dtype(np.int32))
 
 
 def export(
-    program: Program, constants: Sequence[np.ndarray], platforms: Sequence[str], name: str
+    program: Program, constants: Sequence[np.ndarray], plans: Sequence[Plan], name: str
 ) -> bytes:
-    """``program`` for one device of any of ``platforms``, as an artifact.
+    """``program`` for the devices of any of ``plans``, as an artifact.
 
-    Its first inputs are the ``constants``, which are written into it. What is for several platforms
-    takes the number of that on which it runs before everything else.
+    Its first inputs are the ``constants``, which are written into it. What is for several plans,
+    each of a platform, takes the number of that which is carried out before everything else.
     """
-    types = program.input_types[len(constants) :], program.output_types
+    count = len(constants)
+    types = program.input_types[count:], program.output_types
+    plans = [replace(p, in_layouts=p.in_layouts[count:], in_sums=p.in_sums[count:]) for p in plans]
 
     def emit(b: MlirBuilder, *values: Any) -> list[Any]:
         own = [b.constant(c, c.dtype) for c in constants]
         return results_of(b, program, (*own, *values))
 
-    # the device need not be there, for a module is written for any
-    plans = [Plan((AnyDevice(platform),)) for platform in platforms]
     if len(plans) == 1:
         return artifact_of(build(*types, plans[0], emit, name=name).bytecode)
     return artifact_of(_of_several(types, plans, emit, name).bytecode)
@@ -82,6 +83,12 @@ def _of_several(
 ) -> XlaModule:
     """What ``emit`` writes, for the one among ``plans`` whose number it takes first."""
     ins, outs = types
+    first = plans[0]
+    first = replace(
+        first,
+        in_layouts=first.in_layouts and ((), *first.in_layouts),
+        in_sums=first.in_sums and ((), *first.in_sums),
+    )
 
     def for_all(b: MlirBuilder, _: Any, *values: Any) -> Any:
         b.anywhere = True
@@ -98,5 +105,5 @@ def _of_several(
         return b.case(number, list(map(on, plans)))
 
     with suppress(OfItsPlatform):
-        return build((_INDEX, *ins), outs, plans[0], for_all, name=name)
-    return build((_INDEX, *ins), outs, plans[0], choose, name=name)
+        return build((_INDEX, *ins), outs, first, for_all, name=name)
+    return build((_INDEX, *ins), outs, first, choose, name=name)

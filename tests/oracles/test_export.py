@@ -23,7 +23,7 @@ def peer_of(made):
         **{**vars(own), "in_tree": flat, "in_avals": kinds(made.in_avals),
            "out_tree": jax.tree.structure((0,) * len(made.out_avals)),
            "out_avals": kinds(made.out_avals), "platforms": made.platforms,
-           "module_kept_var_idx": made.module_kept_var_idx,
+           "nr_devices": made.nr_devices, "module_kept_var_idx": made.module_kept_var_idx,
            "uses_global_constants": made.uses_global_constants,
            "out_shardings_hlo": (None,) * len(made.out_avals),
            "_out_named_shardings": (None,) * len(made.out_avals),
@@ -40,3 +40,22 @@ def test_the_peer_runs_our_modules(platforms):
     made = export(phalanx.jit(f), platforms=platforms)(X)
     for ours, theirs in zip(f(X), peer_of(made).call(X), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+@pytest.mark.spmd
+@pytest.mark.skipif(phalanx.device_count() < 2, reason="one device")
+def test_the_peer_runs_our_modules_over_several_devices():
+    mesh, grid = (m.make_mesh((2,), ("a",)) for m in (phalanx, jax))
+    rows = phalanx.NamedSharding(mesh, phalanx.P("a"))
+    each = phalanx.shard_map(
+        lambda x: phalanx.lax.psum(jnp.sin(x), "a"),
+        mesh=mesh,
+        in_specs=rows.spec,
+        out_specs=phalanx.P(),
+    )
+    square = X[:, :2]
+    lying = jax.sharding.NamedSharding(grid, jax.P(None, "a"))
+    for function in (each, lambda x: phalanx.lax.with_sharding_constraint(x @ x.T, rows)):
+        theirs = peer_of(export(phalanx.jit(function, in_shardings=rows))(square))
+        (y,) = jax.jit(theirs.call, in_shardings=lying)(square)
+        np.testing.assert_allclose(y, function(square), rtol=1e-5)

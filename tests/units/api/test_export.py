@@ -274,21 +274,6 @@ def test_functions_of_python_are_refused_with_their_line(function):
         export(inside)(X)
 
 
-@pytest.mark.spmd
-def test_several_devices_are_refused():
-    if phalanx.device_count() < 2:
-        pytest.skip("one device")
-    mesh = phalanx.make_mesh((2,), ("a",))
-    rows = phalanx.NamedSharding(mesh, phalanx.P("a"))
-    mapped = phalanx.shard_map(jnp.sin, mesh=mesh, in_specs=rows.spec, out_specs=rows.spec)
-    constrained = phalanx.jit(lambda x: lax.with_sharding_constraint(x, rows))
-    for function in (phalanx.jit(mapped), constrained, phalanx.jit(jnp.sin, out_shardings=rows)):
-        with pytest.raises(ValueError, match="is to run on one device"):
-            export(function)(X)
-    with pytest.raises(ValueError, match="is to run on one device"):
-        export(phalanx.jit(jnp.sin))(phalanx.device_put(X, rows))
-
-
 def test_wrong_calls_are_refused(made):
     with pytest.raises(ValueError, match=r"exported for f32\[2,3\] as args\[0\].*f32\[3\]"):
         made.call(X[0], 2.0)

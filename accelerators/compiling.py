@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -104,10 +105,10 @@ def _reasons(found: Sequence[dict[str, str]], outcome: str) -> Iterator[str]:
     names = defaultdict(list)
     for f in found:
         if f["outcome"] == outcome:
-            names[f["why"]].append(f["name"])
+            names[f["why"]].append(re.sub(r" \d+$", "", f["name"]))  # an example of an operation
     for why, of in sorted(names.items()):
         yield textwrap.fill(
-            f"- {', '.join(sorted(of))}: {why}",
+            f"- {'; '.join(sorted({*of}))}: {why}",
             _WIDTH,
             subsequent_indent="  ",
             break_long_words=False,

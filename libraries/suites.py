@@ -233,7 +233,7 @@ def alone(ours: Outcomes, peer: Outcomes) -> list[str]:
 
 
 HEADER = """\
-| library | files of tests | passed | under jax alone | |
+| library | test files | passed | pass only with jax | passed of both |
 |---|---:|---:|---:|---:|"""
 
 

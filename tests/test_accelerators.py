@@ -21,15 +21,16 @@ def found(kind, name, outcome, why=""):
 
 def test_the_table_counts_and_names_what_did_not_compile():
     rows = [
-        found("operation", "sin", COMPILED), found("operation", "schur", REFUSED, "no"),
-        found("operation", "eig", REFUSED, "no"), found("function", "numpy.sum", COMPILED),
-        found("function", "numpy.save", NONE), found("program", "psum", FAILED, "crash"),
+        found("operation", "sin", COMPILED), found("operation", "schur 0", REFUSED, "no"),
+        found("operation", "schur 1", REFUSED, "no"), found("operation", "eig", REFUSED, "no"),
+        found("function", "numpy.sum", COMPILED), found("function", "numpy.save", NONE),
+        found("program", "psum", FAILED, "crash"),
     ]  # fmt: skip
     other = [found("operation", "sin", COMPILED), found("program", "psum", FAILED, "crash")]
     lines = table([("v5e:2x4", rows), ("v6e:2x4", rows[::-1]), ("v3:2x2", other)]).splitlines()
-    assert lines[2] == "| v5e:2x4 | 1 of 3 | 1 of 1 | 0 of 1 |"
+    assert lines[2] == "| v5e:2x4 | 1 of 4 | 1 of 1 | 0 of 1 |"
     assert lines[5:] == [
-        "", "v5e:2x4, v6e:2x4, refused:", "", "- eig, schur: no",
+        "", "v5e:2x4, v6e:2x4, refused:", "", "- eig; schur: no",
         "", "v5e:2x4, v6e:2x4, v3:2x2, failed:", "", "- psum: crash",
     ]  # fmt: skip
 

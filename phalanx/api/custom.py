@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from types import MethodType
+from contextlib import AbstractContextManager, nullcontext
+from types import CodeType, MethodType
 from typing import Any, Concatenate, Generic, Self, overload
 
 from phalanx.api.arguments import (
@@ -19,7 +20,7 @@ from phalanx.api.linear import zero_tangent
 from phalanx.api.transformed import P, R, Rest
 from phalanx.base import dtypes, lattice, tree
 from phalanx.base.nodes import outline
-from phalanx.base.source import Location, name_of
+from phalanx.base.source import Location, is_installed, is_internal, name_of, replaying
 from phalanx.base.tree import shown
 from phalanx.control.custom import as_type
 from phalanx.core.primitive import ZERO
@@ -141,15 +142,28 @@ def positional(
 
 def defined_at(fun: Callable[..., Any]) -> str:
     """The name of a rule, and where it is written."""
-    inner = inspect.unwrap(fun)
-    while isinstance(inner, functools.partial):
-        inner = inner.func
-    code = getattr(inner, "__code__", None)
-    name = name_of(fun)
+    code, name = _code_of(fun), name_of(fun)
     if code is None:
         return name
     place = Location.at(code.co_filename, code.co_firstlineno, "<module>")
     return f"{name}, defined at {place},"
+
+
+def lines_of(rule: Callable[..., Any]) -> AbstractContextManager[Any]:
+    """A block in which operations come from lines of ``rule``, if the user wrote it; those of the
+    rule of a library come from the line of the operation that it is a rule of."""
+    code = _code_of(rule)
+    of_user = code is not None and not (
+        is_internal(code.co_filename) or is_installed(code.co_filename)
+    )
+    return replaying() if of_user else nullcontext()
+
+
+def _code_of(fun: Callable[..., Any]) -> CodeType | None:
+    inner = inspect.unwrap(fun)
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    return getattr(inner, "__code__", None)
 
 
 class RuledCall:

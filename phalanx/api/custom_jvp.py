@@ -13,6 +13,7 @@ from phalanx.api.custom import (
     SymbolicZero,
     checked_tangent,
     defined_at,
+    lines_of,
     number_as_array,
     positional,
     zero_like,
@@ -185,7 +186,8 @@ def _pair(call: RuledCall, nonzero: tuple[bool, ...], operands: Sequence[Any]) -
         number_as_array(next(rest)) if n else zero_like(plain(typeof(x)), custom.symbolic_zeros)
         for x, n in zip(primals, nonzero, strict=True)
     ]
-    pair = rule(*call.fixed, call.tree.unflatten(primals), call.tree.unflatten(tangents))
+    with lines_of(rule):
+        pair = rule(*call.fixed, call.tree.unflatten(primals), call.tree.unflatten(tangents))
     if not is_sequence(pair) or len(pair) != 2:
         raise TypeError(
             f"{custom.who}: {defined_at(rule)} must return a pair (result, tangent), got {pair!r}"

@@ -20,6 +20,7 @@ from phalanx.api.custom import (
     RuledCall,
     checked_tangent,
     defined_at,
+    lines_of,
     number_as_array,
     positional,
     zero_like,
@@ -190,7 +191,8 @@ def _forward(call: RuledCall, nonzero: Nonzero, operands: Sequence[Any]) -> Forw
     leaves = [number_as_array(x) if n else x for x, n in zip(operands, nonzero, strict=True)]
     if custom.symbolic_zeros:
         leaves = [CustomVJPPrimal(x, n) for x, n in zip(leaves, nonzero, strict=True)]
-    pair = custom.fwd(*call.whole(leaves))
+    with lines_of(custom.fwd):
+        pair = custom.fwd(*call.whole(leaves))
     if not is_sequence(pair) or len(pair) != 2:
         raise TypeError(
             f"{custom.who}: {defined_at(custom.fwd)} must return a pair (result, residuals), got "
@@ -217,7 +219,8 @@ def _backward(
         for ct, t in zip(operands[count:], kept.out_types, strict=True)
     ]
     residuals = kept.rebuild(operands[:count])
-    returned = custom.bwd(*call.fixed, residuals, call.out_tree.unflatten(cts))
+    with lines_of(custom.bwd):
+        returned = custom.bwd(*call.fixed, residuals, call.out_tree.unflatten(cts))
     return _cotangents(call, returned)
 
 

@@ -9,7 +9,7 @@ from types import MethodType
 from typing import Any
 
 from phalanx.api.arguments import check_callable, check_leaf
-from phalanx.api.custom import defined_at, positional, same_kind
+from phalanx.api.custom import defined_at, lines_of, positional, same_kind
 from phalanx.base import tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingRule, TreeError
@@ -133,7 +133,8 @@ class _Call:
                 "one with def_vmap"
             )
         in_batched = list(self.tree.unflatten(list(moving)))
-        pair = self.rule(size, in_batched, *self.tree.unflatten(leaves))
+        with lines_of(self.rule):
+            pair = self.rule(size, in_batched, *self.tree.unflatten(leaves))
         who = f"{self.who}: {defined_at(self.rule)} must return"
         if not is_sequence(pair) or len(pair) != 2:
             raise TypeError(f"{who} a pair (results, out_batched), got {pair!r}")

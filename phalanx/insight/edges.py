@@ -47,8 +47,8 @@ from phalanx.ops import (
 from phalanx.ops.guard import guarded
 
 __all__ = [
-    "AT_ONE", "AT_ZERO", "SINGULAR", "Makers", "decided", "elementwise_sources", "falls", "is_root",
-    "is_zero", "moved", "singular_operations", "squared",
+    "AT_ONE", "AT_ZERO", "SINGULAR", "Makers", "decided", "elementwise_sources", "falls",
+    "is_fraction", "is_root", "is_smooth", "is_zero", "moved", "singular_operations", "squared",
 ]  # fmt: skip
 
 Makers = dict[Any, Equation]
@@ -77,15 +77,21 @@ def falls(e: Equation) -> bool:
 def is_root(e: Equation) -> bool:
     """Whether a power has an exponent between 0 and 1."""
     exponent = e.inputs[1]
-    return type(exponent) is Literal and not falls(e) and not _is_smooth_power(e)
+    return type(exponent) is Literal and not falls(e) and not is_smooth(e)
 
 
-def _is_smooth_power(e: Equation) -> bool:
+def is_smooth(e: Equation) -> bool:
     """Whether an operation is a power whose derivative is finite at zero."""
     exponent = e.inputs[-1]
     if e.prim is not pow or type(exponent) is not Literal:
         return False
     return bool(np.all(np.asarray(exponent.value) >= 1))
+
+
+def is_fraction(e: Equation) -> bool:
+    """Whether a power may have an exponent that is no whole number, and so be NaN below zero."""
+    exponent = e.inputs[-1]
+    return type(exponent) is not Literal or bool(np.any(np.asarray(exponent.value) % 1))
 
 
 def is_zero(atom: Atom) -> bool:
@@ -105,6 +111,8 @@ def squared(makers: Makers, atom: Atom, depth: int = _DEPTH) -> set[Atom]:
     x, *rest = e.inputs
     if _is_not_negative(makers, e):
         return {x, *rest}
+    if e.prim is mul and type(x) is Literal:
+        x, rest = rest[0], [x]
     scaled = e.prim in (mul, div) and type(rest[0]) is Literal
     if scaled or e.prim is reduce_sum or _moves(e):
         return squared(makers, x, depth - 1)
@@ -130,7 +138,10 @@ def singular_operations(makers: Makers, branch: Atom) -> Iterator[tuple[Equation
         made = [e for e in made if e.prim is not select and _elementwise(e)]
         behind = {a for e in made for a in e.inputs if type(a) is Var}
         for e in made:
-            if e.prim in SINGULAR and not _is_smooth_power(e):
+            if is_smooth(e):
+                if is_fraction(e) and not _is_never_negative(makers, e.inputs[0]):
+                    yield e, e.inputs[0]
+            elif e.prim in SINGULAR:
                 for base in e.inputs[_BASES.get(e.prim, slice(None))]:
                     if type(base) is Var and not _is_guarded(makers, base, e.prim):
                         yield e, base
@@ -143,8 +154,9 @@ def _is_guarded(makers: Makers, base: Atom, prim: Any, depth: int = _DEPTH) -> b
     e = makers.get(base)
     if e is None or depth == 0:
         return False
-    if prim is exp and (e.prim is neg or _is_scaled(e)):
-        return _is_guarded(makers, e.inputs[0], prim, depth - 1)
+    scaled = _scaled(e)
+    if prim is exp and (e.prim is neg or scaled):
+        return _is_guarded(makers, scaled[0] if scaled else e.inputs[0], prim, depth - 1)
     if e.prim in _POSITIVE or (prim is log1p and _is_not_negative(makers, e)):
         return True
     bounded = prim in AT_ONE or prim is exp
@@ -157,8 +169,21 @@ def _is_guarded(makers: Makers, base: Atom, prim: Any, depth: int = _DEPTH) -> b
     return False
 
 
-def _places(prim: Any) -> list[float]:
+def _is_never_negative(makers: Makers, atom: Atom) -> bool:
+    """Whether ``atom`` was made so that it is not below zero, or held above some number."""
+    e = makers.get(moved(makers, atom))
+    if e is None:
+        return False
+    if e.prim in (max, select, clamp):
+        return any(type(moved(makers, a)) is Literal for a in e.inputs)
+    return e.prim in _POSITIVE or e.prim is sqrt or _is_not_negative(makers, e)
+
+
+def _places(e: Equation) -> list[float]:
     """Where an operation, or its derivative, is infinite or no number."""
+    prim = e.prim
+    if is_smooth(e):
+        return [-np.inf]
     if prim is exp:
         return [np.inf]
     if prim in AT_ONE:
@@ -166,9 +191,9 @@ def _places(prim: Any) -> list[float]:
     return [0.0, -np.inf] if prim in _OF_POSITIVE else [0.0]
 
 
-def decided(makers: Makers, condition: Atom, base: Atom, prim: Any) -> list[bool]:
-    """What a condition is where ``base`` makes ``prim`` infinite, or no number, if it compares that
-    with a constant."""
+def decided(makers: Makers, condition: Atom, base: Atom, made: Equation) -> list[bool]:
+    """What a condition is where ``base`` makes the operation ``made`` infinite, or no number, if it
+    compares that with a constant."""
     e = makers.get(condition)
     if e is None or e.prim not in _COMPARISONS:
         return []
@@ -180,7 +205,7 @@ def decided(makers: Makers, condition: Atom, base: Atom, prim: Any) -> list[bool
         return []
     constant, sign = np.asarray(constants[0].value), sign * compared[0][1]
     values = [
-        np.asarray(place * sign if place else 0.0) for place in _places(prim) if sign or not place
+        np.asarray(place * sign if place else 0.0) for place in _places(made) if sign or not place
     ]
     compare = _COMPARISONS[e.prim]
     if constants[0] is left:
@@ -193,28 +218,27 @@ def _with_same_zeros(makers: Makers, atom: Atom) -> tuple[Atom, int]:
     whether it has the same sign, 1, or the other, -1, or one sign only, 0."""
     sign = 1
     while (e := makers.get(atom)) is not None:
+        atom, before = e.inputs[0], atom
         if e.prim is neg:
             sign = -sign
-        elif _is_scaled(e):
-            sign *= _sign_of(e.inputs[1])
+        elif scaled := _scaled(e):
+            atom, factor = scaled
+            sign *= factor
         elif e.prim in (sqrt, square, abs) or _is_even(e):
             sign = 0
         elif not (_moves(e) or e.prim is cbrt or (e.prim is integer_pow and e.params["y"] > 0)):
-            break
-        atom = e.inputs[0]
+            return before, sign
     return atom, sign
 
 
-def _is_scaled(e: Equation) -> bool:
-    """Whether an operation multiplies with a number, or divides by one."""
+def _scaled(e: Equation) -> tuple[Atom, int] | None:
+    """What an operation multiplies with a number, or divides by one, and the sign of that."""
     if e.prim not in (mul, div):
-        return False
-    factor = e.inputs[1]
-    return type(factor) is Literal and factor.type.shape == () and not is_zero(factor)
-
-
-def _sign_of(factor: Atom) -> int:
-    return int(np.sign(np.asarray(factor.value))) if type(factor) is Literal else 0
+        return None
+    x, factor = e.inputs[:: -1 if e.prim is mul and type(e.inputs[0]) is Literal else 1]
+    if type(factor) is not Literal or factor.type.shape != () or is_zero(factor):
+        return None
+    return x, int(np.sign(np.asarray(factor.value)))
 
 
 def _is_even(e: Equation) -> bool:

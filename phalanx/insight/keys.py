@@ -239,7 +239,8 @@ class _KeyFlow(Flow):
 
     def is_whole(self, words: Any, counter: tuple[Marks, ...]) -> bool:
         """Whether the children of a key are used otherwise than one by one."""
-        return self.numbers.get(("children", words, counter[-1])) in self.whole
+        children = self.numbers.get(("children", words, counter[-1]))
+        return children is None or children in self.whole  # none: no array of keys was made of them
 
     def _of(self, atom: Atom, marks: Marks) -> Marks:
         """The number of an operand, which may be a constant."""

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from itertools import permutations
 
 import numpy as np
+from msgspec import Struct, field
 
 from phalanx.base import dtypes
 from phalanx.core.program import Atom, Equation, Literal, Program
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.subject import Subject
 from phalanx.ops.basis import broadcast, convert
+from phalanx.ops.contract import dot_general
+from phalanx.ops.conv import conv_general_dilated
 
 __all__ = ["accidental_promotions"]
 
@@ -23,6 +26,8 @@ P112 = Code(
     "the other operand; where it is meant, say so with astype.",
 )
 
+_PRODUCTS = frozenset({dot_general, conv_general_dilated})
+
 
 def accidental_promotions(subject: Subject) -> Iterator[Finding]:
     """Operations that make an operand wider than anybody said, and state that comes back wider."""
@@ -33,20 +38,46 @@ def accidental_promotions(subject: Subject) -> Iterator[Finding]:
 
 
 def _promotions(subject: Subject, program: Program) -> Iterator[Finding]:
-    widened: dict[Atom, Equation] = {}
-    constants: set[Atom] = set()
+    seen = _Widened()
     for e in program.equations:
-        if all(type(a) is Literal or a in constants for a in e.inputs) and _is_pure(e):
-            constants.update(e.outputs)
+        if all(type(a) is Literal or a in seen.constants for a in e.inputs) and _is_pure(e):
+            seen.constants.update(e.outputs)
         elif e.prim is convert and _is_wider(e.inputs[0].type.dtype, e.params["dtype"]):
-            widened[e.outputs[0]] = e
-        elif e.prim is broadcast and e.inputs[0] in widened:
-            widened[e.outputs[0]] = widened[e.inputs[0]]
-        elif widened and len(e.inputs) > 1:
-            for a, b in permutations(e.inputs, 2):
-                made, known = widened.get(a), type(b) is Literal or b in constants
-                if made is not None and _same_operation(made, e) and _by_accident(made, b, known):
-                    yield _promoted(subject, made, b, known)
+            seen.converted[e.outputs[0]] = e
+        elif e.prim is broadcast and e.inputs[0] in seen.converted:
+            seen.converted[e.outputs[0]] = seen.converted[e.inputs[0]]
+        elif e.prim is not convert:
+            yield from _meetings(subject, e, seen)
+
+
+class _Widened(Struct):
+    """Values of a program, so far: those that are constants, those that were converted, by what,
+    and those that are wide for what an operand met first, which is no constant."""
+
+    constants: set[Atom] = field(default_factory=set[Atom])
+    converted: dict[Atom, Equation] = field(default_factory=dict[Atom, Equation])
+    wide: dict[Atom, tuple[Equation, Atom]] = field(
+        default_factory=dict[Atom, tuple[Equation, Atom]]
+    )
+
+
+def _meetings(subject: Subject, e: Equation, seen: _Widened) -> Iterator[Finding]:
+    """What the operands of ``e`` that were converted for it meet there."""
+    origin = next((seen.wide[a] for a in e.inputs if a in seen.wide), None)
+    for a, b in permutations(e.inputs, 2) if seen.converted else ():
+        made, known = seen.converted.get(a), type(b) is Literal or b in seen.constants
+        if made is None or not _same_operation(made, e):
+            continue
+        if _by_accident(made, b, known):
+            yield _promoted(subject, made, b, known)
+        elif b in seen.wide and e.prim in _PRODUCTS:
+            yield _product_promoted(subject, e, made, *seen.wide[b])
+        else:
+            origin = origin or (made, b)
+    for a in e.inputs:
+        seen.converted.pop(a, None)  # what uses it besides is a derivative of this
+    if origin is not None:
+        seen.wide.update(dict.fromkeys(e.outputs, origin))
 
 
 def _is_pure(e: Equation) -> bool:
@@ -78,6 +109,19 @@ def _promoted(subject: Subject, made: Equation, other: Atom, is_constant: bool) 
         made.location or subject.place,
         f"{old} meets {what} of dtype {new.name}, and becomes {new.name}: the operation, and what "
         "follows, takes more memory and time",
+    )
+
+
+def _product_promoted(
+    subject: Subject, e: Equation, made: Equation, first: Equation, other: Atom
+) -> Finding:
+    old, new = first.inputs[0].type, first.params["dtype"]
+    return P112.at(
+        first.location or subject.place,
+        f"{old} meets {other.type}, and becomes {new.name}; the product at {e.location} is then of "
+        f"{new.name}, too, although {made.inputs[0].type} is not",
+        f"Convert the result back, y.astype({old.dtype.name}), or the other operand before; where "
+        "it is meant, say so with astype.",
     )
 
 

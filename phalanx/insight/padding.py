@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from phalanx.core.axes import is_internal
-from phalanx.core.blocks import Blocks
+from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.subject import MappedLanes, Subject
 from phalanx.run.runtime import backend
@@ -36,10 +36,11 @@ def wasted_lanes(subject: Subject) -> Iterator[Finding]:
             wasted = blocks.padding / blocks.padded
             if wasted > MOST:
                 named = "" if is_internal(axis) else f" of {axis!r}"
+                used = fewest_blocks(size, count).count
                 yield P118.at(
                     lanes.equation.location or subject.place,
-                    f"{size} lanes{named} over {count} devices: each runs {blocks.length} of "
-                    f"them, and {wasted:.0%} of what the devices could do is unused",
+                    f"{size} lanes{named} run on {used} of {count} devices, up to "
+                    f"{blocks.length} on each: {wasted:.0%} of what the devices could do is unused",
                 )
 
 

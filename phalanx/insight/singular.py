@@ -20,7 +20,9 @@ from phalanx.insight.edges import (
     decided,
     elementwise_sources,
     falls,
+    is_fraction,
     is_root,
+    is_smooth,
     is_zero,
     moved,
     singular_operations,
@@ -80,6 +82,12 @@ class Singularity(Struct, frozen=True):
 
 class Base(Struct, frozen=True):
     """Of a value: where it is zero, there is the singularity."""
+
+    at: Singularity
+
+
+class Negative(Struct, frozen=True):
+    """Of a value: where it is negative, there is the singularity, which is NaN itself."""
 
     at: Singularity
 
@@ -201,17 +209,18 @@ class _SingularFlow(Flow):
                 about = elementwise_sources(makers, condition) if about is None else about
                 if about.isdisjoint(elementwise_sources(makers, base)):
                     continue
-                known = decided(makers, condition, base, made.prim)
+                known = decided(makers, condition, base, made)
                 if known and all(branches[not told] is branch for told in known):
                     continue  # it is taken there, and no cotangent is masked
-                if made.prim is exp and not known:
-                    continue  # whether it is great there is not known
+                if (made.prim is exp or is_smooth(made)) and not known:
+                    continue  # whether it is great there, or negative, is not known
                 here = Singularity(made, P116)
                 self._mark(condition, Deciding(here))
                 if made.prim is exp:
                     self._mark(made.outputs[0], Infinite(here))
+                kind = Negative if is_smooth(made) else Edge if made.prim in AT_ONE else Base
                 for a in made.inputs if made.prim is atan2 else [base]:
-                    self._mark(a, (Edge if made.prim in AT_ONE else Base)(here))
+                    self._mark(a, kind(here))
 
     def _from_inside(self, e: Equation) -> None:
         """What vanishes in the sub-programs of ``e`` is part of what they are given."""
@@ -244,6 +253,8 @@ class _SingularFlow(Flow):
         if prim is rsqrt:
             bases = [m.at for m in every if type(m) is Base]
             return frozenset([(Inverse if at.code is P117 else Infinite)(at) for at in bases])
+        if prim is pow and is_fraction(e) and (below := _of(Negative, every)):
+            return frozenset([Infinite(m.at) for m in below])
         if prim in (integer_pow, pow) and falls(e):
             return frozenset([Infinite(m.at) for m in every if type(m) is Base])
         return _of(_KEPT.get(prim, ()), every)
@@ -291,6 +302,11 @@ class _SingularFlow(Flow):
             message = (
                 "`exp` is in a branch of `where` that is not taken where it is greater than any "
                 "number: the derivative of the branch is 0 times infinity there, which is NaN"
+            )
+        elif is_smooth(at.equation):
+            message = (
+                f"{what} is in a branch of `where` that is not taken where what it is of is "
+                "negative: it is NaN there, and so is 0 times its derivative"
             )
         elif at in self.of_maxima:
             message = (

@@ -207,6 +207,45 @@ def test_a_library_function_is_told_at_the_line_that_calls_it():
     assert found.line == line_of("both are here")
 
 
+@phalanx.custom_vjp
+def summed_by_rule(x):
+    return x.sum()
+
+
+@phalanx.custom_jvp
+def drawn_by_rule(x):
+    return x
+
+
+def both_reductions(x, ct):
+    mean = lax.pmean(ct * x, "i")
+    return (lax.psum(mean, "i"),)  # in a backward rule
+
+
+def with_noise(primals, tangents):
+    key = random.key(0)
+    noise = random.normal(key) + random.uniform(key)  # in a rule for tangents
+    return primals[0], tangents[0] * noise
+
+
+summed_by_rule.defvjp(lambda x: (x.sum(), x), both_reductions)
+drawn_by_rule.defjvp(with_noise)
+
+
+def test_mistakes_in_rules_for_derivatives_are_told_at_their_lines():
+    lanes = phalanx.pmap(phalanx.grad(phalanx.jit(summed_by_rule)), axis_name="i")
+    (found,) = phalanx.check(lanes)(X[:2])
+    assert (found.code, found.line) == ("P103", line_of("in a backward rule"))
+    (found,) = phalanx.check(phalanx.grad(phalanx.jit(drawn_by_rule)))(1.0)
+    assert (found.code, found.line) == ("P106", line_of("in a rule for tangents"))
+
+
+@pytest.mark.skipif(phalanx.device_count() != 8, reason="they are for eight devices")
+def test_lanes_are_told_as_they_lie():
+    (found,) = phalanx.check(phalanx.pmap(jnp.sin))(np.ones(11, np.float32))
+    assert "11 lanes run on 6 of 8 devices, up to 2 on each: 31%" in found.message
+
+
 def test_the_number_of_lanes_is_told():
     (found,) = phalanx.check(phalanx.pmap(twice, axis_name="i"))(X[:2])
     assert "all 2 lanes" in found.message and "2 times" in found.message

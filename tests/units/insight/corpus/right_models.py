@@ -188,3 +188,13 @@ def policies_by_what_was_gained():
         return vmap(loss, (None, 0, 0))(w, states, random.split(key, 16)).mean()
 
     return jit(grad(mean)), (of(4, 3), of(16, 4), KEY)
+
+
+@correct
+def activations_in_half_precision():
+    def loss(w, x):
+        y = x @ w["kernel"]
+        return (y * w["scale"]).sum()
+
+    params = {"kernel": np.ones((8, 4), np.float32), "scale": np.ones(4, np.float32)}
+    return jit(grad(loss)), (params, jnp.ones((4, 8), jnp.bfloat16))

@@ -60,6 +60,16 @@ def angle_but_at_the_origin():
     return slope(lambda x: angle((x[0], x[1])))
 
 
+@faulty("P116")
+def exponential_of_a_multiple():
+    return slope(lambda x: jnp.where(x < 0, jnp.exp(2 * x), 1.0))
+
+
+@faulty("P116")
+def power_of_what_is_above_zero():
+    return slope(lambda x: jnp.where(x > 0, x**1.5, 0.0))
+
+
 @faulty("P117")
 def normalization_by_the_root_mean_square():
     return slope(lambda x: x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True)), ZEROS)
@@ -102,6 +112,14 @@ def distances_above_a_least_one():
 @correct
 def normalization_with_a_small_number():
     return slope(lambda x: x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6), ZEROS)
+
+
+@correct
+def powers_of_what_is_never_negative():
+    def powers(x):
+        return jnp.maximum(x, 0.0) ** 1.5 + (x * x) ** 2.5 + jnp.where(x > 0, x, 1.0) ** 0.5
+
+    return slope(lambda x: jnp.where(x > 0, powers(x), 0.0))
 
 
 @correct

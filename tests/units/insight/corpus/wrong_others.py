@@ -280,6 +280,25 @@ def mask_in_full_precision():
     return attend, (jnp.ones((4, 3), jnp.bfloat16),)
 
 
+@faulty("P112")
+def gain_in_full_precision():
+    def block(x, gain, w):
+        scale = lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6)
+        return (x * scale * gain) @ w
+
+    half = ShapeDtypeStruct((4, 4), "bfloat16")
+    return jit(block), (half, np.ones(4, np.float32), half)
+
+
+@faulty("P106")
+def parent_that_makes_children_inside_of_a_sampler():
+    def start(key):
+        first, second = random.split(key)
+        return random.normal(first), random.uniform(second), random.gamma(key, 2.0, (3,))
+
+    return start, (random.key(0),)
+
+
 @faulty("P115")
 def table_of_values_that_is_learned():
     def update(table, state, action, reward, after):

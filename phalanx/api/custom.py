@@ -131,12 +131,13 @@ def positional(
         bound = inspect.Signature(known).bind(*args, **kwargs)
     except TypeError as e:
         raise TypeError(f"{who}: {e}") from None
-    if bound.kwargs:
+    bound.apply_defaults()
+    without = [name for name in bound.kwargs if name in kwargs]
+    if without:
         raise TypeError(
             f"{who}: arguments by keyword are passed to the rules by position, and "
-            f"{', '.join(bound.kwargs)} has none; declare it as an ordinary parameter"
+            f"{', '.join(without)} has none; declare it as an ordinary parameter"
         )
-    bound.apply_defaults()
     return bound.args
 
 

@@ -19,8 +19,8 @@ from phalanx.base.source import user_location
 from phalanx.core.refs import Ref, free, load, store
 from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType, typeof
-from phalanx.numpy.at import Part
 from phalanx.numpy.promotion import as_array, kind_of, operand
+from phalanx.numpy.windows import read_part, written_part
 from phalanx.ops.basis import zeros
 
 __all__ = ["addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
@@ -185,12 +185,12 @@ def _hold(x: Ref | RefPart, value: Any) -> None:
     else:
         whole = _held(x._of)
         _check_bounds(whole, x._index)
-        _hold(x._of, Part(whole, x._index).set(value))
+        _hold(x._of, written_part(whole, x._index, lambda part: part.set(value)))
 
 
 def _read(x: Any, index: Any) -> Any:
     _check_bounds(x, index)
-    return Part(x, index).get()
+    return read_part(x, index)
 
 
 def _own(x: Any, shared: Any = None) -> Any:
@@ -308,7 +308,8 @@ def _update(ref: Ref | RefPart, idx: Any, value: Any, how: str) -> None:
     held, index = _held(ref), _index(idx)
     _check_bounds(held, index)
     value = _fitting(ref, value)
-    _hold(ref, _own(getattr(Part(held, index), how)(value), shared=value))
+    changed = written_part(held, index, lambda part: getattr(part, how)(value))
+    _hold(ref, _own(changed, shared=value))
 
 
 def _fitting(ref: Ref | RefPart, value: Any) -> Any:

@@ -15,6 +15,7 @@ import phalanx.numpy as jnp
 from phalanx import P, lax
 from phalanx.api.stages import watching
 from phalanx.errors import NonFiniteError, RefError
+from phalanx.numpy.windows import Slice
 
 
 def held(ref):
@@ -66,6 +67,22 @@ def test_parts_of_parts():
     assert (part.shape, part.dtype, part.ndim, part.size) == ((4,), np.float32, 1, 4)
     assert held(ref) == [[0, 0, 0, 0], [1, 9, 5, 2], [0, 0, 0, 0]]
     assert part.get().tolist() == part[...].tolist() == [1, 9, 5, 2]
+
+
+def test_windows_begin_where_it_is_known_while_running():
+    def at(start):
+        ref = phalanx.new_ref(jnp.arange(24.0).reshape(4, 6))
+        part = ref[None, Slice(start, 2), 1]
+        ref[..., Slice(start, 2, 2)] *= -1.0
+        ref.at[Slice(start, 2)][0, Slice(1, 1)] += 100.0
+        return part, ref[...]
+
+    expected = np.arange(24.0).reshape(4, 6)
+    expected[:, 1:4:2] *= -1
+    expected[1, 1] += 100
+    part, after = phalanx.jit(at)(1)
+    np.testing.assert_array_equal(part, [[7.0, 13.0]])
+    np.testing.assert_array_equal(after, expected)
 
 
 @pytest.mark.parametrize(

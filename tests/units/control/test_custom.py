@@ -4,6 +4,8 @@ The rules say that the derivative of sin is 2 cos. A twin has the same values an
 every order, but gets them without rules: it adds a term that is zero and has the slope cos.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -372,3 +374,16 @@ def test_the_cotangent_of_a_leaf_stands_for_a_node_that_holds_it_alone():
     f.defvjp(lambda box, pair: (f(box, pair), None), lambda _, ct: (ct, ct))  # of which leaf?
     with pytest.raises(TypeError, match=r"for pair structure \(\*, \*\) is expected, got \*"):
         px.grad(f, argnums=(0, 1))(Box(1.0), (1.0, 2.0))
+
+
+def test_defaults_come_before_what_is_passed_by_keyword():
+    @partial(px.custom_vjp, nondiff_argnums=(1, 2, 3))
+    def scaled(x, by=2.0, plus=0.0, name="none"):
+        return x * by + plus
+
+    scaled.defvjp(
+        lambda x, by, plus, name: (scaled(x, by, plus), None),
+        lambda by, plus, name, _, ct: (ct * by * 10 + (name == "ten"),),
+    )
+    assert scaled(1.0, plus=3.0) == 5.0
+    assert px.grad(lambda x: scaled(x, plus=3.0, name="ten"))(1.0) == 21.0

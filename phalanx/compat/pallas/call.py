@@ -1,0 +1,270 @@
+"""Kernels are called: every program of the grid in turn."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from msgspec import Struct
+
+from phalanx import lax, tree
+from phalanx import numpy as jnp
+from phalanx.api.jit import jit
+from phalanx.base.kinds import is_list, is_mapping, is_sequence
+from phalanx.base.source import user_location
+from phalanx.base.tree import PyTreeSpec
+from phalanx.compat.pallas.blocks import Operand, operand_of, unwritten
+from phalanx.compat.pallas.specs import CostEstimate, GridSpec, no_block_spec
+from phalanx.core.refs import Ref
+from phalanx.core.types import typeof
+from phalanx.numpy.refs import freeze, new_ref
+
+__all__ = [
+    "estimate_cost", "num_programs", "pallas_call", "program_id", "run_scoped", "run_state",
+    "with_scoped",
+]  # fmt: skip
+
+
+class _Program(Struct, frozen=True):
+    """Which program of which grid runs."""
+
+    ids: Sequence[Any]
+    grid: Sequence[Any]
+
+
+_running: ContextVar[_Program | None] = ContextVar("_running", default=None)
+
+
+def program_id(axis: int) -> Any:
+    """The number of the program that runs, along ``axis`` of the grid."""
+    return _of_running("program_id", axis, lambda program: program.ids)
+
+
+def num_programs(axis: int) -> Any:
+    """How many programs there are along ``axis`` of the grid."""
+    return _of_running("num_programs", axis, lambda program: program.grid)
+
+
+def _of_running(who: str, axis: int, which: Callable[[_Program], Sequence[Any]]) -> Any:
+    program = _running.get()
+    count = len(program.grid) if program else 0
+    if program is None or not 0 <= axis < count:
+        where = f"a kernel with a grid of {count} axes" if program else "no kernel"
+        raise ValueError(f"{who}({axis}) is called in {where}, at {user_location()}")
+    return which(program)[axis]
+
+
+@contextlib.contextmanager
+def _as(program: _Program) -> Generator[None]:
+    before = _running.set(program)
+    try:
+        yield
+    finally:
+        _running.reset(before)
+
+
+def pallas_call(
+    kernel: Callable[..., None],
+    out_shape: Any,
+    *,
+    grid_spec: GridSpec | None = None,
+    grid: Any = (),
+    in_specs: Any = no_block_spec,
+    out_specs: Any = no_block_spec,
+    scratch_shapes: Any = (),
+    input_output_aliases: Mapping[int, int] | None = None,
+    name: str | None = None,
+    debug: bool = False,
+    interpret: Any = False,
+    compiler_params: Any = None,
+    cost_estimate: Any = None,
+    metadata: Any = None,
+) -> Callable[..., Any]:
+    """A function of arrays that runs ``kernel`` for every point of the grid.
+
+    The programs run one after the other, the last axis first, on every platform and whatever
+    ``interpret`` says. What no program writes is NaN, or the least integer.
+
+    Args:
+        kernel: takes references to blocks of the operands, of the results, and scratch.
+        out_shape: shapes and dtypes of the results, a tree.
+        grid_spec: the grid, specs and scratch in one, instead of those here.
+        grid: how many programs there are along each axis.
+        in_specs: how operands are cut, as they are structured.
+        out_specs: how results are cut.
+        scratch_shapes: memory that all programs share; by name in a mapping.
+        input_output_aliases: by the number of an operand, of a result that has its values at first.
+        name: of the function that is compiled.
+        debug: has no meaning, as have those below.
+        interpret: see above.
+        compiler_params: see above.
+        cost_estimate: see above.
+        metadata: see above.
+
+    Raises:
+        ValueError: specs do not fit, or the kernel returns something.
+    """
+    spec = grid_spec or GridSpec(grid, in_specs, out_specs, scratch_shapes)
+    several = is_sequence(out_shape)
+    outs, out_tree = tree.flatten(tuple(out_shape) if several else out_shape)
+    cut_outs = _specs(spec.out_specs, out_tree, "out_specs")
+
+    def called(*args: Any) -> Any:
+        scalars, args = args[: spec.num_scalar_prefetch], args[spec.num_scalar_prefetch :]
+        leaves, in_tree = tree.flatten(args)
+        cut = _specs(spec.in_specs, in_tree, "in_specs")
+        first, held = tree.flatten(scalars)
+        begun = _begun([*first, *leaves], outs, input_output_aliases or {})
+        inputs = [
+            operand_of(x, s, f"operand {i}", False)
+            for i, (x, s) in enumerate(zip(leaves, cut, strict=True))
+        ]
+        results = [
+            operand_of(x, s, f"result {i}", True)
+            for i, (x, s) in enumerate(zip(begun, cut_outs, strict=True))
+        ]
+        known: Any = held.unflatten([new_ref(x) for x in first])
+        scratch, named = allocated(spec.scratch_shapes)
+
+        def program(*blocks: Ref) -> None:
+            last = out_tree.unflatten(blocks[len(leaves) :])
+            to = last if several else (last,)
+            passed = in_tree.unflatten(blocks[: len(leaves)])
+            _refuse_result(kernel, kernel(*known, *passed, *to, *scratch, **named))
+
+        over_grid(program, spec.grid, [*inputs, *results], known, stands=True)
+        return out_tree.unflatten([r.result() for r in results])
+
+    called.__name__ = called.__qualname__ = name or getattr(kernel, "__name__", "kernel")
+    return jit(called)
+
+
+def over_grid(
+    program: Callable[..., None],
+    grid: Sequence[Any],
+    operands: Sequence[Operand],
+    scalars: Sequence[Any] = (),
+    *,
+    stands: bool,
+) -> None:
+    """Run ``program`` of the blocks of ``operands`` for every point of ``grid``.
+
+    Whether it ``stands`` there: it is what ``program_id`` tells the program.
+    """
+
+    def step(number: Any, _: None) -> None:
+        ids = _unraveled(number, grid)
+        starts = [o.starts(ids, scalars) if o.dims is not None else () for o in operands]
+        blocks = [o.block(s) if s else o.ref for o, s in zip(operands, starts, strict=True)]
+        with _as(_Program(ids, grid)) if stands else contextlib.nullcontext():
+            program(*blocks)
+        for o, block, s in zip(operands, blocks, starts, strict=True):
+            if s:
+                o.keep(block, s)
+
+    if grid:
+        lax.fori_loop(0, functools.reduce(lambda a, b: a * b, grid), step, None)
+    else:
+        step(jnp.int32(0), None)
+
+
+def _unraveled(number: Any, grid: Sequence[Any]) -> list[Any]:
+    """The point of ``grid`` with this number, of which the last axis counts fastest."""
+    ids: list[Any] = []
+    for size in reversed(grid):
+        number, last = lax.div(number, jnp.int32(size)), lax.rem(number, jnp.int32(size))
+        ids.insert(0, last)
+    return ids
+
+
+def _specs(specs: Any, of: PyTreeSpec, what: str) -> Sequence[Any]:
+    """A spec for each leaf of the structure ``of``."""
+    if specs is no_block_spec:
+        return [None] * of.num_leaves
+    specs = tuple(specs) if is_list(specs) else specs
+    try:
+        return of.flatten_up_to(specs)
+    except ValueError as e:
+        raise ValueError(
+            f"pallas_call: {what} must be structured as what it is for: {e}; at {user_location()}"
+        ) from None
+
+
+def _begun(leaves: Sequence[Any], outs: Sequence[Any], aliases: Mapping[int, int]) -> list[Any]:
+    """What the results are before the first program."""
+    begun = [unwritten(out.shape, out.dtype) for out in outs]
+    for i, o in aliases.items():
+        given, wanted = typeof(leaves[i]), typeof(begun[o])
+        if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
+            raise ValueError(
+                f"pallas_call: operand {i} is {given} and shares memory with result {o}, which is "
+                f"{wanted}, at {user_location()}; both must have the same shape and dtype"
+            )
+        begun[o] = leaves[i]
+    return begun
+
+
+def _refuse_result(kernel: Any, result: Any) -> None:
+    if result is not None:
+        raise ValueError(
+            f"pallas_call: the kernel {getattr(kernel, '__name__', kernel)} returned "
+            f"{type(result).__name__}, and should return None, at {user_location()}: it writes its "
+            "results to references"
+        )
+
+
+def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEstimate:
+    """What the operations of ``fun`` would cost, as the compiler counts them."""
+    counted = jit(functools.partial(fun, **kwargs)).lower(*args).cost_analysis() or {}
+    names = "flops", "transcendentals", "bytes accessed"
+    return CostEstimate(*[int(counted.get(name, 0)) for name in names])
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+
+def allocated(shapes: Any) -> tuple[list[Any], dict[str, Any]]:
+    """References for ``shapes``: those in order, and those by name."""
+    if is_mapping(shapes):
+        return [], tree.map(_scratch, dict(shapes))
+    return list(tree.map(_scratch, tuple(shapes))), {}
+
+
+def _scratch(kind: Any) -> Ref:
+    made = getattr(kind, "made", None)
+    return made() if made else new_ref(unwritten(kind.shape, kind.dtype))
+
+
+def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **named: Any) -> Any:
+    """What ``f`` returns, given references to memory of these ``types``."""
+    given, by_name = allocated(types)[0], allocated(named)[1]
+    return f(*given, **by_name)
+
+
+def with_scoped(*types: Any, collective_axes: Any = (), **named: Any) -> Callable[..., Any]:
+    """A decorator: the function gets references to memory of these ``types``, last."""
+
+    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def scoped(*args: Any, **kwargs: Any) -> Any:
+            return run_scoped(
+                lambda *refs, **more: f(*args, *refs, **kwargs, **more), *types, **named
+            )
+
+        return scoped
+
+    return decorate
+
+
+def run_state(f: Callable[[Any], None]) -> Callable[[Any], Any]:
+    """A function of arrays that gives ``f`` references to them, and returns what they then hold."""
+
+    def run(values: Any) -> Any:
+        refs = tree.map(new_ref, values)
+        f(refs)
+        return tree.map(freeze, refs)
+
+    return run

@@ -254,7 +254,7 @@ def nan_to_num(
     """x with nan replaced by ``nan`` and infinities by the largest finite numbers, elementwise.
 
     Args:
-        x: an array, or a number.
+        x: an array, or a number; keys are returned as they are.
         copy: has no meaning: arrays are immutable.
         nan: what takes the place of nan.
         posinf: what takes the place of inf; None for the largest finite number.
@@ -266,7 +266,7 @@ def nan_to_num(
     >>> print(jnp.nan_to_num(jnp.array([jnp.nan, 1.0])))
     [0. 1.]
     """
-    x = number_array("nan_to_num", x)
+    x = as_array("nan_to_num", x)
     dtype = x.aval.dtype
     if dtype not in INEXACT:
         return x

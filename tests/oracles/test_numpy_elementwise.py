@@ -185,6 +185,8 @@ def test_choices():
         )
     replaced = jnp.nan_to_num(jnp.array(x), nan=1, posinf=2, neginf=3)
     same(replaced, np.nan_to_num(x, nan=1, posinf=2, neginf=3))
+    key = phalanx.random.key(0)
+    assert jnp.nan_to_num(key) == key
     same(
         jnp.piecewise(jnp.array(x), [jnp.array(c)], [lambda v: v * 2, 5.0])[3:],
         np.piecewise(x, [c], [lambda v: v * 2, 5.0])[3:],

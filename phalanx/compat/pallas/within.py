@@ -52,7 +52,7 @@ def loop(
 
 def cdiv(a: Any, b: Any) -> Any:
     """``a / b``, rounded up."""
-    return -(-a // b)
+    return a // b + (a % b != 0)
 
 
 def align_to(a: Any, alignment: Any) -> Any:

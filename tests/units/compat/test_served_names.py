@@ -94,11 +94,11 @@ def test_policies_are_a_module_and_an_attribute():
 
 
 def test_modules_that_are_refused_can_be_imported():
-    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import mosaic_gpu
 
-    assert not isinstance(3, pl.BlockSpec)
-    with pytest.raises(NotImplementedError, match=r"pallas.pallas_call is not offered: write the"):
-        pl.pallas_call(print)
+    assert not isinstance(3, mosaic_gpu.BlockSpec)
+    with pytest.raises(NotImplementedError, match=r"mosaic_gpu.kernel is not offered: write the"):
+        mosaic_gpu.kernel(print)
 
 
 def test_what_a_refused_module_has_may_be_a_module():

@@ -113,7 +113,7 @@ def plot(results: Results, file: Path) -> None:
         for name, found in results.items():
             whole = found[ALL][part] or 1
             axes.plot(ways, [found[way][part] / whole for way in ways], marker=".", label=name)
-        axes.set(title=f"{title} of a call, all lanes at once = 1", xlabel="lanes at once")
+        axes.set(title=f"{title} of a call", xlabel="lanes at once")
         axes.set_yscale("log", base=2)
         axes.grid(alpha=0.3)
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right center")

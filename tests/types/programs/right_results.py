@@ -4,13 +4,16 @@ The names are those of the field, so the same file is read with the peer's in th
 """
 
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 import phalanx as jax
 import phalanx.numpy as jnp
 from phalanx import Array, lax, scipy
+
+T = TypeVar("T")
 
 x = jnp.ones((4, 3))
 
@@ -120,3 +123,44 @@ def values_and_data() -> None:
     print(value.item(), logs["logits"].sum(), slope + again, more["logits"])
     print(jax.block_until_ready({"a": ones})["a"].sum(), jax.device_put(rows).sum())
     print(jax.make_jaxpr(with_logits)(ones), jax.make_jaxpr(lambda a: a + 1)(1.0))
+
+
+class Rule(NamedTuple):
+    """An optimizer of two functions, as libraries of them have it."""
+
+    init: Callable[[Any], Any]
+    update: Callable[[Any, Any], tuple[Any, Any]]
+
+
+def momentum(decay: float) -> Rule:
+    def update(grads: Any, state: Any) -> tuple[Any, Any]:
+        state = jax.tree.map(lambda g, s: g + decay * s, grads, state)
+        return state, state
+
+    return Rule(lambda params: jax.tree.map(jnp.zeros_like, params), update)
+
+
+class Average(Generic[T]):
+    """A running mean of a tree of any kind."""
+
+    def __init__(self, tree: T) -> None:
+        self.tree = tree
+
+    def add(self, tree: T) -> T:
+        self.tree = jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, self.tree, tree)
+        return self.tree
+
+
+def optimizers_of_pairs() -> None:
+    rule, point = momentum(0.9), Point(ones, ones * 2, 0)
+    state, mean = rule.init(point), Average(point)
+
+    @jax.jit
+    def step(point: Point, state: Any) -> tuple[Point, Any]:
+        grads = jax.grad(lambda p: jnp.sum(p.place * p.speed), allow_int=True)(point)
+        updates, state = rule.update(grads._replace(steps=0), state)
+        return Point(*(p - 0.1 * u for p, u in zip(point, updates, strict=True))), state
+
+    for _ in range(2):
+        point, state = step(point, state)
+    print(point.place.sum(), mean.add(point).speed.mean())

@@ -344,6 +344,41 @@ def an_array_on_a_device_is_an_array() -> None:
     jax.device_put(x, jax.devices()[0]).items()  # wrong
 
 
+def method_of_a_trainer_that_gets_too_little() -> None:
+    class Trainer:
+        @functools.partial(jax.jit, static_argnums=0)
+        def step(self, w: jax.Array, batch: jax.Array) -> jax.Array:
+            return w - batch
+
+    Trainer().step(x)  # wrong, seen by pyright
+
+
+def rule_with_a_misspelt_option() -> None:
+    @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+    def clipped(v: jax.Array, bound: float) -> jax.Array:
+        return v
+
+    clipped(x, bounds=1.0)  # wrong, seen by mypy
+
+
+def loss_and_data_taken_for_the_loss() -> None:
+    found, _ = jax.value_and_grad(loss_and_logits, has_aux=True)(x, x)
+    print(found.mean())  # wrong
+
+
+def jvp_taken_for_the_value() -> None:
+    print(jax.jvp(jnp.sin, (x,), (x,)) + 1)  # wrong
+
+
+def pullback_taken_for_the_gradient() -> None:
+    value, pull = jax.vjp(jnp.sin, x)
+    print(value - pull)  # wrong
+
+
+def callback_without_its_result() -> None:
+    jax.pure_callback(jnp.sin)  # wrong
+
+
 # ---- loops and branches ----
 
 

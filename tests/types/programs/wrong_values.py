@@ -303,6 +303,10 @@ def sort_that_is_in_place() -> None:
     print(values)
 
 
+def qr_taken_for_an_array() -> None:
+    print(jnp.linalg.qr(x) @ x)  # wrong
+
+
 def qr_in_three() -> None:
     q, r, p = jnp.linalg.qr(x)  # wrong
 

@@ -157,7 +157,7 @@ def _is_guarded(makers: Makers, base: Atom, prim: Any, depth: int = _DEPTH) -> b
     scaled = _scaled(e)
     if prim is exp and (e.prim is neg or scaled):
         return _is_guarded(makers, scaled[0] if scaled else e.inputs[0], prim, depth - 1)
-    if e.prim in _POSITIVE or (prim is log1p and _is_not_negative(makers, e)):
+    if e.prim in _POSITIVE or (prim is log1p and _is_never_negative(makers, base)):
         return True
     bounded = prim in AT_ONE or prim is exp
     if e.prim in ((min, max, select, clamp) if bounded else (add, max, select, clamp)):
@@ -169,14 +169,19 @@ def _is_guarded(makers: Makers, base: Atom, prim: Any, depth: int = _DEPTH) -> b
     return False
 
 
-def _is_never_negative(makers: Makers, atom: Atom) -> bool:
+def _is_never_negative(makers: Makers, atom: Atom, depth: int = _DEPTH) -> bool:
     """Whether ``atom`` was made so that it is not below zero, or held above some number."""
-    e = makers.get(moved(makers, atom))
-    if e is None:
+    if type(atom) is Literal:
+        return bool(np.all(np.asarray(atom.value) >= 0))
+    e = makers.get(atom)
+    if e is None or depth == 0:
         return False
     if e.prim in (max, select, clamp):
         return any(type(moved(makers, a)) is Literal for a in e.inputs)
-    return e.prim in _POSITIVE or e.prim is sqrt or _is_not_negative(makers, e)
+    if e.prim in _POSITIVE or _is_not_negative(makers, e):
+        return True
+    kept = e.prim in (add, mul, div, pow, sqrt, reduce_sum) or _moves(e)
+    return kept and all(_is_never_negative(makers, a, depth - 1) for a in e.inputs)
 
 
 def _places(e: Equation) -> list[float]:
@@ -242,6 +247,8 @@ def _scaled(e: Equation) -> tuple[Atom, int] | None:
 
 
 def _is_even(e: Equation) -> bool:
+    if e.prim is pow and type(exponent := e.inputs[1]) is Literal:
+        return bool(np.all(np.asarray(exponent.value) % 2 == 0)) and not falls(e)
     return e.prim is integer_pow and e.params["y"] > 0 and e.params["y"] % 2 == 0
 
 

@@ -300,6 +300,8 @@ def test_what_keeps_off_the_edges_of_domains():
     assert codes(phalanx.grad(lambda x: jnp.where(x > 0, jnp.log1p(x * x), x)), 2.0) == []
     assert codes(phalanx.grad(lambda x: jnp.where(x > 0, jnp.log1p(jnp.abs(x)), x)), 2.0) == []
     assert codes(phalanx.grad(
+        lambda x: jnp.where(x > 0, jnp.log1p(x**2.0 / 3 + abs(x)), x)), 2.0) == []  # fmt: skip
+    assert codes(phalanx.grad(
         lambda x: jnp.where(x > 0, jnp.arccos(jnp.clip(x, -0.9, 0.9)), x)), 2.0) == []  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Iterator, Sequence
+from types import CodeType
 from typing import Any
 from weakref import ref
 
@@ -30,8 +31,10 @@ def reason(
     if not before:
         return _first(fun)
 
-    def distance(old: Key) -> tuple[bool, int]:
-        return old[1] != key[1], len(list(_differences(old, key, names, around)))
+    def distance(old: Key) -> tuple[bool, int, int]:
+        found = list(_differences(old, key, names, around))
+        alike = sum(map(_same_elements, old[2], key[2]))
+        return old[1] != key[1], len(found), -alike
 
     nearest = min(before, key=distance)
     found = list(_differences(nearest, key, names, around))
@@ -73,13 +76,18 @@ def _first(fun: Any) -> str:
     if before() is not own:
         return (
             "never seen, but the same code was, in another function object: it is made anew, by a "
-            "def or a lambda inside of a loop or a call; make it once, outside"
+            f"def or a lambda inside of a loop or a call; make it once, outside{_passed(code)}"
         )
     if inner is not given:
         return "never seen, but the same function was, in another partial: pass what differs"
     if own is not inner:
         return "never seen, but the same method was, of another object"
     return "never seen, but the same function was, with other options, as of what is donated"
+
+
+def _passed(code: CodeType) -> str:
+    closed = ", ".join(code.co_freevars[:_MOST])
+    return f", and pass it as arguments what differs of {closed}" if closed else ""
 
 
 def _differences(old: Key, new: Key, names: LeafNames, around: Sequence[str]) -> Iterator[str]:
@@ -131,9 +139,13 @@ def _axes(axes: Sequence[tuple[Any, Any]]) -> str:
     return ", ".join([f"{name!r} of size {size}" for name, size in axes]) or "none"
 
 
+def _same_elements(was: Any, now: Any) -> bool:
+    """Whether two types have one shape and dtype."""
+    both = isinstance(was, ArrayType) and isinstance(now, ArrayType)
+    return both and (was.shape, was.dtype) == (now.shape, now.dtype)
+
+
 def _how(was: Any, now: Any) -> str:
-    if not isinstance(was, ArrayType) or not isinstance(now, ArrayType):
-        return ""
-    if (was.shape, was.dtype) == (now.shape, now.dtype) and was.weak != now.weak:
+    if _same_elements(was, now) and was.weak != now.weak:
         return " (one is a Python number, the other an array: convert it once)"
     return ""

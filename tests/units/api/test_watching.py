@@ -181,7 +181,12 @@ def test_functions_that_are_made_anew_are_told(caplog):
     def of(fun):
         return phalanx.jit(fun)
 
+    def scaled(by):
+        return phalanx.jit(lambda x: x * by)
+
     assert "in another function object" in retraced(caplog, (made(), 1.0), (made(), 1.0))
+    told = retraced(caplog, (scaled(2), 1.0), (scaled(3), 1.0))
+    assert told.endswith("make it once, outside, and pass it as arguments what differs of by")
     partials = (of(functools.partial(given, n=n)) for n in range(2))
     assert "in another partial" in retraced(caplog, *((f, 1.0) for f in partials))
     assert "of another object" in retraced(caplog, *((of(Model().apply), 1.0) for _ in "ab"))
@@ -310,6 +315,12 @@ def test_the_reason_of_tracing_again_is_told(caplog):
     assert shape == "x['w'] is f32[3,3], and was f32[3]"
     assert "structure" in keyword
     assert weak.startswith("scale is f32[], and was f32[]~") and "convert it once" in weak
+
+
+def test_the_type_that_is_most_alike_is_told(caplog):
+    f = phalanx.jit(lambda x: x * 2)
+    told = retraced(caplog, (f, jnp.ones(2)), (f, 1.0), (f, np.float32(1)))
+    assert told.startswith("x is f32[], and was f32[]~")
 
 
 def test_functions_made_anew_are_told(caplog):

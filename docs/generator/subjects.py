@@ -68,7 +68,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "Functions of functions": ["phalanx.numpy.functional", "phalanx.numpy.universal"],
         "Text": ["phalanx.numpy.printing"],
         "The class of arrays": ["phalanx.core.types"],
-        "Dtypes": ["phalanx.base.dtypes", "phalanx.base.lattice"],
+        "Dtypes": ["phalanx.numpy", "phalanx.base.dtypes", "phalanx.base.lattice"],
     },
     "phalanx.lax": {
         "Collectives": ["phalanx.lax.collective", "phalanx.lax.exchange"],

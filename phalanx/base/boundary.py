@@ -20,7 +20,7 @@ from typing import Any, TypeVar, cast
 from phalanx.base.config import config
 from phalanx.base.errors import PhalanxError, ShardingTypeError, suggest
 from phalanx.base.former_names import FORMER_KEYWORDS, REPLACED_KEYWORDS
-from phalanx.base.kinds import is_sequence
+from phalanx.base.kinds import is_dtype, is_sequence
 from phalanx.base.lazily import later
 from phalanx.base.source import is_internal, is_ours
 
@@ -284,11 +284,9 @@ def _described(x: Any) -> str:
         text += "," if len(x) == 1 and isinstance(x, tuple) else ""
         return f"({text})" if isinstance(x, tuple) else f"[{text}]"
     if isinstance(x, type):
-        return f"the class {x.__name__}"
+        return x.__name__ if is_dtype(getattr(x, "dtype", None)) else f"the class {x.__name__}"
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return f"{x.dtype}{[*x.shape]}"
-    if callable(x) and hasattr(x, "dtype"):
-        return x.__name__  # such as jnp.float32
     if callable(x):
         return f"the function {getattr(x, '__name__', type(x).__name__)}"
     return f"a {type(x).__name__}"

@@ -182,7 +182,7 @@ def canonical(dtype: Any) -> np.dtype:
 
 def _canonical(like: Any) -> np.dtype:
     dtype = as_dtype(like)
-    if isinstance(like, (type, str, ScalarType)):
+    if isinstance(like, (type, str)):
         _wide[like], _narrow[like] = dtype, _TO_32_BIT.get(dtype, dtype)
     return dtype if settings().enable_x64 else _TO_32_BIT.get(dtype, dtype)
 
@@ -213,7 +213,7 @@ def _requested(like: Any) -> np.dtype:
             "phalanx.config.update('enable_x64', True), or PHALANX_ENABLE_X64=1 in the "
             f"environment, makes it so, and dtype={held.name!r} ends this warning"
         )
-    elif isinstance(like, (type, str, ScalarType)) and not settings().enable_x64:
+    elif isinstance(like, (type, str)) and not settings().enable_x64:
         _as_asked[like] = held
     return held
 
@@ -587,11 +587,12 @@ def _on_host(value: Any, dtype: np.dtype) -> Any:
     return np.asarray(value, dtype)[()]
 
 
-class ScalarType:
+class ScalarType(type):
     """A dtype by name, such as ``phalanx.numpy.float32``, that also makes scalars.
 
     It stands wherever a dtype is expected (``x.astype(float32)``, ``x.dtype == float32``), and
-    ``float32(3)`` is an array of shape () and that dtype.
+    ``float32(3)`` is an array of shape () and that dtype. As a class, of which NumPy's scalars of
+    that dtype are instances, it stands in annotations, too: ``float32 | None``.
 
     Attributes:
         dtype: the dtype, as NumPy has it.
@@ -601,15 +602,20 @@ class ScalarType:
     (True, Array(3, dtype=int8))
     """
 
-    __slots__ = ("dtype",)
+    dtype: np.dtype
     make: ClassVar[Callable[[Any, np.dtype], Any]] = staticmethod(_on_host)
     """How a scalar is made of a value. The face of the package plugs arrays in."""
 
+    def __new__(cls, dtype: np.dtype) -> ScalarType:
+        doc = _SCALAR_TYPE.format(name=dtype.name)
+        said = {"dtype": dtype, "__doc__": doc, "__module__": "phalanx.numpy", "__slots__": ()}
+        return super().__new__(cls, dtype.name, (), said)
+
     def __init__(self, dtype: np.dtype) -> None:
-        self.dtype = dtype
+        super().__init__(dtype.name, (), {})
 
     @hiding
-    def __call__(self, x: Any = 0) -> Array:
+    def __call__(cls, x: Any = 0) -> Array:  # type: ignore[override]
         """An array of this dtype.
 
         Args:
@@ -618,30 +624,32 @@ class ScalarType:
         Returns:
             An array of the shape of ``x``.
         """
-        return ScalarType.make(x, self.dtype)
+        return ScalarType.make(x, cls.dtype)
 
-    @property
-    def __name__(self) -> str:
-        return self.dtype.name
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, cls.dtype.type)
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, (ScalarType, np.dtype, type, str)):  # what may mean a dtype
+    def __eq__(cls, other: object) -> bool:
+        if isinstance(other, (np.dtype, type, str)):  # what may mean a dtype
             try:
-                return self.dtype == np.dtype(other)  # type: ignore[arg-type]
+                return cls.dtype == np.dtype(other)  # type: ignore[arg-type]
             except TypeError:
                 return NotImplemented
         return NotImplemented
 
-    def __hash__(self) -> int:
-        return hash(self.dtype.type)  # tables of others have NumPy's classes as keys
+    def __hash__(cls) -> int:
+        return hash(cls.dtype.type)  # tables of others have NumPy's classes as keys
 
-    def __repr__(self) -> str:
-        return f"phalanx.numpy.{self.dtype.name}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ScalarType, (self.dtype,)
+    def __repr__(cls) -> str:
+        return f"phalanx.numpy.{cls.dtype.name}"
 
 
+_SCALAR_TYPE = """The dtype {name}: it stands wherever a dtype is expected, and makes arrays of it.
+
+>>> from phalanx.numpy import {name}
+>>> {name}.dtype.name
+{name!r}
+"""
 bool_ = ScalarType(BOOL)
 int2, int4, uint2, uint4 = map(ScalarType, NARROW_INTS)
 int8, int16, int32, int64 = map(ScalarType, _SIGNED)

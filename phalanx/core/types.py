@@ -317,7 +317,7 @@ class Array(_Declared):
 ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex
 KeyLike = Array | np.ndarray  # random keys: those of today, or their bits
 ShapeLike = SupportsIndex | Sequence[SupportsIndex]
-DTypeLike = str | type[Any] | np.dtype[Any] | dtypes.ScalarType
+DTypeLike = str | type[Any] | np.dtype[Any]
 Types = tuple[ArrayType, ...]
 SCALARS = (bool, int, float, complex)
 

@@ -4,12 +4,14 @@ import copy
 import enum
 import itertools
 import pickle
+import typing
 import warnings
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+import phalanx.numpy
 from phalanx.base import dtypes, lattice
 from phalanx.base.config import config
 from phalanx.base.errors import TypePromotionError
@@ -328,6 +330,14 @@ def test_a_scalar_type_stands_for_its_dtype():
     assert np.issubdtype(t, np.floating) and dtypes.issubdtype(dtypes.bfloat16, np.floating)
     assert t.__name__ == "float32" and repr(dtypes.bfloat16) == "phalanx.numpy.bfloat16"
     assert copy.deepcopy(t) == pickle.loads(pickle.dumps(t)) == t
+
+
+def test_a_scalar_type_is_a_class():
+    t = dtypes.float32
+    assert (t | None) == typing.Optional[t] and isinstance(t, type)  # noqa: UP045
+    assert isinstance(np.float32(1), t) and not isinstance(np.float64(1), t)
+    assert not isinstance(phalanx.numpy.zeros(()), t)
+    assert repr(t | None) == "phalanx.numpy.float32 | None" and t.__module__ == "phalanx.numpy"
 
 
 def test_a_scalar_type_makes_scalars_the_way_it_is_told(monkeypatch):

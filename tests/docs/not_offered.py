@@ -10,27 +10,26 @@ PAGE = Path(__file__).parents[2] / "docs" / "not-offered.md"
 HEAD = """\
 # What is not offered
 
-Programs that run [as they are](bring-your-program.md) find all of JAX's public modules. What is
-listed here can be imported, since libraries import what they may never use; whoever calls it gets a
-`NotImplementedError` that says what to use. All other names that published packages use work; what
-few know may be missing, such as the sparse formats beside BCOO and BCSR: an `AttributeError`.
+In programs that run [unchanged](bring-your-program.md), all public modules of JAX can be imported. What
+this page lists cannot be used: calling it raises a `NotImplementedError` that says what to use. (The
+import succeeds, because libraries import names that they may never use.) All other names that published
+packages use exist. Rarely used names may be missing, such as the sparse formats other than BCOO and
+BCSR; they raise an `AttributeError`.
 
 ## Modules
 
-| module | instead |
-|---|---|
 """
 
 
 def page() -> str:
     """The page, from the tables that the modules are served by."""
-    rows = [f"| `{name}` | {why} |" for name, why in MODULES_REFUSED.items()]
+    rows = [f"- `{name}`: {why}" for name, why in MODULES_REFUSED.items()]
     parts = [HEAD + "\n".join(rows), "\n## Names\n"]
     for module, (why, names) in NAMES_REFUSED.items():
         listed = ", ".join(f"`{name}`" for name in names)
         parts.append(_wrapped(f"**{module}**: {why}. {listed}") + "\n")
     gone = "; ".join(f"`jax.{name}`: {why}" for name, why in REFUSED.items())
-    intro = "Names that JAX itself has taken away, or keeps for old programs only, and instead: "
+    intro = "Names that JAX has removed or deprecated, and what to use instead: "
     parts.append(_wrapped(intro + gone) + "\n")
     return "\n".join(parts)
 

@@ -10,11 +10,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "not-offered.md"
 HEAD = """\
 # What is not offered
 
-In programs that run [unchanged](bring-your-program.md), all public modules of JAX can be imported. What
-this page lists cannot be used: calling it raises a `NotImplementedError` that says what to use. (The
-import succeeds, because libraries import names that they may never use.) All other names that published
-packages use exist. Rarely used names may be missing, such as the sparse formats other than BCOO and
-BCSR; they raise an `AttributeError`.
+In programs that run [unchanged](bring-your-program.md), all public modules of JAX can be imported.
+What this page lists cannot be used: calling it raises a `NotImplementedError` that says what to
+use. (The import succeeds, because libraries import names that they may never use.) All other names
+that published packages use exist. Rarely used names may be missing, such as the sparse formats
+other than BCOO and BCSR; they raise an `AttributeError`.
 
 ## Modules
 

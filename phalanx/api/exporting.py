@@ -631,9 +631,9 @@ def _module_of(traced: TracedCall, platforms: tuple[str, ...], mesh: AbstractMes
     if mesh is None:
         return export_program(program, platforms)
     lying = [s or default_sharding() for s in traced.shardings]
-    lying, places = with_devices(program, lying, places, platforms[0])
-    signatures = list(map(Signature.of, traced.types, lying))
-    check_devices(program, signatures, places, traced.names.__getitem__)
+    name_of = traced.names.__getitem__
+    lying, places = with_devices(program, lying, places, platforms[0], name_of)
+    check_devices(program, list(map(Signature.of, traced.types, lying)), places, name_of)
     return export_program(program, platforms, lying, places)
 
 

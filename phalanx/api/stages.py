@@ -318,7 +318,7 @@ class Lowered(AheadOfTime):
         kept, program = self._passed.kept, self._passed.program
         lying = [whole.shardings[i] or default_sharding() for i in kept]
         lying, self._places = with_devices(
-            program, lying, whole.places.taking(kept), next(iter(platforms), None)
+            program, lying, whole.places.taking(kept), next(iter(platforms), None), self._name
         )
         self._sigs = [Signature.of(whole.types[i], s) for i, s in zip(kept, lying, strict=True)]
         check_devices(self._passed.program, self._sigs, self._places, self._name)

@@ -195,7 +195,8 @@ class ArrayType:
         if self.dtype is dtypes.float0:
             return self.update(dtype=np.dtype(bool))
         if is_key(self.dtype):
-            return self.update(shape=(*self.shape, self.dtype.words), dtype=WORD)
+            lies = self.lies and self.lies.with_dim(self.ndim, ())
+            return self.update(shape=(*self.shape, self.dtype.words), dtype=WORD, lies=lies)
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

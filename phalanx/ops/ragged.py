@@ -16,6 +16,7 @@ from phalanx.base.lengths import larger, smaller
 from phalanx.core.axes import Axis
 from phalanx.core.blocks import Blocks
 from phalanx.core.builder import Builder, Value
+from phalanx.core.correspond import Dims, Whole
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -225,6 +226,15 @@ def _dot_operations(results: Any, x: ArrayType, y: ArrayType, sizes: ArrayType, 
     return 4 * results[0].size * x.shape[1]
 
 
+_ANY_GROUP = Whole("each row may be of any group")
+
+
+def _dot_dims(*_: ArrayType, **how: Any) -> Dims:
+    """Rows stay those of x, columns those of the matrices."""
+    operands = ("row", "sum"), (_ANY_GROUP, "sum", "column"), (_ANY_GROUP,)
+    return Dims(operands, (("row", "column"),), product=True)
+
+
 ragged_dot = Primitive(
     "ragged_dot",
     _dot_type,
@@ -233,6 +243,7 @@ ragged_dot = Primitive(
     linearize=_dot_linearize,
     transpose=_dot_transpose,
     batch=_dot_batch,
+    dims=_dot_dims,
     elements=Elements(operations=_dot_operations),
     doc="rows of x by y[i], i the group in which each lies, of sizes; else 0; chlo.ragged_dot",
     examples=[
@@ -303,6 +314,12 @@ def _sums_batch(axis: Axis, values: Operands, dims: LaneDims, **how: Any) -> Bat
     return slice_dim(split_dim(out, 0, (lanes, groups + 1)), 0, groups, 1), 0
 
 
+def _sums_dims(*_: ArrayType, **how: Any) -> Dims:
+    """Rows of the sums are columns of x, their columns those of y."""
+    operands = ("row", "x"), ("row", "y"), (_ANY_GROUP,)
+    return Dims(operands, ((None, "x", "y"),), product=True)
+
+
 ragged_sums = Primitive(
     "ragged_sums",
     _sums_type,
@@ -311,6 +328,7 @@ ragged_sums = Primitive(
     linearize=_sums_linearize,
     transpose=_sums_transpose,
     batch=_sums_batch,
+    dims=_sums_dims,
     elements=Elements(operations=_sums_operations),
     doc="xᵀ y of each group of rows, of sizes; chlo.ragged_dot",
     examples=[

@@ -243,6 +243,7 @@ def with_devices(
     shardings: Sequence[Sharding],
     places: RequestedShardings,
     platform: str | None,
+    name_of_input: Callable[[int], str],
 ) -> tuple[list[Sharding], RequestedShardings]:
     """How inputs and outputs of ``program`` lie, all over devices.
 
@@ -265,9 +266,10 @@ def with_devices(
         devices = tuple([AnyDevice(platform, i) for i in range(size)])
         shardings = [s if s.committed else Sharding(devices).freed() for s in shardings]
     else:
-        for s in (*shardings, *places.ins):
-            if s is not None:
-                sharding_for(s, program.name)
+        for i, pair in enumerate(zip(shardings, places.ins, strict=True)):
+            for s in pair:
+                if s is not None:
+                    sharding_for(s, f"{program.name}: {name_of_input(i)}")
         return [*shardings], places
     return [surely_over(s, devices, program.name) for s in shardings], places.over(devices)
 

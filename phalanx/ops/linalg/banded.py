@@ -30,6 +30,7 @@ from phalanx.ops.linalg.family import (
     factorization,
     lapack,
     on_gpu,
+    solving,
     where_done,
 )
 from phalanx.ops.shape import concatenate, slice_dim, zeros_like
@@ -129,6 +130,7 @@ tridiagonal_solve = factorization(
     lower_on={"cpu": _on_cpu, "gpu": _on_gpu},
     linearize=_linearize,
     transpose=_transpose,
+    dims=solving,
     operations=10,
     doc="x with dl[i] x[i - 1] + d[i] x[i] + du[i] x[i + 1] = b[i]; LAPACK gtsv",
     examples=[

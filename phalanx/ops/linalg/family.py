@@ -118,6 +118,24 @@ def cubic(each: float) -> Operations:
     return rule
 
 
+def matrices_in_front(*types: ArrayType, **_: Any) -> Dims:
+    """Dimensions in front correspond; a matrix is whole, and so is a vector beside one."""
+    whole = Whole("an operation on matrices needs the whole of each")
+    batch = tuple(range(max([t.ndim for t in types]) - 2))
+    operands = [(*batch, *(whole,) * (t.ndim - len(batch))) for t in types]
+    return Dims(tuple(operands), (batch,))
+
+
+def solving(*types: ArrayType, left: bool = True, **_: Any) -> Dims:
+    """The same, but each right side is for itself: columns, or rows, of the last operand."""
+    made = matrices_in_front(*types)
+    (batch,), whole = made.results, made.operands[-1][-1]
+    sides, results = (whole, "side"), (None, "side")
+    if not left:
+        sides, results = sides[::-1], results[::-1]
+    return Dims((*made.operands[:-1], (*batch, *sides)), ((*batch, *results),))
+
+
 def factorization(
     name: str,
     type: TypeRule,
@@ -126,6 +144,7 @@ def factorization(
     lower_on: Mapping[str, LowerRule] | None = None,
     transpose: TransposeRule | NoRule = NOT_LINEAR,
     operations: Operations,
+    dims: Callable[..., Dims] = matrices_in_front,
     **rules: Any,
 ) -> Primitive:
     """Declare an operation on matrices, which is refused where there is no rule for a platform."""
@@ -140,7 +159,7 @@ def factorization(
         lower or _refused(name, [*on]),
         lower_on=on,
         batch=batch_in_front(itself),
-        dims=matrices_in_front,
+        dims=dims,
         transpose=transpose,
         elements=Elements(operations=operations),
         **rules,
@@ -158,13 +177,6 @@ def _refused(name: str, platforms: Sequence[str]) -> LowerRule:
         )
 
     return lower
-
-
-def matrices_in_front(*types: ArrayType, **_: Any) -> Dims:
-    """Dimensions in front correspond; a matrix is whole."""
-    whole = Whole("an operation on matrices needs the whole of each")
-    operands = [(*range(t.ndim - 2), *(whole,) * min(t.ndim, 2)) for t in types]
-    return Dims(tuple(operands), (tuple(range(types[0].ndim - 2)),))
 
 
 # ---- LAPACK ---------------------------------------------------------------------------------

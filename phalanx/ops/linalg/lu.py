@@ -8,6 +8,7 @@ from typing import Any
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.core.builder import Builder, Value
+from phalanx.core.correspond import alike_but
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -45,6 +46,7 @@ from phalanx.ops.linalg.family import (
     factorization,
     lapack,
     on_gpu,
+    solving,
 )
 from phalanx.ops.linalg.triangular import triangular_solve
 from phalanx.ops.shape import concatenate, slice_dim
@@ -113,6 +115,7 @@ lu_pivots_to_permutation = Primitive(
     linearize=ZeroDerivative("rows are counted by integers"),
     transpose=NOT_LINEAR,
     batch=batch_in_front(lambda: lu_pivots_to_permutation),
+    dims=alike_but("rows are exchanged one after the other"),
     elements=Elements(operations=10),
     doc="the order of rows after row i was exchanged with row pivots[i], for each i in turn",
     examples=[Example((i32(2, 3),), {"size": 4}, low=0, high=3)],
@@ -261,6 +264,7 @@ solve = factorization(
     _solve_lower,
     linearize=_solve_linearize,
     transpose=_solve_transpose,
+    dims=solving,
     operations=cubic(2 / 3),
     doc="x with a x = b; LAPACK getrf, trsm",
     examples=[

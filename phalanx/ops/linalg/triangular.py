@@ -43,7 +43,7 @@ from phalanx.ops.linalg.family import (
     check_square,
     cubic,
     lapack,
-    matrices_in_front,
+    solving,
 )
 from phalanx.ops.shape import merge_dims, split_dim
 
@@ -142,7 +142,7 @@ triangular_solve = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    dims=matrices_in_front,
+    dims=solving,
     elements=Elements(operations=cubic(1)),
     doc="x with op(a) x = b, or x op(a) = b, of a triangle a; LAPACK trsm",
     examples=[

@@ -301,6 +301,45 @@ def test_draws_by_rejection_lie_as_what_they_are_drawn_for(name):
     np.testing.assert_allclose(cut, drawn(values), rtol=1e-5)
 
 
+def test_draws_by_many_keys_lie_as_the_keys():
+    def drawn(seeds):
+        return phalanx.vmap(lambda s: phalanx.random.normal(phalanx.random.key(s), (3,)))(seeds)
+
+    seeds = np.arange(8)
+    cut = phalanx.jit(drawn)(phalanx.device_put(seeds, P("x")))
+    assert spec(cut) == cut.sharding.spec == P("x", None)
+    np.testing.assert_array_equal(cut, drawn(seeds))
+
+
+def test_right_sides_of_solvers_are_each_for_itself():
+    a, b = RNG.normal(size=(4, 4)).astype("f") + 4 * np.eye(4, dtype="f"), RNG.normal(size=(4, 8))
+    sides = phalanx.device_put(b.astype("f"), P(None, "x"))
+    bands = [phalanx.device_put(np.diagonal(a), P())] * 3
+    for solved in (
+        phalanx.jit(jnp.linalg.solve)(a, sides),
+        lax.linalg.triangular_solve(a, sides.T, left_side=False, lower=True).T,
+        lax.linalg.tridiagonal_solve(*bands, sides),
+    ):
+        assert spec(solved) == P(None, "x")
+    np.testing.assert_allclose(jnp.linalg.solve(a, sides), np.linalg.solve(a, b), rtol=1e-4)
+    many = phalanx.device_put(np.ones((8, 4), "f"), P("y"))
+    x = lax.linalg.tridiagonal_solve(many, 4 * many, many, many[..., None])
+    assert spec(x) == P("y", None, None)
+
+
+def test_rows_in_groups_stay_as_they_lie():
+    rows, experts = (RNG.normal(size=shape).astype("f") for shape in ((8, 4), (2, 4, 8)))
+    sizes = np.array([3, 5], np.int32)
+    x, w = phalanx.device_put(rows, P("x")), phalanx.device_put(experts, P(None, None, "y"))
+    found = phalanx.jit(lax.ragged_dot)(x, w, sizes)
+    assert spec(found) == P("x", "y")
+    np.testing.assert_allclose(found, lax.ragged_dot(rows, experts, sizes), rtol=1e-4, atol=1e-5)
+    apart = phalanx.device_put(experts, P("x"))
+    with pytest.raises(ShardingTypeError, match="each row may be of any group"):
+        lax.ragged_dot(rows, apart, sizes)
+    assert spec(lax.ragged_dot(rows, apart, sizes, out_sharding=P("x"))) == P("x", None)
+
+
 @pytest.mark.parametrize("kind", [AxisType.Explicit, AxisType.Auto])
 @pytest.mark.parametrize("config", [((-1, 2, 1), (1, -2, 0)), ((0, -2, 2), (0, 0, 1))])
 def test_what_is_cut_is_padded_and_cropped_at_once(kind, config):

@@ -7,7 +7,8 @@ from typing import Any
 
 from phalanx.base.errors import ArgumentError
 from phalanx.experimental.topologies import get_topology_desc
-from phalanx.insight.systems import Machine, machine, systems
+from phalanx.insight.compiled import devices_of
+from phalanx.insight.systems import machine, systems
 
 
 def described(name: str, gpu: str | None = None) -> list[Any]:
@@ -34,19 +35,5 @@ def described(name: str, gpu: str | None = None) -> list[Any]:
             f"--gpu describes what cuda:1x2x4 is made of, and {name} says it itself"
         )
     if kind.lower() in systems() or kind.endswith(".toml"):
-        return _of_machine(machine(name))
+        return devices_of(machine(name))
     return get_topology_desc(name, "tpu").devices
-
-
-def _of_machine(chips: Machine) -> list[Any]:
-    system, grid = chips.system, "x".join(map(str, chips.shape))
-    if system.gpu:
-        grid = f"1x{chips.slices}x{chips.inside}"
-        return get_topology_desc(grid, "cuda", target_config=system.gpu).devices
-    if not system.torus:
-        raise ArgumentError(
-            f"{system.name} is a system for plans, and XLA compiles for no such one"
-        )
-    grid += "x1" * (system.torus - len(chips.shape))
-    slices = {"num_slices": chips.slices} if chips.slices > 1 else {}
-    return get_topology_desc(f"{system.name}:{grid}", "tpu", **slices).devices

@@ -152,7 +152,8 @@ def _add_reports(commands: Any) -> None:
     planning = commands.add_parser(
         "plan",
         help="run a script, and say what its training step would take on a machine elsewhere",
-        usage="phalanx plan --on MACHINE [--json | --html FILE] [-m] script.py [arguments ...]",
+        usage="phalanx plan --on MACHINE [--compiled] [--json | --html FILE] [-m] script.py "
+        "[arguments ...]",
         description="Run a script, and plan the function that computes most, of those that it "
         "compiles or lowers: seconds of a step and bytes on a chip, for each mesh and for fewer "
         "chips, the best first.",

@@ -51,6 +51,10 @@ def add_plan_options(command: argparse.ArgumentParser) -> None:
         command.add_argument(
             f"--{axis}", type=_parts, metavar="N", help=f"so many {what} (default: what is best)"
         )
+    command.add_argument(
+        "--compiled", action="store_true", default=_default(command, False),
+        help="compile the step for the TPUs, too, which takes longer; needs the extra aot",
+    )  # fmt: skip
     add_outputs(command)
 
 

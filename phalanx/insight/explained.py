@@ -29,7 +29,7 @@ from phalanx.insight.systems import Machine, enough, machine
 from phalanx.transforms.needed import narrowed
 from phalanx.transforms.storage import size_in_bytes
 
-__all__ = ["explain", "report_on", "traceable"]
+__all__ = ["explain", "report_on", "traceable", "whole"]
 
 DEFAULT = "h100"  # where nothing is said, and the devices are none of the table
 _KINDS = {"v5 lite": "v5e", "v5p": "v5p", "v6": "v6e", "A100": "a100", "H100": "h100"}
@@ -98,13 +98,13 @@ def report_on(
     compiled = traced.lower().compile()
     devices = compiled.runtime_executable().devices
     chips = _of_devices(chips, devices)
-    whole = _whole(traced)
-    program = narrowed(whole.program)
-    donated = zip(program.inputs, whole.donated, strict=True)
+    call = whole(traced)
+    program = narrowed(call.program)
+    donated = zip(program.inputs, call.donated, strict=True)
     all_steps = list(steps(program, freed={v for v, gone in donated if gone}))
     lines = by_line(all_steps, chips, len(devices))
     exchanged = compiled.collectives()
-    memory = _course(program, whole, compiled, len(devices))
+    memory = _course(program, call, compiled, len(devices))
     parts: list[Part] = [
         _in_all(traced, compiled, lines, exchanged, chips, where),
         _lines(lines),
@@ -253,19 +253,19 @@ def _memory(found: Course) -> tuple[Part, ...]:
     )  # fmt: skip
 
 
-def _whole(traced: Traced) -> TracedCall:
+def whole(traced: Traced) -> TracedCall:
     """The call, of which what was captured are arguments."""
     call = traced._traced
     return call.with_captured() if call.captured else call
 
 
-def _course(program: Program, whole: TracedCall, compiled: Compiled, devices: int) -> Course:
+def _course(program: Program, call: TracedCall, compiled: Compiled, devices: int) -> Course:
     homes = tree.leaves(compiled.input_shardings)
-    homes = [None] * (len(whole.donated) - len(homes)) + homes
+    homes = [None] * (len(call.donated) - len(homes)) + homes
     types = program.input_types
     sizes = [_held(t, s, devices) for t, s in zip(types, homes, strict=True)]
-    names = [whole.names[i] for i in range(len(types))]
-    return course(program, names, sizes, whole.donated, devices)
+    names = [call.names[i] for i in range(len(types))]
+    return course(program, names, sizes, call.donated, devices)
 
 
 def _held(kind: ArrayType, sharding: Any, devices: int) -> float:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Mapping, Set
 
 import numpy as np
 from msgspec import Struct
@@ -42,7 +42,7 @@ from phalanx.ops.conv import conv_general_dilated
 from phalanx.transforms.needed import narrowed
 from phalanx.transforms.storage import size_in_bytes
 
-__all__ = ["Fitted", "Load", "Parting", "Timing", "fitted_to", "load_of", "timing"]
+__all__ = ["Fitted", "Load", "Parting", "Timing", "fitted_to", "load_of", "timed", "timing"]
 
 _PRODUCTS = frozenset(
     (dot_general, conv_general_dilated, attention, attention_backward, attention_tangent)
@@ -104,6 +104,7 @@ class Load(Struct, frozen=True):
         batch: over how many chips the batch can be parted.
         state: bytes of the state.
         alive: the most bytes of values, beside the state, that are there at once.
+        lanes: how many run it, of a ``pmap``; else 1.
     """
 
     products: Products
@@ -113,6 +114,7 @@ class Load(Struct, frozen=True):
     batch: int
     state: float
     alive: float
+    lanes: int = 1
 
     def at_peak(self, chips: Machine) -> float:
         """The seconds of its products on so many ``chips``, at their peak."""
@@ -182,7 +184,7 @@ def load_of(traced: Traced) -> Load:
     products.reduced *= lanes
     return Load(
         products, operations, moved, updating, lanes * _batch(program, taken), held,
-        lanes * max(0.0, peak - held),
+        lanes * max(0.0, peak - held), lanes,
     )  # fmt: skip
 
 
@@ -222,11 +224,8 @@ def _lane(program: Program) -> tuple[Program, int]:
 
 def timing(load: Load, chips: Machine, parting: Parting, fitted: Fitted | None = None) -> Timing:
     """How long a step takes on ``chips``, parted in this way, and what it needs of each."""
-    fitted = fitted or fitted_to(chips.system)
-    count, products, system = parting.chips, load.products, chips.chip
-    arithmetic = load.at_peak(chips) / fitted.efficiency
+    count, products = parting.chips, load.products
     moved = load.moved / count + load.updating / parting.fsdp / parting.tensor
-    memory = moved / system.bandwidth
     groups = parting.data * parting.fsdp
 
     def seconds(operation: str, size: float, among: int, apart: int, times: float) -> float:
@@ -239,13 +238,28 @@ def timing(load: Load, chips: Machine, parting: Parting, fitted: Fitted | None =
     part = products.gradients / t / parting.fsdp
     fsdp += seconds("reduce-scatter", part, parting.fsdp, t, times / 3)
     data = seconds("all-reduce", part, parting.data, t * parting.fsdp, 1)
-    tensor *= fitted.exchanging
+    size = (load.state + products.gradients) / parting.tensor / parting.fsdp
+    size += load.alive / count + 2 * products.largest / parting.tensor
+    exchanges = {"tensor": tensor, "fsdp": fsdp, "data": data}
+    memory = moved / chips.chip.bandwidth
+    return timed(chips, parting, load.at_peak(chips), memory, exchanges, size, fitted)
+
+
+def timed(
+    chips: Machine, parting: Parting, at_peak: float, memory: float,
+    exchanges: Mapping[str, float], size: float, fitted: Fitted | None = None,
+) -> Timing:  # fmt: skip
+    """A step of which parts take so long by the figures of ``chips``: products at their peak, all
+    else by the bandwidth of memory, and exchanges over each axis, of which some hide."""
+    fitted = fitted or fitted_to(chips.system)
+    arithmetic = at_peak / fitted.efficiency
+    tensor = fitted.exchanging * exchanges["tensor"]
+    fsdp, data = exchanges["fsdp"], exchanges["data"]
     fsdp -= fitted.hidden * min(fsdp, 2 / 3 * arithmetic)
     data -= fitted.hidden * min(data, 1 / 3 * arithmetic)
     busy = arithmetic + memory + tensor + fsdp + data
-    waiting = busy * fitted.straggling * math.log2(chips.slices) if system.torus else 0.0
-    size = (load.state + products.gradients) / parting.tensor / parting.fsdp
-    size += load.alive / count + 2 * products.largest / parting.tensor
+    straggling = fitted.straggling * math.log2(chips.slices) if chips.system.torus else 0.0
     return Timing(
-        parting, arithmetic, memory, tensor, fsdp, data, waiting, size, size <= system.memory
-    )
+        parting, arithmetic, memory, tensor, fsdp, data, busy * straggling, size,
+        size <= chips.chip.memory,
+    )  # fmt: skip

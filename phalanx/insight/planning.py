@@ -11,29 +11,33 @@ from phalanx.api.transformed import P
 from phalanx.base.boundary import boundary
 from phalanx.base.errors import ArgumentError
 from phalanx.base.source import name_of
+from phalanx.core.blocks import Blocks
+from phalanx.insight.compiled import Built, built
 from phalanx.insight.explained import traceable
 from phalanx.insight.planned import Load, Parting, Timing, fitted_to, load_of, timing
-from phalanx.insight.report import Chart, Column, Facts, Report, Table
+from phalanx.insight.report import Chart, Column, Facts, Report, Table, short_line
 from phalanx.insight.systems import Machine, balanced, machine
 
 __all__ = ["OPEN", "partings", "plan", "plan_of"]
 
 _TENSOR = 64  # over more chips nobody parts products
 _SHOWN = 40  # meshes in the table
+_LYING = Column("array"), Column("type"), Column("cut by")
 OPEN = Parting(0, 0, 0)  # whatever is best
 
 
 @boundary
 def plan(
-    f: Callable[P, Any], on: str, *, data: int = 0, fsdp: int = 0, tensor: int = 0
-) -> Callable[..., Report]:
+    f: Callable[P, Any], on: str, *, data: int = 0, fsdp: int = 0, tensor: int = 0,
+    compiled: bool = False,
+) -> Callable[..., Report]:  # fmt: skip
     """A function of the arguments of ``f``, a training step, that tells what it takes ``on`` a
     machine which need not be here: seconds, and bytes on a chip, for each mesh that its batch
     allows, the best first; and how that goes with fewer chips.
 
-    Nothing is compiled and nothing runs: arguments may be ``ShapeDtypeStruct``, of a model that no
-    laptop holds. The step takes its state and the whole batch, and returns the state anew; what
-    it returns of the type of an argument makes that argument state.
+    Nothing runs: arguments may be ``ShapeDtypeStruct``, of a model that no laptop holds. The step
+    takes its state and the whole batch, and returns the state anew; what it returns of the type of
+    an argument makes that argument state.
 
     Args:
         f: the step: a function, or what ``jit`` made of one.
@@ -41,13 +45,16 @@ def plan(
         data: over how many chips the model is copied; 0: what is best.
         fsdp: over how many the state is parted, and gathered where it is used; 0: what is best.
         tensor: over how many each product is parted; 0: what is best.
+        compiled: whether the step is compiled besides, for the chips of ``on``, TPUs, and parted as
+            on the best mesh: what it takes is then told by what the compiler made of it.
 
     Returns:
         That function; it gives a ``phalanx.insight.Report``.
 
     Raises:
         ValueError: there is no such system; the mesh does not fit the machine or the batch; ``f``
-            returns no state.
+            returns no state; it is to be compiled, and not for TPUs.
+        DeviceError: it is to be compiled, and XLA's plugin for TPUs is not installed.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> def step(w, x):
@@ -61,13 +68,15 @@ def plan(
     asked = Parting(data, fsdp, tensor)
 
     def planned(*args: Any, **kwargs: Any) -> Report:
-        return plan_of(traced.trace(*args, **kwargs), chips, asked)
+        return plan_of(traced.trace(*args, **kwargs), chips, asked, compiled)
 
     planned.__name__ = planned.__qualname__ = f"plan({name_of(f)})"
     return planned
 
 
-def plan_of(traced: Traced, chips: Machine, asked: Parting = OPEN) -> Report:
+def plan_of(
+    traced: Traced, chips: Machine, asked: Parting = OPEN, compiled: bool = False
+) -> Report:
     """The plan of a step that was traced, on ``chips``; what is 0 in ``asked`` is open."""
     load = load_of(traced)
     every = _timings(load, chips, asked)
@@ -77,10 +86,14 @@ def plan_of(traced: Traced, chips: Machine, asked: Parting = OPEN) -> Report:
     smaller = [(m, _timings(load, m, asked)) for m in _smaller(chips)]
     counts = [(m, found[0]) for m, found in smaller if found and found[0].fits]
     counts.append((chips, best))
+    made = built(traced, load, chips, best.parting) if compiled else None
+    told = best if made is None else made.timing
     return Report(
         f"{traced.fun_name} on {chips}",
         (
-            _in_all(load, chips, best), _parts(best), _meshes(every), _counts(counts, load),
+            _in_all(load, chips, told, made), _parts(told),
+            *(() if made is None else _compiled(load, chips, made)),
+            _meshes(every), _counts(counts, load),
             *([_chart(counts)] if len(counts) > 1 else []), _model(chips),
         ),
     )  # fmt: skip
@@ -88,11 +101,8 @@ def plan_of(traced: Traced, chips: Machine, asked: Parting = OPEN) -> Report:
 
 def partings(load: Load, chips: Machine, asked: Parting) -> Iterator[Parting]:
     """The meshes of ``chips`` that the batch and the weights of ``load`` allow."""
-    count = chips.chips
-    for tensor in [n for n in range(1, min(count, _TENSOR) + 1) if count % n == 0]:
-        if tensor > chips.inside or not load.products.can_be_parted(tensor):
-            continue
-        left = count // tensor
+    for tensor in _tensors(load, chips):
+        left = chips.chips // tensor
         for data in [n for n in range(1, left + 1) if left % n == 0]:
             parting = Parting(data, left // data, tensor)
             in_slices = not chips.system.torus or data % chips.slices == 0
@@ -104,6 +114,12 @@ def partings(load: Load, chips: Machine, asked: Parting) -> Iterator[Parting]:
             )  # fmt: skip
             if in_slices and wanted and load.batch % left == 0:
                 yield parting
+
+
+def _tensors(load: Load, chips: Machine) -> list[int]:
+    """Among how many chips, of a slice or of a machine, products can be parted."""
+    few = range(1, min(chips.inside, _TENSOR) + 1)
+    return [n for n in few if chips.chips % n == 0 and load.products.can_be_parted(n)]
 
 
 def _timings(load: Load, chips: Machine, asked: Parting) -> list[Timing]:
@@ -125,12 +141,25 @@ def _no_mesh(load: Load, chips: Machine, asked: Parting) -> ArgumentError:
             f"plan: no mesh of {chips.chips:,} chips has {said}: data x fsdp x tensor are all "
             f"chips, and {given:,} does not divide {chips.chips:,}"
         )
-    slices = f" in {chips.slices} slices, of which each has copies" if chips.slices > 1 else ""
+    apart = chips.slices if chips.system.torus else 1
+    copies = f"; data is a multiple of the {apart} slices" if apart > 1 else ""
+    among, state = _tensors(load, chips), max(asked.data, 1) * max(asked.fsdp, 1)
+    fitting = [t for t in among if asked.tensor in (0, t) and chips.chips // t % state == 0]
+    fitting = fitting if asked.data % apart == 0 else []
+    if not fitting:
+        return ArgumentError(
+            f"plan: no mesh of {chips.name} has {said}: among tensor chips, of one "
+            f"{'slice' if chips.system.torus else 'machine'}, the longer sides of weights must "
+            f"divide: tensor is one of {', '.join(map(str, among))}{copies}"
+        )
+    least = chips.chips // max(fitting)
+    near = {load.batch // least * least, Blocks(load.batch, least).length * least}.difference({0})
     return ArgumentError(
-        f"plan: no mesh of {chips.chips:,} chips{slices}{asks} fits: a batch of {load.batch:,}, "
-        "the first dimension of most arrays that are neither state nor keys, must divide among "
-        "data x fsdp chips, and the longer sides of weights among tensor ones, at most "
-        f"{_TENSOR}; take another number of chips, or a batch that is a multiple"
+        f"plan: a batch of {load.batch:,} rows fits no mesh of {chips.name}{asks}, {chips.chips:,} "
+        f"chips: {least:,} or more of them have different rows, as at most {max(fitting)} share a "
+        f"product{copies}. Batches of {' or '.join([f'{n:,}' for n in sorted(near)])} rows would "
+        "fit, or take another number of chips (rows are the first dimension of most arrays that "
+        "are neither state nor keys)"
     )
 
 
@@ -154,7 +183,7 @@ def _smaller(chips: Machine) -> Iterator[Machine]:
 # ---- the parts ----------------------------------------------------------------------------------
 
 
-def _in_all(load: Load, chips: Machine, best: Timing) -> Facts:
+def _in_all(load: Load, chips: Machine, best: Timing, made: Built | None) -> Facts:
     operations = sum(load.operations.values())
     dtype = max(load.operations, key=lambda d: load.operations[d], default=None)
     rate = operations / best.seconds / chips.chips
@@ -164,6 +193,7 @@ def _in_all(load: Load, chips: Machine, best: Timing) -> Facts:
         "in all",
         (
             ("the best mesh", str(best.parting), "text"),
+            ("figures are", "traced" if made is None else f"compiled for {chips.name}", "text"),
             ("a step takes", best.seconds, "seconds"),
             ("a chip needs", best.size, "bytes"),
             ("a chip has", chips.chip.memory, "bytes"),
@@ -207,6 +237,42 @@ def _parts(best: Timing) -> Table:
     shares = tuple([(name, time, time / best.seconds) for name, time in rows])
     note = "Exchanges as far as they do not hide behind products."
     return Table("a step on the best mesh", columns, shares, note)
+
+
+def _compiled(load: Load, chips: Machine, made: Built) -> tuple[Table, ...]:
+    """What the compiler made of the step, beside what its trace says; what chips exchange, and
+    how arrays lie."""
+    traced = timing(load, chips, made.timing.parting)
+    columns = (
+        Column("figures"), Column("step", "seconds"), Column("products", "operations"),
+        Column("take", "seconds"), Column("all else", "seconds"), Column("tensor", "seconds"),
+        Column("fsdp", "seconds"), Column("data", "seconds"), Column("a chip", "bytes"),
+    )  # fmt: skip
+    products = sum(load.operations.values()) / chips.chips
+    rows = [
+        (name, t.seconds, n, t.arithmetic, t.memory, t.tensor, t.fsdp, t.data, t.size)
+        for name, t, n in (
+            ("traced", traced, products),
+            (f"compiled for {chips.name}", made.timing, made.operations),
+        )
+    ]
+    note = "Products of a chip; exchanges over each axis, as far as they do not hide."
+    exchanged = [
+        (c.operation, ", ".join(map(str, c.axes or "?")), c.devices, c.bytes, c.count,
+         short_line(c.line))
+        for c in made.exchanged
+    ]  # fmt: skip
+    by = (
+        Column("operation"), Column("axes"), Column("among", "count"), Column("bytes", "bytes"),
+        Column("times", "count"), Column("line", "line"),
+    )  # fmt: skip
+    return (
+        Table("traced and compiled", columns, tuple(rows), note),
+        Table(
+            "collectives, as compiled", by, tuple(exchanged), "Bytes are of the result on a chip."
+        ),
+        Table("where arrays lie, as compiled", _LYING, made.lying),
+    )
 
 
 def _counts(counts: list[tuple[Machine, Timing]], load: Load) -> Table:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
-from phalanx.core.roles import CARRY, CHOICE
+from phalanx.core.roles import CARRY, CHOICE, FIXED
 from phalanx.core.types import ArrayType
 from phalanx.insight.costs import dearest, runs
 from phalanx.ops.basis import add
@@ -25,13 +25,18 @@ from phalanx.transforms.storage import size_in_bytes
 __all__ = ["Products", "products_in"]
 
 
+Pair = tuple[tuple[int, ...], tuple[int, ...]]  # dimensions of the one operand, and of the other
+
+
 class Mark(NamedTuple):
-    """What a value depends on: the batch; or the state alone, by which it is a weight; and
-    whether it is a sum of which chips would have parts, were weights parted among them."""
+    """What a value depends on: the batch; or the state alone, by which it is a weight; whether it
+    is a sum of which chips would have parts, were weights or the batch parted among them; and of
+    what is not made anew in each run of a loop how often it is made."""
 
     batch: bool
     state: bool
     partial: bool = False
+    made: float = 1.0
 
 
 NOTHING = Mark(False, False)
@@ -47,7 +52,7 @@ class Products(Struct):
         sides: bytes of weights, by the length of the side along which they are parted.
         largest: the bytes of the largest weight.
         count: how many products by weights run.
-        sizes: how many elements weights have.
+        sizes: how many elements weights have, and how many matrices they are in one product.
     """
 
     gathered: float = 0.0
@@ -56,7 +61,7 @@ class Products(Struct):
     sides: dict[int, float] = field(default_factory=dict[int, float])
     largest: float = 0.0
     count: float = 0.0
-    sizes: set[int] = field(default_factory=set[int])
+    sizes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def can_be_parted(self, count: int) -> bool:
         """Whether all but few weights have a side that divides among ``count`` chips."""
@@ -86,11 +91,11 @@ class _Weights(Struct):
             return False
         (place,) = weights
         weight = plain(e.inputs[place].type)
-        found.gathered += often * size_in_bytes(weight)
+        found.gathered += min(often, marks[place].made) * size_in_bytes(weight)
         found.largest = max(found.largest, size_in_bytes(weight))
         found.count += often
-        found.sizes.add(weight.size)
-        contracted, given = _sides(e, place, weight)
+        contracted, given, many = _sides(e, place, weight)
+        found.sizes.add((weight.size, many))
         side = max(contracted, given)
         found.sides[side] = found.sides.get(side, 0.0) + often * size_in_bytes(weight)
         # a weight is parted along its longer side: where that is summed over, chips have parts;
@@ -106,14 +111,15 @@ class _Weights(Struct):
         self.found.reduced += often * size_in_bytes(t)
 
 
-def _sides(e: Equation, place: int, weight: ArrayType) -> tuple[int, int]:
-    """Over how many elements of a weight a product sums, and how many it gives of each; a kernel of
-    a convolution is not parted, and has 1 of both."""
+def _sides(e: Equation, place: int, weight: ArrayType) -> tuple[int, int, int]:
+    """Over how many elements of a weight a product sums, how many it gives of each, and of how many
+    matrices; a kernel of a convolution is not parted, and has 1 of all."""
     if e.prim is not dot_general:
-        return 1, 1
-    contract: tuple[tuple[int, ...], ...] = e.params["contract"]
-    contracted = math.prod([weight.shape[d] for d in contract[place]])
-    return contracted, weight.size // max(contracted, 1)
+        return 1, 1, 1
+    summed: Pair = e.params["contract"]
+    beside: Pair = e.params["batch"]
+    contracted, many = [math.prod([weight.shape[d] for d in p[place]]) for p in (summed, beside)]
+    return contracted, weight.size // max(contracted * many, 1), many
 
 
 class _Gradients(Struct):
@@ -122,15 +128,20 @@ class _Gradients(Struct):
     found: Products
 
     def product(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
-        """Never partial: they are summed with their like."""
+        """Whether it is one, of which chips have parts where they have parts of the batch."""
         out = e.outputs[0].type
-        of_a_weight = out.size in self.found.sizes and not any(e.params.get("batch", ()))
-        if of_a_weight and any(m.batch for m in marks) and not any(m.state for m in marks):
-            self.found.gradients += often * size_in_bytes(out)
-        return False
+        beside: Pair = e.params["batch"] if e.prim is dot_general else ((), ())
+        many = math.prod([e.inputs[0].type.shape[d] for d in beside[0]])
+        if (out.size, many) not in self.found.sizes:
+            return False
+        if any(m.state for m in marks) or not any(m.batch for m in marks):
+            return False
+        self.total(out, often)
+        return True
 
     def total(self, t: ArrayType, often: float) -> None:
-        """Nothing is partial."""
+        """Parts of a gradient, of type ``t``."""
+        self.found.gradients += often * size_in_bytes(t)
 
 
 Notes = _Weights | _Gradients
@@ -160,29 +171,42 @@ def _walk(program: Program, marks: Sequence[Mark], often: float, notes: Notes) -
 def _moved(e: Equation, ins: Sequence[Mark], often: float, notes: Notes) -> Mark:
     batch = any(m.batch for m in ins)
     state = not batch and any(m.state for m in ins)
-    partial = e.prim is add and all(m.partial for m in ins)
-    if partial:  # two sums of parts are one
-        notes.total(plain(e.outputs[0].type), -often)
-    moved = e.prim.elements.copied and any(m.partial for m in ins)
-    return Mark(batch, state, partial or moved)
+    made = max([m.made for m in ins if m.state], default=1.0)
+    partial = any(m.partial for m in ins)
+    if e.prim is add and partial:
+        if all(m.partial for m in ins):  # two sums of parts are one
+            notes.total(plain(e.outputs[0].type), -often)
+        partial = all(m.partial or not (m.batch or m.state) for m in ins)  # as of what begins at 0
+        return Mark(batch, state, partial, made)
+    return Mark(batch, state, partial and e.prim.elements.copied, made)
 
 
 def _framed(frame: Frame, ins: Sequence[Mark], often: float, notes: Notes) -> list[Mark]:
     shown = [m for m, r in zip(ins, frame.ins, strict=True) if r is not CHOICE]
-    program = dearest(frame)
-    if frame.is_loop:  # what is carried depends on what any run makes it depend on
-        for _ in range(len(shown)):
-            after = iter(frame.carried_out(_walk(program, shown, 0.0, notes)))
-            joined = [
-                _either(m, next(after)) if r is CARRY else m
-                for m, r in zip(shown, frame.seen, strict=True)
-            ]
-            if joined == shown:
-                break
-            shown = joined
-    return _walk(program, shown, often * runs(frame), notes)
+    program, times = dearest(frame), often * runs(frame)
+    if not frame.is_loop:
+        return _walk(program, shown, times, notes)
+    shown = [
+        m if r is FIXED else m._replace(made=times) for m, r in zip(shown, frame.seen, strict=True)
+    ]
+    for _ in range(len(shown)):  # what is carried depends on what any run makes it depend on
+        after = iter(frame.carried_out(_walk(program, shown, 0.0, notes)))
+        joined = [
+            _either(m, next(after)) if r is CARRY else m
+            for m, r in zip(shown, frame.seen, strict=True)
+        ]
+        if joined == shown:
+            break
+        shown = joined
+    outs = _walk(program, shown, times, notes)
+    carried = [m for m, r in zip(shown, frame.seen, strict=True) if r is CARRY]
+    types = frame.carried_out(program.output_types)
+    for before, after, kind in zip(carried, frame.carried_out(outs), types, strict=True):
+        if before.partial and after.partial:  # a sum of them all, over which chips exchange once
+            notes.total(kind, often)
+    return outs
 
 
 def _either(a: Mark, b: Mark) -> Mark:
     batch = a.batch or b.batch
-    return Mark(batch, not batch and (a.state or b.state))
+    return Mark(batch, not batch and (a.state or b.state), a.partial or b.partial, a.made)

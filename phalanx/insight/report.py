@@ -258,6 +258,8 @@ def _scaled(value: float, base: int, units: Sequence[str]) -> str:
 def _time(value: float) -> str:
     if not math.isfinite(value):
         return "unknown"
+    if value == 0:
+        return "0 s"
     for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
         if abs(value) >= size or unit == "ns":
             count = value / size

@@ -161,6 +161,13 @@ class Machine(Struct, frozen=True):
         """The figures of one of them."""
         return self.system.part(self.chips)
 
+    @property
+    def name(self) -> str:
+        """What the command line calls it."""
+        shape = "x".join(map(str, self.shape if self.system.torus else (self.slices, self.inside)))
+        slices = f":{self.slices}" if self.system.torus and self.slices > 1 else ""
+        return f"{self.system.name}:{shape}{slices}"
+
     def __str__(self) -> str:
         return f"{self.chips:,} x {self.system.title}"
 

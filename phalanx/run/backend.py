@@ -146,6 +146,8 @@ class Kernel(Struct, frozen=True):
         count: how often a call runs it.
         line: the user's line.
         module: the name of the program.
+        products: how many operations of arithmetic the products in it take, each time.
+        moved: the bytes of the main memory that it reads and writes, each time.
     """
 
     name: str
@@ -154,6 +156,8 @@ class Kernel(Struct, frozen=True):
     count: int
     line: str
     module: str = ""
+    products: float = 0.0
+    moved: float = 0.0
 
 
 class Executable(Protocol):

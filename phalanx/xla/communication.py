@@ -61,16 +61,16 @@ def _groups(line: str, partitions: int) -> Groups | None:
         return _lists(listed[1]) or (tuple(range(partitions)),)
     if iota := _IOTA.search(line):
         shape, sizes, order = iota.groups()
-        return _rows(_turned(sizes, order).reshape(_integers(shape)))
+        return _rows(_turned(sizes, order).reshape(integers(shape)))
     if mesh := _OVER_AXES.search(line):
         return _over_axes(*mesh.groups())
     return None
 
 
 def _turned(sizes: str, order: str | None) -> np.ndarray:
-    shape = _integers(sizes)
+    shape = integers(sizes)
     ids = np.arange(math.prod(shape)).reshape(shape)
-    return ids.transpose(_integers(order)) if order else ids
+    return ids.transpose(integers(order)) if order else ids
 
 
 def _over_axes(mesh: str, listed: str | None, order: str | None, over: str) -> Groups | None:
@@ -91,10 +91,11 @@ def _pairs(line: str) -> Groups | None:
 
 
 def _lists(text: str | None) -> Groups:
-    return tuple(_integers(part) for part in re.findall(r"\{([\d,]*)\}", text or ""))
+    return tuple(integers(part) for part in re.findall(r"\{([\d,]*)\}", text or ""))
 
 
-def _integers(text: str | None) -> tuple[int, ...]:
+def integers(text: str | None) -> tuple[int, ...]:
+    """Those that are listed."""
     return tuple(int(n) for n in (text or "").split(",") if n)
 
 
@@ -104,7 +105,7 @@ def _rows(ids: np.ndarray) -> Groups:
 
 def _bytes(match: re.Match[str]) -> int:
     """The size of the result on one device; what starts an operation has operands beside it."""
-    arrays = [_size(*array) for array in _ARRAY.findall(match["type"])]
+    arrays = [size_of(*array) for array in _ARRAY.findall(match["type"])]
     if match["start"] and match["operation"] == "collective-permute":
         return arrays[1]
     if match["start"] and match["operation"] == "all-gather":
@@ -112,6 +113,7 @@ def _bytes(match: re.Match[str]) -> int:
     return sum(arrays)
 
 
-def _size(kind: str, bits: str, shape: str) -> int:
+def size_of(kind: str, bits: str, shape: str) -> int:
+    """The bytes of an array."""
     width = 8 if kind == "pred" else int(bits or 0)
-    return -(-math.prod(_integers(shape)) * width // 8)
+    return -(-math.prod(integers(shape)) * width // 8)

@@ -6,9 +6,9 @@ import re
 
 from phalanx.run.backend import Kernel
 from phalanx.xla.hlo_text import Computation, HloModule, place_of
+from phalanx.xla.work import INSTRUCTION, Work
 
 _NAMED = re.compile(r"HloModule ([^\s,]+)")
-_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%(\S+) = (?:\([^=]*?\)|\S+) ([a-z][\w-]*)\(")
 _BY = re.compile(r"(?:calls|to_apply)=%([^\s,)]+)")
 _NOT_RUN = ("parameter", "constant", "tuple", "get-tuple-element", "bitcast")
 _FREE = frozenset((*_NOT_RUN, "while", "call", "conditional"))  # what these run is listed itself
@@ -20,6 +20,7 @@ def kernels(module: HloModule) -> list[Kernel]:
     named = head[1] if head else ""
     inside = {name for c in computations.values() for line in c.lines for name in _within(line)}
     found: list[Kernel] = []
+    work = Work(module)
     for name, computation in computations.items():
         if name in inside or not often[name]:
             continue
@@ -28,14 +29,19 @@ def kernels(module: HloModule) -> list[Kernel]:
             if match is not None:
                 fused = sum([_count(computations[c]) for c in _within(line)]) or 1
                 where = place_of(line, module.places)
-                found.append(Kernel(match[1], match[2], fused, often[name], where, named))
+                found.append(
+                    Kernel(
+                        match[1], match[3], fused, often[name], where, named,
+                        *work.of(name, match[1]),
+                    )
+                )  # fmt: skip
     return found
 
 
 def _running(line: str) -> re.Match[str] | None:
     """The name and the operation of an instruction that runs."""
-    match = _INSTRUCTION.match(line)
-    return None if match is None or match[2] in _FREE else match
+    match = INSTRUCTION.match(line)
+    return None if match is None or match[3] in _FREE else match
 
 
 def _within(line: str) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 from phalanx.cli import chips
 from phalanx.errors import ArgumentError
 from phalanx.experimental import topologies
+from phalanx.insight import compiled
 
 SCRIPT = """
 import sys
@@ -60,7 +61,8 @@ def test_machines_are_called_as_in_plans(monkeypatch, name, platform, topology, 
         asked.append((platform, topology, options))
         return topologies.TopologyDescription([])
 
-    monkeypatch.setattr(chips, "get_topology_desc", described)
+    for module in (chips, compiled):
+        monkeypatch.setattr(module, "get_topology_desc", described)
     chips.described(name)
     assert asked == [(platform, topology, options)]
 

@@ -70,6 +70,40 @@ def test_products_in_loops_count_for_each_run():
     assert found.gradients == 5 * 2 * 2 * WIDE * NARROW
 
 
+def test_weights_that_all_runs_of_a_loop_share():
+    """They are gathered once, and so are their gradients added up over chips."""
+
+    def recurrent(w, xs):
+        def loss(w):
+            def cell(h, x):
+                return jnp.tanh(x @ w["x"] + h @ w["h"]), None
+
+            return jnp.mean(lax.scan(cell, jnp.zeros((ROWS, WIDE), "bfloat16"), xs)[0])
+
+        return ph.tree.map(lambda p, g: p - g, w, ph.grad(loss)(w))
+
+    found = products_of(recurrent, {"x": of(NARROW, WIDE), "h": of(WIDE, WIDE)}, of(7, *X.shape))
+    x, h = 2 * NARROW * WIDE, 2 * WIDE * WIDE
+    assert found.gradients == x + h
+    assert found.gathered == x + 2 * h  # no gradient of xs
+
+
+def test_products_of_many_matrices_are_parted_by_the_sides_of_each():
+    """A sum over the longer side is of parts, however many matrices there are."""
+
+    def experts(w, x):
+        def loss(w):
+            h = jnp.tanh(jnp.einsum("td,edf->etf", x, w["up"]))
+            return jnp.mean(jnp.einsum("etf,efd->etd", h, w["down"]))
+
+        return ph.tree.map(lambda p, g: p - g, w, ph.grad(loss)(w))
+
+    found = products_of(experts, {"up": of(8, NARROW, WIDE), "down": of(8, WIDE, NARROW)}, X)
+    weights = 2 * 8 * WIDE * NARROW
+    assert found.reduced == 2 * 8 * ROWS * NARROW
+    assert (found.gathered, found.gradients) == (3 * weights, 2 * weights)
+
+
 def test_convolutions_have_weights_that_are_not_parted():
     def convolved(w, x):
         def loss(w):
@@ -201,7 +235,10 @@ def test_what_does_not_fit_is_told():
     [
         (step, (W, X), "v5pp:2x2", {}, "Did you mean 'v5p"),
         (step, (W, X), "h100:64", {"tensor": 3}, "tensor 3.* 3 does not divide 64"),
-        (step, (W, X), "v5p:3x3x3", {}, "no mesh of 27 chips fits"),
+        (step, (W, of(77, NARROW)), "h100:64", {}, "batch of 77 rows.* 8 or more .*72 or 80 rows"),
+        (step, (W, X), "v5p:3x3x3", {}, "fits no mesh of v5p:3x3x3, 27 chips: 27 or more"),
+        (step, (W, X), "v5p:3x3x3", {"tensor": 3}, "tensor is one of 1$"),
+        (step, (W, X), "v5e:2x2:4", {"data": 2}, "data is a multiple of the 4 slices"),
         (step, (W, X), "v5p:2x2x2", {"data": 3}, "has data 3"),
         (step, (W, X), "h100:12", {}, "multiple"),
         (lambda x: jnp.sum(x), (X,), "h100:8", {}, "returns no array of the type"),

@@ -1,0 +1,224 @@
+"""What instructions of a compiled program compute and move, read from its text as HLO."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+from msgspec import Struct
+
+from phalanx.xla.communication import integers, size_of
+from phalanx.xla.hlo_text import Computation, HloModule
+
+__all__ = ["INSTRUCTION", "Work"]
+
+# a tuple's type has parentheses in it, and behind none of them a word with an opening one
+INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%(\S+) = (\(.*?\)|\S+) ([a-z][\w-]*)\(([^)]*)\)")
+_ARRAY = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\](\{[^}]*\})?")
+_NUMBERED = re.compile(r"/\*index=\d+\*/")
+_CALLS = re.compile(r"calls=%([^\s,)]+)")
+_CONTRACTED = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}")
+_LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)")
+_WINDOW = re.compile(r"window=\{([^}]*)\}")
+_SLICES = ("dynamic-slice", "slice", "gather")
+_SAME = ("bitcast", "reshape")
+_NO_WORK = ("parameter", "constant", "tuple", "get-tuple-element", "while", "call", "conditional")
+
+
+class Shape(Struct, frozen=True):
+    """An array: its dimensions, its bytes, and whether it is in the main memory."""
+
+    dims: tuple[int, ...]
+    size: int
+    in_memory: bool
+
+
+class Instruction(Struct):
+    """A line: its name, its result, what it does, and with what."""
+
+    name: str
+    shapes: list[Shape]
+    operation: str
+    operands: list[str]
+    line: str
+
+    @property
+    def size(self) -> int:
+        """The bytes of its result."""
+        return sum([s.size for s in self.shapes])
+
+
+class Work:
+    """Of a compiled program, what its instructions do.
+
+    Args:
+        module: its text.
+    """
+
+    def __init__(self, module: HloModule) -> None:
+        self._module = module
+        self._read: dict[str, _Body] = {}
+
+    def of(self, computation: str, name: str) -> tuple[float, float]:
+        """The operations of the products in an instruction, and the bytes of the main memory that
+        it reads and writes; what a fusion needs of an array is all that is read of it."""
+        body = self._body(computation)
+        made = body.by_name[name]
+        return self._products(body, made), self._moved(body, made)
+
+    def _body(self, name: str) -> _Body:
+        if name not in self._read:
+            self._read[name] = _Body(self._module.computations[name])
+        return self._read[name]
+
+    def _fused(self, made: Instruction) -> _Body | None:
+        called = _CALLS.search(made.line)
+        return None if called is None else self._body(called[1])
+
+    # ---- products ----
+
+    def _products(self, body: _Body, made: Instruction) -> float:
+        if made.operation == "dot":
+            return _of_dot(made, body.operand(made, 0))
+        if made.operation == "convolution":
+            return _of_convolution(made, body.operand(made, 0), body.operand(made, 1))
+        fused = self._fused(made)
+        if fused is None:
+            return 0.0
+        return sum([self._products(fused, inner) for inner in fused.by_name.values()])
+
+    # ---- bytes ----
+
+    def _moved(self, body: _Body, made: Instruction) -> float:
+        if made.operation in _NO_WORK or made.operation.endswith("-done"):
+            return 0.0
+        if 'custom_call_target="AllocateBuffer"' in made.line:
+            return 0.0
+        sources = [body.by_name[o] for o in made.operands if o in body.by_name]
+        if made.operation.endswith("-start"):  # a copy: what it gives first is where it goes
+            (to, *_), size = made.shapes, made.shapes[0].size
+            return float(size * (to.in_memory + any([s.in_memory for s in sources[0].shapes])))
+        read = [
+            min(source.size, self._needed(body, made, n))
+            for n, source in enumerate(sources)
+            if any([s.in_memory for s in source.shapes])
+        ]
+        written = zip(made.shapes, self._written(body, made), strict=False)
+        return float(sum(read) + sum([size for s, size in written if s.in_memory]))
+
+    def _needed(self, body: _Body, user: Instruction, n: int) -> float:
+        """The bytes that an instruction needs of its operand ``n``."""
+        if n == 0 and user.operation in _SLICES:
+            return user.size
+        if n == 0 and user.operation == "dynamic-update-slice":
+            return 0.0
+        if user.operation in _SAME:
+            return self._needed_by_users(body, user.name)
+        fused = self._fused(user)
+        if fused is None or n >= len(fused.parameters):
+            return math.inf
+        return self._needed_by_users(fused, fused.parameters[n])
+
+    def _needed_by_users(self, body: _Body, name: str) -> float:
+        if name == body.root.name:
+            return math.inf
+        return sum([self._needed(body, user, n) for user, n in body.users.get(name, ())], 0.0)
+
+    def _written(self, body: _Body, made: Instruction) -> Iterator[float]:
+        """The bytes of each of its results that it writes."""
+        fused = self._fused(made)
+        if fused is not None and made.operation == "fusion":
+            yield from self._written(fused, fused.root)
+        elif made.operation == "tuple":
+            for name in made.operands:
+                yield from self._written(body, body.by_name[name])
+        elif made.operation == "dynamic-update-slice":
+            yield body.operand(made, 1).size
+        elif made.operation in _SAME and made.operands[0] in body.by_name:
+            yield from self._written(body, body.by_name[made.operands[0]])
+        else:
+            yield from [float(s.size) for s in made.shapes]
+
+
+class _Body:
+    """The instructions of a computation."""
+
+    def __init__(self, computation: Computation) -> None:
+        made = [m for line in computation.lines if (m := _instruction(line)) is not None]
+        self.by_name = {m.name: m for m in made}
+        self.root = next((m for m in made if m.line.lstrip().startswith("ROOT")), made[-1])
+
+    @cached_property
+    def parameters(self) -> list[str]:
+        """Their names, in order."""
+        found = [m for m in self.by_name.values() if m.operation == "parameter"]
+        return [m.name for m in sorted(found, key=lambda m: int(m.operands[0]))]
+
+    @cached_property
+    def users(self) -> Mapping[str, list[tuple[Instruction, int]]]:
+        """The instructions that take a value, and as which of their operands."""
+        found: dict[str, list[tuple[Instruction, int]]] = {}
+        for m in self.by_name.values():
+            for n, operand in enumerate(m.operands):
+                found.setdefault(operand, []).append((m, n))
+        return found
+
+    def operand(self, made: Instruction, n: int) -> Shape:
+        """The array that is its operand ``n``."""
+        return self.by_name[made.operands[n]].shapes[0]
+
+
+def _instruction(line: str) -> Instruction | None:
+    match = INSTRUCTION.match(line)
+    if match is None:
+        return None
+    name, kind, operation, operands = match.groups()
+    shapes = [_shape(*array) for array in _ARRAY.findall(kind)]
+    given = re.findall(r"[^\s,%]+", _NUMBERED.sub("", operands))
+    return Instruction(name, shapes, operation, given, line)
+
+
+def _shape(kind: str, bits: str, dims: str, layout: str) -> Shape:
+    return Shape(integers(dims), size_of(kind, bits, dims), "S(" not in layout)
+
+
+# ---- operations ---------------------------------------------------------------------------------
+
+
+def _of_dot(made: Instruction, left: Shape) -> float:
+    contracted = _CONTRACTED.search(made.line)
+    summed = math.prod([left.dims[d] for d in integers(contracted and contracted[1])])
+    return 2.0 * math.prod(made.shapes[0].dims) * summed
+
+
+def _of_convolution(made: Instruction, left: Shape, kernel: Shape) -> float:
+    """Each element of the kernel is used at the places where it does not meet padding: products of
+    many matrices are convolutions that mostly do."""
+    labels = _LABELS.search(made.line)
+    if labels is None:
+        return 0.0
+    ins, of_kernel, outs = labels.groups()
+    window = _WINDOW.search(made.line)
+    told = dict(re.findall(r"(\w+)=(\S+)", window[1])) if window else {}
+    places = 1.0
+    for d, label in enumerate(sorted(filter(str.isdigit, of_kernel), key=int)):
+        sizes = left.dims[ins.index(label)], made.shapes[0].dims[outs.index(label)]
+        places *= _met(d, kernel.dims[of_kernel.index(label)], *sizes, told)
+    out = made.shapes[0].dims
+    taken = kernel.dims[of_kernel.index("i")]
+    return 2.0 * places * out[outs.index("b")] * out[outs.index("f")] * taken
+
+
+def _met(d: int, side: int, size: int, given: int, told: Mapping[str, str]) -> int:
+    """How often along dimension ``d`` an element of the kernel meets one of the operand."""
+
+    def of(word: str, other: int) -> int:
+        return int(told[word].split("x")[d].partition("_")[0]) if word in told else other
+
+    dilated, apart = of("lhs_dilate", 1), of("rhs_dilate", 1)
+    places = np.arange(given)[:, None] * of("stride", 1) + np.arange(side) * apart - of("pad", 0)
+    inside = (places >= 0) & (places <= (size - 1) * dilated) & (places % dilated == 0)
+    return int(inside.sum())

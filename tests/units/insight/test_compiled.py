@@ -1,0 +1,93 @@
+"""Steps of plans that are compiled: for the CPUs of this machine, in place of chips elsewhere."""
+
+import pytest
+
+import phalanx as ph
+import phalanx.numpy as jnp
+from phalanx import lax
+from phalanx.insight import compiled, planning
+from phalanx.insight.compiled import built
+from phalanx.insight.planned import Parting, load_of
+from phalanx.insight.systems import machine
+
+pytestmark = pytest.mark.skipif(ph.device_count() < 8, reason="it is parted over 8 devices")
+LAYERS, WIDE, ROWS = 3, 64, 128
+
+
+def of(*shape):
+    return ph.ShapeDtypeStruct(shape, "float32")
+
+
+def step(w, scale, x):
+    def loss(w):
+        return jnp.mean(lax.scan(lambda x, w: (jnp.tanh(x @ w), None), x * scale, w)[0] ** 2)
+
+    value, grads = ph.value_and_grad(loss)(w)
+    return w - grads, scale, value
+
+
+W, SCALE, X = of(LAYERS, WIDE, WIDE), of(WIDE), of(ROWS, WIDE)
+
+
+@pytest.fixture
+def chips(monkeypatch):
+    monkeypatch.setattr(compiled, "devices_of", lambda _: ph.devices()[:8])
+    return machine("v5e:2x4")
+
+
+@pytest.fixture
+def traced():
+    return ph.jit(step).trace(W, SCALE, X)
+
+
+@pytest.mark.parametrize("parting", [Parting(8, 1, 1), Parting(1, 8, 1), Parting(2, 4, 1)])
+def test_the_compiler_parts_the_step_as_planned(chips, traced, parting):
+    load = load_of(traced)
+    found = built(traced, load, chips, parting)
+    products = sum(load.operations.values())
+    assert products == 3 * LAYERS * 2 * ROWS * WIDE * WIDE
+    assert found.operations == pytest.approx(products / 8, rel=0.15)
+    kinds = {c.operation for c in found.exchanged}
+    assert "all-reduce" in kinds and ("all-gather" in kinds) == (parting.fsdp > 1)
+    assert [row[2] for row in found.lying] == [
+        "P(None, 'fsdp', None)" if parting.fsdp > 1 else "whole", "whole",
+        "P(('data', 'fsdp'))",
+    ]  # fmt: skip
+    assert found.timing.tensor == 0 and found.timing.data + found.timing.fsdp > 0
+    assert found.timing.size < load.state + 8 * load.alive
+
+
+def test_the_report_says_where_its_figures_are_from(chips, traced):
+    report = planning.plan_of(traced, chips, Parting(8, 1, 1), compiled=True)
+    assert report["in all"].as_json()["facts"]["figures are"] == "compiled for v5e:2x4"
+    by_trace, by_compiler = report["traced and compiled"].as_json()["rows"]
+    assert by_trace["figures"] == "traced" and by_compiler["products"] == by_trace["products"]
+    assert report["collectives, as compiled"].rows
+    plain = planning.plan_of(traced, chips)
+    assert plain["in all"].as_json()["facts"]["figures are"] == "traced"
+
+
+def test_lanes_are_the_parts(chips):
+    def lane(w, x):
+        grads = ph.grad(lambda w: jnp.mean(jnp.tanh(x @ w)))(w)
+        return w - lax.pmean(grads, "batch")
+
+    traced = ph.pmap(lane, "batch", in_axes=(None, 0), out_axes=None).trace(
+        of(WIDE, WIDE), of(8, ROWS, WIDE)
+    )
+    load = load_of(traced)
+    found = built(traced, load, chips, Parting(1, 1, 8))
+    assert found.timing.parting == Parting(8, 1, 1)
+    assert found.operations == pytest.approx(sum(load.operations.values()) / 8)
+    assert [row[2] for row in found.lying] == ["whole", "P(('data', 'fsdp', 'tensor'))"]
+
+
+def test_what_is_not_compiled_is_told(chips, traced):
+    with pytest.raises(ValueError, match="compiled=True is for TPUs"):
+        built(traced, load_of(traced), machine("h100:8"), Parting(8, 1, 1))
+    mesh = ph.make_mesh((2,), ("d",), devices=ph.devices()[:2])
+    spec = ph.sharding.PartitionSpec("d")
+    inner = ph.shard_map(lambda x: 2 * x, mesh=mesh, in_specs=spec, out_specs=spec)
+    own = ph.jit(lambda w, x: w - jnp.mean(inner(x) @ w)).trace(of(WIDE, WIDE), X)
+    with pytest.raises(ValueError, match=r"says itself on which devices.*compile --for v5e:2x4"):
+        built(own, load_of(own), chips, Parting(8, 1, 1))

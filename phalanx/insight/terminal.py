@@ -15,7 +15,7 @@ from phalanx.insight.report import Chart, Column, Facts, Report, Table, Timeline
 __all__ = ["rendered"]
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
-_WIDTH, _HEIGHT = 64, 6
+_WIDTH, _HEIGHT, _LABEL = 64, 6, 12  # of charts, at most; of what stands before a chart
 _MOST = 20  # rows of a table; a page and JSON have all
 _GAP, _HEAD, _CODE = "  ", 12, 70  # before a column; the longest line of its name, and of code
 
@@ -35,11 +35,16 @@ def rendered(report: Report, width: int) -> Iterator[Grid | Text]:
         elif isinstance(part, Facts):
             yield _facts(part)
         elif isinstance(part, Chart):
-            yield from map(Text, _chart(part))
+            yield from map(Text, _chart(part, _across(width, _LABEL)))
         else:
-            yield from map(Text, _timeline(part))
-        for line in textwrap.wrap(part.note, width - len(_GAP)):
+            yield from map(Text, _timeline(part, width))
+        for line in _wrapped(part.note, width - len(_GAP)):
             yield Text(_GAP + line, style="dim")
+
+
+def _wrapped(note: str, width: int) -> list[str]:
+    """The lines of a note; addresses, which people click, stay whole where they fit."""
+    return textwrap.wrap(note, width, break_on_hyphens=False)
 
 
 def _facts(facts: Facts) -> Grid:
@@ -114,29 +119,34 @@ def _short(text: str, column: Column) -> str:
 # ---- charts -------------------------------------------------------------------------------------
 
 
-def _chart(chart: Chart) -> Iterator[str]:
+def _across(width: int, label: int) -> int:
+    """How many columns a chart has behind its labels."""
+    return max(16, min(_WIDTH, width - label))
+
+
+def _chart(chart: Chart, across: int) -> Iterator[str]:
     for (name, points), drawn in zip(chart.series, chart.drawn, strict=True):
         highest = max([y for _, y in points], default=0.0)
         top = max([y for _, y in drawn], default=0.0)
         if name:
             yield f"  {name}"
-        yield from _columns(_heights(drawn), top, shown(highest, chart.y.kind))
+        yield from _columns(_heights(drawn, across), top, shown(highest, chart.y.kind))
         if points:
             first, last = (shown(points[i][0], chart.x.kind) for i in (0, -1))
-            between = max(_WIDTH - len(first) - len(last), len(chart.x.name) + 2)
+            between = max(across - len(first) - len(last), len(chart.x.name) + 2)
             yield f"  {'':>9} {first}{chart.x.name:^{between}}{last}"
 
 
-def _heights(points: tuple[tuple[float, float], ...]) -> list[float]:
+def _heights(points: tuple[tuple[float, float], ...], across: int) -> list[float]:
     """The greatest value of the points in each of the columns, from the first ``x`` to the last."""
     if not points:
         return []
     low, high = points[0][0], points[-1][0]
-    found = [0.0] * _WIDTH
+    found = [0.0] * across
     place = 0
     for (x, y), (after, _) in zip(points, [*points[1:], (high, 0.0)], strict=True):
-        place = min(_WIDTH - 1, int((x - low) / ((high - low) or 1) * _WIDTH))
-        end = min(_WIDTH, max(place + 1, int((after - low) / ((high - low) or 1) * _WIDTH)))
+        place = min(across - 1, int((x - low) / ((high - low) or 1) * across))
+        end = min(across, max(place + 1, int((after - low) / ((high - low) or 1) * across)))
         for i in range(place, end):
             found[i] = max(found[i], y)
     return found
@@ -149,17 +159,18 @@ def _columns(heights: list[float], highest: float, label: str) -> Iterator[str]:
         yield f"  {label if row == _HEIGHT - 1 else '':>9} {blocks}"
 
 
-def _timeline(timeline: Timeline) -> Iterator[str]:
+def _timeline(timeline: Timeline, width: int) -> Iterator[str]:
     start, stop = timeline.bounds
-    scale = _WIDTH / ((stop - start) or 1)
     wide = max([len(name) for name, _ in timeline.rows], default=0)
+    across = _across(width, wide + len(_GAP) + 1)
+    scale = across / ((stop - start) or 1)
     for name, spans in timeline.rows:
-        line = [" "] * _WIDTH
+        line = [" "] * across
         for first, last, _ in spans:
-            begin = min(_WIDTH - 1, int((first - start) * scale))
-            for i in range(begin, min(_WIDTH, max(begin + 1, round((last - start) * scale)))):
+            begin = min(across - 1, int((first - start) * scale))
+            for i in range(begin, min(across, max(begin + 1, round((last - start) * scale)))):
                 line[i] = "█"
         yield f"  {name:<{wide}} {''.join(line)}"
     if timeline.rows:
         total = shown(stop - start, "seconds")
-        yield f"  {'':<{wide}} 0{total:>{_WIDTH - 1}}"
+        yield f"  {'':<{wide}} 0{total:>{across - 1}}"

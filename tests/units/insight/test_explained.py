@@ -207,6 +207,17 @@ def test_tables_are_as_wide_as_the_terminal(width):
     assert len(places) == 1
 
 
+@pytest.mark.parametrize("width", [40, 80])
+def test_charts_and_notes_are_as_wide_as_the_terminal(width):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    address = "https://an-example.org/a-way/a-page"  # which is told in one line
+    _, _, chart, times = EXAMPLE.parts
+    console.print(Report("r", (chart, times, Table("t", (Column("x"),), (), f"As in {address}."))))
+    lines = console.file.getvalue().splitlines()
+    assert all(cell_len(line) <= width for line in lines)
+    assert [line for line in lines if address in line]
+
+
 def test_forms():
     assert EXAMPLE.as_json()["parts"][1]["rows"][0] == {"line": "a.py:1", "size": 2048}
     assert "2.0 KiB" in str(EXAMPLE) and "1.5 ms" in str(EXAMPLE)

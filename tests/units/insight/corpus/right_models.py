@@ -198,3 +198,18 @@ def activations_in_half_precision():
 
     params = {"kernel": np.ones((8, 4), np.float32), "scale": np.ones(4, np.float32)}
     return jit(grad(loss)), (params, jnp.ones((4, 8), jnp.bfloat16))
+
+
+@correct
+def weights_whose_rule_takes_the_mean():
+    @custom_vjp
+    def shared(w):
+        return w
+
+    def step(w, x):
+        value, g = value_and_grad(lambda w: jnp.mean((x @ shared(w)) ** 2))(w)
+        return w - 0.1 * g, lax.pmean(value, "d")
+
+    shared.defvjp(lambda w: (w, None), lambda _, ct: (lax.pmean(ct, "d"),))
+    lanes = np.ones((8, 3, 4), np.float32)
+    return pmap(step, "d", in_axes=(None, 0), out_axes=None), (lanes[0, 0], lanes)

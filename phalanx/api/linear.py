@@ -17,7 +17,9 @@ from phalanx.base.errors import ArgumentError
 from phalanx.base.source import name_of
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import plain
+from phalanx.core.refs import Ref
 from phalanx.core.types import ArrayType, typeof
+from phalanx.numpy.refs import addupdate
 from phalanx.ops.basis import convert, instantiate, zeros
 from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import constrain
@@ -108,6 +110,42 @@ class Pullback(AtPoint):
             cotangents = pull(self.linear, given, self.in_types, self.homes)
         args, _ = self.in_tree.unflatten(cotangents)
         return args
+
+    @hiding
+    def with_refs(self, *maybe_ct_refs: Any) -> Callable[[Any], Any]:
+        """The function of cotangents that adds those of arguments to references.
+
+        Args:
+            maybe_ct_refs: structured as the arguments: a reference to an array like the argument,
+                or anything else for what is to be returned.
+
+        Returns:
+            A function of cotangents of the results, which returns those of the arguments, None
+            where there is a reference.
+
+        Raises:
+            TreeError: the structure is another.
+
+        >>> import phalanx
+        >>> _, pullback = phalanx.vjp(jnp.sin, 0.0)
+        >>> slope = phalanx.new_ref(10.0)
+        >>> pullback.with_refs(slope)(1.0), slope
+        ((None,), Ref(11., dtype=float32))
+        """
+        refs, treedef = tree.flatten((maybe_ct_refs, {}))
+        check_same_tree(treedef, self.in_tree, "vjp.with_refs", "references, like the arguments,")
+
+        def added(ct: Any) -> Any:
+            kept: list[Any] = []
+            for ref, cotangent in zip(refs, tree.leaves(self(ct)), strict=True):
+                held = isinstance(ref, Ref)
+                if held and dtypes.is_inexact(ref.dtype):
+                    addupdate(ref, ..., cotangent)
+                kept.append(None if held else cotangent)
+            args, _ = self.in_tree.unflatten(kept)
+            return args
+
+        return added
 
     def __repr__(self) -> str:
         return f"<pullback of {len(self.in_types)} arguments>"

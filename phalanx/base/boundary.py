@@ -31,6 +31,7 @@ _RAISE = dis.opmap["RAISE_VARARGS"]
 _LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("jaxlib", "opt_einsum"))
 _STANDARD = os.path.dirname(os.__file__) + os.sep  # Python's own, but for what is installed there
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
+excluded: list[str] = []  # files, and folders, that libraries asked to leave out of tracebacks
 _MAKING = ("__new__", "__init__")  # instances of classes
 _NAMING = ("__call__", "__getitem__")  # values of enumerations, in the classes of these
 _ACCIDENT = "_phalanx_accident"  # an attribute of exceptions
@@ -184,7 +185,9 @@ def _of_user(traceback: TracebackType | None) -> TracebackType | None:
 def _is_hidden(entry: TracebackType, within: bool) -> bool:
     """Whether an entry that is, or is not, ``within`` ours is not the user's."""
     file = entry.tb_frame.f_code.co_filename
-    if is_ours(file) or (file == "<string>" and _is_written(entry)):
+    if is_ours(file) or file.startswith(tuple(excluded)):
+        return True
+    if file == "<string>" and _is_written(entry):
         return True
     return within and (
         is_internal(file)

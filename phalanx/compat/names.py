@@ -85,6 +85,7 @@ _SAID: Final = [  # of operations that have the same name
     Said("slice", {"start": "start_indices", "limit": "limit_indices"}),
     Said("sort", {"dim": "dimension", "stable": "is_stable"}),
     Said("svd", _FACTORS),
+    Said("top_k", besides={"axis": -1, "is_stable": True}),
     Said("transpose", {"perm": "permutation"}),
     Said("triangular_solve", _TRIANGULAR),
     Said("while", {"program": "body_jaxpr", "condition": "cond_jaxpr"}),
@@ -154,7 +155,7 @@ def theirs(
         if name != TYPES:
             out[said.names.get(name, name)] = _each(value, Program, shown)
     if prim.name == "call":
-        out["name"] = params["program"].name
+        out |= _of_call(params["program"])
     if prim.name == "dot_general":
         out["dimension_numbers"] = (out.pop("contract"), out.pop("batch"))
     return out | (_of_shard_map(**params) if prim.name == "mapped" else {})
@@ -176,7 +177,7 @@ def ours(
     if prim.name in LOOPS:
         out = with_roles(prim, out)
     if prim.name == "call":
-        out.pop("name", None)
+        out = {k: v for k, v in out.items() if k not in _SAID_OF_CALLS}
     if prim.name == "dot_general":
         out["contract"], out["batch"] = out.pop("dimension_numbers")
     if prim.name == "mapped":
@@ -184,6 +185,14 @@ def ours(
     return out
 
 
+def _of_call(program: Program) -> dict[str, Any]:
+    """What the field says of a compiled function within another: here it is but its program."""
+    ins, outs = len(program.input_types), len(program.output_types)
+    by_argument = {"donated_invars": (False,) * ins, "in_shardings": (None,) * ins}
+    return {"name": program.name, "out_shardings": (None,) * outs, **by_argument}
+
+
+_SAID_OF_CALLS: Final = ("donated_invars", "in_shardings", "name", "out_shardings")
 _SAID_OF_ROLES: Final = ("in_specs", "out_specs", "manual_axes", "check_vma")
 
 

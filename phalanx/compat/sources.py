@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from phalanx.base.boundary import excluded, hiding
 from phalanx.base.source import Location, is_ours, user_location
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-_exclude_paths: list[str] = []
+_exclude_paths = excluded
 
 
 def register_exclusion(path: str) -> None:
@@ -22,8 +23,8 @@ def register_exclusion(path: str) -> None:
 
 
 def api_boundary(fun: F, **_: Any) -> F:
-    """``fun``: nothing is cut out of the tracebacks of others."""
-    return fun
+    """``fun``, whose exceptions show no frames of ours, nor of files that are excluded."""
+    return hiding(fun)
 
 
 def include_frame(frame: Any) -> bool:

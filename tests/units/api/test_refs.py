@@ -699,3 +699,24 @@ def test_map_in_batches_takes_rows_of_references():
     with pytest.raises(RefError, match="map"):
         ref = phalanx.new_ref(jnp.arange(5.0))
         phalanx.lax.map(lambda row: row[...] + ref[0], ref, batch_size=2)
+
+
+def test_cotangents_are_added_to_references():
+    def f(x, by):
+        return x * by["a"] + by["b"]
+
+    x = jnp.arange(3.0)
+    _, pullback = phalanx.vjp(f, x, {"a": x + 1, "b": x})
+    total, once = phalanx.new_ref(jnp.ones(3)), phalanx.new_ref(jnp.zeros(3))
+
+    def twice(ct):
+        for _ in range(2):
+            none, by = pullback.with_refs(total, {"a": True, "b": once})(ct)
+        return none, by
+
+    none, by = phalanx.jit(twice)(jnp.ones(3))
+    assert none is by["b"] is None
+    assert by["a"].tolist() == [0, 1, 2]
+    assert (held(total), held(once)) == ([3, 5, 7], [2, 2, 2])
+    with pytest.raises(phalanx.errors.TreeError, match=r"vjp\.with_refs: .*structure"):
+        pullback.with_refs(total)

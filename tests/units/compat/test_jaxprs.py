@@ -212,6 +212,7 @@ def test_a_mapped_function_says_by_specs_what_positions_see():
             lambda lax, x: lax.conv(x[None, None], x[None, None], (1, 2), "SAME"),
             "window_strides feature_group_count",
         ),
+        (lambda lax, x: lax.top_k(x, 2), "k is_stable"),
         (lambda lax, x: lax.argmax(x, 1, np.int32), "axes index_dtype"),
         (lambda lax, x: lax.select(x > 0, x, 2 * x), ""),
         (lambda lax, x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), "rounding_method"),
@@ -248,6 +249,15 @@ def test_parameters_that_both_have_are_read_by_one_name(function, read):
         # of enumerations and of records their names and what they hold
         said, expected = (str(x.params[name]).rpartition(".")[2] for x in (ours, theirs))
         assert said == expected
+
+
+def test_a_compiled_function_within_another_donates_nothing():
+    inner = phalanx.jit(lambda x, y: (x + y, x, y), donate_argnums=0)
+    jaxpr = make_jaxpr(lambda x: inner(x, 2.0))(1.0)
+    said = jaxpr.eqns[-1].params
+    assert said["donated_invars"] == (False, False)
+    assert said["in_shardings"] == (None, None) and said["out_shardings"] == (None,) * 3
+    assert eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, 1.0) == [3.0, 1.0, 2.0]
 
 
 def test_what_outputs_do_not_need_is_left_out():

@@ -2,7 +2,10 @@
 
 import importlib
 import sys
+from pathlib import Path
+from traceback import walk_tb
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -169,7 +172,7 @@ def test_a_prefix_that_is_none_is_told_with_its_path():
 def test_frames_of_ours_and_of_libraries_that_ask_are_left_out():
     import inspect
 
-    from jax._src.traceback_util import include_frame, register_exclusion
+    from jax._src.traceback_util import _exclude_paths, include_frame, register_exclusion
 
     here = inspect.currentframe()
     assert include_frame(here)
@@ -179,6 +182,7 @@ def test_frames_of_ours_and_of_libraries_that_ask_are_left_out():
     assert ours and not any(map(include_frame, ours))
     register_exclusion(__file__)
     assert not include_frame(here)
+    _exclude_paths.remove(__file__)
 
 
 def test_equations_say_the_scope_in_which_they_are():
@@ -211,3 +215,30 @@ def test_enumerations_are_told_as_elsewhere():
     assert {x.name for x in jax.Inline} == {
         "JAX_EARLY", "JAX_LATE", "XLA_EARLY", "XLA_LATE", "AUTO",
     }  # fmt: skip
+
+
+def test_frames_of_libraries_that_ask_for_it_are_left_out_of_tracebacks():
+    from jax._src import traceback_util
+
+    names: dict[str, Any] = {}
+    exec(compile("def apply(f, x):\n    return f(x)\n", "library.py", "exec"), names)
+
+    @traceback_util.api_boundary
+    def apply(x):
+        return names["apply"](phalanx.jit(lambda x: x.nothing), x)
+
+    def files():
+        with pytest.raises(AttributeError) as raised:
+            apply(1.0)
+        return {Path(frame.f_code.co_filename).name for frame, _ in walk_tb(raised.tb)}
+
+    before = phalanx.config.traceback_filtering
+    phalanx.config.update("traceback_filtering", "auto")
+    try:
+        everything = files()
+        traceback_util.register_exclusion("library.py")
+        assert files() == everything - {"library.py"} == {"test_served_names.py"}
+        traceback_util._exclude_paths.remove("library.py")
+        assert files() == everything
+    finally:
+        phalanx.config.update("traceback_filtering", before)

@@ -75,9 +75,10 @@ LIBRARIES = [page for page in PAGES if page.parent.name == "libraries"]
 @pytest.mark.parametrize("page", LIBRARIES, ids=name)
 def test_a_page_of_a_library_has_a_program_with_lanes_and_what_it_prints(page):
     text = page.read_text(encoding="utf-8")
-    (program,) = [code for language, code, _ in run_page.blocks(text) if language == "py"]
-    (printed,) = [code for language, code, _ in run_page.blocks(text) if language == "text"]
-    assert "pmap" in program and ast.parse(program) and printed.strip()
+    programs = [code for language, code, _ in run_page.blocks(text) if language == "py"]
+    printed = [code for language, code, _ in run_page.blocks(text) if language == "text"]
+    assert "pmap" in programs[0] and all(map(ast.parse, programs))
+    assert len(programs) == len(printed) and all(map(str.strip, printed))
     assert "as_jax" in text and f"libraries/{page.name}" in BRING.read_text(encoding="utf-8")
 
 

@@ -98,6 +98,23 @@ def test_leaks_are_what_only_grows():
     assert Living([]).parts() == []
 
 
+@pytest.mark.parametrize(
+    "sizes, leaks",
+    [
+        ([0] * 30 + [2, 5, 7, 9, 12, 15], True),  # what came before any array does not count
+        ([0, 0, 2, 5, 7, 9, 12, 15, 0], True),  # a function ended, and let go what it had kept
+        ([1, 3, 2, 5, 4, 7, 6, 9, 8, 11], True),  # the line makes what does not stay, too
+        ([0, 4, 8, 12, 16, 16, 16, 16, 16], False),  # what is loaded first and kept
+        ([5, 10, 0, 5, 10, 0, 5, 10], False),
+        ([8, 8, 8, 8], False),
+        ([3, 6, 9], False),  # too few to say
+    ],
+)
+def test_leaks_grow_until_they_are_let_go(sizes, leaks):
+    samples = [Census(float(i), {"f.py:1": float(n)} if n else {}, {}) for i, n in enumerate(sizes)]
+    assert Living(samples).leaks == (["f.py:1"] if leaks else [])
+
+
 def test_lines_of_what_was_compiled_before_are_known():
     function = lambda x: x @ x  # noqa: E731
     square = ph.jit(function)

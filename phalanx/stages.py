@@ -5,6 +5,7 @@ from typing import Any as _Any
 
 from phalanx.api.communication import Collective, Collectives
 from phalanx.api.stages import ArgInfo, Compiled, Lowered, MemoryStats, Traced
+from phalanx.api.transformed import Wrapped
 from phalanx.base.boundary import bound as _bound
 
 CompilerOptions = dict[str, _Any]  # of XLA, by name
@@ -18,6 +19,7 @@ __all__ = [
     "Lowered",
     "MemoryStats",
     "Traced",
+    "Wrapped",
 ]
 
 _bound(_sys.modules[__name__])

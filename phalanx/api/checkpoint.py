@@ -22,7 +22,7 @@ from phalanx.api.arguments import (
     split_static,
 )
 from phalanx.api.jit import Jitted
-from phalanx.api.transformed import Compilable, Compiling, P, R
+from phalanx.api.transformed import Compiling, P, R, Wrapped
 from phalanx.base import dtypes, tree
 from phalanx.base.keys import key_of
 from phalanx.base.source import name_of
@@ -82,7 +82,7 @@ def checkpoint(
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
-) -> Compilable[P, R]: ...
+) -> Wrapped[P, R]: ...
 @overload
 def checkpoint(
     fun: None = None,

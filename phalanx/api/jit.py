@@ -20,7 +20,7 @@ from phalanx.api.dispatch import Dispatched, TracedFunction
 from phalanx.api.passing import Passed
 from phalanx.api.refs import RefCall, abstract_types, array_types, leaf_types, ref_numbers
 from phalanx.api.shardings import Asked, check_followed
-from phalanx.api.transformed import Compilable, Compiling, P, R
+from phalanx.api.transformed import Compiling, P, R, Wrapped
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ShardingTypeError
@@ -238,7 +238,7 @@ def jit(
     backend: str | None = None,
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
-) -> Compilable[P, R]: ...
+) -> Wrapped[P, R]: ...
 @overload
 def jit(
     fun: None = None,

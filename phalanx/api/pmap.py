@@ -38,7 +38,7 @@ from phalanx.api.refs import (
     store_apart,
 )
 from phalanx.api.specs import snapshot
-from phalanx.api.transformed import Compilable, Compiling, InAxes, P, R
+from phalanx.api.transformed import Compiling, InAxes, P, R, Wrapped
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
@@ -404,7 +404,7 @@ def pmap(
     donate_argnums: int | Sequence[int] = (),
     mesh: Mesh | None = None,
     lanes_at_once: AtOnce = None,
-) -> Compilable[P, R]: ...
+) -> Wrapped[P, R]: ...
 @overload
 def pmap(
     fun: None = None,

@@ -49,7 +49,7 @@ from phalanx.api.sums_at_ends import (
     row_of,
     spec_of,
 )
-from phalanx.api.transformed import Compilable, Compiling, P, R
+from phalanx.api.transformed import Compiling, P, R, Wrapped
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ConcretizationTypeError, ReplicationError
@@ -370,7 +370,7 @@ def shard_map(
     out_specs: Any,
     axis_names: Set[str] = frozenset(),
     check_vma: bool = True,
-) -> Compilable[P, R]: ...
+) -> Wrapped[P, R]: ...
 @overload
 def shard_map(
     f: None = None,

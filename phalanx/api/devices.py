@@ -450,8 +450,10 @@ def block_until_ready(x: T) -> T:
     >>> print(phalanx.block_until_ready(jnp.ones(2) + 1))
     [2. 2.]
     """
-    leaves = [x] if isinstance(x, DeviceArray) else tree.leaves(x)
-    arrays = [leaf for leaf in leaves if isinstance(leaf, DeviceArray)]
+    if type(x) is DeviceArray:
+        x.block_until_ready()
+        return x
+    arrays = [leaf for leaf in tree.leaves(x) if isinstance(leaf, DeviceArray)]
     for array in arrays:
         array._check_alive()
     runtime().block([array._raw for array in arrays])

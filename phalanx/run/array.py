@@ -216,7 +216,7 @@ class DeviceArray(Array):
 
     def _check_alive(self) -> None:
         """Raise ``DeletedArray`` if the buffers are deleted."""
-        if isinstance(self._sig, DeletedSignature):
+        if type(self._sig) is DeletedSignature:
             raise DeletedArray(
                 # "Array has been deleted." is the field's, for matching
                 f"Array has been deleted. {self.aval} {self._sig.why}; its value is no longer "

@@ -43,23 +43,21 @@ class Launch:
     ``raised`` is what its functions raised.
     """
 
-    __slots__ = ("_callbacks", "_running", "raised")
+    __slots__ = ("_callbacks", "_waiting", "raised")
 
     def __init__(self, callbacks: Callbacks) -> None:
         self._callbacks = callbacks
-        self._running = threading.Lock()
+        self._waiting: list[threading.Event] = []
         self.raised: list[BaseException] = []
 
     def __enter__(self) -> Launch:
         self._callbacks.turn.acquire()
         self._callbacks.launch = self
-        self._running.acquire()
-        underway.add(self._running)
+        underway[id(self._waiting)] = self._waiting
         return self
 
     def __exit__(self, *_: object) -> None:
-        underway.discard(self._running)
-        self._running.release()
+        end(self._waiting)
         self._callbacks.turn.release()
 
 
@@ -82,7 +80,9 @@ class Stopped(Exception):
         return Stopped._causes.pop(int(match[1]), None) if match else None
 
 
-underway: set[threading.Lock] = set()  # locked, each while a program runs that calls back
+# Who waits for each program that runs and calls back. It is a list by its own identity: a lock for
+# each run would take longer than all that a small program does.
+underway: dict[int, list[threading.Event]] = {}
 _here = threading.local()
 
 
@@ -197,12 +197,21 @@ def refuse_where_devices_wait(who: str, device: Any) -> None:
         )
 
 
+def end(waiting: list[threading.Event]) -> None:
+    """A run of a program is over, for which those wait that are ``waiting``."""
+    del underway[id(waiting)]
+    for event in waiting:
+        event.set()
+
+
 def wait_for_callbacks() -> None:
     """Wait until the programs underway that call back are over; nothing to do inside of one."""
     if called_by() is None:
-        for running in list(underway):
-            with running:
-                pass
+        for waiting in list(underway.values()):
+            event = threading.Event()
+            waiting.append(event)
+            if underway.get(id(waiting)) is waiting:  # or nobody looks at it any more
+                event.wait()
 
 
 def _kept(x: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from threading import Lock
+from threading import Event
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +28,7 @@ from phalanx.xla import cuda, host_transfers, maps, rocm, topology
 from phalanx.xla.callbacks import (
     Launch,
     Stopped,
+    end,
     refuse_in_callback,
     refuse_where_devices_wait,
     underway,
@@ -609,18 +610,17 @@ class Stopping(CallingBack):
     __slots__ = ()
 
     def _run(self, raws: list[Any]) -> list[Any]:
-        running = Lock()
-        with running:
-            underway.add(running)
-            try:
-                results = self._execute(raws, True)
-                outs = results.consume_with_handlers(self._handlers)
-                waiting_in_another_thread(results.consume_token().block_until_ready, self._name)
-                return outs
-            except RuntimeError as e:
-                failure = Stopped.cause(e) or translated(e, self._name)
-            finally:
-                underway.discard(running)
+        waiting: list[Event] = []
+        underway[id(waiting)] = waiting
+        try:
+            results = self._execute(raws, True)
+            outs = results.consume_with_handlers(self._handlers)
+            waiting_in_another_thread(results.consume_token().block_until_ready, self._name)
+            return outs
+        except RuntimeError as e:
+            failure = Stopped.cause(e) or translated(e, self._name)
+        finally:
+            end(waiting)
         try:
             raise RuntimeFailure.of_callback(failure)
         finally:

@@ -10,6 +10,7 @@ import numpy as np
 
 from phalanx.base.dtypes import float0
 from phalanx.core.types import ArrayType
+from phalanx.processes.joined import joined_member
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
 from phalanx.xla.flight import read, waited
@@ -152,12 +153,12 @@ def _addressable_copies(source: Sharding) -> list[Sharding]:
 
 def block(raws: Sequence[Raw]) -> None:
     """Wait for arrays."""
-    if len(raws) == 1:  # as most programs wait for, in each step
-        wait = raws[0].block_until_ready
-    else:
-        arrays = [a for raw in raws for a in held(raw)]
-        wait = functools.partial(xc.batched_block_until_ready, arrays)
     try:
-        waited(raws, wait, "waiting for an array")
+        if len(raws) == 1 and joined_member() is None:  # as most programs do, in each step
+            raws[0].block_until_ready()
+        else:
+            arrays = [a for raw in raws for a in held(raw)]
+            wait = functools.partial(xc.batched_block_until_ready, arrays)
+            waited(raws, wait, "waiting for an array")
     except RuntimeError as e:
         raise translated(e, "waiting for an array") from None

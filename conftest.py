@@ -5,10 +5,13 @@ versions of the code compile mostly the same programs: all runs of a user share 
 Another keeps modules as Python has compiled them.
 """
 
+import doctest
+import functools
 import getpass
 import importlib
 import inspect
 import os
+import re
 import tempfile
 
 import numpy as np
@@ -32,14 +35,21 @@ def _given(doctest_namespace):
     )
 
 
-def pytest_collection_modifyitems(items):
-    """Examples run where a function is defined, not again where it is handed on."""
-    items[:] = [item for item in items if not _handed_on(item)]
+def _is_defined_in(finder, module, value):
+    """Examples run where something is defined, not in the public place that it is known by."""
+    if isinstance(value, type):
+        return value.__name__ in _classes_in(module.__file__)
+    made = inspect.unwrap(value.fget if isinstance(value, property) else value)
+    if hasattr(made, "__code__"):
+        return made.__code__.co_filename == module.__file__
+    return _from_module(finder, module, value)
 
 
-def _handed_on(item):
-    if not isinstance(item, pytest.DoctestItem):
-        return False
-    given = item.dtest.globs
-    function = inspect.unwrap(given.get(item.name.removeprefix(f"{given['__name__']}.")))
-    return hasattr(function, "__code__") and function.__code__.co_filename != str(item.path)
+@functools.cache
+def _classes_in(file):
+    with open(file, encoding="utf-8") as source:
+        return re.findall(r"^class (\w+)", source.read(), re.MULTILINE)
+
+
+_from_module = doctest.DocTestFinder._from_module
+doctest.DocTestFinder._from_module = _is_defined_in

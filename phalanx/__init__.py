@@ -122,15 +122,14 @@ _ROOT.evaluate, _ROOT.lay = _evaluate, _lay
 _ArrayType.told = staticmethod(_told)
 _install(Array, numpy)
 _install_refs()
-_bound(_segments)
-for _name in _segments.__all__:  # the name of the room of primitives
-    setattr(ops, _name, getattr(_segments, _name))
+ops.__dict__.update({_name: getattr(_segments, _name) for _name in _segments.__all__})
+ops.__dict__["__all__"] = _segments.__all__  # all that is public in the room of primitives
 
 make_jaxpr = make_program
 jacobian = jacrev
 float0 = dtypes.float0
 
-_bound(debug, lax, numpy, ref, tree, tree_util)
+_bound(debug, lax, numpy, ops, ref, tree, tree_util)
 _bound(_Part, type(config), _sys.modules[__name__])
 _bound(ad_checkpoint, custom_derivatives)
 

@@ -7,6 +7,7 @@ from phalanx.api.checkpoint import (
     remat,
     saved_residuals,
 )
+from phalanx.base.lazily import known_by as _known_by
 from phalanx.control import policies as checkpoint_policies
 
 __all__ = [
@@ -17,3 +18,6 @@ __all__ = [
     "remat",
     "saved_residuals",
 ]
+
+for _name in checkpoint_policies.__all__:
+    _known_by("phalanx", f"checkpoint_policies.{_name}", getattr(checkpoint_policies, _name))

@@ -21,7 +21,7 @@ from phalanx.base.config import config
 from phalanx.base.errors import PhalanxError, ShardingTypeError, suggest
 from phalanx.base.former_names import FORMER_KEYWORDS, REPLACED_KEYWORDS
 from phalanx.base.kinds import is_dtype, is_sequence
-from phalanx.base.lazily import later
+from phalanx.base.lazily import known_by, later
 from phalanx.base.source import is_internal, is_ours
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -109,21 +109,20 @@ def bound(*owners: Any) -> None:
         for name in names:
             value = vars(owner).get(name)  # which is not there yet, if it is imported later
             if isinstance(value, FunctionType) and is_ours(unwrap(value).__code__.co_filename):
-                public = _once(value)
-                setattr(owner, name, public)
-                if isinstance(owner, ModuleType) and public.__module__ == value.__module__:
-                    public.__module__, public.__qualname__ = owner.__name__, name  # for pickle
+                setattr(owner, name, _once(value))
             elif isinstance(value, classmethod):
                 setattr(owner, name, classmethod(_once(cast("Any", value).__func__)))
             elif isinstance(value, type) and isinstance(owner, ModuleType):
                 for one in value.__mro__:
                     _constructed(one, _MAKING)
                 _constructed(type(value), _NAMING)
+            if isinstance(owner, ModuleType):
+                known_by(owner.__name__, name, vars(owner).get(name))
 
 
 def _constructed(owner: type, names: tuple[str, ...]) -> None:
     """Put what makes instances of a class, if it is ours, behind the boundary, once."""
-    for name in names if owner.__module__.startswith("phalanx.") else ():
+    for name in names if f"{owner.__module__}.".startswith("phalanx.") else ():
         value = vars(owner).get(name)
         function: Any = value.__func__ if isinstance(value, staticmethod) else value
         if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):

@@ -9,7 +9,7 @@ import dis
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from phalanx.base.errors import no_name, suggest
@@ -39,6 +39,7 @@ def later(
             return importlib.import_module(f"{package}.{name}")
         if name in homes:
             value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+            known_by(package, name, value)
             there[name] = value
             return value
         try:
@@ -56,6 +57,29 @@ def later(
         return sorted({*own, *modules, *homes})
 
     there.update(__getattr__=get, __dir__=listed)
+
+
+_known: set[Any] = set()  # which have a public place
+
+
+def known_by(place: str, name: str, value: Any) -> None:
+    """Let a function or class of ours be known by the public ``place`` where users find it.
+
+    That is what ``repr``, pickles and tracebacks name then, and not the room that it lies in. A
+    package goes before modules in it; else the place that comes first stays.
+    """
+    if not isinstance(value, (FunctionType, type)) or not value.__module__.startswith("phalanx."):
+        return
+    if value in _known and not value.__module__.startswith(f"{place}."):
+        return
+    if value.__name__ != name.rpartition(".")[2]:
+        return  # a second name
+    if isinstance(value, FunctionType):
+        value.__qualname__ = name
+    elif value.__module__ != place and "__firstlineno__" in vars(value):
+        del value.__firstlineno__  # a line of another file
+    value.__module__ = place
+    _known.add(value)
 
 
 def missing(

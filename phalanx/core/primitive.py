@@ -5,6 +5,9 @@ subject, which the others do without: ``Elements``, ``NamedAxes``, ``SubPrograms
 ``UserRules``, ``OnDevices``, ``Execution``.
 """
 
+# Users' arguments are looked at, whatever their types should be.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +15,7 @@ from typing import Any, Concatenate, Final, Literal, TypeVar
 
 from msgspec import Struct, field
 
+from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingRule
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
@@ -396,7 +400,10 @@ class Primitive(Struct, frozen=True, eq=False):
     doc: str = ""
     examples: Sequence[Example] = ()
 
+    @hiding
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"Primitive: the name is a string, such as 'sin', got {self.name!r}")
         REGISTRY[self.name] = self
 
     def __call__(self, *args: Any, **params: Any) -> Any:

@@ -379,7 +379,7 @@ Gelu = elementwise(gelu)
 Identity = elementwise(_itself)
 
 
-def _pooling(start: float, join: Callable[..., Any], mean: bool) -> Callable[..., Layer]:
+def _pooling(name: str, start: float, join: Callable[..., Any], mean: bool) -> Callable[..., Layer]:
     def pool(
         window_shape: Sequence[int],
         strides: Sequence[int] | None = None,
@@ -425,12 +425,13 @@ def _pooling(start: float, join: Callable[..., Any], mean: bool) -> Callable[...
 
         return _layer(init_fun, apply_fun)
 
+    pool.__name__ = pool.__qualname__ = name
     return pool
 
 
-MaxPool = _pooling(-jnp.inf, lax.max, mean=False)
-SumPool = _pooling(0.0, lax.add, mean=False)
-AvgPool = _pooling(0.0, lax.add, mean=True)
+MaxPool = _pooling("MaxPool", -jnp.inf, lax.max, mean=False)
+SumPool = _pooling("SumPool", 0.0, lax.add, mean=False)
+AvgPool = _pooling("AvgPool", 0.0, lax.add, mean=True)
 
 
 def _flatten() -> Layer:

@@ -33,11 +33,11 @@ from phalanx.experimental.sparse.shaping import (
 )
 from phalanx.experimental.sparse.transforms import grad, sparsify, todense, value_and_grad
 
+bcoo_todense = BCOO.todense
+bcsr_todense = BCSR.todense
 _bound(BCOO, BCSR)
 bcoo_fromdense = BCOO.fromdense
-bcoo_todense = BCOO.todense
 bcsr_fromdense = BCSR.fromdense
-bcsr_todense = BCSR.todense
 
 __all__ = [
     "BCOO",

@@ -1,5 +1,8 @@
 """What is imported when somebody first asks for it."""
 
+import inspect
+import pickle
+import pkgutil
 import subprocess
 import sys
 import traceback
@@ -65,6 +68,24 @@ def test_rooms_of_the_package_are_not_listed():
     assert {"numpy", "lax", "random", "errors", "tree_util"} <= {*dir(phalanx)}
     assert {"linalg", "fft"} <= {*dir(phalanx.numpy)}
     assert not {"shaping", "creation"} & {*dir(phalanx.numpy)}
+
+
+def test_what_is_public_is_known_by_a_public_place():
+    known = 0
+    for entry in public.entries():
+        value = entry.value
+        if isinstance(value, type | types.FunctionType) and value.__module__.startswith("phalanx"):
+            known += 1
+            method = value.__name__ != entry.short  # such as bcoo_todense
+            assert method or value.__module__ in public.modules(), entry
+            found = pkgutil.resolve_name(f"{value.__module__}:{value.__qualname__}")
+            assert found is value is pickle.loads(pickle.dumps(value)), entry
+            assert isinstance(value, type) or inspect.getsource(value), entry
+    assert known > 1000
+    assert repr(phalanx.sharding.Mesh) == "<class 'phalanx.sharding.Mesh'>"
+    assert repr(phalanx.Array) == "<class 'phalanx.Array'>"
+    with pytest.raises(OSError, match="source"):  # rather than lines of another file
+        inspect.getsource(phalanx.sharding.Mesh)
 
 
 def test_what_is_near_is_suggested_once():

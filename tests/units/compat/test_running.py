@@ -116,8 +116,8 @@ def test_a_script_runs_as_under_python_and_so_does_what_it_starts(tmp_path):
     assert done.stdout.splitlines() == [
         "['program.py'] program.py None {'x': <class 'int'>}",
         "[1. 1.]",
-        "(0.0, 'phalanx.core.types')",
-        "True phalanx.core.types",
+        "(0.0, 'phalanx')",
+        "True phalanx",
         "[3. 3. 3.]",
     ], done.stderr
     assert done.returncode == 0
@@ -159,7 +159,7 @@ def test_a_program_that_is_piped_in_and_one_that_is_a_folder(tmp_path):
 
 def test_modules_run(tmp_path):
     tmp_path.joinpath("test_it.py").write_text(
-        "import jax\ndef test(): assert jax.Array.__module__ == 'phalanx.core.types'\n"
+        "import jax\ndef test(): assert jax.Array.__module__ == 'phalanx'\n"
     )
     command = ("-m", "phalanx.as_jax", "-m", "pytest", "-q", "-p", "no:cacheprovider")
     for more in ((), ("-n", "1")):  # a worker is a process that another one starts

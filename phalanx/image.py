@@ -127,9 +127,9 @@ def scale_and_translate(
         spatial_dims: k dimensions.
         scale: [k], a factor for each of them.
         translation: [k], by how much each is moved.
-        method: as in ``resize``, but not "nearest".
-        antialias: as in ``resize``.
-        precision: as in ``resize``.
+        method: how pixels are interpolated: "linear", "cubic", "lanczos3" or "lanczos5".
+        antialias: whether to blur before making an image smaller, so that no pixel is skipped.
+        precision: of the products; see ``jnp.matmul``.
 
     Returns:
         An array of that shape, of the dtype of ``image``; integers give float32.

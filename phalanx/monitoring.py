@@ -99,7 +99,7 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
 
     Args:
         event: the name of the event.
-        value: the number.
+        value: the number, in the unit that the name of the event tells.
         **kwargs: what else to tell of it, handed to the functions that listen.
 
     >>> heard = []
@@ -120,7 +120,7 @@ def _call(listeners: list[Listener], *args: Any, kwargs: dict[str, Any]) -> None
 
 
 def register_event_listener(callback: Listener) -> None:
-    """Hear of events.
+    """Call a function at every event that ``record_event`` tells, such as a hit in the cache.
 
     Args:
         callback: the function; to be taken off, the same one that was registered.

@@ -16,6 +16,7 @@ import numpy as np
 
 import phalanx
 from docs.generator.subjects import SUBJECTS
+from phalanx.base.lazily import ROOMS
 
 PAGES = {  # each page of the reference that lists names: its title, and the modules on it
     "phalanx": ("transformations, devices, meshes", ["phalanx"]),
@@ -168,7 +169,7 @@ def _home(value: Any) -> str:
             return ""
         return ".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts)
     kind = value if isinstance(value, type) else type(value)
-    return getattr(value, "__module__", None) or kind.__module__ or ""
+    return ROOMS.get(kind) or getattr(value, "__module__", None) or kind.__module__ or ""
 
 
 _PACKAGE = Path(inspect.getfile(phalanx)).parent

@@ -235,8 +235,10 @@ def io_callback(
     the branch that is taken, in each lane of ``vmap``, on each device of ``pmap``.
 
     Args:
-        callback: as for ``pure_callback``.
-        result_shape_dtypes: as for ``pure_callback``; None for no result.
+        callback: a function of arrays of the host, which returns such arrays; see
+            ``pure_callback``.
+        result_shape_dtypes: a tree of what has a shape and a dtype, like the result; None for no
+            result.
         *args: trees of arrays.
         sharding: accepted, as for ``pure_callback``.
         ordered: whether to call in the order of the program. Otherwise calls that do not need
@@ -273,7 +275,10 @@ def effects_of(ordered: bool) -> frozenset[Any]:
 
 
 def effects_barrier() -> None:
-    """Wait until programs that call Python, started in any thread before this, are over.
+    """Wait until all programs with effects (prints, callbacks) that were started before are done.
+
+    Programs run asynchronously, so what they print may come later than the line that called them.
+    Those of other threads count, too.
 
     >>> import phalanx
     >>> phalanx.effects_barrier()

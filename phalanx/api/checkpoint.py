@@ -201,7 +201,7 @@ def saved_residuals(
     Args:
         f: a function of trees of arrays.
         *args: arrays, numbers, or ``ShapeDtypeStruct``.
-        **kwargs: the same.
+        **kwargs: arrays, numbers, or ``ShapeDtypeStruct``, passed by name.
 
     Returns:
         For each stored value its shape and dtype, and what it is: an argument, a named value,
@@ -222,7 +222,7 @@ def print_saved_residuals(f: Callable[P, Any], *args: Any, **kwargs: Any) -> Non
     Args:
         f: a function of trees of arrays.
         *args: arrays, numbers, or ``ShapeDtypeStruct``.
-        **kwargs: the same.
+        **kwargs: arrays, numbers, or ``ShapeDtypeStruct``, passed by name.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> f = phalanx.checkpoint(lambda w, x: jnp.tanh(jnp.tanh(x @ w)))

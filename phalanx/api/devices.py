@@ -87,10 +87,13 @@ def local_devices(
 
 
 def device_count(backend: str | None = None) -> int:
-    """The number of all devices.
+    """The number of devices of all processes, those that ``devices()`` lists.
 
     Args:
         backend: a platform, such as ``cpu`` or ``gpu``; None for the default one.
+
+    Returns:
+        A Python integer.
 
     >>> import phalanx
     >>> phalanx.device_count() == len(phalanx.devices())
@@ -100,10 +103,13 @@ def device_count(backend: str | None = None) -> int:
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """The number of devices of this process.
+    """The number of devices of this process, those that ``local_devices()`` lists.
 
     Args:
         backend: a platform, such as ``cpu`` or ``gpu``; None for the default one.
+
+    Returns:
+        A Python integer.
 
     >>> import phalanx
     >>> phalanx.local_device_count() == len(phalanx.local_devices())
@@ -113,10 +119,13 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process, from 0.
+    """The rank of this process: its number, from 0 to ``process_count() - 1``.
 
     Args:
         backend: a platform, such as ``cpu`` or ``gpu``; None for the default one.
+
+    Returns:
+        A Python integer.
 
     >>> import phalanx
     >>> phalanx.process_index() < phalanx.process_count()
@@ -126,10 +135,13 @@ def process_index(backend: str | None = None) -> int:
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes compute together.
+    """The number of processes that compute together: 1, unless ``distributed`` joins several.
 
     Args:
         backend: a platform, such as ``cpu`` or ``gpu``; None for the default one.
+
+    Returns:
+        A Python integer.
 
     >>> import phalanx
     >>> phalanx.process_count() >= 1

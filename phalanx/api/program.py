@@ -129,7 +129,7 @@ def eval_shape(fun: Callable[P, Any], *args: Any, **kwargs: Any) -> Any:
     Args:
         fun: a function of trees of arrays.
         *args: arrays, numbers, or ``ShapeDtypeStruct``.
-        **kwargs: the same.
+        **kwargs: arrays, numbers, or ``ShapeDtypeStruct``, passed by name.
 
     Returns:
         The tree that ``fun`` returns, with ``ShapeDtypeStruct`` as leaves, which ``fun`` may return

@@ -191,8 +191,8 @@ def symbolic_args_specs(
         args: a tree of arrays, or of what has a shape and a dtype.
         shapes_specs: None, where shapes are those of ``args``; a string for all of them, as
             ``symbolic_shape`` takes it; or a tree of strings and None that is a prefix of ``args``.
-        constraints: as for ``symbolic_shape``.
-        scope: as for ``symbolic_shape``.
+        constraints: what is known of the lengths, such as "n >= 2"; see ``symbolic_shape``.
+        scope: the scope to which the names belong; None: a new one.
 
     Returns:
         A tree of ``ShapeDtypeStruct``.

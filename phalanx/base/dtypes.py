@@ -389,8 +389,11 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether dtype ``arg1`` is, or is of the kind of, ``arg2``.
 
     Args:
-        arg1: a dtype.
+        arg1: a dtype, or what names one.
         arg2: a dtype, or a class of them such as ``jnp.floating``.
+
+    Returns:
+        A Python bool, as ``np.issubdtype`` gives, but also of bfloat16, float8 and int4.
 
     >>> issubdtype("bfloat16", np.floating), issubdtype("int4", np.inexact)
     (True, False)

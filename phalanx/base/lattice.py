@@ -217,16 +217,17 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
 
 def promote_types(a: Any, b: Any) -> np.dtype:
-    """The least dtype to which both ``a`` and ``b`` convert implicitly.
+    """The dtype of results of operands with dtypes ``a`` and ``b``.
 
     Dtypes of 64 bits that are asked for stay so, whatever ``enable_x64`` is.
 
     Args:
-        a: a dtype.
-        b: the other dtype.
+        a: a dtype, or what names one.
+        b: a dtype, or what names one.
 
     Returns:
-        A dtype.
+        A dtype. Integers with floating-point numbers give these, as in JAX: int32 and float16 give
+        float16, where NumPy gives float64.
 
     >>> promote_types("bfloat16", "float16"), promote_types("int64", float)
     (dtype('float32'), dtype('float64'))

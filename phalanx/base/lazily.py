@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
+from msgspec import StructMeta
+
 from phalanx.base.errors import no_name, suggest
 
 
@@ -59,27 +61,28 @@ def later(
     there.update(__getattr__=get, __dir__=listed)
 
 
-_known: set[Any] = set()  # which have a public place
+ROOMS: dict[Any, str] = {}  # of what is known by a public place, the module that defines it
 
 
 def known_by(place: str, name: str, value: Any) -> None:
     """Let a function or class of ours be known by the public ``place`` where users find it.
 
     That is what ``repr``, pickles and tracebacks name then, and not the room that it lies in. A
-    package goes before modules in it; else the place that comes first stays.
+    package goes before modules in it; else the place that comes first stays. Records are left out:
+    their signatures are read from annotations, with the names of their module.
     """
     if not isinstance(value, (FunctionType, type)) or not value.__module__.startswith("phalanx."):
         return
-    if value in _known and not value.__module__.startswith(f"{place}."):
+    if isinstance(value, StructMeta) or value.__name__ != name.rpartition(".")[2]:
+        return  # or a second name
+    if value in ROOMS and not value.__module__.startswith(f"{place}."):
         return
-    if value.__name__ != name.rpartition(".")[2]:
-        return  # a second name
     if isinstance(value, FunctionType):
         value.__qualname__ = name
     elif value.__module__ != place and "__firstlineno__" in vars(value):
         del value.__firstlineno__  # a line of another file
+    ROOMS.setdefault(value, value.__module__)
     value.__module__ = place
-    _known.add(value)
 
 
 def missing(

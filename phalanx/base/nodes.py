@@ -129,6 +129,9 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
         iterable: anything, one by one.
         is_leaf: a function of a node; where it gives True the node counts as a leaf.
 
+    Returns:
+        A Python bool.
+
     >>> all_leaves([1, "a"]), all_leaves([1, (2,)]), all_leaves([None])
     (True, False, False)
     """
@@ -143,7 +146,10 @@ def is_tree_node(typ: type) -> bool:
     """Whether instances of the class are nodes: of tuples and the like, and registered ones.
 
     Args:
-        typ: a class.
+        typ: a class, not an instance.
+
+    Returns:
+        A Python bool.
 
     >>> is_tree_node(dict), is_tree_node(int)
     (True, False)

@@ -351,6 +351,9 @@ def keystr(keys: Path, *, simple: bool = False, separator: str = "") -> str:
         simple: write only the key, index or name of each step.
         separator: what stands between two steps.
 
+    Returns:
+        A string; "" of the root of a tree.
+
     >>> keystr((DictKey("w"), SequenceKey(0))), keystr((DictKey("w"), SequenceKey(0)),
     ...     simple=True, separator="/")
     ("['w'][0]", 'w/0')
@@ -476,6 +479,10 @@ def all(tree: Tree, *, is_leaf: IsLeaf = None) -> bool:
     Args:
         tree: a tree: nested tuples, lists, dicts and registered classes, with leaves in them.
         is_leaf: a function of a node; where it gives True the node counts as a leaf.
+
+    Returns:
+        A Python bool. Leaves are tested by ``bool``, so arrays have one element, and are not
+        traced.
 
     >>> all({"a": True, "b": [1, 0]})
     False

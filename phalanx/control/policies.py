@@ -48,7 +48,9 @@ __all__ = [
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
-    """Store all that the derivative needs, as without ``checkpoint``.
+    """Store every intermediate value that the derivative needs, as without ``checkpoint``.
+
+    The most memory, and nothing is computed twice. Give the policy itself, without calling it.
 
     >>> import phalanx
     >>> f = phalanx.checkpoint(jnp.sin, policy=phalanx.checkpoint_policies.everything_saveable)
@@ -59,7 +61,10 @@ def everything_saveable(*_: Any, **__: Any) -> bool:
 
 
 def nothing_saveable(*_: Any, **__: Any) -> bool:
-    """Store nothing but the arguments: the policy of ``checkpoint`` where none is given.
+    """Store no intermediate value: all are recomputed from the arguments.
+
+    The least memory, for about one more forward pass. This is the policy of ``checkpoint`` where
+    none is given. Give the policy itself, without calling it.
 
     >>> import phalanx
     >>> f = phalanx.checkpoint(jnp.sin, policy=phalanx.checkpoint_policies.nothing_saveable)
@@ -70,7 +75,10 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
 
 
 def dots_saveable(prim: Primitive, *_: Any, **__: Any) -> bool:
-    """Store the results of contractions and convolutions, which are dear to compute again.
+    """Store the results of matrix products and convolutions, which are expensive to recompute.
+
+    What is cheap (elementwise operations, normalizations) is computed again. Give the policy
+    itself, without calling it.
 
     Args:
         prim: the operation that is asked about.
@@ -141,7 +149,7 @@ class Either(Struct, frozen=True):
 
     Args:
         first: a policy.
-        second: another one.
+        second: a policy; it is asked where the first does not store.
 
     >>> import phalanx
     >>> some = phalanx.checkpoint_policies
@@ -211,11 +219,11 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Store what either policy lets be stored.
+    """A policy that stores what either of two policies stores.
 
     Args:
-        policy_1: a policy.
-        policy_2: another one.
+        policy_1: a policy, such as ``dots_saveable``.
+        policy_2: a second policy; it is asked where the first does not store.
 
     Returns:
         A policy for ``checkpoint``.

@@ -3,10 +3,8 @@
 It looks at programs as they are traced, with the lines of the user's that they come from.
 """
 
-import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from phalanx.base.boundary import bound as _bound
 from phalanx.base.lazily import later as _later
 from phalanx.insight.checking import check
 from phalanx.insight.findings import CODES, Code, Finding
@@ -26,5 +24,3 @@ _later(
 )
 
 __all__ = ["CODES", "Code", "Finding", "Report", "check", "explain", "plan", "profiling"]
-
-_bound(_sys.modules[__name__])

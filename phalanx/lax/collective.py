@@ -772,10 +772,16 @@ def axis_index(axis_name: AxisName) -> Array:
 
 
 def axis_size(axis_name: AxisName) -> int:
-    """The number n of lanes of the axis, a Python integer; the product for several axes.
+    """The size of a named axis: the number of lanes of ``pmap`` or ``vmap``, or of positions.
 
     Args:
         axis_name: the name of the axis, or a sequence of names.
+
+    Returns:
+        A Python integer; of several names, the product of their sizes.
+
+    Raises:
+        UnboundAxis: nothing around binds an axis of that name.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(lambda x: x * axis_size("i"), axis_name="i")(jnp.array([1, 2]))

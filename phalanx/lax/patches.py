@@ -39,14 +39,15 @@ def conv_general_dilated_patches(
     Elements are only moved, so they are exact, and ``precision`` says nothing.
 
     Args:
-        lhs: as of the convolution.
+        lhs: the input, with a batch, a feature and spatial dimensions.
         filter_shape: the lengths of a window, in the order of the spatial dimensions of rhs.
-        window_strides: as of the convolution, like the following ones.
-        padding: as above; it adds zeros.
-        lhs_dilation: as above.
-        rhs_dilation: as above.
-        dimension_numbers: as above.
-        precision: as above.
+        window_strides: per spatial dimension, the step from window to window.
+        padding: 'SAME', 'SAME_LOWER', 'VALID', or (low, high) per spatial dimension,
+            where zeros are added.
+        lhs_dilation: the distance of the elements of lhs, with zeros between.
+        rhs_dilation: the distance of the elements of a window, of which those between are left out.
+        dimension_numbers: which dimension is which; see ``conv_dimension_numbers``.
+        precision: accepted for compatibility; elements are only moved.
         preferred_element_type: the dtype of the result.
 
     Returns:
@@ -111,16 +112,16 @@ def conv_general_dilated_local(
     """A convolution with a kernel of its own for each window: a locally connected layer.
 
     Args:
-        lhs: as of ``conv_general_dilated``.
+        lhs: the input, with a batch, a feature and spatial dimensions.
         rhs: the kernels: output features; the elements of a window as input features, as
             ``conv_general_dilated_patches`` counts them; and spatial dimensions, as long as those
             of the result.
-        window_strides: as of the convolution, like ``padding``, dilations and numbers.
-        padding: as above.
+        window_strides: per spatial dimension, the step from window to window.
+        padding: 'SAME', 'SAME_LOWER', 'VALID', or (low, high) per spatial dimension.
         filter_shape: the lengths of a window.
-        lhs_dilation: as above.
-        rhs_dilation: as above.
-        dimension_numbers: as above.
+        lhs_dilation: the distance of the elements of lhs, with zeros between.
+        rhs_dilation: the distance of the elements of a window, of which those between are left out.
+        dimension_numbers: which dimension is which; see ``conv_dimension_numbers``.
         precision: see ``dot_general``.
 
     Returns:

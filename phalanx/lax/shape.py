@@ -468,11 +468,14 @@ def expand_dims(array: ArrayLike, dimensions: Iterable[int]) -> Array:
     """The array with new dimensions of length 1 at these positions of the result.
 
     Args:
-        array: an array.
+        array: an array of any shape and dtype.
         dimensions: where the new dimensions stand in the result.
 
     Returns:
         An array of the dtype of ``array``.
+
+    Raises:
+        ValueError: a dimension is named twice, or lies outside of the result.
 
     >>> lax.expand_dims(np.int32([1, 2]), (1,)).shape
     (2, 1)
@@ -677,7 +680,7 @@ def slice_in_dim(
         operand: an array.
         start_index: where it begins; None for the first.
         limit_index: the first index that is not in it; None for the end.
-        stride: the step.
+        stride: the distance between elements that are taken, at least 1.
         axis: the dimension along which it works.
 
     Returns:

@@ -69,7 +69,7 @@ def symmetric_product(
         a_matrix: [..., n, k].
         c_matrix: [..., n, n].
         alpha: the factor of the product.
-        beta: that of c.
+        beta: a number, by which ``c_matrix`` is multiplied.
         symmetrize_output: whether the upper triangle is that of the lower one.
 
     Returns:

@@ -252,7 +252,7 @@ def variance_scaling(
     Complex weights lie in a disk around 0: uniformly, or as normal numbers cut at its edge.
 
     Args:
-        scale: see above.
+        scale: a positive number; the variance of the weights is ``scale / n``.
         mode: "fan_in", "fan_out", "fan_avg" (their mean) or "fan_geo_avg" (the root of their
             product).
         distribution: "truncated_normal", "normal" or "uniform".
@@ -423,8 +423,8 @@ def orthogonal(
     and the others its rows (Saxe et al., 2014).
 
     Args:
-        scale: see above.
-        column_axis: see above.
+        scale: a number, by which the orthonormal matrix is multiplied.
+        column_axis: the dimension of the weight that counts the columns of the matrix.
         dtype: of the arrays, unless they ask for another.
 
     Returns:

@@ -45,6 +45,13 @@ class At:
         def __call__(self, *_: Any, **__: Any) -> NoReturn:
             raise TypeError("x.at(index) is not possible; a part is named in brackets, x.at[index]")
 
+        @hiding
+        def __getattr__(self, name: str) -> NoReturn:
+            if hasattr(Part, name):
+                words = f"x.at.{name} is not there: a part is named before, x.at[index].{name}"
+                raise AttributeError(words)
+            raise AttributeError(f"x.at has no attribute {name!r}")
+
     def __repr__(self) -> str:
         return f"At({self.array!r})"
 

@@ -473,14 +473,18 @@ def convolve(
     """out[k] = Σ a[i] v[k - i] over i, of vectors.
 
     Args:
-        a: a vector.
-        v: another one.
+        a: a vector [n].
+        v: a vector [m].
         mode: "full" has all overlaps, "same" as many as the longer vector, "valid" complete ones.
-        precision: as in ``matmul``.
-        preferred_element_type: the dtype of the result.
+        precision: of the products; see ``matmul``.
+        preferred_element_type: the dtype of the sums and the result; None: that of the products.
 
     Returns:
-        A vector.
+        A vector of the dtype to which both are promoted, of length n + m - 1 ("full"), max(n, m)
+        ("same") or max(n, m) - min(n, m) + 1 ("valid").
+
+    Raises:
+        ValueError: an operand is no vector, or is empty, or there is no such mode.
 
     >>> print(jnp.convolve(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])))
     [1. 5. 6.]
@@ -504,14 +508,18 @@ def correlate(
     """out[k] = Σ a[i + k] conj(v[i]) over i, of vectors; see ``convolve`` for ``mode``.
 
     Args:
-        a: a vector.
-        v: another one.
+        a: a vector [n].
+        v: a vector [m].
         mode: "full" has all overlaps, "same" as many as the longer vector, "valid" complete ones.
-        precision: as in ``matmul``.
-        preferred_element_type: the dtype of the result.
+        precision: of the products; see ``matmul``.
+        preferred_element_type: the dtype of the sums and the result; None: that of the products.
 
     Returns:
-        A vector.
+        A vector of the dtype to which both are promoted, of length n + m - 1 ("full"), max(n, m)
+        ("same") or max(n, m) - min(n, m) + 1 ("valid").
+
+    Raises:
+        ValueError: an operand is no vector, or is empty, or there is no such mode.
 
     >>> print(jnp.correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0])))
     [2. 3.]

@@ -378,14 +378,16 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays, or nested lists, have the same shape and the same elements.
 
     Args:
-        a1: an array.
-        a2: the other array.
+        a1: an array, a number, or nested lists.
+        a2: what it is compared with.
         equal_nan: whether nan counts as equal to nan.
 
     Returns:
         A boolean, as an array without dimensions.
 
-    >>> bool(jnp.array_equal(jnp.arange(3), jnp.arange(4)))
+    >>> bool(jnp.array_equal(jnp.arange(3), [0, 1, 2]))
+    True
+    >>> bool(jnp.array_equal(jnp.arange(3), jnp.arange(4)))  # no error: the shapes differ
     False
     """
     x, y = asarray(a1), asarray(a2)
@@ -402,11 +404,11 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays broadcast to one shape and are equal there.
 
     Args:
-        a1: an array.
-        a2: the other array.
+        a1: an array, a number, or nested lists.
+        a2: what it is compared with.
 
     Returns:
-        A boolean, as an array without dimensions.
+        A boolean, as an array without dimensions; False where shapes do not broadcast.
 
     >>> bool(jnp.array_equiv(jnp.ones((2, 3)), 1.0))
     True

@@ -154,8 +154,8 @@ def matmul(
     and its dimension of length 1 is missing in the result.
 
     Args:
-        a: the left operand.
-        b: the right one.
+        a: the left operand, [..., n, k], or a vector [k].
+        b: the right operand, [..., k, m], or a vector [k].
         precision: how exactly float32 is multiplied where hardware has faster, coarser ways.
         preferred_element_type: the dtype of the result and of the sums.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
@@ -368,12 +368,12 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """Outer product of two vectors, out[i, j] = a[i] b[j]; other arrays are flattened.
 
     Args:
-        a: an array.
-        b: another one.
+        a: an array of m elements.
+        b: an array of n elements.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        A matrix [m, n], of arrays with m and n elements.
+        A matrix [m, n] of the dtype to which both are promoted.
 
     >>> print(jnp.outer(jnp.arange(2), jnp.arange(3)))
     [[0 0 0]
@@ -394,15 +394,15 @@ def tensordot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The sum of products over pairs of axes, for all pairs of the other dimensions.
+    """A tensor contraction: the sum of products over pairs of axes, for all pairs of the others.
 
     Args:
         a: the left operand.
         b: the right one.
         axes: how many of the last axes of ``a`` to pair with the first of ``b``; or the axes
             of both.
-        precision: as in ``matmul``.
-        preferred_element_type: as in ``matmul``.
+        precision: how exactly float32 is multiplied where hardware has faster, coarser ways.
+        preferred_element_type: the dtype of the result and of the sums.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
 
@@ -443,14 +443,15 @@ def tensordot(
 
 @one_program
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """Every element of ``a`` times all of ``b``, as blocks in the order of ``a``.
+    """The Kronecker product: every element of ``a`` times all of ``b``, as blocks.
 
     Args:
-        a: an array.
-        b: another one.
+        a: an array; with fewer dimensions than ``b``, ones are put in front.
+        b: an array, treated alike.
 
     Returns:
-        An array of the dtype to which both are promoted.
+        An array of the dtype to which both are promoted, as long in each dimension as the product
+        of both lengths: [m, n] and [p, q] give [m p, n q].
 
     >>> print(jnp.kron(jnp.array([1, 10]), jnp.array([1, 2])))
     [ 1  2 10 20]

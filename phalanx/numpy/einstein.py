@@ -69,7 +69,7 @@ def einsum(
     _dot_general: Callable[..., Any] | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The sum of products that a formula such as "ij,jk->ik" describes.
+    """Einstein summation: the sum of products that a formula such as "ij,jk->ik" describes.
 
     Each letter, or another character, names a dimension; those that are missing on the right are
     summed over. Without "->" the result has those that occur once, in alphabetical order. "..."
@@ -77,12 +77,13 @@ def einsum(
     of labels, and the labels of the result come last.
 
     Args:
-        subscripts: the formula.
-        operands: the arrays.
-        out: must be None.
+        subscripts: the formula: for each operand the names of its dimensions, separated by commas,
+            and behind "->" those of the result.
+        operands: the arrays, one for each term of the formula.
+        out: must be None: arrays are immutable, and results are returned.
         optimize: how opt_einsum chooses the order of contractions; False takes them in turn.
-        precision: as in ``matmul``.
-        preferred_element_type: as in ``matmul``.
+        precision: how exactly float32 is multiplied where hardware has faster, coarser ways.
+        preferred_element_type: the dtype of the result and of the sums.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
         _dot_general: what multiplies two operands, called as ``lax.dot_general``, in its place.

@@ -154,7 +154,7 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
     Args:
         a: an array, real or complex.
         n: its length along the axis, to which it is cut or filled with zeros.
-        axis: the axis.
+        axis: the dimension along which it is transformed; negative ones count from the last.
         norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
 
     Returns:
@@ -176,7 +176,7 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     Args:
         a: an array, real or complex.
         n: its length along the axis, to which it is cut or filled with zeros.
-        axis: the axis.
+        axis: the dimension along which it is transformed; negative ones count from the last.
         norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
 
     Returns:
@@ -195,7 +195,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     Args:
         a: a real array.
         n: its length along the axis, to which it is cut or filled with zeros.
-        axis: the axis.
+        axis: the dimension along which it is transformed; negative ones count from the last.
         norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
 
     Returns:
@@ -218,7 +218,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
         a: an array, real or complex.
         n: the length of the result, which is taken from its first n // 2 + 1 elements; None: 2 (m -
             1) for m elements.
-        axis: the axis.
+        axis: the dimension along which it is transformed; negative ones count from the last.
         norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
 
     Returns:
@@ -238,7 +238,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
         a: an array, real or complex.
         n: the length of the result, which is taken from its first n // 2 + 1 elements; None: 2 (m -
             1) for m elements.
-        axis: the axis.
+        axis: the dimension along which it is transformed; negative ones count from the last.
         norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
 
     Returns:
@@ -257,7 +257,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     Args:
         a: a real array.
         n: its length along the axis, to which it is cut or filled with zeros.
-        axis: the axis.
+        axis: the dimension along which it is transformed; negative ones count from the last.
         norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
 
     Returns:

@@ -350,7 +350,7 @@ def _split(who: str, ary: Any, sections: Any, axis: int, uneven: bool = False) -
 
 @one_program
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
-    """``split`` along the first dimension.
+    """An array cut into several by rows: ``split`` along the first dimension.
 
     Args:
         ary: the array to be taken apart.
@@ -360,6 +360,9 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Arr
     Returns:
         A list of arrays.
 
+    Raises:
+        ValueError: parts would differ in length; ``array_split`` allows that.
+
     >>> [x.shape for x in jnp.vsplit(jnp.zeros((4, 2)), 2)]
     [(2, 2), (2, 2)]
     """
@@ -368,7 +371,8 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Arr
 
 @one_program
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
-    """``split`` along the second dimension, of a vector along the first.
+    """An array cut into several by columns: ``split`` along the second dimension, of a vector along
+    the first.
 
     Args:
         ary: the array to be taken apart.

@@ -524,6 +524,9 @@ def iscomplexobj(x: Any) -> bool:
     Args:
         x: an array, or a number.
 
+    Returns:
+        A Python bool: elements with zero imaginary parts are complex, too.
+
     >>> jnp.iscomplexobj(jnp.array([1 + 1j, 1]))
     True
     """
@@ -538,6 +541,9 @@ def isrealobj(x: Any) -> bool:
     Args:
         x: an array, or a number.
 
+    Returns:
+        A Python bool: it says nothing of the values, only of the dtype.
+
     >>> jnp.isrealobj(jnp.array([1.0]))
     True
     """
@@ -549,6 +555,9 @@ def isscalar(element: Any) -> bool:
 
     Args:
         element: anything.
+
+    Returns:
+        A Python bool. Unlike NumPy's function it is true of arrays without dimensions.
 
     >>> jnp.isscalar(1.0), jnp.isscalar(jnp.array(1.0)), jnp.isscalar(jnp.array([1.0]))
     (True, True, False)

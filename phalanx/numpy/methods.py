@@ -349,6 +349,8 @@ def view(self: Any, dtype: Any = None) -> Any:
     """
     if dtype is None:
         return self
+    if isinstance(dtype, (int, tuple, list)):
+        raise TypeError(f"view: {dtype!r} is no dtype; x.reshape({dtype!r}) gives another shape")
     check_domain("view", self.aval, number_or_bool)
     wanted, present = dtypes.requested(dtype), self.aval.dtype
     if wanted == present:

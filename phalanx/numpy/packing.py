@@ -75,7 +75,7 @@ def unpackbits(
         axis: along which; None flattens the array.
         count: how many bits to give: zeros are added, or the last ones left out; a negative number
             is how many to leave out.
-        bitorder: as in ``packbits``.
+        bitorder: "big" if the first bit is the highest one of its byte, "little" if the lowest.
 
     Returns:
         uint8, with ``axis`` longer by a factor of eight, or of length ``count``; a vector if

@@ -110,7 +110,7 @@ def freeze(ref: Ref) -> Any:
 
 
 def free_ref(ref: Ref) -> None:
-    """Let go of what ``ref`` holds; the reference cannot be used any more.
+    """Free the memory of a mutable reference, which cannot be used any more.
 
     Args:
         ref: a mutable reference.

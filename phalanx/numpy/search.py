@@ -88,9 +88,9 @@ def top_k(
     """The k largest or smallest elements along ``axis``, in that order, and their positions.
 
     Args:
-        a: the elements.
-        k: how many.
-        axis: along which.
+        a: an array of real numbers.
+        k: how many elements, a Python integer.
+        axis: the dimension along which they are compared.
         mode: "largest" or "smallest".
         sorted: has no meaning: they are.
 

@@ -67,6 +67,9 @@ def ndim(a: Any) -> int:
     Args:
         a: an array, or a number.
 
+    Returns:
+        A Python integer.
+
     >>> jnp.ndim(jnp.zeros((2, 3)))
     2
     """
@@ -79,6 +82,9 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     Args:
         a: an array, or a number.
         axis: the axis whose length is asked for; None for the number of all elements.
+
+    Returns:
+        A Python integer, also of what is traced.
 
     >>> jnp.size(jnp.zeros((2, 3))), jnp.size(jnp.zeros((2, 3)), 1)
     (6, 3)
@@ -233,7 +239,7 @@ def atleast_1d(*arys: ArrayLike) -> Any:
         *arys: arrays, or numbers.
 
     Returns:
-        An array, or of several arguments a list of arrays.
+        An array, or of several arguments a list of arrays. What has one already keeps its shape.
 
     >>> jnp.atleast_1d(3.0).shape
     (1,)
@@ -249,7 +255,7 @@ def atleast_2d(*arys: ArrayLike) -> Any:
         *arys: arrays, or numbers.
 
     Returns:
-        An array, or of several arguments a list of arrays.
+        An array, or of several arguments a list of arrays. What has two already keeps its shape.
 
     >>> jnp.atleast_2d(jnp.arange(3)).shape
     (1, 3)
@@ -269,7 +275,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
         *arys: arrays, or numbers.
 
     Returns:
-        An array, or of several arguments a list of arrays.
+        An array, or of several arguments a list of arrays. What has three already keeps its shape.
 
     >>> jnp.atleast_3d(jnp.arange(3)).shape
     (1, 3, 1)
@@ -349,11 +355,14 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
     Args:
         a: an array, or a number.
-        axis1: the first of the two axes.
-        axis2: the second.
+        axis1: a dimension; negative ones count from the last.
+        axis2: the dimension with which it changes places.
 
     Returns:
         An array of the dtype of ``a``, with the same dimensions in another order.
+
+    Raises:
+        AxisError: there is no such dimension.
 
     >>> jnp.swapaxes(jnp.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
@@ -447,13 +456,17 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None
 
 
 def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
-    """The arrays repeated to the shape that they broadcast to.
+    """The arrays, broadcast to one shape.
 
     Args:
-        args: arrays, or numbers.
+        args: arrays, or numbers, whose shapes go together: aligned at the last dimension, lengths
+            are equal or 1.
 
     Returns:
         A tuple of arrays of one shape, each of its own dtype.
+
+    Raises:
+        ShapeError: they do not broadcast to one shape.
 
     >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((2, 1)), jnp.zeros(3))]
     [(2, 3), (2, 3)]
@@ -488,11 +501,14 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """``m`` with the order of its elements reversed along ``axis``, or along all.
 
     Args:
-        m: an array.
+        m: an array of any shape and dtype.
         axis: the axis, or several, that are reversed; None for all.
 
     Returns:
         An array of the shape and dtype of ``m``.
+
+    Raises:
+        AxisError: there is no such dimension.
 
     >>> print(jnp.flip(jnp.arange(3)))
     [2 1 0]
@@ -503,13 +519,16 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 
 @one_program
 def fliplr(m: ArrayLike) -> Array:
-    """``m`` reversed along its second dimension.
+    """``m`` reversed from left to right: along its second dimension.
 
     Args:
-        m: an array.
+        m: an array of at least two dimensions.
 
     Returns:
         An array of the shape and dtype of ``m``.
+
+    Raises:
+        ValueError: it has fewer.
 
     >>> print(jnp.fliplr(jnp.array([[1, 2], [3, 4]])))
     [[2 1]
@@ -520,13 +539,16 @@ def fliplr(m: ArrayLike) -> Array:
 
 @one_program
 def flipud(m: ArrayLike) -> Array:
-    """``m`` reversed along its first dimension.
+    """``m`` reversed from top to bottom: along its first dimension.
 
     Args:
-        m: an array.
+        m: an array of at least one dimension.
 
     Returns:
         An array of the shape and dtype of ``m``.
+
+    Raises:
+        ValueError: it has none.
 
     >>> print(jnp.flipud(jnp.array([[1, 2], [3, 4]])))
     [[3 4]

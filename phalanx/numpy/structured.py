@@ -238,11 +238,14 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     Args:
         a: an array, or a number.
         offset: which diagonal: 0 for the main one, positive above it, negative below.
-        axis1: the first of the two axes.
-        axis2: the second.
+        axis1: the dimension of the rows of the matrices.
+        axis2: the dimension of their columns.
 
     Returns:
         An array of the other dimensions of ``a``, and the diagonal as the last one.
+
+    Raises:
+        ValueError: ``a`` has fewer than two dimensions, or both axes are the same one.
 
     >>> print(jnp.diagonal(jnp.arange(6).reshape(2, 3), 1))
     [1 5]
@@ -274,14 +277,17 @@ def trace(
     Args:
         a: an array, or a number.
         offset: which diagonal: 0 for the main one, positive above it, negative below.
-        axis1: the first of the two axes.
-        axis2: the second.
+        axis1: the dimension of the rows of the matrices.
+        axis2: the dimension of their columns.
         dtype: the dtype of the result, and in which it is computed; None for that of ``a``, but at
             least 32 bits of integers.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:
         An array of the dimensions that are left; small integers are summed in 32 bits.
+
+    Raises:
+        ValueError: ``a`` has fewer than two dimensions, or both axes are the same one.
 
     >>> print(jnp.trace(jnp.array([[1, 2], [3, 4]])))
     5
@@ -391,7 +397,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
     Args:
         n: the length of each dimension.
-        ndim: how many dimensions.
+        ndim: the number of dimensions of the array.
 
     Returns:
         A tuple of vectors of int32, one per dimension.

@@ -283,7 +283,11 @@ def det(a: ArrayLike) -> Array:
         a: square matrices [..., n, n].
 
     Returns:
-        Numbers [...].
+        Numbers [...], of the dtype of the matrices; of integers, float16 and bfloat16, for which
+        there is no LU decomposition, float32.
+
+    Raises:
+        ValueError: the matrices are not square.
 
     >>> print(jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
     -2.0

@@ -186,7 +186,7 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
 
         Args:
             A: an array.
-            B: another one.
+            B: an array of any shape.
         """
         self._check_binary("outer", None)
         a, b = as_array(self.__name__, A), as_array(self.__name__, B)

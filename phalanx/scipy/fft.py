@@ -98,13 +98,13 @@ def _along(who: str, one: Any, x: Array, s: Sequence[int] | None, axes: Any, nor
 def dct(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Array:
-    """2 Σ x[j] cos(π k (2j + 1) / 2n) over j, along ``axis``.
+    """The discrete cosine transform, 2 Σ x[j] cos(π k (2j + 1) / 2n) over j, along ``axis``.
 
     Args:
         x: a real array.
-        type: must be 2.
+        type: which of the transforms; only 2, the usual one, is there.
         n: the length along the axis, to which x is cut or filled with zeros.
-        axis: the axis.
+        axis: the dimension along which it is transformed; negative ones count from the last.
         norm: None, or "ortho" for orthonormal rows.
 
     Returns:
@@ -124,13 +124,13 @@ def dct(
 def idct(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Array:
-    """The inverse of ``dct``.
+    """The inverse discrete cosine transform: the ``x`` of which ``dct`` gave these coefficients.
 
     Args:
-        x: a real array.
+        x: the coefficients, a real array.
         type: must be 2.
         n: the length along the axis, to which x is cut or filled with zeros.
-        axis: the axis.
+        axis: the dimension along which it is transformed; negative ones count from the last.
         norm: None, or "ortho" for orthonormal rows.
 
     Returns:

@@ -124,6 +124,15 @@ def test_every_parameter_is_explained(module):
         assert not [name for name in named if not said.get(name)], entry.name
 
 
+def test_parameters_are_explained_where_they_stand():
+    vague = re.compile(r"(as|see) above|another one|the (same|other|first|second)( one)?|like .*")
+    said = {entry.name: doc_of(entry.value).args for entry in ENTRIES}
+    found = [(name, k) for name, args in said.items() for k, v in args.items() if v]
+    assert len(found) > 3000
+    bad = [(name, k) for name, k in found if vague.fullmatch(said[name][k].rstrip("."))]
+    assert not bad
+
+
 def test_methods_explain_their_parameters():
     first_seen = {}  # under the class that is listed first, of those that inherit it
     for entry in ENTRIES:

@@ -26,7 +26,7 @@ def convolve(
 
     Args:
         in1: an array.
-        in2: another one.
+        in2: an array of as many dimensions.
         mode: "full" has all overlaps, "same" as many elements as ``in1``, "valid" the complete
             ones, where one of the arrays must be at least as long as the other in each dimension.
         method: "direct", "fft", or "auto", which is "direct".
@@ -52,7 +52,7 @@ def correlate(
 
     Args:
         in1: an array.
-        in2: another one.
+        in2: an array of as many dimensions.
         mode: "full" has all overlaps, "same" as many elements as ``in1``, "valid" the complete
             ones, where one of the arrays must be at least as long as the other in each dimension.
         method: "direct", "fft", or "auto", which is "direct".
@@ -76,15 +76,20 @@ def convolve2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Array:
-    """``convolve`` of matrices.
+    """Convolution of two matrices: out[i, j] = Σ in1[a, b] in2[i - a, j - b] over all a and b.
+
+    Machine learning calls a convolution what is the correlation here: ``lax.conv`` does not flip
+    the kernel.
 
     Args:
-        in1: a matrix.
-        in2: another one.
-        mode: as in ``convolve``.
+        in1: a matrix [n, m].
+        in2: the kernel, a matrix [k, l].
+        mode: "full" has all overlaps: [n + k - 1, m + l - 1]; "same" is as large as ``in1``;
+            "valid" has the complete overlaps: [n - k + 1, m - l + 1] where the kernel is the
+            smaller one.
         boundary: must be "fill": around the matrices are zeros.
         fillvalue: must be 0.
-        precision: as in ``convolve``.
+        precision: of the products; see ``jnp.matmul``.
 
     Returns:
         A matrix of the lengths that ``mode`` says.
@@ -109,7 +114,7 @@ def correlate2d(
 
     Args:
         in1: an array.
-        in2: another one.
+        in2: an array of as many dimensions.
         mode: "full" has all overlaps, "same" as many elements as ``in1``, "valid" the complete
             ones, where one of the arrays must be at least as long as the other in each dimension.
         boundary: must be "fill": around the matrices are zeros.
@@ -135,8 +140,9 @@ def fftconvolve(
 
     Args:
         in1: an array.
-        in2: another one.
-        mode: as in ``convolve``.
+        in2: an array of as many dimensions.
+        mode: "full" has all overlaps, "same" as many elements as ``in1``, "valid" the complete
+            ones.
         axes: along which; default all. Along the others the arrays broadcast.
 
     Returns:

@@ -46,14 +46,16 @@ def stft(
     """The Fourier transforms of overlapping segments of a signal.
 
     Args:
-        x: the signal.
-        fs: the sampling rate.
+        x: the signal, sampled at equal steps of time along ``axis``; other dimensions are a batch.
+        fs: the sampling rate: samples per unit of time, of which frequencies are the inverse. With
+            samples per second, frequencies are in Hz.
         window: "hann", "hamming", "blackman", "bartlett", "boxcar", a pair ("kaiser", beta), or
             the weights of a segment.
-        nperseg: the length of a segment.
+        nperseg: the length of a segment, in samples.
         noverlap: how many elements neighbours share; default half of them.
         nfft: the length of the transforms, with zeros behind a segment; default ``nperseg``.
-        detrend: what is taken off each segment: "constant", "linear", False, or a function.
+        detrend: what is subtracted from each segment: "constant" (its mean), "linear" (the line
+            that fits best), a function that does it, or False.
         return_onesided: whether negative frequencies of real signals are left out.
         boundary: what the signal is continued with at both ends: "zeros", "even", "odd",
             "constant", or None.
@@ -99,18 +101,25 @@ def csd(
     """The cross spectral density of two signals by the method of Welch: the mean over segments.
 
     Args:
-        x: a signal.
+        x: the signal, sampled at equal steps of time along ``axis``; other dimensions are a batch.
         y: another one; the shorter one is continued with zeros. None: the same.
-        fs: the sampling rate.
-        window: as in ``stft``.
-        nperseg: the length of a segment; default 256.
-        noverlap: as in ``stft``.
-        nfft: as in ``stft``.
-        detrend: as in ``stft``.
-        return_onesided: as in ``stft``.
-        scaling: "density", per frequency, or "spectrum".
+        fs: the sampling rate: samples per unit of time, of which frequencies are the inverse. With
+            samples per second, frequencies are in Hz.
+        window: the weights of a segment, as a vector of length ``nperseg`` or by name, such as
+            "hann"; ``stft`` lists the names.
+        nperseg: the length of a segment, in samples; by default 256, or that of a shorter signal.
+        noverlap: how many samples neighbouring segments share; by default half of ``nperseg``.
+        nfft: the length of each Fourier transform; shorter segments are padded with zeros. By
+            default ``nperseg``.
+        detrend: what is subtracted from each segment: "constant" (its mean), "linear" (the line
+            that fits best), a function that does it, or False.
+        return_onesided: whether negative frequencies, which mirror the positive ones in real
+            signals, are left out.
+        scaling: "density", a power per frequency (V²/Hz of a signal in V), or "spectrum", a power
+            at each frequency (V²).
         axis: the dimension of time.
-        average: "mean" or "median", without its bias.
+        average: how segments are averaged: "mean", or "median", corrected for its bias, which
+            outliers move less.
 
     Returns:
         The frequencies, and the density at each; of signals without elements, nothing.
@@ -161,23 +170,34 @@ def welch(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Array, Array]:
-    """The power spectral density of a signal: ``csd`` with itself.
+    """The power spectral density of a signal by the method of Welch.
+
+    The signal is cut into overlapping segments; the squared absolute values of their Fourier
+    transforms are averaged. That is ``csd`` of the signal with itself.
 
     Args:
-        x: a signal.
-        fs: the sampling rate.
-        window: as in ``stft``.
-        nperseg: the length of a segment; default 256.
-        noverlap: as in ``stft``.
-        nfft: as in ``stft``.
-        detrend: as in ``stft``.
-        return_onesided: as in ``stft``.
-        scaling: "density", per frequency, or "spectrum".
+        x: the signal, sampled at equal steps of time along ``axis``; other dimensions are a batch.
+        fs: the sampling rate: samples per unit of time, of which frequencies are the inverse. With
+            samples per second, frequencies are in Hz.
+        window: the weights of a segment, as a vector of length ``nperseg`` or by name, such as
+            "hann"; ``stft`` lists the names.
+        nperseg: the length of a segment, in samples; by default 256, or that of a shorter signal.
+        noverlap: how many samples neighbouring segments share; by default half of ``nperseg``.
+        nfft: the length of each Fourier transform; shorter segments are padded with zeros. By
+            default ``nperseg``.
+        detrend: what is subtracted from each segment: "constant" (its mean), "linear" (the line
+            that fits best), a function that does it, or False.
+        return_onesided: whether negative frequencies, which mirror the positive ones in real
+            signals, are left out.
+        scaling: "density", a power per frequency (V²/Hz of a signal in V), or "spectrum", a power
+            at each frequency (V²).
         axis: the dimension of time.
-        average: "mean" or "median", without its bias.
+        average: how segments are averaged: "mean", or "median", corrected for its bias, which
+            outliers move less.
 
     Returns:
-        The frequencies, and the density at each, along ``axis``.
+        The frequencies [k], and the spectral density at each: an array with k elements along
+        ``axis``, real, in place of the samples.
 
     >>> from phalanx.scipy import signal
     >>> frequencies, density = signal.welch(jnp.arange(64.0), nperseg=16)
@@ -309,8 +329,9 @@ def istft(
     """The signal of which ``stft`` made these transforms; segments are added where they overlap.
 
     Args:
-        Zxx: the transforms.
-        fs: the sampling rate.
+        Zxx: the transforms, complex, as ``stft`` returns them.
+        fs: the sampling rate: samples per unit of time, of which frequencies are the inverse. With
+            samples per second, frequencies are in Hz.
         window: as it was for ``stft``.
         nperseg: the length of a segment; default what the number of frequencies tells.
         noverlap: how many elements neighbours share; default half of them.
@@ -318,7 +339,7 @@ def istft(
         input_onesided: whether there are no negative frequencies.
         boundary: whether the signal was continued at both ends.
         time_axis: the dimension of the segments.
-        freq_axis: that of the frequencies.
+        freq_axis: the dimension of the frequencies.
 
     Returns:
         The times, and the signal.
@@ -378,7 +399,7 @@ def detrend(
     """``data`` without its mean, or without the line that is nearest to it.
 
     Args:
-        data: a signal.
+        data: the signal, sampled along ``axis``; other dimensions are a batch.
         axis: the dimension of time.
         type: "linear" or "constant".
         bp: where one line ends and the next one begins.

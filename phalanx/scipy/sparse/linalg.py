@@ -37,13 +37,14 @@ def cg(
     Hestenes and Stiefel (1952).
 
     Args:
-        A: a matrix, or a linear function from a tree of arrays to one like it.
-        b: a tree of arrays.
-        x0: where to begin, a tree like b; zero if not given.
-        tol: the norm of the residual that is small enough, as a part of that of b.
-        atol: the same in itself; the greater of the two counts.
-        maxiter: after how many steps to stop in any case, ten times the size of b if not given.
-        M: an approximation of the inverse of A, a matrix or a function.
+        A: a matrix [n, n], or a linear function from a tree of arrays to one like it.
+        b: the right side, a vector [n] or a tree of arrays.
+        x0: where the iteration starts, a tree like ``b``; zeros if not given.
+        tol: the relative tolerance: the norm of the residual b - A x that is small enough, as a
+            fraction of that of ``b``.
+        atol: the absolute tolerance of that norm; the larger of the two counts.
+        maxiter: the largest number of steps; ten times the size of ``b`` if not given.
+        M: a preconditioner: an approximation of the inverse of A, a matrix or a function.
 
     Returns:
         The solution, like b, and None.
@@ -74,13 +75,14 @@ def bicgstab(
     H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992). The parameters are those of ``cg``.
 
     Args:
-        A: a matrix, or a linear function from a tree of arrays to one like it.
-        b: a tree of arrays.
-        x0: where to begin, a tree like b; zero if not given.
-        tol: the norm of the residual that is small enough, as a part of that of b.
-        atol: the same in itself; the greater of the two counts.
-        maxiter: after how many steps to stop in any case, ten times the size of b if not given.
-        M: an approximation of the inverse of A, a matrix or a function.
+        A: a matrix [n, n], or a linear function from a tree of arrays to one like it.
+        b: the right side, a vector [n] or a tree of arrays.
+        x0: where the iteration starts, a tree like ``b``; zeros if not given.
+        tol: the relative tolerance: the norm of the residual b - A x that is small enough, as a
+            fraction of that of ``b``.
+        atol: the absolute tolerance of that norm; the larger of the two counts.
+        maxiter: the largest number of steps; ten times the size of ``b`` if not given.
+        M: a preconditioner: an approximation of the inverse of A, a matrix or a function.
 
     Returns:
         x, a tree like ``b``, and None.
@@ -112,14 +114,16 @@ def gmres(
     but for ``restart``, ``maxiter`` and ``solve_method``.
 
     Args:
-        A: see ``cg``, like the following ones.
-        b: as above.
-        x0: as above.
-        tol: as above.
-        atol: as above.
-        restart: after how many steps to begin anew from what was found; so many vectors are kept.
-        maxiter: how often to begin.
-        M: as above.
+        A: a regular matrix [n, n], or a linear function from a tree of arrays to one like it.
+        b: the right side, a vector [n] or a tree of arrays.
+        x0: where the iteration starts, a tree like ``b``; zeros if not given.
+        tol: the relative tolerance: the norm of the residual b - A x that is small enough, as a
+            fraction of that of ``b``.
+        atol: the absolute tolerance of that norm; the larger of the two counts.
+        restart: the dimension of the Krylov subspace: after so many steps the method restarts from
+            what it has found. So many vectors are stored.
+        maxiter: how many restarts there are at most.
+        M: a preconditioner: an approximation of the inverse of A, a matrix or a function.
         solve_method: 'batched' or 'incremental'; both are the same here.
 
     Returns:

@@ -37,7 +37,7 @@ _scalars: list[Listener] = []
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Call the listeners to events: ``listener(event, **kwargs)``.
+    """Record an event: call the registered functions with it.
 
     Args:
         event: the name of the event.
@@ -52,7 +52,7 @@ def record_event(event: str, **kwargs: str | int) -> None:
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Call the listeners to durations: ``listener(event, duration, **kwargs)``.
+    """Record how long something took: call the registered functions with it.
 
     Args:
         event: the name of the event.
@@ -74,7 +74,7 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 def record_event_time_span(
     event: str, start_time: float, end_time: float, **kwargs: str | int
 ) -> None:
-    """Call the listeners to spans: ``listener(event, start_time, end_time, **kwargs)``.
+    """Record when something began and ended: call the registered functions with it.
 
     Args:
         event: the name of the event.
@@ -95,7 +95,7 @@ def record_event_time_span(
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Call the listeners to numbers: ``listener(event, value, **kwargs)``.
+    """Record a number, such as a loss: call the registered functions with it.
 
     Args:
         event: the name of the event.
@@ -120,10 +120,10 @@ def _call(listeners: list[Listener], *args: Any, kwargs: dict[str, Any]) -> None
 
 
 def register_event_listener(callback: Listener) -> None:
-    """Call a function at every event that ``record_event`` tells, such as a hit in the cache.
+    """Register a function that ``record_event`` calls from now on.
 
     Args:
-        callback: the function; to be taken off, the same one that was registered.
+        callback: a function, called as ``callback(event, **kwargs)``.
 
     >>> from phalanx import monitoring
     >>> heard = lambda event, **kwargs: print(event, kwargs)
@@ -136,10 +136,10 @@ def register_event_listener(callback: Listener) -> None:
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
-    """Hear of durations.
+    """Register a function that ``record_event_duration_secs`` calls from now on.
 
     Args:
-        callback: the function; to be taken off, the same one that was registered.
+        callback: a function, called as ``callback(event, duration, **kwargs)`` with seconds.
 
     >>> from phalanx import monitoring
     >>> heard = lambda event, duration, **kwargs: print(event, duration)
@@ -152,10 +152,11 @@ def register_event_duration_secs_listener(callback: Listener) -> None:
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
-    """Hear of spans of time.
+    """Register a function that ``record_event_time_span`` calls from now on.
 
     Args:
-        callback: the function; to be taken off, the same one that was registered.
+        callback: a function, called as ``callback(event, start_time, end_time, **kwargs)`` with
+            seconds.
 
     >>> from phalanx import monitoring
     >>> heard = lambda event, start, end, **kwargs: print(event, end - start)
@@ -168,10 +169,10 @@ def register_event_time_span_listener(callback: Listener) -> None:
 
 
 def register_scalar_listener(callback: Listener) -> None:
-    """Hear of numbers.
+    """Register a function that ``record_scalar`` calls from now on.
 
     Args:
-        callback: the function; to be taken off, the same one that was registered.
+        callback: a function, called as ``callback(event, value, **kwargs)``.
 
     >>> from phalanx import monitoring
     >>> heard = lambda event, value, **kwargs: print(event, value)
@@ -184,13 +185,13 @@ def register_scalar_listener(callback: Listener) -> None:
 
 
 def unregister_event_listener(callback: Listener) -> None:
-    """Hear of events no more.
+    """Unregister a function: ``record_event`` calls it no more.
 
     Args:
-        callback: the function; to be taken off, the same one that was registered.
+        callback: the function that was registered, the same object.
 
     Raises:
-        ValueError: the callback does not hear of them.
+        ValueError: it is not registered.
 
     >>> from phalanx import monitoring
     >>> heard = lambda event, **kwargs: print(event)
@@ -202,10 +203,13 @@ def unregister_event_listener(callback: Listener) -> None:
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
-    """Hear of durations no more.
+    """Unregister a function: ``record_event_duration_secs`` calls it no more.
 
     Args:
-        callback: the function; to be taken off, the same one that was registered.
+        callback: the function that was registered, the same object.
+
+    Raises:
+        ValueError: it is not registered.
 
     >>> from phalanx import monitoring
     >>> heard = lambda event, duration, **kwargs: print(event)
@@ -217,10 +221,13 @@ def unregister_event_duration_listener(callback: Listener) -> None:
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
-    """Hear of spans of time no more.
+    """Unregister a function: ``record_event_time_span`` calls it no more.
 
     Args:
-        callback: the function; to be taken off, the same one that was registered.
+        callback: the function that was registered, the same object.
+
+    Raises:
+        ValueError: it is not registered.
 
     >>> from phalanx import monitoring
     >>> heard = lambda event, start, end, **kwargs: print(event)
@@ -232,10 +239,13 @@ def unregister_event_time_span_listener(callback: Listener) -> None:
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
-    """Hear of numbers no more.
+    """Unregister a function: ``record_scalar`` calls it no more.
 
     Args:
-        callback: the function; to be taken off, the same one that was registered.
+        callback: the function that was registered, the same object.
+
+    Raises:
+        ValueError: it is not registered.
 
     >>> from phalanx import monitoring
     >>> heard = lambda event, value, **kwargs: print(event)
@@ -253,7 +263,7 @@ def _remove(listeners: list[Listener], callback: Listener) -> None:
 
 
 def clear_event_listeners() -> None:
-    """Forget all listeners, of every kind.
+    """Unregister all functions that ``register_*_listener`` registered, of every kind.
 
     >>> from phalanx import monitoring
     >>> monitoring.clear_event_listeners()

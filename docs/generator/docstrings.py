@@ -9,6 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.dtypes import ScalarType
+
 SECTIONS = ("Args", "Returns", "Raises", "Attributes")
 _ITEM = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)", re.DOTALL)
 _SPECIAL = re.compile(r"([\\`*_<>\[\]{}$|#])")
@@ -44,7 +49,27 @@ def doc_of(value: Any) -> Doc:
     if isinstance(called, types.FunctionType) and called.__doc__:
         said = parsed(inspect.getdoc(called) or "")
         doc.args, doc.returns = said.args or doc.args, said.returns or doc.returns
+    if isinstance(value, ScalarType):
+        doc.body.insert(0, doc.summary)
+        doc.summary = _numbers_of(value.dtype)
     return doc
+
+
+def _numbers_of(dtype: np.dtype) -> str:
+    """What numbers a dtype has, in a sentence or two."""
+    if dtypes.is_bool(dtype):
+        return "The dtype of truth values: True and False, a byte each."
+    if dtypes.is_integer(dtype):
+        info = dtypes.iinfo(dtype)
+        return f"The dtype of integers from {info.min:,} to {info.max:,}, of {info.bits} bits."
+    real = dtypes.finfo(dtype)
+    sizes = f"{real.nexp} bits of exponent and {real.nmant} of fraction"
+    limits = f"up to {float(real.max):.5g}, the smallest normal one {float(real.tiny):.4g}"
+    step = f"the one after 1 is 1 + {float(real.eps):.4g}"
+    kind = f"floating-point numbers of {real.bits} bits,"
+    if dtypes.is_complex(dtype):
+        kind = f"complex numbers of {2 * real.bits} bits, of which each part has"
+    return f"The dtype of {kind} {sizes}: {limits}; {step}."
 
 
 def _own_docstring(value: Any) -> str:

@@ -100,7 +100,8 @@ def checkpoint(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
 ) -> Any:
-    """``fun``; its derivative stores the arguments, and computes again what else it needs.
+    """Rematerialize (gradient checkpointing): the derivative of ``fun`` stores its arguments, and
+    recomputes intermediate values.
 
     Values and derivatives are those of ``fun``. Reverse mode otherwise stores intermediate
     values from the time they are computed until the cotangents arrive; now it takes the memory

@@ -37,7 +37,7 @@ def vjp(
 @overload
 def vjp(fun: Callable[P, Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 def vjp(fun: Callable[P, Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """(f(x), c -> f'(x)^T c): the value, and the pullback of cotangents.
+    """Reverse mode: (f(x), c -> f'(x)^T c), the value and the vector-Jacobian product.
 
     Args:
         fun: a function of trees of arrays.
@@ -73,7 +73,7 @@ def value_and_grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[P, tuple[R, Any]]:
-    """x -> (f(x), gradient of f at x), for a function with a scalar result.
+    """A function that gives the value and the gradient: x -> (fun(x), gradient at x).
 
     Args:
         fun: returns a real scalar (a complex one if ``holomorphic``), or, if ``has_aux``, a
@@ -143,7 +143,7 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """x -> gradient of f at x, for a function with a scalar result.
+    """The gradient function of ``fun``, which has a scalar result: x -> gradient at x.
 
     Arguments, results and errors are those of ``value_and_grad`` without the value; with
     ``has_aux`` the function returns the gradient and the data.
@@ -220,7 +220,7 @@ def jvp(
     tangents: Sequence[Any],
     has_aux: bool = False,
 ) -> tuple[Any, ...]:
-    """(f(x), f'(x) t): the value and the derivative in the direction of the tangents.
+    """Forward mode: (f(x), f'(x) t), the value and the Jacobian-vector product with tangents.
 
     Args:
         fun: a function of trees of arrays.
@@ -291,7 +291,7 @@ def linearize(
 @overload
 def linearize(fun: Callable[P, Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 def linearize(fun: Callable[P, Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """(f(x), t -> f'(x) t): the value, and the derivative as a function to apply many times.
+    """(f(x), t -> f'(x) t): the value, and the Jacobian-vector product to apply many times.
 
     The derivative is itself a tree, so it may be the result or an argument of functions that
     are transformed.
@@ -324,7 +324,7 @@ def linearize(fun: Callable[P, Any], *primals: Any, has_aux: bool = False) -> tu
 def linear_transpose(
     fun: Callable[P, Any], *primals: Any, reduce_axes: Sequence[Any] = ()
 ) -> Callable[..., Any]:
-    """c -> f^T c, for a function that is linear.
+    """The transpose of a linear function: c -> f^T c.
 
     Args:
         fun: a linear function of trees of arrays.

@@ -205,7 +205,7 @@ def device_put(
     donate: Any = False,
     may_alias: bool | None = None,
 ) -> Any:
-    """``x`` on ``device``: a tree of arrays, moved or copied from the host.
+    """Put a tree of arrays on a device, or lay it out over several: from the host, or from others.
 
     Args:
         x: a tree of arrays and numbers.
@@ -427,7 +427,7 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """``x`` on the host: a tree of NumPy arrays.
+    """Fetch a tree of arrays to the host, as NumPy arrays.
 
     Keys, which NumPy does not have, and traced arrays, which have no value, stay as they are.
 

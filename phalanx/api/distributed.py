@@ -320,7 +320,7 @@ def listening_at(address: str, name: str) -> tuple[str, int]:
 
 
 def shutdown() -> None:
-    """Part from the other processes; what spans processes is over. At exit it comes by itself.
+    """Leave the processes that compute together; at exit that happens by itself.
 
     It waits for what this process has launched with others: their part needs its own.
     In process 0, if the coordinator lives there, it waits for the others to do the same.
@@ -364,7 +364,7 @@ def is_initialized() -> bool:
 
 
 def key_value_set(key: str, value: str) -> None:
-    """Let all processes find ``value`` under ``key``.
+    """Store a value for all processes, under a key.
 
     Args:
         key: its name.
@@ -381,7 +381,7 @@ def key_value_set(key: str, value: str) -> None:
 
 
 def key_value_get(key: str, timeout: float | None = None) -> str:
-    """What a process has set under ``key``; waits until one has.
+    """The value of a key of the store that processes share; waits until one has set it.
 
     Args:
         key: its name.
@@ -403,7 +403,7 @@ def key_value_get(key: str, timeout: float | None = None) -> str:
 
 
 def key_value_delete(key: str) -> None:
-    """Let no process find ``key`` any more.
+    """Delete a key of the key-value store that processes share.
 
     Args:
         key: the name under which ``key_value_set`` stored something.

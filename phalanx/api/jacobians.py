@@ -28,7 +28,7 @@ def jacfwd(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[P, Any]:
-    """x -> Jacobian of f at x, column by column: cheap where there are few inputs.
+    """The Jacobian in forward mode, column by column: cheap where there are few inputs.
 
     The result has the structure of the results of ``fun``, each leaf replaced by the structure
     of the argument, with shape ``[*result, *argument]``.
@@ -72,7 +72,7 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[P, Any]:
-    """x -> Jacobian of f at x, row by row: cheap where there are few outputs.
+    """The Jacobian in reverse mode, row by row: cheap where there are few outputs.
 
     The result is laid out as that of ``jacfwd``.
 
@@ -125,7 +125,7 @@ def hessian(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[P, Any]:
-    """x -> matrix of second derivatives of f at x: forward over reverse.
+    """The Hessian: x -> matrix of second derivatives at x, by forward over reverse mode.
 
     Args:
         fun: a function of trees of arrays.

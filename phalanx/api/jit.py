@@ -270,7 +270,7 @@ def jit(
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
 ) -> Any:
-    """``fun``, compiled: the same values, at the cost of one call of the XLA runtime.
+    """Compile a function just in time: ``fun`` as one program of XLA, with the same values.
 
     The function is traced once for each combination of shapes and dtypes of its arguments,
     and of values of its static ones. What it takes from elsewhere, closures and global variables,

@@ -189,7 +189,7 @@ def _slice_of(device: Any) -> int:
 
 
 class set_mesh:
-    """Make ``mesh`` the one that is meant where none is given.
+    """Set the current mesh: the one that a ``P`` without a mesh means.
 
     As a function it holds from then on in the running thread or task; in a ``with`` block until
     that ends. What is made meanwhile, and nobody placed, is whole on each device of the mesh,
@@ -231,7 +231,7 @@ class set_mesh:
 
 
 def get_mesh() -> Mesh:
-    """The mesh that is meant where none is given; an empty one if there is none.
+    """The current mesh, as ``set_mesh`` set it; an empty one if there is none.
 
     Returns:
         A ``Mesh``.

@@ -434,7 +434,7 @@ def pmap(
     mesh: Mesh | None = None,
     lanes_at_once: AtOnce = None,
 ) -> Any:
-    """``fun`` in every lane of an axis, distributed over devices: out[i] = fun(x[i]).
+    """Map a function over an axis in parallel on all devices: out[i] = fun(x[i]) in lane i.
 
     The axis has any size. Its lanes are dealt out over the devices in equal blocks; by the pmap
     law the values are those that ``vmap`` with the same arguments gives.

@@ -131,7 +131,7 @@ def running_at(here: Positions, who: str) -> Generator[None]:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The mesh that is meant where none is given, without its devices.
+    """The current mesh without its devices, as traced functions see it.
 
     Inside ``shard_map`` that is its mesh, whose axes are of type Manual where they are taken.
 

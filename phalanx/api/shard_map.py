@@ -392,7 +392,8 @@ def shard_map(
     axis_names: Set[str] = frozenset(),
     check_vma: bool = True,
 ) -> Any:
-    """``f``, which says what every device does with its blocks, as a function of whole arrays.
+    """Map over the shards of arrays: ``f`` says what every device does with its blocks, the result
+    takes whole arrays.
 
     The arguments are cut into blocks as ``in_specs`` say; ``f`` runs at every position of the mesh
     at the same time, on the blocks that lie there, and communicates with the other positions by

@@ -188,7 +188,7 @@ def vmap(
     spmd_axis_name: Any = None,
     lanes_at_once: AtOnce = None,
 ) -> Callable[P, R]:
-    """``fun`` on every example: out[i] = fun(x[i]), all at once.
+    """Vectorize a function: ``fun`` on every example, out[i] = fun(x[i]), all at once.
 
     Args:
         fun: a function of trees of arrays.

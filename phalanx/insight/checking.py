@@ -48,7 +48,7 @@ def check(
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., list[Finding]]:
-    """x -> what is probably wrong with ``fun(x)``, found out without running it.
+    """Check a function without running it: x -> what is probably wrong with ``fun(x)``.
 
     The function is traced, and its program looked at: whether lanes agree on what they reduce,
     whether random keys are used twice, whether derivatives are NaN somewhere, and so on; the

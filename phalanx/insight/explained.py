@@ -39,7 +39,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @boundary
 def explain(f: Callable[P, Any], on: str | None = None) -> Callable[..., Report]:
-    """A function of the arguments of ``f`` that tells what ``f`` does with them on devices.
+    """Explain a program: a function of the arguments of ``f`` that tells what it does on devices.
 
     ``f`` is traced and compiled, and not run. The report has where arrays and lanes lie; each
     collective with its axis, its bytes on a device, how often it runs and how long it takes;

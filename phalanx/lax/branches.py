@@ -104,7 +104,7 @@ def cond(
     *operands: Any,
     operand: Any = _NOTHING,
 ) -> Any:
-    """true_fun(*operands) if pred else false_fun(*operands); only one of them runs.
+    """A branch: true_fun(*operands) if pred else false_fun(*operands); only one of them runs.
 
     Under ``vmap`` with a predicate that differs between lanes both run, and each lane takes
     its own. There is an older form, in which each function has an operand of its own:

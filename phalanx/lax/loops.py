@@ -72,7 +72,7 @@ def while_loop(
 @overload
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: Any) -> T: ...
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: Any) -> T:
-    """val = body(val) while cond(val), starting from ``init_val``.
+    """A loop: val = body(val) while cond(val), starting from ``init_val``.
 
     The number of iterations is known only while running; so it differentiates forward, not in
     reverse: for that use ``scan``, or ``fori_loop`` with static bounds.

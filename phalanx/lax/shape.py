@@ -203,7 +203,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def stop_gradient(x: T) -> T:
-    """x, a tree of arrays, as a constant to derivatives.
+    """Stop gradients: x, a tree of arrays, as a constant to derivatives.
 
     Args:
         x: a tree of arrays.

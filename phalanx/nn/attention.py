@@ -34,7 +34,7 @@ def dot_product_attention(
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> Array:
-    """softmax(scale query key^T + bias) value, for each head (Vaswani et al. 2017, section 3.2.1).
+    """Attention: softmax(scale query key^T + bias) value, for each head (Vaswani et al., 2017).
 
     Args:
         query: [batch, t, heads, h], or without the batch.

@@ -480,8 +480,8 @@ def convolve(
         preferred_element_type: the dtype of the sums and the result; None: that of the products.
 
     Returns:
-        A vector of the dtype to which both are promoted, of length n + m - 1 ("full"), max(n, m)
-        ("same") or max(n, m) - min(n, m) + 1 ("valid").
+        A vector of length n + m - 1 ("full"), max(n, m) ("same") or max(n, m) - min(n, m) + 1
+        ("valid"), floating-point or complex: of integers float32, where NumPy gives integers.
 
     Raises:
         ValueError: an operand is no vector, or is empty, or there is no such mode.
@@ -515,8 +515,8 @@ def correlate(
         preferred_element_type: the dtype of the sums and the result; None: that of the products.
 
     Returns:
-        A vector of the dtype to which both are promoted, of length n + m - 1 ("full"), max(n, m)
-        ("same") or max(n, m) - min(n, m) + 1 ("valid").
+        A vector of length n + m - 1 ("full"), max(n, m) ("same") or max(n, m) - min(n, m) + 1
+        ("valid"), floating-point or complex: of integers float32, where NumPy gives integers.
 
     Raises:
         ValueError: an operand is no vector, or is empty, or there is no such mode.

@@ -115,7 +115,7 @@ def percentile(
     1.0
     """
     no_out("percentile", out)
-    shares = _hundredths(q)
+    shares = _hundredths("percentile", q)
     return _quantiles("percentile", a, shares, axis, method, keepdims, weights, ignore_nan=False)
 
 
@@ -193,7 +193,7 @@ def nanpercentile(
     2.0
     """
     no_out("nanpercentile", out)
-    shares = _hundredths(q)
+    shares = _hundredths("nanpercentile", q)
     return _quantiles("nanpercentile", a, shares, axis, method, keepdims, weights, ignore_nan=True)
 
 
@@ -253,8 +253,8 @@ def nanmedian(
     return _quantiles("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, ignore_nan=True)
 
 
-def _hundredths(q: Any) -> Any:
-    return q / 100 if is_python_scalar(q) else over(inexact("percentile", q), 100)
+def _hundredths(who: str, q: Any) -> Any:
+    return q / 100 if is_python_scalar(q) else over(inexact(who, q), 100)
 
 
 def _quantiles(

@@ -387,7 +387,7 @@ class Member:
         return None
 
     def forget(self, key: str) -> None:
-        """Let no process find ``key`` any more."""
+        """Delete a key of the key-value store that processes share."""
         self._say("key_value_delete", what="delete", key=key)
 
     # ---- the end ----

@@ -55,7 +55,7 @@ def permutation(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """``x`` in random order, every order equally likely.
+    """A random permutation: ``x`` in random order, every order equally likely.
 
     Args:
         key: a single key.
@@ -294,7 +294,7 @@ def categorical(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Positions along ``axis``, with probabilities proportional to exp(logits).
+    """Categorical draws: positions along ``axis``, with probabilities proportional to exp(logits).
 
     Args:
         key: a single key.

@@ -54,7 +54,7 @@ def beta(
     method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers of density xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b), 0 < x < 1.
+    """Beta-distributed numbers, of density xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b), 0 < x < 1.
 
     Args:
         key: a single key.
@@ -100,7 +100,7 @@ def dirichlet(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Positive numbers that add up to 1 along the last axis, of density ∝ Π xᵢ^(αᵢ - 1).
+    """Dirichlet vectors: positive numbers of sum 1 along the last axis, of density ∝ Π xᵢ^(αᵢ - 1).
 
     Args:
         key: a single key.
@@ -146,7 +146,7 @@ def chisquare(
     method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:
-    """Sums of ``df`` squares of standard normal numbers.
+    """Chi-square numbers: sums of ``df`` squares of standard normal numbers.
 
     Args:
         key: a single key.
@@ -191,7 +191,7 @@ def f(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Quotients of two chi-square numbers, each divided by its degrees of freedom.
+    """F-distributed numbers: quotients of two chi-square numbers, each over its degrees of freedom.
 
     Args:
         key: a single key.
@@ -267,7 +267,7 @@ def generalized_normal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers of density ∝ exp(-|x|ᵖ).
+    """Numbers of the generalized normal distribution, of density ∝ exp(-|x|ᵖ).
 
     Args:
         key: a single key.
@@ -346,7 +346,7 @@ def _ball(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 def maxwell(
     key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Lengths of vectors of three standard normal numbers.
+    """Maxwell-distributed numbers: lengths of vectors of three standard normal numbers.
 
     Args:
         key: a single key.
@@ -470,7 +470,7 @@ def geometric(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """How many trials it takes until the first succeeds, where each does with probability ``p``.
+    """Geometric numbers: how many trials it takes until one succeeds, each with probability ``p``.
 
     Args:
         key: a single key.
@@ -514,7 +514,7 @@ def pareto(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers of density b / xᵇ⁺¹, x ≥ 1.
+    """Pareto-distributed numbers, of density b / xᵇ⁺¹, x ≥ 1.
 
     Args:
         key: a single key.
@@ -549,7 +549,7 @@ def rayleigh(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers of density x / σ² exp(-x² / 2σ²), x ≥ 0.
+    """Rayleigh-distributed numbers, of density x / σ² exp(-x² / 2σ²), x ≥ 0.
 
     Args:
         key: a single key.
@@ -582,7 +582,7 @@ def weibull_min(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Numbers of density ∝ xᶜ⁻¹ exp(-(x / scale)ᶜ), x ≥ 0, with c the concentration.
+    """Weibull-distributed numbers, of density ∝ xᶜ⁻¹ exp(-(x / scale)ᶜ), with c the concentration.
 
     Args:
         key: a single key.
@@ -625,7 +625,7 @@ def triangular(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers whose density rises from ``left`` to ``mode`` and falls to ``right``, in lines.
+    """Triangular numbers: the density rises from ``left`` to ``mode``, and falls to ``right``.
 
     Args:
         key: a single key.

@@ -127,7 +127,7 @@ def truncated_normal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Standard normal numbers, given that they lie in (lower, upper).
+    """Truncated normal numbers: standard normal ones, given that they lie in (lower, upper).
 
     Args:
         key: a single key.
@@ -173,7 +173,7 @@ def lognormal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """exp(σ x) for standard normal x, which may be complex.
+    """Log-normal numbers: exp(σ x) for standard normal x, which may be complex.
 
     Args:
         key: a single key.
@@ -211,7 +211,7 @@ def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: np.dtype)
 def exponential(
     key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers of density exp(-x), x ≥ 0.
+    """Exponentially distributed numbers, of density exp(-x), x ≥ 0.
 
     Args:
         key: a single key.
@@ -249,7 +249,7 @@ def gumbel(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers with distribution function exp(-exp(-x)).
+    """Gumbel-distributed numbers, with distribution function exp(-exp(-x)).
 
     Args:
         key: a single key.
@@ -295,7 +295,7 @@ def draw_gumbel(key: Any, shape: tuple[int, ...], dtype: np.dtype, high: bool = 
 def laplace(
     key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers of density exp(-|x|) / 2.
+    """Laplace-distributed numbers, of density exp(-|x|) / 2.
 
     Args:
         key: a single key.
@@ -324,7 +324,7 @@ def _laplace(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 def logistic(
     key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers with distribution function 1 / (1 + exp(-x)).
+    """Logistic numbers, with distribution function 1 / (1 + exp(-x)).
 
     Args:
         key: a single key.
@@ -353,7 +353,7 @@ def _logistic(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 def cauchy(
     key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers of density 1 / (π (1 + x²)).
+    """Cauchy-distributed numbers, of density 1 / (π (1 + x²)).
 
     Args:
         key: a single key.

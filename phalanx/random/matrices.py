@@ -37,7 +37,7 @@ def orthogonal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Matrices with orthonormal columns, or rows if there are fewer, all equally likely.
+    """Random orthogonal matrices: orthonormal columns, or rows if there are fewer; Haar measure.
 
     By the QR decomposition of normal numbers, with positive numbers on the diagonal of R
     (Mezzadri, How to generate random matrices from the classical compact groups, 2007).
@@ -98,7 +98,7 @@ def multivariate_normal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Vectors of the normal distribution with a mean and a covariance.
+    """Multivariate normal vectors, of a mean and a covariance.
 
     Args:
         key: a single key.

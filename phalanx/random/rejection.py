@@ -63,7 +63,7 @@ def gamma(
     method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers of density xᵃ⁻¹ e⁻ˣ / Γ(a), x > 0.
+    """Gamma-distributed numbers, of density xᵃ⁻¹ e⁻ˣ / Γ(a), x > 0.
 
     They have a derivative by ``a``: how the number moves that lies at the same quantile.
 
@@ -254,7 +254,7 @@ def poisson(
     method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:
-    """Integers k with probability λᵏ e^-λ / k!.
+    """Poisson-distributed integers: k with probability λᵏ e^-λ / k!.
 
     Args:
         key: a single key.
@@ -361,7 +361,7 @@ def binomial(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """How many of n trials succeed, each with probability p.
+    """Binomial numbers: how many of n trials succeed, each with probability p.
 
     Args:
         key: a single key.
@@ -475,7 +475,7 @@ def multinomial(
     dtype: DTypeLike | None = None,
     unroll: int | bool = 1,
 ) -> Array:
-    """How many of n trials come out in each way, where way i has probability p[..., i].
+    """Multinomial counts: how many of n trials come out as i, which has probability p[..., i].
 
     Args:
         key: a single key.

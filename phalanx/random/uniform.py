@@ -365,7 +365,7 @@ def bernoulli(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """True with probability ``p``.
+    """Bernoulli draws: True with probability ``p``.
 
     Args:
         key: a single key.
@@ -424,7 +424,7 @@ def draw_two(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> tuple[Any, An
 def rademacher(
     key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """1 or -1, with probability 1/2 each.
+    """Rademacher numbers: 1 or -1, with probability 1/2 each.
 
     Args:
         key: a single key.

@@ -419,6 +419,8 @@ class DeviceArray(Array):
 
     @hiding
     def __format__(self, spec: str) -> str:
+        if not spec and isinstance(self._sig, DeletedSignature):
+            return repr(self)  # as it is printed
         summed = not unreduced_along(self.sharding)
         if is_key(self.aval.dtype) or not self.sharding.is_whole_here or not summed:
             return format(repr(self), spec)

@@ -56,7 +56,7 @@ class AbstractDevice(Struct, frozen=True):
 
 
 class AbstractMesh:
-    """A grid with names of axes, without devices.
+    """A mesh without devices: the shape of the grid, and the names of its axes.
 
     Args:
         axis_sizes: the lengths of the grid.
@@ -227,7 +227,7 @@ class AbstractMesh:
 
 
 class Mesh(AbstractMesh, ContextDecorator):
-    """Devices in a grid whose axes have names. Meshes that are equal are the same object.
+    """A device mesh: a grid of devices with named axes. Meshes that are equal are the same object.
 
     In a ``with`` block, or the function that it decorates, it is the mesh that is meant where none
     is given, as ``set_mesh`` makes it.

@@ -37,7 +37,7 @@ Entry = str | tuple[str, ...] | _Unconstrained | None
 
 
 class PartitionSpec(tuple[Entry, ...]):
-    """Per dimension of an array: the mesh axis or axes that split it, or None.
+    """A partition spec: per dimension of an array, the mesh axis or axes that split it, or None.
 
     ``P.UNCONSTRAINED`` leaves a dimension to the compiler, where there is one to decide.
 
@@ -246,7 +246,7 @@ def _entry(entry: object) -> Entry:
 
 
 class NamedSharding(Sharding):
-    """``spec`` says which axes of ``mesh`` split which dimensions; other axes hold copies.
+    """A sharding over a mesh: ``spec`` says which axes split which dimensions; others replicate.
 
     A dimension must be a multiple of the size of the axes that split it.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import phalanx.numpy as jnp
 from docs import conf
 from docs.generator import names, pages, public
 from docs.generator.docstrings import doc_of, parsed
@@ -131,6 +132,12 @@ def test_parameters_are_explained_where_they_stand():
     assert len(found) > 3000
     bad = [(name, k) for name, k in found if vague.fullmatch(said[name][k].rstrip("."))]
     assert not bad
+
+
+def test_dtypes_tell_which_numbers_they_have():
+    half, byte = (doc_of(getattr(jnp, name)).summary for name in ("float16", "uint8"))
+    assert "5 bits of exponent and 10 of fraction: up to 65504" in half
+    assert "from 0 to 255, of 8 bits" in byte
 
 
 def test_methods_explain_their_parameters():

@@ -190,3 +190,8 @@ def test_each_of_the_classes_catches_it(name):
     for kind in classes:
         with pytest.raises(kind, match=words):
             mistake()
+
+
+def test_a_deleted_array_is_shown_in_words():
+    x = deleted()
+    assert repr(x) == str(x) == f"{x}" and "has been deleted" in repr(x)

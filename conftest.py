@@ -37,7 +37,7 @@ def _is_defined_in(finder, module, value):
     """Examples run where something is defined, not in the public place that it is known by."""
     if isinstance(value, type):
         rooms = importlib.import_module("phalanx.base.lazily").ROOMS
-        return rooms.get(value, value.__module__) == module.__name__
+        return rooms.get(id(value), value.__module__) == module.__name__
     made = inspect.unwrap(value.fget if isinstance(value, property) else value)
     if hasattr(made, "__code__"):
         return made.__code__.co_filename == module.__file__

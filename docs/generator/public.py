@@ -169,7 +169,7 @@ def _home(value: Any) -> str:
             return ""
         return ".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts)
     kind = value if isinstance(value, type) else type(value)
-    return ROOMS.get(kind) or getattr(value, "__module__", None) or kind.__module__ or ""
+    return ROOMS.get(id(kind)) or getattr(value, "__module__", None) or kind.__module__ or ""
 
 
 _PACKAGE = Path(inspect.getfile(phalanx)).parent

@@ -61,7 +61,7 @@ def later(
     there.update(__getattr__=get, __dir__=listed)
 
 
-ROOMS: dict[Any, str] = {}  # of what is known by a public place, the module that defines it
+ROOMS: dict[int, str] = {}  # by id, of what is known by a public place: what module defines it
 
 
 def known_by(place: str, name: str, value: Any) -> None:
@@ -75,13 +75,13 @@ def known_by(place: str, name: str, value: Any) -> None:
         return
     if isinstance(value, StructMeta) or value.__name__ != name.rpartition(".")[2]:
         return  # or a second name
-    if value in ROOMS and not value.__module__.startswith(f"{place}."):
+    if id(value) in ROOMS and not value.__module__.startswith(f"{place}."):
         return
     if isinstance(value, FunctionType):
         value.__qualname__ = name
     elif value.__module__ != place and "__firstlineno__" in vars(value):
         del value.__firstlineno__  # a line of another file
-    ROOMS.setdefault(value, value.__module__)
+    ROOMS.setdefault(id(value), value.__module__)
     value.__module__ = place
 
 

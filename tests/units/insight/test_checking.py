@@ -440,7 +440,16 @@ def test_what_is_compiled_is_looked_at_once_for_each_line():
 # ---- installed libraries ------------------------------------------------------------------------
 
 LIBRARY = """
-from phalanx import numpy as jnp, random
+from phalanx import jit, numpy as jnp, random
+
+def compiled(fun):
+    fast = jit(fun)
+    return lambda *args: fast(*args)
+
+def several(fast, key, x):
+    for _ in range(3):
+        x = fast(key, x)
+    return x
 
 def linear(key):
     first, second = random.split(key)
@@ -473,7 +482,7 @@ def test_what_a_library_does_is_told_at_the_line_of_the_user(library):
 
     (finding,) = phalanx.check(network)(random.key(0), jnp.ones(4))
     assert (finding.file, finding.line) == (__file__, line_of("the second layer"))
-    assert "in library.py:12 (dropout), which this line calls" in finding.message
+    assert "in library.py:21 (dropout), which this line calls" in finding.message
     assert f"after test_checking.py:{line_of('the second layer') - 1} (network)" in finding.message
 
     def step(x, y):
@@ -494,3 +503,20 @@ def test_a_key_for_two_calls_of_a_library_is_told(library):
         library.linear(key)
     (finding,) = found.values()
     assert finding.code == "P106" and finding.file == __file__
+
+
+def test_a_key_for_each_call_of_what_a_library_compiles_is_told(library):
+    def noisy(key, x):
+        return x + random.normal(key, x.shape)
+
+    key, fast, x = random.key(0), library.compiled(noisy), jnp.ones(3)
+    with checking_compiled() as found:
+        library.several(fast, key, x)  # in one call of it
+        fast(random.key(1), x)
+        fast(random.key(1), x)  # of the same, as to measure its time
+    assert not found
+    with checking_compiled() as found:
+        for _ in range(3):
+            x = fast(key, x)  # again and again
+    (finding,) = found.values()
+    assert (finding.code, finding.line) == ("P106", line_of("# again and again"))

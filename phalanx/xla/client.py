@@ -73,6 +73,11 @@ def _asked() -> list[str]:
     return [_canonical(n.strip()) for n in given.split(",") if n.strip()]
 
 
+def are_cpus() -> bool:
+    """Whether the devices that are used are those of CPUs, which no plugin brings."""
+    return {*(_asked() or [_best()])} == {"cpu"}
+
+
 def _best() -> str:
     """The first platform whose plugin and hardware are there; one that lacks a plugin is told."""
     there = plugins.installed()
@@ -167,7 +172,7 @@ def _named(name: str, asked: str = "") -> Any:
         why = _absence(name)
         if why:
             raise DeviceError(f"devices: Unknown backend {asked or name!r}. {why}")
-        _be_quiet()
+        be_quiet()
         _clients[name] = _start_cpu() if name == "cpu" else _start(_plugins(name))
         _watch_forks()
         _watch_collections()
@@ -188,7 +193,7 @@ def _warn_of_being_alone() -> None:
         )
 
 
-def _be_quiet() -> None:
+def be_quiet() -> None:
     """Let the runtime tell of warnings and errors alone, where the user said nothing."""
     if _LEVEL not in os.environ:
         utils.absl_set_min_log_level(1)
@@ -294,7 +299,7 @@ def load(plugin: Plugin) -> Any:
         DeviceError: it cannot be loaded, as where it is built for another version of jaxlib.
     """
     name = plugin.platform
-    _be_quiet()
+    be_quiet()
     if not xla_client.pjrt_plugin_loaded(name):
         if _LEVEL not in os.environ:
             os.putenv(_LEVEL, "1")  # plugins read it when they are loaded

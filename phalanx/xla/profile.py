@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxlib import _profile_data, _profiler
 
-from phalanx.xla.client import client, loaded
+from phalanx.xla.client import are_cpus, be_quiet, client, loaded
 
 Annotation: Any = _profiler.TraceMe
 Options: Any = _profiler.ProfileOptions
@@ -21,7 +21,9 @@ _watched: set[str] = set()
 
 def session(options: Any = None) -> Any:
     """Begin to record; ``stop`` gives the bytes of what was recorded, ``export`` writes such."""
-    client()  # a device that has not started is not recorded
+    be_quiet()
+    if not are_cpus():  # what a plugin brings is recorded once it has started
+        client()  # CPUs start later, for processes that are yet to join others
     for name, plugin in loaded.items():
         if name not in _watched:
             _watched.add(name)

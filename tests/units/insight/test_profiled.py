@@ -1,5 +1,9 @@
 """Profiles: what was recorded, by line and device; the arrays that live, and those that leak."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -125,3 +129,22 @@ def test_lines_of_what_was_compiled_before_are_known():
     first = function.__code__.co_firstlineno
     assert f"test_profiled.py:{first} (<lambda>)" in lines
     assert not any("test_lines_of" in line for line in lines)  # operations are shared
+
+
+BEFORE_DEVICES = """
+import phalanx
+from phalanx.insight import profiling
+from phalanx.run.runtime import backend
+with profiling() as profile:
+    print(backend().started())
+    phalanx.jit(lambda x: x @ x)(phalanx.numpy.ones((32, 32))).block_until_ready()
+print(len(profile.spans) > 0)
+"""
+
+
+def test_recording_starts_no_device():
+    """Processes that are launched together join the others first, and are recorded, too."""
+    command = [sys.executable, "-c", BEFORE_DEVICES]
+    env = os.environ | {"JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert (done.stdout.split(), done.stderr) == (["[]", "True"], "")

@@ -188,7 +188,7 @@ def programs(devices: int) -> dict[str, Made]:
         "19 lanes": lanes(lambda x: lax.psum(x, "i"), 19),
         "19 lanes that call Python": lanes(_asked, 19),
         "ordered calls of Python over what is cut": cut(_asked_in_turn, P("a", "b")),
-        "13 lanes, gathered": lanes(lambda x: lax.all_gather(x, "i"), 13),
+        "11 lanes, gathered": lanes(lambda x: lax.all_gather(x, "i"), 11),
         "5 lanes without a collective": lanes(jnp.sin, 5),
         "16 lanes that train": lanes(_train, 16),
         "3 lanes": lanes(lambda x: lax.pmean(x, "i"), 3),

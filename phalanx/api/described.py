@@ -9,13 +9,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.api.stages import Traced
-from phalanx.core.platforms import platform_of
+from phalanx.base.config import config
+from phalanx.core.platforms import platform_of, stand_for
 from phalanx.run.backend import Executable
 from phalanx.run.runtime import backend
 
 
+def stand_for_them(devices: Sequence[Any]) -> None:
+    """Divide the CPU into devices that stand for ``devices`` from now on, to trace programs on."""
+    config.update("platforms", "cpu")
+    config.update("num_cpu_devices", len(devices))
+    stand_for(devices)
+
+
 def compiled_for(traced: Traced, devices: Sequence[Any]) -> Executable:
-    """``traced`` as compiled for the first of ``devices``, as many as it is for here.
+    """``traced`` as compiled for those of ``devices`` for which those that it is for here stand.
 
     Raises:
         DeviceError: there are too few of them.

@@ -14,6 +14,7 @@ import numpy as np
 from phalanx.base.config import config, settings
 from phalanx.base.errors import DeviceCountError
 from phalanx.base.source import user_location
+from phalanx.core.platforms import meant
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import NO_MESH, AxisType, Mesh
 from phalanx.spmd.torus import across_granules, along_torus, granules
@@ -166,7 +167,7 @@ def create_hybrid_device_mesh(
             f"as many axes, at {user_location()}"
         )
     there = backend().devices() if devices is None else tuple(devices)
-    slices = granules(there, (lambda d: d.process_index) if process_is_granule else _slice_of)
+    slices = granules(there, _process_of if process_is_granule else _slice_of)
     if len(slices) != math.prod(outer):
         what = "processes" if process_is_granule else "slices"
         raise ValueError(
@@ -180,12 +181,16 @@ def create_hybrid_device_mesh(
 
 
 def _place(device: Any) -> tuple[Any, ...]:
-    coordinates = getattr(device, "coords", None) or ()
+    coordinates = getattr(meant(device), "coords", None) or ()
     return _slice_of(device), *reversed(coordinates), device.id
 
 
 def _slice_of(device: Any) -> int:
-    return getattr(device, "slice_index", None) or 0
+    return getattr(meant(device), "slice_index", None) or 0
+
+
+def _process_of(device: Any) -> int:
+    return meant(device).process_index
 
 
 class set_mesh:

@@ -15,8 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-import phalanx
-from phalanx.api.described import compiled_for
+from phalanx.api.described import compiled_for, stand_for_them
 from phalanx.api.stages import Traced, watching
 from phalanx.base.errors import OutOfMemory, PhalanxError
 from phalanx.base.source import user_location
@@ -41,8 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (PhalanxError, ValueError, OSError) as e:
         print(f"phalanx compile: {e}", file=sys.stderr)
         return 2
-    phalanx.config.update("platforms", "cpu")
-    phalanx.config.update("num_cpu_devices", len(devices))
+    stand_for_them(devices)
     table = Table(title=f"{len(devices)} x {devices[0].device_kind}", title_justify="left")
     for column in _COLUMNS:
         in_words = column in _COLUMNS[:2]

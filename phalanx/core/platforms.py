@@ -6,6 +6,7 @@ Programs are written for "cpu", "cuda", "rocm" or "tpu". Devices of CUDA and of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -18,6 +19,22 @@ class AnyDevice(Struct, frozen=True):
 
     platform: str
     id: int = 0
+
+
+_meant: dict[int, Any] = {}  # by numbers of the CPU's devices
+
+
+def stand_for(devices: Sequence[Any]) -> None:
+    """From now on the CPU's devices stand for ``devices``, which need not be here: where programs
+    and meshes lie is decided as for these."""
+    _meant.update(enumerate(devices))
+
+
+def meant(device: Any) -> Any:
+    """What ``device`` stands for; mostly itself."""
+    if _meant and device.platform == "cpu":
+        return _meant.get(device.id, device)
+    return device
 
 
 def platform_of(device: Any) -> str:

@@ -28,7 +28,7 @@ from phalanx.spmd.layout import axes_of, fewest_axes, prime_axes, primes, with_d
 from phalanx.spmd.memory import target_of
 from phalanx.spmd.mesh import AbstractMesh, Mesh, mesh_over, row
 from phalanx.spmd.sharding import Devices, Sharding
-from phalanx.spmd.torus import has_no_compiler
+from phalanx.spmd.torus import may_be_refused
 
 Levels = tuple[MeshAxes, ...]
 Lying = Callable[[Devices], Sequence[Sharding]]  # how values of a program lie over its devices
@@ -148,7 +148,7 @@ def mesh_of(
     if not devices:
         return None
     free = all(region.devices is None for region in regions(program))
-    if (every and free) or has_no_compiler(devices):
+    if (every and free) or may_be_refused(devices):
         return _among(around, counts)
     levels = _levels(counts)
     return ProgramMesh(devices, tuple(itertools.chain(*levels)), levels)

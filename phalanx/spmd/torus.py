@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from phalanx.core.platforms import meant
+
 Shape = tuple[int, ...]
 Steps = list[tuple[int, ...]]
 
@@ -40,12 +42,24 @@ def along_torus(shape: Shape, devices: Sequence[Any], split: bool = True) -> np.
 _IN_A_PLANE: Final = ("TPU v5 lite", "TPU v6 lite")
 
 
-def has_no_compiler(devices: Sequence[Any]) -> bool:
+def ends_compilers(devices: Sequence[Any]) -> bool:
     """Whether compilers end the process at a program over just these devices: six of the eight
     chips of a slice, where these lie in a plane."""
-    first = devices[0]
-    in_a_plane = getattr(first, "device_kind", None) in _IN_A_PLANE
-    return len(devices) == 6 and in_a_plane and first.client.device_count() == 8
+    return len(devices) == 6 and _in_a_plane(devices[0]) and devices[0].client.device_count() == 8
+
+
+def may_be_refused(devices: Sequence[Any]) -> bool:
+    """Whether compilers may take no program over just these devices.
+
+    Of chips in a plane that several hosts have they take some parts, and refuse others.
+    """
+    first, *others = map(meant, devices)
+    part = others and _in_a_plane(first) and len(devices) < first.client.device_count()
+    return bool(part) and (ends_compilers([first, *others]) or first.client.device_count() > 8)
+
+
+def _in_a_plane(device: Any) -> bool:
+    return getattr(device, "device_kind", None) in _IN_A_PLANE
 
 
 def _joined(dims: Sequence[int], parts: Sequence[Sequence[int]]) -> list[int]:
@@ -82,8 +96,8 @@ def _walk(lengths: Sequence[int]) -> list[int]:
 
 def _box(devices: Sequence[Any]) -> np.ndarray | None:
     """The devices by their coordinates, cores of a chip last; None if some places are empty."""
-    places = [_coordinates(d) for d in devices]
-    slices = {getattr(d, "slice_index", None) for d in devices}
+    places = [_coordinates(d) for d in map(meant, devices)]
+    slices = {getattr(d, "slice_index", None) for d in map(meant, devices)}
     if not places or None in places or len(slices) > 1:
         return None
     table = np.array(places)

@@ -127,14 +127,14 @@ def _launched_together(lowered: XlaModule | Packed, loaded: Any) -> XlaExecutabl
 
 
 def compile_for(lowered: XlaModule, devices: Sequence[Any]) -> XlaExecutable:
-    """Compile a module for others of ``devices`` than those of its plan, as many of them."""
-    count = len(lowered.plan.devices)
-    if len(devices) < count:
+    """Compile a module for those of ``devices`` that have the numbers of those of its plan."""
+    numbers = [d.id for d in lowered.plan.devices]
+    if max(numbers) >= len(devices):
         raise DeviceError(
-            f"{lowered.name} is for {count} devices, and there are {len(devices)} of platform "
-            f"{devices[0].platform}; describe more of them"
+            f"{lowered.name} is for {max(numbers) + 1} devices, and there are {len(devices)} of "
+            f"platform {devices[0].platform}; describe more of them"
         )
-    plan = replace(lowered.plan, devices=tuple(devices[:count]), platform=None)
+    plan = replace(lowered.plan, devices=tuple(devices[n] for n in numbers), platform=None)
     return compile(replace(lowered, plan=plan))
 
 

@@ -16,14 +16,14 @@ from phalanx.base.errors import (
 )
 from phalanx.base.source import user_location
 from phalanx.processes.joined import failure_of_others
-from phalanx.spmd.torus import has_no_compiler
+from phalanx.spmd.torus import ends_compilers
 
 _DELETED = re.compile(
     r"(deleted or donated|has been deleted|been donated|donated buffer|shards, got: \[)", re.I
 )
 _OPTION = re.compile(r"(compile option|while setting option|DebugOptions|No such.*option)", re.I)
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):(\n  .*)*")
-_ALL_CHIPS = "device assignment should include all slice devices"
+_ALL_CHIPS = re.compile("device assignment should include all slice devices|kMaxDeviceCount")
 _TO_NEED_LESS = (
     "To need less memory: checkpoint, fewer lanes at once (lanes_at_once=), arguments that are "
     "donated, or arrays that are cut over more devices"
@@ -63,7 +63,7 @@ def check_fits(who: str, sizes: Mapping[str, int], memory: int, device: Any) -> 
 
 def check_slice(who: str, devices: Sequence[Any]) -> None:
     """Raise DeviceError if compilers take no program over just these chips of a slice."""
-    if has_no_compiler(devices):
+    if ends_compilers(devices):
         raise DeviceError(
             f"{who}, at {user_location()}: compilers take no program over 6 of the 8 chips of such "
             "a slice; give pmap all of them, phalanx.devices(), and meshes 4 or 8"
@@ -84,11 +84,10 @@ def translated(error: Exception, who: str) -> BaseException:
         lost = failure_of_others(who)
         if lost is not None:
             return lost
-    if _ALL_CHIPS in text:
+    if _ALL_CHIPS.search(text):
         return DeviceError(
-            f"{who}: chips of this kind in a slice of several hosts reach each other in programs "
-            "over the whole slice alone; give pmap and meshes as many lanes as there are chips, or "
-            "a multiple of that"
+            f"{who}: compilers take no program over just these of the chips of a slice of several "
+            "hosts; give pmap and meshes all of them, phalanx.devices()"
         )
     if "RESOURCE_EXHAUSTED" in text:
         return OutOfMemory(f"{who}, at {user_location()}: {_cleaned(text)}\n{_TO_NEED_LESS}")

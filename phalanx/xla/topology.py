@@ -123,7 +123,7 @@ def _named(name: str, described: Mapping[str, str]) -> str:
     raise DeviceError(
         f"get_topology_desc: {lacks} which one is meant. The plugin knows "
         f"{', '.join(near) or 'none by name'}; target_config= is one of these, or of another the "
-        "text of XLA's GpuTargetConfigProto, which describes it"
+        "text of XLA's GpuTargetConfigProto, which describes it; phalanx compile has --gpu for it"
     )
 
 

@@ -111,7 +111,7 @@ def test_what_a_script_compiles_is_compiled_for_chips_too(script):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--for", "cuda:1x1x8"], "cuda"),
+        (["--for", "cuda:1x1x8"], "get_topology_desc: "),
         (["--for", "cuda:1x1x8", "--gpu", "/no/such"], "No such file"),
         (["--for", "h100:12"], "a machine has 8 of NVIDIA H100 SXM"),
         (["--for", "h100:8", "--gpu", "H200"], "h100:8 says it itself"),
@@ -141,10 +141,18 @@ def test_a_script_that_fails_is_told_as_by_other_commands(tmp_path):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs the extra tpu")
-def test_a_script_is_compiled_for_tpus(script):
+def test_a_script_is_compiled_for_tpus(script, tmp_path):
     done = run("-m", "phalanx", "compile", script, "--for", "v5e:2x4", COLUMNS="100")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "8 x TPU v5 lite" in done.stdout
+    few = tmp_path / "few.py"
+    few.write_text(
+        "import phalanx, numpy as np\n"
+        "phalanx.pmap(lambda x: phalanx.lax.psum(x, 'i'), 'i')(np.ones(4))\n"
+    )
+    done = run("-m", "phalanx", "compile", str(few), "--for", "v5e:4x4", COLUMNS="100")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "few.py:2 │    16 " in done.stdout
     wrong = run("-m", "phalanx", "compile", script, "--for", "v5f:2x4")
     assert wrong.returncode == 2
     assert "Near it are v5p:2x2x1, v5p:2x2x2" in wrong.stderr

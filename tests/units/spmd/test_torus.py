@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from phalanx.api.meshes import create_device_mesh, create_hybrid_device_mesh
-from phalanx.spmd.torus import along_torus
+from phalanx.core import platforms
+from phalanx.spmd.torus import along_torus, may_be_refused
 
 
 def chips(*box, cores=1, slices=1):
@@ -44,6 +45,32 @@ def test_axes_go_along_those_of_the_torus(box, shape):
     assert grid.shape == shape
     assert {d.id for d in grid.flat} == {d.id for d in devices}
     assert all(steps(grid, axis) <= 1 for axis in range(len(shape)))
+
+
+def test_what_stands_for_chips_lies_as_they_do(monkeypatch):
+    """CPUs on which programs are traced that are compiled for chips."""
+    monkeypatch.setattr(platforms, "_meant", {})
+    platforms.stand_for(chips(2, 2, 1, slices=2))
+    cpus = [SimpleNamespace(id=i, platform="cpu") for i in range(8)]
+    grid = along_torus((4,), cpus[:4])
+    assert [d.id for d in grid] == [0, 2, 3, 1]
+    assert create_hybrid_device_mesh((4,), (2,), cpus).tolist() == [
+        *grid, *(cpus[4 + d.id] for d in grid)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "every", "count", "refused"),
+    [
+        ("TPU v5 lite", 8, 6, True), ("TPU v5 lite", 8, 5, False), ("TPU v6 lite", 16, 4, True),
+        ("TPU v5 lite", 64, 63, True), ("TPU v5 lite", 64, 64, False),
+        ("TPU v5 lite", 64, 1, False), ("TPU v5", 64, 8, False), ("cpu", 64, 8, False),
+    ],
+)  # fmt: skip
+def test_parts_of_a_slice_that_compilers_may_refuse(kind, every, count, refused):
+    client = SimpleNamespace(device_count=lambda: every)
+    chip = SimpleNamespace(device_kind=kind, platform="tpu", client=client)
+    assert may_be_refused([chip] * count) == refused
 
 
 def hops(grid, axis):

@@ -9,13 +9,18 @@ import pytest
 from phalanx.errors import DeviceError, OutOfMemory, RuntimeFailure
 from phalanx.xla.failures import check_fits, check_slice, translated
 
-SLICE = "INTERNAL: RET_CHECK failure device assignment should include all slice devices"
 
-
-def test_programs_over_a_part_of_a_slice_that_takes_whole_ones():
-    error = translated(RuntimeError(SLICE), "compile")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "device assignment should include all slice devices",
+        "device_id < kMaxDeviceCount Unexpected",
+    ],
+)
+def test_programs_over_a_part_of_a_slice_that_compilers_do_not_take(said):
+    error = translated(RuntimeError(f"INTERNAL: RET_CHECK failure {said}"), "compile")
     assert type(error) is DeviceError
-    assert "as many lanes as there are chips" in str(error)
+    assert "give pmap and meshes all of them, phalanx.devices()" in str(error)
 
 
 def test_what_has_no_words_of_ours_keeps_the_first_paragraph():

@@ -12,7 +12,7 @@ from phalanx.api.stages import Traced
 from phalanx.base.config import config
 from phalanx.core.platforms import platform_of, stand_for
 from phalanx.run.backend import Executable
-from phalanx.run.runtime import backend
+from phalanx.run.execute import compile_for
 
 
 def stand_for_them(devices: Sequence[Any]) -> None:
@@ -30,4 +30,5 @@ def compiled_for(traced: Traced, devices: Sequence[Any]) -> Executable:
         OutOfMemory, RuntimeFailure: the compiler refuses it.
     """
     lowered = traced.lower(lowering_platforms=(platform_of(devices[0]),))
-    return backend().compile_for(lowered._module, devices)
+    passed = lowered._passed
+    return compile_for(passed.program, lowered._module.plan, passed.donate, devices)

@@ -408,14 +408,6 @@ class Backend(Protocol):
         """
         ...
 
-    def compile_for(self, lowered: Any, devices: Sequence[Device]) -> Executable:
-        """The same for the first of ``devices`` that are only described, as many as were planned.
-
-        Raises:
-            DeviceError: there are too few.
-        """
-        ...
-
     def absences(self) -> dict[str, str]:
         """The accelerators that cannot be had here, each with the reason."""
         ...

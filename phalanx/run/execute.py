@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from phalanx.base import dtypes, log, tree
 from phalanx.base.config import config, settings
-from phalanx.base.errors import DeletedArray, NonFiniteError
+from phalanx.base.errors import DeletedArray, DeviceError, NonFiniteError
 from phalanx.base.extended import is_key
 from phalanx.base.keys import key_of
 from phalanx.base.source import user_location
@@ -342,6 +342,25 @@ def lower_program(
             f"time, got {', '.join(platforms)}"
         )
     return backend().lower_for_each(taking.program, plan, platforms)
+
+
+def compile_for(
+    program: Program, planned: Plan, donate: tuple[int, ...], devices: Sequence[Any]
+) -> Executable:
+    """``program`` compiled for those of ``devices`` that have the numbers of those ``planned``.
+
+    Raises:
+        DeviceError: there are too few.
+    """
+    numbers = [d.id for d in planned.devices]
+    if max(numbers) >= len(devices):
+        raise DeviceError(
+            f"{program.name} is for {max(numbers) + 1} devices, and there are {len(devices)} of "
+            f"platform {devices[0].platform}; describe more of them"
+        )
+    taking = _ready(program)
+    plan = replace(planned, devices=tuple([devices[n] for n in numbers]), platform=None)
+    return compile_fitting(program, plan, lambda p: _lowered(taking, p, _donated(donate)), None)
 
 
 def _lowered(taking: _Ready, plan: Plan, donate: tuple[int, ...]) -> Module:

@@ -96,7 +96,6 @@ class XlaBackend:
     register_foreign_batched = staticmethod(foreign.register_batched)
     foreign_headers = staticmethod(foreign.headers)
     compile = staticmethod(compiling.compile)
-    compile_for = staticmethod(compiling.compile_for)
     put = staticmethod(transfer.put)
     putting = staticmethod(transfer.putting)
     fetch = staticmethod(transfer.fetch)

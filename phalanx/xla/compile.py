@@ -13,11 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 from jaxlib import _hlo
-from msgspec.structs import replace
 
 from phalanx import xla
 from phalanx.base.config import config
-from phalanx.base.errors import DeletedArray, DeviceError, RuntimeFailure
+from phalanx.base.errors import DeletedArray, RuntimeFailure
 from phalanx.core.platforms import platform_of
 from phalanx.core.types import ArrayType
 from phalanx.processes.joined import group_over
@@ -124,18 +123,6 @@ def _launched_together(lowered: XlaModule | Packed, loaded: Any) -> XlaExecutabl
         return OnSeveralDevices(lowered, loaded)
     make = OnWaitingDevice if first.platform in host_transfers.SENDING else OnOneDevice
     return make(lowered, loaded)
-
-
-def compile_for(lowered: XlaModule, devices: Sequence[Any]) -> XlaExecutable:
-    """Compile a module for those of ``devices`` that have the numbers of those of its plan."""
-    numbers = [d.id for d in lowered.plan.devices]
-    if max(numbers) >= len(devices):
-        raise DeviceError(
-            f"{lowered.name} is for {max(numbers) + 1} devices, and there are {len(devices)} of "
-            f"platform {devices[0].platform}; describe more of them"
-        )
-    plan = replace(lowered.plan, devices=tuple(devices[n] for n in numbers), platform=None)
-    return compile(replace(lowered, plan=plan))
 
 
 def _load(lowered: XlaModule, devices: tuple[Any, ...], options: dict[str, Any]) -> Made:

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import Any, Literal, overload
 
 from phalanx import ops
+from phalanx.base.dtypes import finfo
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import SvdAlgorithm, hermitian, qdwh
 from phalanx.lax.linalg import svd as _svd
+from phalanx.lax.loops import fori_loop
+from phalanx.numpy.arithmetic import sqrt
+from phalanx.numpy.choice import where
+from phalanx.numpy.contraction import matmul
+from phalanx.numpy.creation import arange, array
 from phalanx.numpy.factorizations import in_lapack, matrices
 from phalanx.numpy.fft import resized
+from phalanx.numpy.functional import vectorize
 from phalanx.numpy.logic import conj
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.numpy.structured import eye, triu
@@ -482,9 +489,38 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     >>> print(abs(t[1, 0]))
     0.0
     """
-    t, z = pair("rsf2csf", T, Z)
-    triangle, turn = prims.schur(as_complex(square("rsf2csf", t)), vectors=True)
-    return triangle, as_complex(square("rsf2csf", z)) @ turn
+    t, z = (as_complex(square("rsf2csf", x)) for x in pair("rsf2csf", T, Z))
+    if t.shape[-1] < 2:
+        return t, z
+    return vectorize(_triangular, signature="(n,n),(n,n)->(n,n),(n,n)")(t, z)
+
+
+def _triangular(t: Array, z: Array) -> tuple[Array, Array]:
+    """t and z turned in planes of two neighbouring axes, from the last to the first."""
+    last = t.shape[0] - 2
+
+    def step(i: Array, tz: tuple[Array, Array]) -> tuple[Array, Array]:
+        t, z = tz
+        plane = last - i + arange(2)
+        turn = _turn(t[plane[:, None], plane])
+        back = adjoint(turn)
+        t = t.at[plane].set(matmul(turn, t[plane], precision="highest"))
+        t = t.at[:, plane].set(matmul(t[:, plane], back, precision="highest"))
+        return t, z.at[:, plane].set(matmul(z[:, plane], back, precision="highest"))
+
+    t, z = fori_loop(0, last + 1, step, (t, z))
+    return triu(t), z
+
+
+def _turn(block: Array) -> Array:
+    """The unitary matrix that brings an eigenvector of a 2 x 2 matrix to the first axis; that of no
+    turn where the matrix is triangular already."""
+    (a, b), (c, d) = block
+    below = abs(c) > finfo(c.dtype).eps * (abs(a) + abs(d))
+    half = (a - d) / 2
+    x = where(below, half + sqrt(where(below, half * half + b * c, 1)), 1)
+    y = where(below, c, 0)
+    return array([[conj(x), conj(y)], [-y, x]]) / sqrt(abs(x) ** 2 + abs(y) ** 2)
 
 
 @overload

@@ -108,6 +108,17 @@ def test_what_a_script_compiles_is_compiled_for_chips_too(script):
     assert "matmul needs 0.1875 GiB, and cpu has 0.0009766 GiB" in fault
 
 
+def test_lanes_that_do_not_fit_at_once_run_a_part_at_a_time_there_too(tmp_path):
+    path = tmp_path / "lanes.py"
+    path.write_text(
+        "import phalanx, phalanx.numpy as jnp\n"
+        "f = phalanx.pmap(lambda i: jnp.sort(jnp.sin(i * jnp.arange(4096.0))).sum())\n"
+        "f.lower(phalanx.ShapeDtypeStruct((512,), 'float32')).compile()\n"
+    )
+    done = run("-c", HERE, str(path), "--for", "four")
+    assert (done.returncode, "does not fit" in done.stdout) == (0, False), done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -31,4 +31,4 @@ def compiled_for(traced: Traced, devices: Sequence[Any]) -> Executable:
     """
     lowered = traced.lower(lowering_platforms=(platform_of(devices[0]),))
     passed = lowered._passed
-    return compile_for(passed.program, lowered._module.plan, passed.donate, devices)
+    return compile_for(passed.program, lowered._module, passed.donate, devices)

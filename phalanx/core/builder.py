@@ -120,8 +120,11 @@ class Elementwise(Protocol):
         """``re + i im`` of two real operands."""
         ...
 
-    def compare(self, x: Value, y: Value, direction: str) -> Value:
-        """Booleans; ``direction`` is 'EQ', 'NE', 'LT', 'LE', 'GT' or 'GE'."""
+    def compare(self, x: Value, y: Value, direction: str, *, total: bool = False) -> Value:
+        """Booleans; ``direction`` is 'EQ', 'NE', 'LT', 'LE', 'GT' or 'GE'.
+
+        ``total``: floats are ordered by their signs and bits, NaNs and zeros included.
+        """
         ...
 
     def select(self, pred: Value, on_true: Value, on_false: Value) -> Value:

@@ -1,9 +1,10 @@
 """Sorting along a dimension, and the k largest elements.
 
 Floating-point numbers are ordered with all NaNs last; -0 and 0 are equal. XLA sorts fast what
-it can compare with one instruction. So floats are mapped to integers of the same order, and a
-key with companions is packed, with its position, into one 64-bit integer; the companions are
-then fetched from their positions.
+it can compare with one instruction. So floats are mapped to integers of the same order, and on CPUs
+a key with companions is packed, with its position, into one 64-bit integer; the companions are
+then fetched from their positions. On GPUs XLA sorts keys with companions by itself, if it knows the
+order.
 """
 
 from __future__ import annotations
@@ -165,6 +166,24 @@ def _number_equal(b: Builder, x: Any, y: Any) -> Any:
     return b.or_(equal, b.and_(b.compare(x, x, "NE"), b.compare(y, y, "NE")))
 
 
+def _total_less(b: Builder, x: Any, y: Any, *_: Any) -> Any:
+    """NaNs are equal and last, zeros are equal: in the form that XLA sorts by radix on GPUs."""
+    return b.compare(_canonical(b, x), _canonical(b, y), "LT", total=True)
+
+
+def _canonical(b: Builder, x: Any) -> Any:
+    dtype = b.type(x).dtype
+    zero, nan = b.constant(0, dtype), b.constant(np.nan, dtype)
+    joined = b.select(b.compare(x, zero, "EQ"), zero, x)
+    return b.select(b.compare(x, x, "NE"), nan, joined)
+
+
+def _sort_on_gpu(b: Builder, *xs: Value, dim: int, num_keys: int, stable: bool) -> list[Value]:
+    if len(xs) > 1 and num_keys == 1 and dtypes.is_floating(b.ins[0].dtype):
+        return b.sort(xs, dim, stable, _total_less)
+    return _sort_unpacked(b, *xs, dim=dim, num_keys=num_keys, stable=stable)
+
+
 def _sort_lower(b: Builder, *xs: Value, dim: int, num_keys: int, stable: bool) -> list[Value]:
     if len(xs) > 1 and num_keys == 1 and b.ins[0].dtype.itemsize <= 4:
         return _sort_packed(b, xs, dim)
@@ -223,7 +242,7 @@ sort = Primitive(
     "sort",
     _sort_type,
     _sort_lower,
-    lower_on={"tpu": _sort_unpacked},  # TPUs have no 64-bit integers
+    lower_on={"gpu": _sort_on_gpu, "tpu": _sort_unpacked},  # TPUs have no 64-bit integers
     linearize=_sort_linearize,
     transpose=NoRule("it is not linear"),
     batch=_sort_batch,

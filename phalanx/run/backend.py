@@ -246,6 +246,15 @@ class Module(Protocol):
     """A program in StableHLO, not compiled yet."""
 
     @property
+    def plan(self) -> Plan:
+        """For which devices it is, and where its values lie."""
+        ...
+
+    def over(self, devices: tuple[Device, ...]) -> Module:
+        """The same for other ``devices``, which take the places of those that were planned."""
+        ...
+
+    @property
     def is_for_its_devices(self) -> bool:
         """Whether it was written for the platform of the devices that it was planned for."""
         ...

@@ -345,22 +345,28 @@ def lower_program(
 
 
 def compile_for(
-    program: Program, planned: Plan, donate: tuple[int, ...], devices: Sequence[Any]
+    program: Program, lowered: Module, donate: tuple[int, ...], devices: Sequence[Any]
 ) -> Executable:
-    """``program`` compiled for those of ``devices`` that have the numbers of those ``planned``.
+    """``lowered``, the module of ``program``, compiled for others than it is planned for: those of
+    ``devices`` that have the same numbers.
 
     Raises:
         DeviceError: there are too few.
     """
-    numbers = [d.id for d in planned.devices]
+    numbers = [d.id for d in lowered.plan.devices]
     if max(numbers) >= len(devices):
         raise DeviceError(
             f"{program.name} is for {max(numbers) + 1} devices, and there are {len(devices)} of "
             f"platform {devices[0].platform}; describe more of them"
         )
-    taking = _ready(program)
-    plan = replace(planned, devices=tuple([devices[n] for n in numbers]), platform=None)
-    return compile_fitting(program, plan, lambda p: _lowered(taking, p, _donated(donate)), None)
+    others = tuple([devices[n] for n in numbers])
+
+    def lower(plan: Plan) -> Module:
+        here = replace(lowered.plan, halvings=plan.halvings)
+        again = _lowered(_ready(program), here, _donated(donate)) if plan.halvings else lowered
+        return again.over(others)
+
+    return compile_fitting(program, lowered.plan, lower, devices=others)
 
 
 def _lowered(taking: _Ready, plan: Plan, donate: tuple[int, ...]) -> Module:

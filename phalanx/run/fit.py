@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,9 +20,13 @@ Lower = Callable[[Plan], Module]
 
 
 def compile_fitting(
-    program: Program, plan: Plan, lower: Lower, options: dict[str, Any] | None
+    program: Program,
+    plan: Plan,
+    lower: Lower,
+    options: dict[str, Any] | None = None,
+    devices: Sequence[Any] = (),
 ) -> Executable:
-    """``program`` compiled as ``lower`` writes it for ``plan``.
+    """``program`` compiled as ``lower`` writes it for ``plan``, or for other ``devices``.
 
     Where it needs more memory than is free, and devices run several lanes, it is written again
     for half as many lanes at once, for as long as that needs less.
@@ -34,7 +38,7 @@ def compile_fitting(
     lanes = placement.most_lanes(program, plan.mesh)
     if lanes == 1:
         return _there(made)
-    free = least_free(plan.devices, program.name)
+    free = least_free(devices or plan.devices, program.name)
     while not _fits(made, free) and lanes > 2**plan.halvings:
         plan = replace(plan, halvings=plan.halvings + 1)
         smaller = _compiled(lower(plan), options)

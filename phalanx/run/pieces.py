@@ -36,6 +36,7 @@ from phalanx.run.backend import Executable
 from phalanx.run.calls import Arrays, Call, Prepared, Run, operand_signatures
 from phalanx.run.planning import RequestedShardings
 from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.batch import batch, place_lanes
 from phalanx.transforms.derive import keep, trace_closed
@@ -160,6 +161,15 @@ class NoModule:
     def is_for_its_devices(self) -> bool:
         """Whether the pieces will be: it is not asked for more."""
         return True
+
+    @property
+    def plan(self) -> Plan:
+        """Raise DeviceError."""
+        raise _no_module(self._name)
+
+    def over(self, devices: tuple[Any, ...]) -> NoModule:
+        """The same: no devices were planned."""
+        return self
 
     def as_text(self, locations: bool = False, dialect: str = "stablehlo") -> str:
         """Raise DeviceError."""

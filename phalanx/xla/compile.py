@@ -179,11 +179,25 @@ def _compile_only(lowered: XlaModule, devices: tuple[Any, ...], options: dict[st
     """The executable for devices that are not here; that of one of them where each is by itself."""
     devices = devices[:1] if lowered.plan.independent else devices
     settings = _settings(devices, [s is None for s in lowered.plan.in_shardings])
-    settings.env_option_overrides = list((_default_options(lowered, "") | options).items())
-    try:
+
+    def compiled(options: dict[str, Any]) -> Any:
+        settings.env_option_overrides = list((_default_options(lowered, "") | options).items())
         return devices[0].client.compile(lowered.module, device_list(devices), settings)
+
+    try:
+        try:
+            return compiled(options)
+        except xc.JaxRuntimeError as e:
+            if _NO_GPU not in str(e):
+                raise
+            return compiled(_WITHOUT_A_GPU | options)
     except (RuntimeError, ValueError, TypeError) as e:
         raise refused_option(e, options) or translated(e, "compile") from None
+
+
+# Of sorts by radix the compiler asks a GPU how much memory they take; it has others.
+_NO_GPU = "cudaErrorInvalidDevice"
+_WITHOUT_A_GPU = {"xla_gpu_enable_cub_radix_sort": False}
 
 
 def _default_options(lowered: XlaModule, platform: str) -> dict[str, Any]:

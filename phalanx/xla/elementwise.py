@@ -114,14 +114,15 @@ class ElementwiseEmitter(Emitter):
     def is_finite(self, x: Value, /) -> Value:
         return self.op("stablehlo.is_finite", self.tensor(self.type(x).shape, BOOL), [x])
 
-    def compare(self, x: Value, y: Value, direction: str) -> Value:
+    def compare(self, x: Value, y: Value, direction: str, *, total: bool = False) -> Value:
         t = self.type(x)
+        kind = "TOTALORDER" if total else _compare_type(x.type.element_type, t.dtype)
         return self.op(
             "stablehlo.compare",
             self.tensor(t.shape, BOOL),
             [x, y],
             comparison_direction=hlo.ComparisonDirectionAttr.get(direction),
-            compare_type=hlo.ComparisonTypeAttr.get(_compare_type(x.type.element_type, t.dtype)),
+            compare_type=hlo.ComparisonTypeAttr.get(kind),
         )
 
     def select(self, pred: Value, on_true: Value, on_false: Value) -> Value:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxlib import _hlo
 from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.core.platforms import platform_of
 from phalanx.core.types import ArrayType
@@ -38,6 +39,10 @@ class XlaModule(Struct, frozen=True, dict=True):
     def is_for_its_devices(self) -> bool:
         """Whether it was written for the platform of the devices of the plan."""
         return self.plan.platform in (None, platform_of(self.plan.devices[0]))
+
+    def over(self, devices: tuple[Any, ...]) -> XlaModule:
+        """The same for other ``devices``, which take the places of those of the plan."""
+        return replace(self, plan=replace(self.plan, devices=devices, platform=None))
 
     def as_text(self, locations: bool = False, dialect: str = "stablehlo") -> str:
         """The module in a dialect, with the lines of Python if ``locations``."""

@@ -160,6 +160,10 @@ def test_a_script_is_compiled_for_tpus(script, tmp_path):
     few.write_text(
         "import phalanx, numpy as np\n"
         "phalanx.pmap(lambda x: phalanx.lax.psum(x, 'i'), 'i')(np.ones(4))\n"
+        "mesh, rows = phalanx.make_mesh((8, 2), ('a', 'b')), phalanx.P('a')\n"
+        "block = phalanx.shard_map(lambda x: phalanx.lax.psum(x, 'b'), mesh=mesh, in_specs=rows, "
+        "out_specs=rows)\n"
+        "phalanx.jit(block)(np.ones(8))\n"
     )
     done = run("-m", "phalanx", "compile", str(few), "--for", "v5e:4x4", COLUMNS="100")
     assert done.returncode == 0, done.stdout + done.stderr

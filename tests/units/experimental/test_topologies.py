@@ -10,6 +10,7 @@ import jaxlib
 import pytest
 
 import phalanx
+import phalanx.numpy as jnp
 from phalanx.errors import DeviceError
 from phalanx.experimental import topologies
 from phalanx.xla import topology
@@ -235,3 +236,14 @@ print("all compiled")
 def test_programs_compile_for_tpus_that_are_not_here():
     done = subprocess.run([sys.executable, "-c", PROGRAMS], capture_output=True, text=True)
     assert done.stdout == "all compiled\n", done.stderr[-2000:]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax_plugins") is None, reason="needs the extra aot")
+def test_sorts_of_many_elements_compile_where_no_gpu_is():
+    """Of those by radix the compiler asks a GPU how much memory they take."""
+    gpu = topologies.get_topology_desc("1x1x1", "cuda", target_config="NVIDIA H100 80GB HBM3")
+    keys = phalanx.ShapeDtypeStruct(
+        (1_000_000,), "float32", sharding=phalanx.sharding.SingleDeviceSharding(gpu.devices[0])
+    )
+    compiled = phalanx.jit(jnp.argsort).lower(keys).compile()
+    assert compiled.memory_analysis().output_size_in_bytes == 4_000_000

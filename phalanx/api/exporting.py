@@ -37,7 +37,7 @@ from phalanx.api.transformed import P
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.config import settings
-from phalanx.base.errors import MissingRule, RefError, TreeError
+from phalanx.base.errors import MissingRule, NoMesh, RefError, TreeError
 from phalanx.base.extended import is_key
 from phalanx.base.lengths import Length, numbered, symbolic
 from phalanx.base.source import user_location
@@ -326,7 +326,14 @@ class Exported:
                     f"is called with {has}, at {user_location()}; convert it, or export for its "
                     "type"
                 )
-        return self.out_tree.unflatten(self._at_lengths_of(given)._ruled(*leaves))
+        try:
+            return self.out_tree.unflatten(self._at_lengths_of(given)._ruled(*leaves))
+        except NoMesh:
+            raise NoMesh(
+                f"Exported.call: {self.fun_name} was exported for {self.nr_devices} devices and is "
+                f"called where there are more or fewer, at {user_location()}; place the arguments "
+                "over a mesh of as many, or set one with phalanx.set_mesh(mesh)"
+            ) from None
 
     def _at_lengths_of(self, given: Sequence[ArrayType]) -> Exported:
         """This for arguments of the lengths of ``given``: itself where no length is symbolic."""

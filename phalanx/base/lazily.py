@@ -75,7 +75,8 @@ def known_by(place: str, name: str, value: Any) -> None:
         return
     if isinstance(value, StructMeta) or value.__name__ != name.rpartition(".")[2]:
         return  # or a second name
-    if id(value) in ROOMS and not value.__module__.startswith(f"{place}."):
+    placed = id(value) in ROOMS or value.__module__ == "phalanx.errors"  # as all errors are
+    if placed and not value.__module__.startswith(f"{place}."):
         return
     if isinstance(value, FunctionType):
         value.__qualname__ = name

@@ -11,6 +11,7 @@ from phalanx import print_environment_info as _ours
 from phalanx.compat.hijax import typeof
 from phalanx.compat.jaxprs import make_jaxpr
 from phalanx.compat.modules import VERSION
+from phalanx.compat.pallas.specs import ds
 from phalanx.run.array import Shard
 from phalanx.sharding import use_abstract_mesh
 
@@ -20,6 +21,7 @@ __all__ = [
     "__version__",
     "__version_info__",
     "copy_to_host_async",
+    "ds",
     "fwd_and_bwd",
     "make_jaxpr",
     "print_environment_info",

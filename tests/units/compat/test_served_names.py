@@ -242,3 +242,29 @@ def test_frames_of_libraries_that_ask_for_it_are_left_out_of_tracebacks():
         assert files() == everything
     finally:
         phalanx.config.update("traceback_filtering", before)
+
+
+def test_the_values_of_what_a_forward_rule_gets():
+    from jax.custom_derivatives import custom_vjp, custom_vjp_primal_tree_values
+
+    @custom_vjp
+    def scaled(x, by):
+        return x["x"] * by
+
+    def forward(x, by):
+        assert x["x"].perturbed and not by.perturbed
+        values = custom_vjp_primal_tree_values((x, by))
+        return scaled(*values), values
+
+    scaled.defvjp(forward, lambda v, ct: ({"x": ct * v[1]}, ct * v[0]["x"]), symbolic_zeros=True)
+    assert phalanx.grad(lambda x: scaled({"x": x}, 3.0))(2.0) == 3.0
+    with pytest.raises(TypeError, match="got 1"):
+        custom_vjp_primal_tree_values([1.0])
+
+
+def test_slices_of_references_begin_anywhere():
+    import jax
+
+    ref = jax.new_ref(jnp.arange(4))
+    ref[jax.ds(jnp.int32(1), 2)] = 7
+    assert ref[...].tolist() == [0, 7, 7, 3]

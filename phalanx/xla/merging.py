@@ -51,7 +51,7 @@ class MergingEmitter(MatrixEmitter, CollectiveEmitter):
         for f, name in zip(functions, names, strict=True):
             ir.SymbolTable.replace_all_symbol_uses(name, fresh[name], module.operation)
             symbols.set_symbol_name(f, fresh[name])
-            if f.name == "func.func":
+            if f.operation.name == "func.func":  # not a mesh
                 ir.SymbolTable.set_visibility(f, "private")
         for name in custom_calls(module):
             prepare(name)

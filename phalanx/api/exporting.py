@@ -501,7 +501,7 @@ def export(
 
     The module is StableHLO that later versions read, too, and other tools. It runs on one device,
     with all lanes of a ``pmap`` in it; or on as many as those over which a ``shard_map``, a mesh
-    or shardings in it are. What it closes over is in it.
+    or shardings in it are, or the mesh that is set is. What it closes over is in it.
 
     Args:
         fun_jit: what ``jit`` or ``pmap`` gave.
@@ -668,11 +668,13 @@ def _derivative_of(
 
 
 def _mesh_of(traced: TracedCall) -> AbstractMesh | None:
-    """The mesh, without devices, over which something in it is said to lie; None: one device."""
+    """The mesh, without devices, over which something in it is said to lie, or else that is set;
+    None: one device."""
     program = traced.program
     said = [*traced.places.ins, *traced.shardings, *traced.places.outs]
     said += [s for s, _ in constraints(program)]
-    meshes: list[AbstractMesh] = [s.mesh for s in map(_spread, said) if s is not None]
+    meshes: list[AbstractMesh | None] = [s.mesh for s in map(_spread, said) if s is not None]
+    around = settings().mesh
     for e in program.walk():
         if e.prim.execution.launch is not None:
             raise ValueError(
@@ -680,9 +682,10 @@ def _mesh_of(traced: TracedCall) -> AbstractMesh | None:
                 "devices of several processes, and a module is one; export what each process does"
             )
         region = e.prim.on_devices.region and e.prim.on_devices.region(**e.params)
-        if region and region.mesh is not None:
-            meshes.append(cast("AbstractMesh", region.mesh))
-    return next((m.abstract_mesh for m in meshes if m.size > 1), None)
+        if region:
+            meshes.append(cast("AbstractMesh | None", region.mesh))
+            around = around if region.mesh else None  # lanes of a pmap are all on one device
+    return next((m.abstract_mesh for m in (*meshes, around) if m and m.size > 1), None)
 
 
 def _lying(traced: TracedCall) -> tuple[Lying, Lying]:

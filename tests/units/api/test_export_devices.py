@@ -87,6 +87,15 @@ def test_types_tell_shardings_along_explicit_axes(others):
     np.testing.assert_allclose(y, np.sin(X).T, rtol=1e-6)
 
 
+def test_a_mesh_that_is_set_is_exported_for(mesh):
+    with phalanx.set_mesh(mesh):
+        made = export(phalanx.jit(lambda x: 2 * x))(np.ones(8, "float32"))
+        assert made.nr_devices == COUNT and made.in_shardings_jax(mesh) == (None,)
+        np.testing.assert_array_equal(made.call(np.ones(8, "float32")), np.full(8, 2.0))
+        lanes = export(phalanx.pmap(lambda x: lax.psum(x, "i"), axis_name="i"))(np.ones(3, "int32"))
+        assert lanes.nr_devices == 1 and lanes.call(np.ones(3, "int32")).tolist() == [3, 3, 3]
+
+
 def test_no_device_need_be_there():
     grid = AbstractMesh((64,), ("data",))
     x = phalanx.ShapeDtypeStruct((128,), "float32", sharding=NamedSharding(grid, P("data")))

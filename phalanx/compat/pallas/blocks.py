@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ class Operand(Struct, frozen=True):
         assert self.dims is not None
         if self.spec.index_map is None:
             return [0] * len(self.dims)
+        _check_parameters(self.spec.index_map, len(ids), len(scalars))
         index = self.spec.index_map(*ids, *scalars)
         index = index if is_sequence(index) else (index,)
         if len(index) != len(self.dims):
@@ -81,6 +83,18 @@ class Operand(Struct, frozen=True):
     @property
     def _squeezed(self) -> list[int]:
         return [i for i, dim in enumerate(self.dims or ()) if dim.squeezed]
+
+
+def _check_parameters(index_map: Callable[..., Any], axes: int, scalars: int) -> None:
+    try:
+        inspect.signature(index_map).bind(*[None] * (axes + scalars))
+    except TypeError as e:
+        prefetched = f" and {scalars} prefetched scalars" if scalars else ""
+        raise TypeError(
+            f"pallas_call: an index map gets the numbers of the program along {axes} axes of the "
+            f"grid{prefetched}, and {getattr(index_map, '__name__', index_map)} does not take "
+            f"them: {e}; at {user_location()}"
+        ) from None
 
 
 def operand_of(x: Any, spec: BlockSpec | None, what: str, written: bool) -> Operand:

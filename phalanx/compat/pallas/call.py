@@ -107,6 +107,13 @@ def pallas_call(
     Raises:
         ValueError: specs do not fit, or the kernel returns something.
     """
+    own = {"grid": grid, "in_specs": in_specs, "out_specs": out_specs, "scratch": scratch_shapes}
+    twice = [name for name, x in own.items() if x is not no_block_spec and x != ()]
+    if grid_spec is not None and twice:
+        raise ValueError(
+            f"pallas_call: {' and '.join(twice)} is given, and grid_spec has it, at "
+            f"{user_location()}; give one of both"
+        )
     spec = grid_spec or GridSpec(grid, in_specs, out_specs, scratch_shapes)
     several = is_sequence(out_shape)
     outs, out_tree = tree.flatten(tuple(out_shape) if several else out_shape)
@@ -197,6 +204,11 @@ def _begun(leaves: Sequence[Any], outs: Sequence[Any], aliases: Mapping[int, int
     """What the results are before the first program."""
     begun = [unwritten(out.shape, out.dtype) for out in outs]
     for i, o in aliases.items():
+        if i not in range(len(leaves)) or o not in range(len(outs)):
+            raise ValueError(
+                f"pallas_call: input_output_aliases has {i}: {o}, and there are {len(leaves)} "
+                f"operands and {len(outs)} results, at {user_location()}"
+            )
         given, wanted = typeof(leaves[i]), typeof(begun[o])
         if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
             raise ValueError(

@@ -233,6 +233,7 @@ def _cut(**changes):
     return {"in_specs": [_row.replace(**changes)]}
 
 
+_BEYOND = {"input_output_aliases": {1: 0}}
 _SHARED = {"out_shape": like(Y), "input_output_aliases": {0: 0}}
 
 
@@ -244,7 +245,10 @@ _SHARED = {"out_shape": like(Y), "input_output_aliases": {0: 0}}
         (ValueError, r"\(6, 8\).* as many dimensions", doubled, _cut(block_shape=(8,))),
         (ValueError, "must return 2 values", doubled, _cut(index_map=lambda i: i)),
         (NotImplementedError, "cannot be 'x'", doubled, _cut(block_shape=(1, "x"))),
+        (TypeError, "along 1 axes of the grid, and", doubled, _cut(index_map=lambda i, j: (i, j))),
         (ValueError, "shares memory", doubled, _SHARED),
+        (ValueError, "has 1: 0, and there are 1 operands", doubled, _SHARED | _BEYOND),
+        (ValueError, "grid is given, and grid_spec", doubled, {"grid_spec": specs.GridSpec((6,))}),
         (ValueError, r"program_id\(1\).*a grid of 1 axes", lambda x, out: call.program_id(1), {}),
     ],
 )

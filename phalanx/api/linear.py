@@ -14,7 +14,7 @@ from phalanx.api.differentiable import result_as_array
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import ArgumentError
-from phalanx.base.source import name_of
+from phalanx.base.source import name_of, user_location
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref
@@ -125,6 +125,7 @@ class Pullback(AtPoint):
 
         Raises:
             TreeError: the structure is another.
+            ArgumentError: a reference has another shape or dtype than its argument.
 
         >>> import phalanx
         >>> _, pullback = phalanx.vjp(jnp.sin, 0.0)
@@ -134,6 +135,13 @@ class Pullback(AtPoint):
         """
         refs, treedef = tree.flatten((maybe_ct_refs, {}))
         check_same_tree(treedef, self.in_tree, "vjp.with_refs", "references, like the arguments,")
+        for i, (ref, kind) in enumerate(zip(refs, self.in_types, strict=True)):
+            if isinstance(ref, Ref) and (ref.shape, ref.dtype) != (kind.shape, kind.dtype):
+                raise ArgumentError(
+                    f"vjp.with_refs: leaf {i} of the arguments is {plain(kind)}, and its reference "
+                    f"{ref.dtype}{[*ref.shape]}, at {user_location()}; "
+                    "phalanx.new_ref(phalanx.numpy.zeros_like(x)) makes one for the argument x"
+                )
 
         def added(ct: Any) -> Any:
             kept: list[Any] = []

@@ -720,3 +720,6 @@ def test_cotangents_are_added_to_references():
     assert (held(total), held(once)) == ([3, 5, 7], [2, 2, 2])
     with pytest.raises(phalanx.errors.TreeError, match=r"vjp\.with_refs: .*structure"):
         pullback.with_refs(total)
+    for other in (jnp.zeros((2, 3)), jnp.zeros(3, "int32")):
+        with pytest.raises(ValueError, match=r"leaf 0 of the arguments is .*, and its reference"):
+            pullback.with_refs(phalanx.new_ref(other), {"a": True, "b": True})

@@ -10,7 +10,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, ForwardRef
 
 from msgspec import StructMeta
 
@@ -82,8 +82,18 @@ def known_by(place: str, name: str, value: Any) -> None:
         value.__qualname__ = name
     elif value.__module__ != place and "__firstlineno__" in vars(value):
         del value.__firstlineno__  # a line of another file
-    ROOMS.setdefault(id(value), value.__module__)
+    room = ROOMS.setdefault(id(value), value.__module__)
+    if isinstance(value, type) and "__annotations__" in vars(value):
+        _name_room(value.__annotations__, room)
     value.__module__ = place
+
+
+def _name_room(annotations: dict[str, Any], room: str) -> None:
+    """Let strings among ``annotations`` of a class be read where the class was written."""
+    for name, said in annotations.items():
+        text = said.__forward_arg__ if isinstance(said, ForwardRef) else said  # of a named tuple
+        if isinstance(text, str):
+            annotations[name] = ForwardRef(text, module=room, is_class=True)
 
 
 def missing(

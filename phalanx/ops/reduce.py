@@ -364,9 +364,14 @@ def _position(
 ) -> Primitive:
     """The first position of an extremum.
 
-    On CPUs two plain reductions run faster than one of pairs; on accelerators that reads less.
+    On CPUs two plain reductions run faster than one of pairs; on accelerators that reads less, and
+    where CPUs have parts, the greatest of those is no NaN although one of them is.
     """
     in_two = _in_two(_fold_ordered(combine, identity))
+    in_pairs = _in_pairs(identity, direction, in_two)
+
+    def lower_on_cpu(b: Builder, x: Any, dim: int, index_dtype: np.dtype) -> Any:
+        return (in_pairs if b.parted else in_two)(b, x, dim, index_dtype)
 
     def type_rule(x: ArrayType, *, dim: int, index_dtype: np.dtype) -> ArrayType:
         check_domain(name, x, number_or_bool)
@@ -387,8 +392,8 @@ def _position(
     prim = Primitive(
         name,
         type_rule,
-        in_two,
-        lower_on=dict.fromkeys(("gpu", "tpu"), _in_pairs(identity, direction, in_two)),
+        lower_on_cpu,
+        lower_on=dict.fromkeys(("gpu", "tpu"), in_pairs),
         linearize=ZeroDerivative("positions are integers"),
         transpose=NoRule("it is not linear"),
         batch=batch,

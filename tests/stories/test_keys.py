@@ -142,7 +142,8 @@ def test_arithmetic_is_refused_with_advice():
 # Functions of one array that move its elements, or copy it.
 MOVERS = {
     "array", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block", "broadcast_arrays",
-    "copy", "flip", "from_dlpack", "meshgrid", "permute_dims", "ravel", "squeeze", "transpose",
+    "copy", "flip", "from_dlpack", "meshgrid", "nan_to_num", "permute_dims", "ravel", "squeeze",
+    "transpose",
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import traceback
 import types
+import typing
 
 import msgspec
 import pytest
@@ -90,6 +91,15 @@ def test_what_is_public_is_known_by_a_public_place():
     assert phalanx.dtypes.TypePromotionError.__module__ == "phalanx.errors"
     with pytest.raises(OSError, match="source"):  # rather than lines of another file
         inspect.getsource(phalanx.sharding.Mesh)
+
+
+def test_annotations_of_public_classes_are_read_where_they_were_written():
+    for entry in public.entries():
+        kind = isinstance(entry.value, type) and not issubclass(entry.value, Exception)
+        if kind and entry.short != "Primitive":  # it has attributes with names of types
+            typing.get_type_hints(entry.value)
+    hints = typing.get_type_hints(phalanx.export.Exported)
+    assert hints["fun_name"] is str and hints["in_avals"] == phalanx.core.types.Types
 
 
 def test_what_is_near_is_suggested_once():

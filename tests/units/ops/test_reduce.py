@@ -5,7 +5,20 @@ import itertools
 import numpy as np
 import pytest
 
-from phalanx import enable_x64, grad, jvp, ops
+import phalanx.numpy as jnp
+from phalanx import (
+    NamedSharding,
+    P,
+    device_count,
+    device_put,
+    devices,
+    enable_x64,
+    grad,
+    jit,
+    jvp,
+    make_mesh,
+    ops,
+)
 from phalanx.ops.window import plain_windows
 from tests.laws.slopes import along
 
@@ -99,6 +112,17 @@ def test_positions_of_nan_and_infinity():
         x = np.array(x, F32)
         assert int(ops.argmax(x, **params)) == x.argmax()
         assert int(ops.argmin(x, **params)) == x.argmin()
+
+
+@pytest.mark.spmd
+@pytest.mark.parametrize("place", range(4))
+def test_positions_of_nan_in_any_part(place):
+    count = min(device_count(), 2)
+    mesh = make_mesh((count,), ("a",), devices=devices()[:count])
+    x = np.array([1, 2, 0, 3], F32)
+    x[place] = np.nan
+    parted = device_put(x, NamedSharding(mesh, P("a")))
+    assert int(jnp.argmax(parted)) == int(jit(jnp.argmin)(parted)) == place
 
 
 def test_position_in_nothing():

@@ -361,9 +361,8 @@ def remembered(
     """
     roots = [root for f in functions for root in _owners(f)]
     place = (*map(id, roots), config.key, axes.scope(), scope_name(), *key)
-    try:
-        before = Reach(roots)
-    except NotComparable:
+    before = _reach(roots)
+    if before is None:
         return trace()
     entry = _entries[place]
     if entry is not None and entry.seen == before.seen:
@@ -379,12 +378,19 @@ def _owners(fun: Callable[..., Any]) -> tuple[Any, ...]:
     return (fun.__self__, fun.__func__) if isinstance(fun, MethodType) else (fun,)
 
 
+def _reach(roots: Sequence[Any]) -> Reach | None:
+    """What can be reached from ``roots`` now; None if it cannot be told."""
+    try:
+        return Reach(roots)
+    except NotComparable:
+        return None
+
+
 def _remember(place: tuple[Any, ...], roots: Sequence[Any], traced: Any) -> None:
     if not all(type(root).__weakrefoffset__ for root in roots):
         return
-    try:
-        reach = Reach(roots)
-    except NotComparable:
+    reach = _reach(roots)
+    if reach is None:
         return
     references = reach.references(lambda dead: _entries.forget(place))
     _entries[place] = _Remembered(traced, reach.seen, references)

@@ -13,7 +13,14 @@ from phalanx import lax
 from phalanx import numpy as jnp
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
-from phalanx.compat.pallas.specs import Blocked, BlockSpec, Element, Slice, Squeezed
+from phalanx.compat.pallas.specs import (
+    Blocked,
+    BlockSpec,
+    Element,
+    Slice,
+    Squeezed,
+    is_integer,
+)
 from phalanx.core.refs import Ref
 from phalanx.core.types import typeof
 from phalanx.numpy.refs import freeze, new_ref
@@ -60,6 +67,11 @@ class Operand(Struct, frozen=True):
                 f"one for each dimension of a block, returned {len(index)}, at {user_location()}"
             )
         counts = [i.start if isinstance(i, Slice) else i for i in index]
+        if not all(map(is_integer, counts)):
+            raise ValueError(
+                f"pallas_call: the index map of {self.spec} must return integers, returned "
+                f"{index}, at {user_location()}; divide with // or pl.cdiv"
+            )
         return [count * dim.step for count, dim in zip(counts, self.dims, strict=True)]
 
     def block(self, starts: Sequence[Any]) -> Ref:
@@ -139,6 +151,11 @@ def _padded(x: Any, around: Sequence[tuple[int, int, int]]) -> Any:
 
 def _dim(cut: Any, length: int) -> Dim:
     match cut:
+        case Element(size) | Blocked(size) | (int() as size) if size < 1:
+            raise ValueError(
+                f"pallas_call: a block has a positive length in each dimension, got {size}, at "
+                f"{user_location()}; give None for a dimension of which a kernel sees one element"
+            )
         case None | Squeezed():
             return Dim(1, 1, True, 0, 0)
         case Element(size, (before, after)):

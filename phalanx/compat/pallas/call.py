@@ -114,15 +114,21 @@ def pallas_call(
             f"pallas_call: {' and '.join(twice)} is given, and grid_spec has it, at "
             f"{user_location()}; give one of both"
         )
+    if not callable(kernel):
+        raise TypeError(
+            f"pallas_call: a kernel is a function of references, got {kernel!r}, at "
+            f"{user_location()}"
+        )
     spec = grid_spec or GridSpec(grid, in_specs, out_specs, scratch_shapes)
     several = is_sequence(out_shape)
     outs, out_tree = tree.flatten(tuple(out_shape) if several else out_shape)
-    cut_outs = _specs(spec.out_specs, out_tree, "out_specs")
+    _check_typed(outs)
+    cut_outs = _specs(spec.out_specs, out_tree, "out_specs", "out_shape")
 
     def called(*args: Any) -> Any:
         scalars, args = args[: spec.num_scalar_prefetch], args[spec.num_scalar_prefetch :]
         leaves, in_tree = tree.flatten(args)
-        cut = _specs(spec.in_specs, in_tree, "in_specs")
+        cut = _specs(spec.in_specs, in_tree, "in_specs", "the operands, a list")
         first, held = tree.flatten(scalars)
         begun = _begun([*first, *leaves], outs, input_output_aliases or {})
         inputs = [
@@ -163,7 +169,7 @@ def over_grid(
     """
 
     def step(number: Any, _: None) -> None:
-        ids = _unraveled(number, grid)
+        ids = _unraveled(jnp.int32(number), grid)
         starts = [o.starts(ids, scalars) if o.dims is not None else () for o in operands]
         blocks = [o.block(s) if s else o.ref for o, s in zip(operands, starts, strict=True)]
         with _as(_Program(ids, grid)) if stands else contextlib.nullcontext():
@@ -187,7 +193,16 @@ def _unraveled(number: Any, grid: Sequence[Any]) -> list[Any]:
     return ids
 
 
-def _specs(specs: Any, of: PyTreeSpec, what: str) -> Sequence[Any]:
+def _check_typed(outs: Sequence[Any]) -> None:
+    for out in outs:
+        if not (hasattr(out, "shape") and hasattr(out, "dtype")):
+            raise ValueError(
+                f"pallas_call: out_shape needs a shape and a dtype for each result, got {out!r}, "
+                f"at {user_location()}; give jax.ShapeDtypeStruct(shape, dtype)"
+            )
+
+
+def _specs(specs: Any, of: PyTreeSpec, what: str, like: str) -> Sequence[Any]:
     """A spec for each leaf of the structure ``of``."""
     if specs is no_block_spec:
         return [None] * of.num_leaves
@@ -196,7 +211,8 @@ def _specs(specs: Any, of: PyTreeSpec, what: str) -> Sequence[Any]:
         return of.flatten_up_to(specs)
     except ValueError as e:
         raise ValueError(
-            f"pallas_call: {what} must be structured as what it is for: {e}; at {user_location()}"
+            f"pallas_call: {what} must be structured as {like}, got {specs!r}: {e}; at "
+            f"{user_location()}"
         ) from None
 
 

@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from msgspec import Struct
 
+from phalanx.base import dtypes
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
-from phalanx.core.types import ArrayType
+from phalanx.core.types import ArrayType, typeof
 from phalanx.numpy.windows import Slice
 
 __all__ = [
@@ -121,6 +122,11 @@ class BlockSpec:
         *,
         memory_space: Any = None,
     ) -> None:
+        if not (block_shape is None or is_sequence(block_shape)):
+            raise TypeError(
+                f"BlockSpec: a block shape is a tuple with a length for each dimension, got "
+                f"{block_shape!r} at {user_location()}"
+            )
         self.block_shape = None if block_shape is None else tuple(block_shape)
         self.index_map = index_map
         self.pipeline_mode = pipeline_mode
@@ -151,9 +157,18 @@ class GridSpec:
     ) -> None:
         sizes = grid if is_sequence(grid) else (grid,)
         self.grid = tuple([size[1] if is_sequence(size) else size for size in sizes])  # named
+        if not all(map(is_integer, self.grid)):
+            raise ValueError(
+                f"pallas_call: a grid is a tuple of integers, got {grid!r} at {user_location()}"
+            )
         self.in_specs = in_specs
         self.out_specs = out_specs
         self.scratch_shapes = scratch_shapes
+
+
+def is_integer(x: Any) -> bool:
+    """Whether it is an integer, or an array or a traced value that is one."""
+    return not typeof(x).shape and dtypes.is_integer(typeof(x).dtype)
 
 
 def ds(start: Any, size: Any = None, stride: int | None = None) -> slice | Slice:

@@ -160,6 +160,26 @@ def test_kernels_compute_what_they_do_elsewhere(case):
     np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
+def test_grids_count_in_32_bits_whatever_numbers_are():
+    def kernel(x, out):
+        assert call.program_id(0).dtype == "int32"
+        out[...] = x[...] + call.program_id(1)
+
+    spec = specs.BlockSpec((2, 4), lambda i, j: (i, j))
+    with phalanx.enable_x64(True):
+        f = call.pallas_call(kernel, like(X), grid=(3, 2), in_specs=[spec], out_specs=spec)
+        np.testing.assert_array_equal(f(X), X + np.repeat([0, 1], 4))
+
+
+def test_what_a_kernel_raises_comes_after_nothing():
+    def kernel(x, out):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine") as raised:
+        call.pallas_call(kernel, like(X), grid=(6,))(X)
+    assert raised.value.__context__ is None
+
+
 def test_kernels_have_lanes_and_derivatives():
     def f(x, by):
         spec = specs.BlockSpec((3, 8), lambda i: (i, 0))
@@ -233,6 +253,10 @@ def _cut(**changes):
     return {"in_specs": [_row.replace(**changes)]}
 
 
+def _halved(i):
+    return i / 2, 0
+
+
 _BEYOND = {"input_output_aliases": {1: 0}}
 _SHARED = {"out_shape": like(Y), "input_output_aliases": {0: 0}}
 
@@ -241,7 +265,19 @@ _SHARED = {"out_shape": like(Y), "input_output_aliases": {0: 0}}
     ("error", "match", "kernel", "more"),
     [
         (ValueError, "returned float, and should return None", lambda x, out: 1.0, {}),
-        (ValueError, r"in_specs must be structured", doubled, {"in_specs": []}),
+        (TypeError, "a kernel is a function of references, got 'x'", "x", {}),
+        (ValueError, "out_shape needs a shape and a dtype.* got 6", doubled, {"out_shape": (6,)}),
+        (ValueError, r"a grid is a tuple of integers, got \(2.5,\)", doubled, {"grid": (2.5,)}),
+        (ValueError, r"must return integers, returned \(", doubled, _cut(index_map=_halved)),
+        (
+            ValueError,
+            "a positive length in each.* got 0",
+            doubled,
+            _cut(block_shape=(1, 0)),
+        ),
+        (ValueError, "positive length", doubled, _cut(block_shape=(1, specs.Element(-2)))),
+        (ValueError, "in_specs must be structured as the operands", doubled, {"in_specs": []}),
+        (ValueError, "the operands, a list, got BlockSpec", doubled, {"in_specs": _row}),
         (ValueError, r"\(6, 8\).* as many dimensions", doubled, _cut(block_shape=(8,))),
         (ValueError, "must return 2 values", doubled, _cut(index_map=lambda i: i)),
         (NotImplementedError, "cannot be 'x'", doubled, _cut(block_shape=(1, "x"))),
@@ -264,3 +300,5 @@ def test_there_is_no_program_outside_of_kernels():
         call.program_id(0)
     with pytest.raises(TypeError, match="a Python integer"):
         specs.ds(0, jnp.int32(1) + partial(jnp.ones, 1)()[0])
+    with pytest.raises(TypeError, match=r"a tuple with a length.* got 3 at .*test_kernels.py:"):
+        specs.BlockSpec(3, lambda i: i)

@@ -21,8 +21,8 @@ class Collective(Struct, frozen=True):
     Attributes:
         operation: what XLA calls it: ``all-reduce``, ``all-gather``, ``reduce-scatter``,
             ``all-to-all``, ``collective-permute``, ...
-        axes: the axes of a mesh over which devices exchange, or of a ``pmap``; None if what
-            devices do cannot be told in them.
+        axes: the axes of a mesh along which those that exchange differ, or of a ``pmap``; where
+            they are fewer than differ along these, ``devices`` tells it. None if that is unknown.
         bytes: the size of the result on each device.
         count: how often it runs in a call. In a loop whose length is not known, once.
         line: the user's line that it comes from.
@@ -94,20 +94,20 @@ def _group(e: Exchange, devices: int) -> int:
 
 
 def _axes(e: Exchange, devices: Devices, meshes: Sequence[Mesh]) -> tuple[str, ...] | None:
-    """The fewest axes of a mesh whose positions are those that exchange with each other."""
+    """The axes of a mesh along which the fewest differ, with those that exchange among them."""
+    who = e.groups if e.pairs is None else e.pairs
+    if who is None:
+        return None
+    found: list[tuple[int, tuple[str, ...]]] = []
     for mesh in meshes:
-        for names, groups in _divisions(mesh, devices):
-            if e.pairs is not None:
-                if all(any({*pair} <= g for g in groups) for pair in e.pairs):
-                    return names
-            elif e.groups is not None and {frozenset(g) for g in e.groups} == groups:
-                return names
-    return None
+        for names, rows in _divisions(mesh, devices):
+            row = {i: n for n, members in enumerate(rows) for i in members}
+            if all(len({row[i] for i in group}) == 1 for group in who):
+                found.append((len(rows[0]), names))
+    return min(found, key=lambda f: f[0], default=(0, None))[1]
 
 
-def _divisions(
-    mesh: Mesh, devices: Devices
-) -> Iterator[tuple[tuple[str, ...], set[frozenset[int]]]]:
+def _divisions(mesh: Mesh, devices: Devices) -> Iterator[tuple[tuple[str, ...], list[list[int]]]]:
     """Some axes of ``mesh``, and the devices, by number, that differ in those alone."""
     number = {device: i for i, device in enumerate(devices)}
     if set(mesh.flat) != set(devices):
@@ -119,4 +119,4 @@ def _divisions(
             first = [i for i in range(ids.ndim) if i not in last]
             size = int(np.prod([mesh.axis_sizes[i] for i in last]))
             rows = ids.transpose([*first, *last]).reshape(-1, size).tolist()
-            yield tuple(mesh.axis_names[i] for i in last), set(map(frozenset, rows))
+            yield tuple(mesh.axis_names[i] for i in last), rows

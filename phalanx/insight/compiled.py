@@ -11,6 +11,7 @@ makes of that, operations, bytes, memory and exchanges are read.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from phalanx.insight.explained import whole
 from phalanx.insight.planned import Load, Parting, Timing, timed
 from phalanx.insight.state import state_of
 from phalanx.insight.systems import Machine
+from phalanx.run.backend import Exchange
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.named import PartitionSpec as P
@@ -165,15 +167,14 @@ def _of_state(kind: ArrayType, mesh: Mesh) -> P:
 def _read(
     compiled: Compiled, load: Load, chips: Machine, parting: Parting, lying: Lying
 ) -> Built:  # fmt: skip
-    kernels, exchanged = compiled.runtime_executable().kernels(), compiled.collectives()
-    talking = {c.operation for c in exchanged}
+    run, exchanged = compiled.runtime_executable(), compiled.collectives()
+    kernels, talking = run.kernels(), {"send", "recv", *[c.operation for c in exchanged]}
     own = [k for k in kernels if k.operation.removesuffix("-start") not in talking]
     operations = sum([k.count * k.products for k in own])
     seconds: dict[str, float] = {axis: 0.0 for axis in _AXES}
-    for c in exchanged:
-        axes = [a for a in _AXES if c.axes is None or a in c.axes] or [*_AXES]
-        times = chips.exchange(c.operation, c.bytes, c.devices, _apart(axes, parting))
-        seconds[axes[0]] += c.count * sum(times)
+    for e in run.exchanges():
+        axis, among, apart = _among(e, chips, parting)
+        seconds[axis] += e.count * sum(chips.exchange(e.operation, e.bytes, among, apart))
     sizes = compiled.memory_analysis()
     needed = (
         sizes.argument_size_in_bytes + sizes.output_size_in_bytes + sizes.temp_size_in_bytes
@@ -187,8 +188,11 @@ def _read(
     return Built(found, operations, exchanged, lying)
 
 
-def _apart(axes: list[str], parting: Parting) -> int:
-    """How far from each other chips are that exchange over ``axes``."""
-    if "tensor" in axes:
-        return 1
-    return parting.tensor * (1 if "fsdp" in axes else parting.fsdp)
+def _among(e: Exchange, chips: Machine, parting: Parting) -> tuple[str, int, int]:
+    """The first axis along which chips differ that exchange, how many do so with each other, and
+    how far from each other they are; all of them, where that is not told."""
+    group = next((g for g in e.pairs or e.groups or () if len({*g}) > 1), range(parting.chips))
+    places = np.unravel_index(np.array(group), (parting.data, parting.fsdp, parting.tensor))
+    differing = [axis for axis, at in zip(_AXES, places, strict=True) if np.ptp(at)]
+    near = max(Counter([i // chips.inside for i in group]).values())  # in the same slice
+    return (differing or _AXES)[0], len(group), chips.inside // near

@@ -120,9 +120,9 @@ class Exchange(Struct, frozen=True):
 
     Attributes:
         operation: its name in HLO, such as ``all-reduce``.
-        groups: the partitions that exchange with each other, if they do so in groups and that
-            can be told.
-        pairs: (source, target) partitions, if it is a permutation.
+        groups: the devices that exchange with each other, by position, if they do so in groups
+            and that can be told.
+        pairs: (source, target) devices, if it is a permutation.
         bytes: the size of the result on each device.
         count: how often a call runs it.
         line: the user's line.

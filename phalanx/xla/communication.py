@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,12 @@ _OPERATION = re.compile(
     r" = (?P<type>.+?) (?P<operation>(?:all-reduce|all-gather|reduce-scatter|all-to-all"
     r"|ragged-all-to-all|collective-permute|collective-broadcast))(?P<start>-start)?\("
 )
+_ACROSS = re.compile(  # between slices, each of which has a module of its own
+    r" = (?P<type>.+?) recv\(.*_xla_megascale_target=(?P<target>\"[^\"]*\"|\{\{.*?\}\})"
+    r".*_xla_megascale_transfer_type=\"(?P<operation>\w+)\""
+)
+_IN_EACH = re.compile(r"\"\{([\d,]+)\}x\{(\d+):(\d+)\}\"")  # slices, and chips of each
+_SLICE = 100_000  # chips of slice n, from 1 on, have the numbers from n times this on
 _ARRAY = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\]")
 _LISTED = re.compile(r"replica_groups=\{(.*?\})?\}")
 _TURNED = r"\[([\d,]+)\](?:T\(([\d,]+)\))?"  # numbers row by row, whose dimensions change places
@@ -27,29 +35,30 @@ _PROMOTED = re.compile(r"to_apply=%\S*_promoted\b")  # what has 16 bits is added
 _PAIRS = re.compile(r"source_target_pairs=\{(.*?\})?\}")
 
 
-def exchanges(module: HloModule) -> list[Exchange]:
-    """What devices exchange in a compiled program.
+def exchanges(module: HloModule, devices: Sequence[Any]) -> list[Exchange]:
+    """What ``devices`` exchange in a compiled program.
 
     In a loop of known length an operation counts for every iteration, in others once. Bytes are
-    those that the program asks for.
+    those that the program asks for. Of several slices the module is that of one of them: its
+    partitions are the devices of each, and what it exchanges with others has the devices' numbers.
     """
     partitions = int((re.search(r"num_partitions=(\d+)", module.text) or [0, 1])[1])
+    slices = _slices(devices) if partitions < len(devices) else [range(partitions)]
     found: list[Exchange] = []
     for name, computation in reversed(module.computations.items()):
         for line in computation.lines:
-            match = _OPERATION.search(line)
-            if match is not None:
-                found.append(
-                    Exchange(
-                        match["operation"],
-                        _groups(line, partitions),
-                        _pairs(line),
-                        _bytes(match) // (2 if _PROMOTED.search(line) else 1),
-                        module.runs[name],
-                        place_of(line, module.places),
-                    )
-                )
-    return found
+            runs, place = module.runs[name], place_of(line, module.places)
+            if match := _OPERATION.search(line):
+                size = _bytes(match) // (2 if _PROMOTED.search(line) else 1)
+                who = _in_each(_groups(line, partitions), slices), _in_each(_pairs(line), slices)
+                found.append(Exchange(match["operation"], *who, size, runs, place))
+            elif match := _ACROSS.search(line):
+                operation, *who = _across(match, devices)
+                size = sum(
+                    [size_of(*array) for array in _ARRAY.findall(match["type"])[:-2]]
+                )  # ready, token
+                found.append(Exchange(operation, *who, size, runs, place))
+    return [e for e in found if e.pairs is None or any(a != b for a, b in e.pairs)]
 
 
 # ---- who takes part, and with how much ----------------------------------------------------------
@@ -83,6 +92,37 @@ def _over_axes(mesh: str, listed: str | None, order: str | None, over: str) -> G
     first = [i for i in range(len(names)) if i not in last]
     ids = _turned(listed or str(math.prod(sizes)), order).reshape(sizes).transpose(first + last)
     return _rows(ids.reshape(-1, math.prod(sizes[i] for i in last)))
+
+
+def _slices(devices: Sequence[Any]) -> list[Sequence[int]]:
+    """The positions of the devices of each slice."""
+    of = [device.slice_index for device in devices]
+    return [[i for i, s in enumerate(of) if s == one] for one in dict.fromkeys(of)]
+
+
+def _in_each(groups: Groups | None, slices: Sequence[Sequence[int]]) -> Groups | None:
+    """The positions of the devices that are these partitions of a slice, of every slice."""
+    if groups is None:
+        return None
+    return tuple([tuple([part[i] for i in group]) for part in slices for group in groups])
+
+
+def _across(
+    match: re.Match[str], devices: Sequence[Any]
+) -> tuple[str, Groups | None, Groups | None]:
+    """What slices do with each other; the positions of the devices that do, in groups or pairs."""
+    position = {device.id: i for i, device in enumerate(devices)}
+    if each := _IN_EACH.fullmatch(match["target"]):
+        first, last = int(each[2]), int(each[3])
+        firsts = [_SLICE * n for n in integers(each[1])]
+        numbers = [[n + chip for n in firsts] for chip in range(first, last + 1)]
+    else:
+        listed = re.findall(r"\{([\d,>-]+)\}", match["target"])
+        numbers = [integers(part.replace("->", ",")) for part in listed]
+    who = tuple([tuple([position[n] for n in group]) for group in numbers])
+    if match["operation"] == "ONE_TO_ONE":
+        return "collective-permute", None, who
+    return match["operation"].lower().replace("_", "-"), who, None
 
 
 def _pairs(line: str) -> Groups | None:

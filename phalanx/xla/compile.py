@@ -419,7 +419,7 @@ class XlaExecutable:
         return self._module
 
     def exchanges(self) -> list[Exchange]:
-        return exchanges(self._looked_into())
+        return exchanges(self._looked_into(), self.devices)
 
     def kernels(self) -> list[Kernel]:
         return kernels(self._looked_into())

@@ -77,6 +77,13 @@ def test_programs_of_pmap_and_shard_map_speak_of_their_axes():
     assert told(mapped.lower(X).compile().collectives()) == {("all-reduce", ("model",), 4, 1)}
 
 
+def test_parts_of_an_axis_are_told_by_it_and_by_how_many_they_are():
+    pairs = [[0, 1], [2, 3], [4, 5], [6, 7]]
+    summed = phalanx.pmap(lambda x: lax.psum(x, "lanes", axis_index_groups=pairs), "lanes")
+    (row,) = summed.lower(X[:8]).compile().collectives()
+    assert (row.operation, row.axes, row.devices) == ("all-reduce", ("lanes",), 2)
+
+
 def test_what_communicates_nothing_has_none():
     rows = table(lambda x: x + 1, X, in_shardings=over("data"), out_shardings=over("data"))
     assert rows == () and repr(rows) == "no collectives"

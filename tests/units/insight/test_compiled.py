@@ -1,5 +1,7 @@
 """Steps of plans that are compiled: for the CPUs of this machine, in place of chips elsewhere."""
 
+import importlib.util
+
 import pytest
 
 import phalanx as ph
@@ -9,6 +11,7 @@ from phalanx.insight import compiled, planning
 from phalanx.insight.compiled import built
 from phalanx.insight.planned import Parting, load_of
 from phalanx.insight.systems import machine
+from phalanx.run.backend import Exchange
 
 pytestmark = pytest.mark.skipif(ph.device_count() < 8, reason="it is parted over 8 devices")
 LAYERS, WIDE, ROWS = 3, 64, 128
@@ -65,6 +68,37 @@ def test_the_report_says_where_its_figures_are_from(chips, traced):
     assert report["collectives, as compiled"].rows
     plain = planning.plan_of(traced, chips)
     assert plain["in all"].as_json()["facts"]["figures are"] == "traced"
+
+
+@pytest.mark.parametrize(
+    "parting, groups, axis, among, near",
+    [
+        (Parting(8, 1, 1), ((0, 1, 2, 3), (4, 5, 6, 7)), "data", 4, 4),
+        (Parting(8, 1, 1), ((0, 4), (1, 5), (2, 6), (3, 7)), "data", 2, 1),
+        (Parting(2, 4, 1), ((0, 1, 2, 3), (4, 5, 6, 7)), "fsdp", 4, 4),
+        (Parting(2, 1, 4), ((0, 1, 2, 3), (4, 5, 6, 7)), "tensor", 4, 4),
+        (Parting(2, 2, 2), (tuple(range(8)),), "data", 8, 4),
+        (Parting(2, 4, 1), None, "data", 8, 4),
+    ],
+)  # fmt: skip
+def test_an_exchange_takes_its_time_where_those_that_exchange_are(
+    parting, groups, axis, among, near
+):
+    slices = machine("v5e:2x2:2")
+    found, count, apart = compiled._among(
+        Exchange("all-reduce", groups, None, 2**20, 1, ""), slices, parting
+    )
+    assert (found, count, min(count, slices.inside // apart)) == (axis, among, near)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs the extra tpu")
+def test_what_slices_exchange_is_in_the_figures(traced):
+    of_two = machine("v5e:2x2:2")
+    found = built(traced, load_of(traced), of_two, Parting(2, 4, 1))
+    over = {(c.operation, c.axes, c.devices) for c in found.exchanged}
+    assert ("all-reduce", ("data",), 2) in over and ("all-gather", ("fsdp",), 4) in over
+    network = of_two.system.between.latency
+    assert found.timing.data > network > found.timing.fsdp > 0
 
 
 def test_lanes_are_the_parts(chips):

@@ -52,6 +52,10 @@ def add_plan_options(command: argparse.ArgumentParser) -> None:
             f"--{axis}", type=_parts, metavar="N", help=f"so many {what} (default: what is best)"
         )
     command.add_argument(
+        "--batch", type=_rows, metavar="N",
+        help="so many rows are the batch (default: as many as most arrays begin with)",
+    )  # fmt: skip
+    command.add_argument(
         "--compiled", action="store_true", default=_default(command, False),
         help="compile the step for the TPUs, too, which takes longer; needs the extra aot",
     )  # fmt: skip
@@ -59,9 +63,16 @@ def add_plan_options(command: argparse.ArgumentParser) -> None:
 
 
 def _parts(text: str) -> int:
-    """A number of chips."""
+    return _count(text, "chips")
+
+
+def _rows(text: str) -> int:
+    return _count(text, "rows")
+
+
+def _count(text: str, of: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a number of chips from 1 on is needed, got {text!r}")
+        raise argparse.ArgumentTypeError(f"a number of {of} from 1 on is needed, got {text!r}")
     return int(text)
 
 

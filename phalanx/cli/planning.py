@@ -35,7 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError("the script compiled nothing, and lowered nothing")
         step = max(seen, key=lambda t: sum([s.operations for s in steps(t.program)]))
         asked = Parting(*(getattr(arguments, n, None) or 0 for n in ("data", "fsdp", "tensor")))
-        report = plan_of(step, chips, asked, arguments.compiled)
+        rows = getattr(arguments, "batch", None) or 0
+        report = plan_of(step, chips, asked, arguments.compiled, rows)
     except (PhalanxError, ValueError) as e:
         print(f"phalanx plan: {str(e).removeprefix('plan: ')}", file=sys.stderr)
         return 2

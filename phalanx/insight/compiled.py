@@ -93,9 +93,11 @@ def built(traced: Traced, load: Load, chips: Machine, parting: Parting) -> Built
             f"plan: compiled=True is for TPUs; a step on {chips.system.title} is planned by its "
             "trace and the published figures of the chip"
         )
-    if load.lanes > 1:  # each lane has all of the state
-        parting = Parting(chips.chips, 1, 1)
-    mesh = make_mesh((parting.data, parting.fsdp, parting.tensor), _AXES, devices=devices_of(chips))
+    axes, sizes = _AXES, (parting.data, parting.fsdp, parting.tensor)
+    if load.lanes > 1:  # where chips are more, several do the same
+        lanes = math.gcd(load.lanes, chips.chips)
+        axes, sizes = ("lanes", "copies"), (lanes, chips.chips // lanes)
+    mesh = make_mesh(sizes, axes, devices=devices_of(chips))
     told = f"plan: {traced.fun_name}, compiled for {chips.name} over {parting}"
     try:
         compiled, lying = _compiled(traced, load, mesh)
@@ -116,9 +118,7 @@ def built(traced: Traced, load: Load, chips: Machine, parting: Parting) -> Built
 def _compiled(traced: Traced, load: Load, mesh: Mesh) -> tuple[Compiled, Lying]:
     """The step, parted over ``mesh``, and how its arguments lie there."""
     call = whole(traced)
-    program, axes = call.program, _AXES if load.lanes > 1 else _AXES[:2]
-    rows = load.lanes if load.lanes > 1 else load.batch
-    parts = math.prod([mesh.shape[a] for a in axes])
+    program = call.program
     pairs = state_of(call, program)
     state = {i for i, _ in pairs} if load.lanes == 1 else set[int]()
     largest = max([size_in_bytes(call.types[i]) for i in state], default=0)
@@ -126,8 +126,12 @@ def _compiled(traced: Traced, load: Load, mesh: Mesh) -> tuple[Compiled, Lying]:
     def laid(i: int, kind: ArrayType) -> NamedSharding:
         if i in state and size_in_bytes(kind) >= _SMALL * largest:
             return NamedSharding(mesh, _of_state(kind, mesh))
-        parted = i not in state and kind.shape[:1] == (rows,) and rows % parts == 0
-        return NamedSharding(mesh, P(axes) if parted else P())
+        if load.lanes > 1:
+            return NamedSharding(mesh, P("lanes") if kind.shape[:1] == (load.lanes,) else P())
+        among = math.prod([mesh.shape[a] for a in _AXES[:2]])
+        if i not in load.parted.along or load.batch % among:
+            return NamedSharding(mesh, P())
+        return NamedSharding(mesh, P(*[None] * load.parted.along[i], _AXES[:2]))
 
     ins = tuple([laid(i, kind) for i, kind in enumerate(call.types)])
     outs: list[Any] = [None] * len(program.outputs)

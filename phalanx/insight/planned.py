@@ -20,8 +20,7 @@ not say is fitted to published training runs; the documentation shows the errors
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 
 import numpy as np
 from msgspec import Struct
@@ -31,8 +30,9 @@ from phalanx.base.errors import ArgumentError
 from phalanx.core.program import Atom, Equation, Program
 from phalanx.core.runs import Lanes
 from phalanx.insight.alive import course
+from phalanx.insight.batch import Batch, batch_of
 from phalanx.insight.costs import steps
-from phalanx.insight.keys import keys_drawn
+from phalanx.insight.explained import whole
 from phalanx.insight.products import Products, products_in
 from phalanx.insight.state import Pairs, state_of
 from phalanx.insight.systems import Machine, System
@@ -105,6 +105,7 @@ class Load(Struct, frozen=True):
         state: bytes of the state.
         alive: the most bytes of values, beside the state, that are there at once.
         lanes: how many run it, of a ``pmap``; else 1.
+        parted: what of the arguments of each of them is taken for the batch.
     """
 
     products: Products
@@ -114,7 +115,8 @@ class Load(Struct, frozen=True):
     batch: int
     state: float
     alive: float
-    lanes: int = 1
+    lanes: int
+    parted: Batch
 
     def at_peak(self, chips: Machine) -> float:
         """The seconds of its products on so many ``chips``, at their peak."""
@@ -146,14 +148,16 @@ class Timing(Struct, frozen=True):
         return self.arithmetic + self.memory + self.exchanging + self.waiting
 
 
-def load_of(traced: Traced) -> Load:
+def load_of(traced: Traced, rows: int = 0) -> Load:
     """What a step asks of a machine.
 
     Of a ``pmap`` it is what all its lanes ask. They are parts of a batch: what they add up over
-    their axis are gradients, as copies of the model do.
+    their axis are gradients, as copies of the model do. The batch has ``rows``, or, where that is
+    0, as many as most of its arrays begin with.
 
     Raises:
-        ValueError: it gives nothing that it takes, and so it is no training step.
+        ValueError: it gives nothing that it takes, and so it is no training step; nothing that it
+            takes has that many rows.
     """
     program, lanes = _lane(traced.program)
     program = narrowed(program)
@@ -182,9 +186,12 @@ def load_of(traced: Traced) -> Load:
     peak = course(program, names, sizes, state, 1).peak
     products = products_in(program, state)
     products.reduced *= lanes
+    if rows % lanes:
+        raise ArgumentError(f"plan: batch={rows:,}: {lanes} lanes cannot share so many rows")
+    batch = batch_of(program, taken, whole(traced).names, rows // lanes)
     return Load(
-        products, operations, moved, updating, lanes * _batch(program, taken), held,
-        lanes * max(0.0, peak - held), lanes,
+        products, operations, moved, updating, lanes * batch.rows, held,
+        lanes * max(0.0, peak - held), lanes, batch,
     )  # fmt: skip
 
 
@@ -199,16 +206,6 @@ def _updates(program: Program, state: Pairs) -> set[Equation]:
             found.add(e)
             waiting += e.inputs
     return found
-
-
-def _batch(program: Program, state: Set[int]) -> int:
-    """How many rows a batch has: as many as most arrays that are neither state nor keys."""
-    keys = [key.inputs for key in keys_drawn(program)]
-    others = set(range(len(program.inputs))).difference(state, *keys)
-    arrays = [t for i in others if (t := program.input_types[i]).ndim]
-    times = Counter([t.shape[0] for t in arrays])
-    order = [(times[t.shape[0]], size_in_bytes(t), t.shape[0]) for t in arrays]
-    return max(order, default=(0, 0, 1))[-1]
 
 
 def _lane(program: Program) -> tuple[Program, int]:

@@ -29,7 +29,7 @@ OPEN = Parting(0, 0, 0)  # whatever is best
 @boundary
 def plan(
     f: Callable[P, Any], on: str, *, data: int = 0, fsdp: int = 0, tensor: int = 0,
-    compiled: bool = False,
+    batch: int = 0, compiled: bool = False,
 ) -> Callable[..., Report]:  # fmt: skip
     """A function of the arguments of ``f``, a training step, that tells what it takes ``on`` a
     machine which need not be here: seconds, and bytes on a chip, for each mesh that its batch
@@ -45,6 +45,7 @@ def plan(
         data: over how many chips the model is copied; 0: what is best.
         fsdp: over how many the state is parted, and gathered where it is used; 0: what is best.
         tensor: over how many each product is parted; 0: what is best.
+        batch: how many rows the batch has; 0: as many as most arrays begin with that are no state.
         compiled: whether the step is compiled besides, for the chips of ``on``, TPUs, and parted as
             on the best mesh: what it takes is then told by what the compiler made of it.
 
@@ -53,7 +54,7 @@ def plan(
 
     Raises:
         ValueError: there is no such system; the mesh does not fit the machine or the batch; ``f``
-            returns no state; it is to be compiled, and not for TPUs.
+            returns no state, or takes no such batch; it is to be compiled, and not for TPUs.
         DeviceError: it is to be compiled, and XLA's plugin for TPUs is not installed.
 
     >>> import phalanx, phalanx.numpy as jnp
@@ -68,17 +69,19 @@ def plan(
     asked = Parting(data, fsdp, tensor)
 
     def planned(*args: Any, **kwargs: Any) -> Report:
-        return plan_of(traced.trace(*args, **kwargs), chips, asked, compiled)
+        return plan_of(traced.trace(*args, **kwargs), chips, asked, compiled, batch)
 
     planned.__name__ = planned.__qualname__ = f"plan({name_of(f)})"
     return planned
 
 
 def plan_of(
-    traced: Traced, chips: Machine, asked: Parting = OPEN, compiled: bool = False
+    traced: Traced, chips: Machine, asked: Parting = OPEN, compiled: bool = False, batch: int = 0
 ) -> Report:
     """The plan of a step that was traced, on ``chips``; what is 0 in ``asked`` is open."""
-    load = load_of(traced)
+    load = load_of(traced, batch)
+    if compiled and load.lanes > 1:
+        asked = _of_lanes(load, chips, asked)
     every = _timings(load, chips, asked)
     if not every:
         raise _no_mesh(load, chips, asked)
@@ -97,6 +100,16 @@ def plan_of(
             *([_chart(counts)] if len(counts) > 1 else []), _model(chips),
         ),
     )  # fmt: skip
+
+
+def _of_lanes(load: Load, chips: Machine, asked: Parting) -> Parting:
+    """What a ``pmap`` is compiled for: each of its lanes has all of the state."""
+    if max(asked.fsdp, asked.tensor) > 1:
+        raise ArgumentError(
+            f"plan: compiled=True: the step is a pmap of {load.lanes} lanes, of which each has all "
+            "of the state, so fsdp= and tensor= are 1; without pmap the state can be parted"
+        )
+    return Parting(asked.data or chips.chips, 1, 1)
 
 
 def partings(load: Load, chips: Machine, asked: Parting) -> Iterator[Parting]:
@@ -188,7 +201,8 @@ def _in_all(load: Load, chips: Machine, best: Timing, made: Built | None) -> Fac
     dtype = max(load.operations, key=lambda d: load.operations[d], default=None)
     rate = operations / best.seconds / chips.chips
     peak = chips.chip.peak(dtype) if dtype is not None else 1.0
-    note = "" if best.fits else "It does not fit: a chip has less memory than that."
+    notes = [] if best.fits else ["It does not fit: a chip has less memory than that."]
+    batch, each = load.parted, f", in each of {load.lanes} lanes" if load.lanes > 1 else ""
     return Facts(
         "in all",
         (
@@ -202,8 +216,9 @@ def _in_all(load: Load, chips: Machine, best: Timing, made: Built | None) -> Fac
             ("of its peak", rate / peak, "share"),
             ("state", load.state, "bytes"),
             ("batch", load.batch, "count"),
+            *([("batch is", batch.said + each, "text")] if batch.said else []),
         ),
-        note,
+        " ".join([*notes, *([batch.doubt] if batch.doubt else [])]),
     )
 
 

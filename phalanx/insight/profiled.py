@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from phalanx import profiler
 from phalanx.api.stages import Traced, watching
 from phalanx.base.boundary import boundary
-from phalanx.base.errors import PhalanxError
+from phalanx.base.errors import PhalanxError, RuntimeFailure
 from phalanx.base.source import lines_of_users
 from phalanx.insight.living import Living
 from phalanx.insight.report import Column, Facts, Part, Report, Table, Timeline, short_line
@@ -241,7 +241,14 @@ def profiling(arrays: bool = False) -> Generator[Profile]:
     options = profiler.ProfileOptions()
     options.python_tracer_level = 0
     with tempfile.TemporaryDirectory() as folder:
-        profiler.start_trace(folder, profiler_options=options)
+        try:
+            profiler.start_trace(folder, profiler_options=options)
+        except RuntimeFailure:
+            raise RuntimeFailure(
+                "profiling: something records already: `phalanx profile`, another profiling() or "
+                "start_trace(). One can do so at a time: run this script without `phalanx "
+                "profile`, or leave this block out, for what it runs is recorded in any case"
+            ) from None
         begun = time.perf_counter()
         living = found.living.watching() if found.living is not None else nullcontext()
         try:

@@ -110,10 +110,41 @@ def test_lanes_are_the_parts(chips):
         of(WIDE, WIDE), of(8, ROWS, WIDE)
     )
     load = load_of(traced)
-    found = built(traced, load, chips, Parting(1, 1, 8))
-    assert found.timing.parting == Parting(8, 1, 1)
+    found = built(traced, load, chips, Parting(8, 1, 1))
     assert found.operations == pytest.approx(sum(load.operations.values()) / 8)
-    assert [row[2] for row in found.lying] == ["whole", "P(('data', 'fsdp', 'tensor'))"]
+    assert [row[2] for row in found.lying] == ["whole", "P('lanes')"]
+    report = planning.plan_of(traced, chips, compiled=True)
+    (only,) = report["meshes, the best first"].as_json()["rows"]
+    assert (only["data"], only["fsdp"], only["tensor"]) == (8, 1, 1)
+    with pytest.raises(ValueError, match="pmap of 8 lanes, of which each has all of the state"):
+        planning.plan_of(traced, chips, Parting(0, 8, 0), compiled=True)
+
+
+def test_of_chips_that_are_more_than_lanes_several_do_the_same(chips):
+    lane = lambda w, x: w - lax.pmean(x.T @ jnp.tanh(x @ w), "batch")  # noqa: E731
+    args = of(WIDE, WIDE), of(4, ROWS, WIDE)
+    traced = ph.pmap(lane, "batch", in_axes=(None, 0), out_axes=None).trace(*args)
+    load = load_of(traced)
+    found = built(traced, load, chips, Parting(8, 1, 1))
+    assert found.operations == pytest.approx(sum(load.operations.values()) / 4)
+    assert [row[2] for row in found.lying] == ["whole", "P('lanes')"]
+
+
+def test_the_batch_is_cut_where_it_is(chips):
+    def recurrent(w, xs, y):
+        def loss(w):
+            cell = lambda h, x: (jnp.tanh((h + x) @ w), None)  # noqa: E731
+            return jnp.mean((lax.scan(cell, jnp.zeros_like(y), xs)[0] - y) ** 2)
+
+        return w - ph.grad(loss)(w)
+
+    traced = ph.jit(recurrent).trace(of(WIDE, WIDE), of(8, ROWS, WIDE), X)
+    load = load_of(traced)
+    found = built(traced, load, chips, Parting(8, 1, 1))
+    assert [row[2] for row in found.lying][1:] == [
+        "P(None, ('data', 'fsdp'))", "P(('data', 'fsdp'))",
+    ]  # fmt: skip
+    assert found.operations == pytest.approx(sum(load.operations.values()) / 8, rel=0.1)
 
 
 def test_what_is_not_compiled_is_told(chips, traced):

@@ -202,6 +202,46 @@ def test_a_batch_has_the_rows_of_most_arrays():
         assert load_of(ph.jit(noisy).trace(w, key, x, y, weights)).batch == 96
 
 
+def recurrent(w, xs, y):
+    def loss(w):
+        cell = lambda h, x: (jnp.tanh(x @ w["up"] + h), None)  # noqa: E731
+        last, _ = lax.scan(cell, jnp.zeros((ROWS, WIDE), "bfloat16"), 2 * xs)
+        return jnp.mean((last @ w["down"] - y) ** 2)
+
+    return ph.tree.map(lambda p, g: p - g, w, ph.grad(loss)(w))
+
+
+TIMES = of(64, ROWS, NARROW), of(ROWS, NARROW)
+
+
+def test_times_that_a_loop_runs_over_are_no_batch():
+    facts, *_ = ph.plan(recurrent, on="v5e:4x4")(W, *TIMES).parts
+    told = facts.as_json()["facts"]
+    assert (told["batch"], told["batch is"]) == (ROWS, "dimension 1 of xs, dimension 0 of y")
+    assert "256 rows are taken for the batch, and xs begins with 64; " in facts.note
+    assert "--batch N" in facts.note
+
+
+def test_who_asks_says_the_batch():
+    same = lambda w, x, y: w - ph.grad(lambda w: jnp.sum(jnp.sin(x @ w)))(w) * y.size  # noqa: E731
+    args = of(8, 8), of(64, 8), of(96)
+    doubted, told = (
+        ph.plan(same, on="h100:8", **asked)(*args)["in all"] for asked in ({}, {"batch": 96})
+    )
+    assert doubted.as_json()["facts"]["batch"] == 64 and "y begins with 96" in doubted.note
+    facts = told.as_json()["facts"]
+    assert (facts["batch"], facts["batch is"], told.note) == (96, "dimension 0 of y", "")
+
+
+def test_a_loop_over_all_there_is_leaves_a_doubt():
+    def one_by_one(w, xs):
+        return w - ph.grad(lambda w: jnp.sum(lax.map(lambda x: jnp.tanh(x @ w), xs)))(w)
+
+    facts = ph.plan(one_by_one, on="h100:8")(of(8, 8), of(64, 8))["in all"]
+    assert facts.as_json()["facts"]["batch"] == 64
+    assert facts.note.startswith("A loop runs over the 64 rows that are taken for the batch; ")
+
+
 def test_meshes(traced):
     load = load_of(traced)
     every = list(partings(load, machine("v5p:2x2x2"), Parting(0, 0, 0)))
@@ -242,6 +282,8 @@ def test_what_does_not_fit_is_told():
         (step, (W, X), "v5p:2x2x2", {"data": 3}, "has data 3"),
         (step, (W, X), "h100:12", {}, "multiple"),
         (lambda x: jnp.sum(x), (X,), "h100:8", {}, "returns no array of the type"),
+        (step, (W, X), "h100:8", {"batch": 7}, r"batch=7: .* none has a dimension of 7 .*x \(256"),
+        (recurrent, (W, *TIMES), "h100:8", {"batch": 64}, r"none has a dimension of 64 .*xs \(64"),
     ],
 )
 def test_what_cannot_be_planned_is_told(f, args, on, options, said):

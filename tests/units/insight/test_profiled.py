@@ -10,6 +10,7 @@ import pytest
 import phalanx as ph
 import phalanx.numpy as jnp
 from phalanx import lax
+from phalanx.base.errors import RuntimeFailure
 from phalanx.insight.living import Census, Living
 from phalanx.insight.profiled import Profile, Span, profiling
 from phalanx.run.backend import Kernel
@@ -148,3 +149,9 @@ def test_recording_starts_no_device():
     env = os.environ | {"JAX_PLATFORMS": "cpu"}
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert (done.stdout.split(), done.stderr) == (["[]", "True"], "")
+
+
+def test_what_records_already_is_said():
+    with profiling(), pytest.raises(RuntimeFailure, match="`phalanx profile`.*One can do so"):
+        with profiling():
+            pass

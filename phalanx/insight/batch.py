@@ -16,6 +16,8 @@ from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["Batch", "batch_of"]
 
+_TOLD = 3  # arguments that begin with other numbers of rows
+
 
 class Batch(Struct, frozen=True):
     """What is taken for the batch.
@@ -33,9 +35,7 @@ class Batch(Struct, frozen=True):
     doubt: str
 
 
-def batch_of(
-    program: Program, state: Set[int], names: Mapping[int, str], asked: int = 0
-) -> Batch:  # fmt: skip
+def batch_of(program: Program, state: Set[int], names: Sequence[str], asked: int = 0) -> Batch:
     """What the batch of a step is, whose inputs with these numbers are ``state``: ``asked`` rows,
     or as many as most arrays begin with that are neither state nor keys.
 
@@ -48,12 +48,13 @@ def batch_of(
     keys = [key.inputs for key in keys_drawn(program)]
     others = sorted(set(range(len(program.inputs))).difference(state, *keys))
     arrays = {i: t for i in others if (t := program.input_types[i]).ndim}
-    scanned = _scanned(program) & arrays.keys()
+    scanned = _scanned(program).intersection(arrays)
     first = {i: int(i in scanned and bool(arrays.keys() - scanned)) for i in arrays}
     rows = asked or _most([t for i, t in arrays.items() if not first[i]])
-    found = {
-        i: t.shape.index(rows, first[i]) for i, t in arrays.items() if rows in t.shape[first[i] :]
-    }
+    found = {i: d for i, d in first.items() if arrays[i].shape[d : d + 1] == (rows,)}
+    if not found:  # where else
+        behind = {i: t.shape[first[i] :] for i, t in arrays.items()}
+        found = {i: first[i] + s.index(rows) for i, s in behind.items() if rows in s}
     if asked and not found:
         shapes = ", ".join([f"{names[i]} {t.shape}" for i, t in arrays.items()])
         raise ArgumentError(
@@ -64,8 +65,9 @@ def batch_of(
     differing = {} if asked else {i: t.shape[0] for i, t in arrays.items() if t.shape[0] != rows}
     doubt = ""
     if differing:
-        sizes = ", ".join([f"{names[i]} begins with {n:,}" for i, n in differing.items()])
-        doubt = f"{rows:,} rows are taken for the batch, and {sizes}"
+        sizes = [f"{names[i]} begins with {n:,}" for i, n in differing.items()]
+        sizes[_TOLD:] = [f"{len(sizes) - _TOLD} more with others"] if sizes[_TOLD:] else []
+        doubt = f"{rows:,} rows are taken for the batch, and {', '.join(sizes)}"
     elif not asked and scanned.intersection(found):
         doubt = f"A loop runs over the {rows:,} rows that are taken for the batch"
     if doubt:
@@ -79,7 +81,7 @@ def _most(types: Sequence[ArrayType]) -> int:
     return max(order, default=(0, 0, 1))[-1]
 
 
-def _scanned(program: Program) -> Set[int]:
+def _scanned(program: Program) -> set[int]:
     """The numbers of the inputs whose first dimension a loop runs over."""
     flow = _Scanned()
     flow.run(program, [frozenset({n}) for n in range(len(program.inputs))])

@@ -188,7 +188,7 @@ def load_of(traced: Traced, rows: int = 0) -> Load:
     products.reduced *= lanes
     if rows % lanes:
         raise ArgumentError(f"plan: batch={rows:,}: {lanes} lanes cannot share so many rows")
-    batch = batch_of(program, taken, whole(traced).names, rows // lanes)
+    batch = batch_of(program, taken, whole(traced).names.all(), rows // lanes)
     return Load(
         products, operations, moved, updating, lanes * batch.rows, held,
         lanes * max(0.0, peak - held), lanes, batch,

@@ -47,17 +47,19 @@ def exchanges(module: HloModule, devices: Sequence[Any]) -> list[Exchange]:
     found: list[Exchange] = []
     for name, computation in reversed(module.computations.items()):
         for line in computation.lines:
-            runs, place = module.runs[name], place_of(line, module.places)
             if match := _OPERATION.search(line):
-                size = _bytes(match) // (2 if _PROMOTED.search(line) else 1)
-                who = _in_each(_groups(line, partitions), slices), _in_each(_pairs(line), slices)
-                found.append(Exchange(match["operation"], *who, size, runs, place))
+                operation, size = match["operation"], _bytes(match)
+                size //= 2 if _PROMOTED.search(line) else 1
+                groups, pairs = _groups(line, partitions), _pairs(line)
+                groups, pairs = _in_each(groups, slices), _in_each(pairs, slices)
             elif match := _ACROSS.search(line):
-                operation, *who = _across(match, devices)
-                size = sum(
-                    [size_of(*array) for array in _ARRAY.findall(match["type"])[:-2]]
-                )  # ready, token
-                found.append(Exchange(operation, *who, size, runs, place))
+                operation, groups, pairs = _across(match, devices)
+                *arrays, _, _ = _ARRAY.findall(match["type"])
+                size = sum([size_of(*array) for array in arrays])
+            else:
+                continue
+            place = place_of(line, module.places)
+            found.append(Exchange(operation, groups, pairs, size, module.runs[name], place))
     return [e for e in found if e.pairs is None or any(a != b for a, b in e.pairs)]
 
 
@@ -96,7 +98,7 @@ def _over_axes(mesh: str, listed: str | None, order: str | None, over: str) -> G
 
 def _slices(devices: Sequence[Any]) -> list[Sequence[int]]:
     """The positions of the devices of each slice."""
-    of = [device.slice_index for device in devices]
+    of = [getattr(device, "slice_index", None) for device in devices]
     return [[i for i, s in enumerate(of) if s == one] for one in dict.fromkeys(of)]
 
 
@@ -119,7 +121,8 @@ def _across(
     else:
         listed = re.findall(r"\{([\d,>-]+)\}", match["target"])
         numbers = [integers(part.replace("->", ",")) for part in listed]
-    who = tuple([tuple([position[n] for n in group]) for group in numbers])
+    known = position.keys() >= {n for group in numbers for n in group}
+    who = tuple([tuple([position[n] for n in g]) for g in numbers]) if known else None
     if match["operation"] == "ONE_TO_ONE":
         return "collective-permute", None, who
     return match["operation"].lower().replace("_", "-"), who, None

@@ -14,12 +14,12 @@ from phalanx.insight.flow import NOTHING, Flow, Marks
 from phalanx.insight.keys import keys_drawn
 from phalanx.transforms.storage import size_in_bytes
 
-__all__ = ["Batch", "batch_of"]
+__all__ = ["BatchRows", "batch_of"]
 
 _TOLD = 3  # arguments that begin with other numbers of rows
 
 
-class Batch(Struct, frozen=True):
+class BatchRows(Struct, frozen=True):
     """What is taken for the batch.
 
     Attributes:
@@ -35,7 +35,7 @@ class Batch(Struct, frozen=True):
     doubt: str
 
 
-def batch_of(program: Program, state: Set[int], names: Sequence[str], asked: int = 0) -> Batch:
+def batch_of(program: Program, state: Set[int], names: Sequence[str], asked: int = 0) -> BatchRows:
     """What the batch of a step is, whose inputs with these numbers are ``state``: ``asked`` rows,
     or as many as most arrays begin with that are neither state nor keys.
 
@@ -72,7 +72,7 @@ def batch_of(program: Program, state: Set[int], names: Sequence[str], asked: int
         doubt = f"A loop runs over the {rows:,} rows that are taken for the batch"
     if doubt:
         doubt += "; if something else is the batch, say how many rows it has: batch=N, --batch N."
-    return Batch(rows, found, said, doubt)
+    return BatchRows(rows, found, said, doubt)
 
 
 def _most(types: Sequence[ArrayType]) -> int:

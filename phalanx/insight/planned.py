@@ -30,7 +30,7 @@ from phalanx.base.errors import ArgumentError
 from phalanx.core.program import Atom, Equation, Program
 from phalanx.core.runs import Lanes
 from phalanx.insight.alive import course
-from phalanx.insight.batch import Batch, batch_of
+from phalanx.insight.batch import BatchRows, batch_of
 from phalanx.insight.costs import steps
 from phalanx.insight.explained import whole
 from phalanx.insight.products import Products, products_in
@@ -116,7 +116,7 @@ class Load(Struct, frozen=True):
     state: float
     alive: float
     lanes: int
-    parted: Batch
+    parted: BatchRows
 
     def at_peak(self, chips: Machine) -> float:
         """The seconds of its products on so many ``chips``, at their peak."""

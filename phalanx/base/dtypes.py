@@ -609,7 +609,12 @@ class ScalarType(type):
     make: ClassVar[Callable[[Any, np.dtype], Any]] = staticmethod(_on_host)
     """How a scalar is made of a value. The face of the package plugs arrays in."""
 
-    def __new__(cls, dtype: np.dtype) -> ScalarType:
+    def __new__(cls, dtype: np.dtype, *derived: Any) -> ScalarType:
+        if derived:
+            raise TypeError(
+                f"class {dtype} is derived of a dtype, at {user_location()}: dtypes have no "
+                "subclasses; write a function that makes an array, or a class that has a dtype"
+            )
         doc = _SCALAR_TYPE.format(name=dtype.name)
         said = {"dtype": dtype, "__doc__": doc, "__module__": "phalanx.numpy", "__slots__": ()}
         return super().__new__(cls, dtype.name, (), said)

@@ -25,7 +25,7 @@ from phalanx.core import refs
 from phalanx.core.refs import AbstractRef, Ref
 from phalanx.core.trace import Trace, Tracer, current, owner_of
 from phalanx.core.types import Array, ArrayType
-from phalanx.numpy.refs import RefPart
+from phalanx.numpy.refs import RefView
 from phalanx.ops.elementwise import add
 from phalanx.transforms.known import KnownNow
 
@@ -44,7 +44,7 @@ __all__ = [
     "instantiate_zeros",
     "register_hitype",
 ]
-TransformedRef = RefPart
+TransformedRef = RefView
 Zero = ZeroTangent
 
 # ---- types ----------------------------------------------------------------------------------

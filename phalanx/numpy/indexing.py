@@ -559,7 +559,7 @@ def fitted(values: Any, target: tuple[int, ...]) -> Any:
     shape = values.aval.shape
     while len(shape) > len(target) and shape[0] == 1:
         shape = shape[1:]
-    check_fills("at", "values", shape, target)
+    check_fills("a part that is written", "values", shape, target)
     if shape != values.aval.shape:
         values = ops.reshape(values, shape=shape)
     return ops.broadcast_to(values, target)

@@ -344,10 +344,13 @@ def _at_shares(ordered: Any, shares: Any, method: str, ignore_nan: bool) -> Any:
         take_along_axis(ordered, convert(i, np.dtype("int32")), -1, mode="clip")
         for i in (low, high)
     )
-    if method in ("linear", "midpoint"):  # but between equal ones: infinities stay
+    if method in ("linear", "midpoint"):
         weight = convert(weight, dtype)
         mixed = ops.add(ops.mul(below, ops.sub(literal(weight, 1), weight)), ops.mul(above, weight))
-        value = ops.select(ops.eq(below, above), below, mixed)
+        # between equal ones nothing is rounded, both have their share of the slope, infinities stay
+        level = ops.add(below, ops.mul(ops.sub(above, below), weight))
+        level = ops.select(ops.is_finite(below), level, below)
+        value = ops.select(ops.eq(below, above), level, mixed)
     else:
         value = ops.select(ops.gt(weight, literal(weight, 0)), above, below)
     nothing = ops.eq(valid, np.int32(0)) if ignore_nan else ops.reduce_or(bad, dims=(last,))

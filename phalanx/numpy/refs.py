@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from phalanx.core.refs import Ref, free, load, store
 from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType, typeof
 from phalanx.numpy.promotion import as_array, kind_of, operand
-from phalanx.numpy.windows import read_part, written_part
+from phalanx.numpy.windows import Slice, read_part, written_part
 from phalanx.ops.basis import zeros
 
 __all__ = ["addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
@@ -128,14 +128,23 @@ def free_ref(ref: Ref) -> None:
 # ---- parts --------------------------------------------------------------------------------------
 
 
-class RefPart:
-    """A part of what a reference holds, ``ref.at[index]``: read and written like the reference."""
+class RefView:
+    """A part of what a reference holds, or all in another shape: used like the reference."""
 
-    __slots__ = ("_index", "_of")
+    __slots__ = ("_of", "_read", "_said", "_written")
 
-    def __init__(self, of: Ref | RefPart, index: Any) -> None:
+    def __init__(
+        self,
+        of: Ref | RefView,
+        said: str,
+        read: Callable[[Any], Any],
+        written: Callable[[Any, Any], Any],
+    ) -> None:
+        """Reads of the whole; makes the whole with a value in this place."""
         self._of = of
-        self._index = index
+        self._said = said
+        self._read = read
+        self._written = written
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -158,7 +167,7 @@ class RefPart:
         return typeof(_held(self)).size
 
     def __repr__(self) -> str:
-        return f"{self._of!r}.at[{self._index!r}]"
+        return f"{self._of!r}{self._said}"
 
 
 class _Parts:
@@ -166,26 +175,43 @@ class _Parts:
 
     __slots__ = ("_of",)
 
-    def __init__(self, of: Ref | RefPart) -> None:
+    def __init__(self, of: Ref | RefView) -> None:
         self._of = of
 
-    def __getitem__(self, index: Any) -> RefPart:
-        return RefPart(self._of, index)
+    def __getitem__(self, index: Any) -> RefView:
+        def written(whole: Any, value: Any) -> Any:
+            _check_bounds(whole, index)
+            return written_part(whole, index, lambda part: part.set(value))
+
+        return RefView(self._of, f".at[{index!r}]", lambda whole: _read(whole, index), written)
 
 
-def _held(x: Ref | RefPart) -> Any:
+def _reshape(self: Ref | RefView, *shape: Any) -> RefView:
+    """What it holds in another shape, read and written in place.
+
+    Args:
+        shape: the lengths, as for arrays.
+    """
+    new = typeof(_held(self).reshape(*shape)).shape
+    return RefView(
+        self,
+        f".reshape{new}",
+        lambda whole: whole.reshape(new),
+        lambda whole, value: value.reshape(whole.shape),
+    )
+
+
+def _held(x: Ref | RefView) -> Any:
     """What ``x`` holds now."""
-    return load(x) if isinstance(x, Ref) else _read(_held(x._of), x._index)
+    return load(x) if isinstance(x, Ref) else x._read(_held(x._of))
 
 
-def _hold(x: Ref | RefPart, value: Any) -> None:
+def _hold(x: Ref | RefView, value: Any) -> None:
     """Let ``x`` hold ``value``, of its shape and dtype."""
     if isinstance(x, Ref):
         store(x, value)
     else:
-        whole = _held(x._of)
-        _check_bounds(whole, x._index)
-        _hold(x._of, written_part(whole, x._index, lambda part: part.set(value)))
+        _hold(x._of, x._written(_held(x._of), value))
 
 
 def _read(x: Any, index: Any) -> Any:
@@ -205,7 +231,7 @@ def _own(x: Any, shared: Any = None) -> Any:
     return x
 
 
-def get(ref: Ref | RefPart, idx: Any = None) -> Any:
+def get(ref: Ref | RefView, idx: Any = None) -> Any:
     """``ref[idx]``: what ``ref`` holds in the part ``idx``; all of it if that is None.
 
     An index of integers that is known lies inside of the array; one that is known only while
@@ -220,6 +246,7 @@ def get(ref: Ref | RefPart, idx: Any = None) -> Any:
 
     Raises:
         IndexError: the index lies outside, or has too many entries.
+        ValueError: a window (``pl.ds``) is known to reach outside.
         RefError: the reference was freed.
 
     >>> import phalanx
@@ -232,7 +259,7 @@ def get(ref: Ref | RefPart, idx: Any = None) -> Any:
     return _own(_read(held, _index(idx)), shared=held)
 
 
-def set(ref: Ref | RefPart, idx: Any, value: Any) -> None:
+def set(ref: Ref | RefView, idx: Any, value: Any) -> None:
     """``ref[idx] = value``.
 
     Args:
@@ -257,7 +284,7 @@ def set(ref: Ref | RefPart, idx: Any, value: Any) -> None:
     _update(ref, idx, value, "set")
 
 
-def addupdate(ref: Ref | RefPart, idx: Any, x: Any) -> None:
+def addupdate(ref: Ref | RefView, idx: Any, x: Any) -> None:
     """``ref[idx] += x``; where an array of indices names an element twice, it adds twice.
 
     Arguments and errors are those of ``set``.
@@ -277,7 +304,7 @@ def addupdate(ref: Ref | RefPart, idx: Any, x: Any) -> None:
     _update(ref, idx, x, "add")
 
 
-def swap(ref: Ref | RefPart, idx: Any, value: Any) -> Any:
+def swap(ref: Ref | RefView, idx: Any, value: Any) -> Any:
     """``ref[idx] = value``, and what was there before.
 
     Arguments and errors are those of ``set``.
@@ -304,7 +331,7 @@ def _index(idx: Any) -> Any:
     return ... if idx is None else idx
 
 
-def _update(ref: Ref | RefPart, idx: Any, value: Any, how: str) -> None:
+def _update(ref: Ref | RefView, idx: Any, value: Any, how: str) -> None:
     held, index = _held(ref), _index(idx)
     _check_bounds(held, index)
     value = _fitting(ref, value)
@@ -312,7 +339,7 @@ def _update(ref: Ref | RefPart, idx: Any, value: Any, how: str) -> None:
     _hold(ref, _own(changed, shared=value))
 
 
-def _fitting(ref: Ref | RefPart, value: Any) -> Any:
+def _fitting(ref: Ref | RefView, value: Any) -> Any:
     """``value``, which has the dtype of ``ref`` or gives way to it."""
     given, weak = kind_of(operand("ref", value))
     if given != ref.dtype and not (
@@ -326,7 +353,7 @@ def _fitting(ref: Ref | RefPart, value: Any) -> Any:
 
 
 def _check_bounds(x: Any, index: Any) -> None:
-    """Raise IndexError if an integer in ``index`` is known to lie outside of ``x``."""
+    """Raise if an integer or a window in ``index`` is known to lie outside of ``x``."""
     entries = index if isinstance(index, TUPLE) else (index,)
     count = sum(e is not None and e is not ... for e in entries)
     dim = 0
@@ -343,11 +370,17 @@ def _check_bounds(x: Any, index: Any) -> None:
                     f"Out of bound index {e} of a reference that has {x.shape[dim]} in dimension "
                     f"{dim}, at {user_location()}"
                 )
+            known = isinstance(e, Slice) and not e.is_dynamic_start
+            if known and not 0 <= e.start <= x.shape[dim] - e.span:
+                raise ValueError(
+                    f"Out of bound slice: {e} of a reference that has {x.shape[dim]} in dimension "
+                    f"{dim}, at {user_location()}"
+                )
             dim += 1
 
 
 def _check_ref(who: str, x: Any) -> None:
-    if not isinstance(x, (Ref, RefPart)):
+    if not isinstance(x, (Ref, RefView)):
         raise TypeError(
             f"{who}: a reference is needed, got {x!r} of type {type(x).__name__}, at "
             f"{user_location()}; new_ref makes one"
@@ -427,6 +460,7 @@ _METHODS = {
     "set": _set_all,
     "swap": _swap_all,
     "addupdate": _add_all,
+    "reshape": _reshape,
 }
 
 
@@ -442,7 +476,7 @@ def _committed(ref: Ref) -> bool:
 
 def install() -> None:
     """Give references, and parts of them, their methods."""
-    for made in (Ref, RefPart):
+    for made in (Ref, RefView):
         for name, method in _METHODS.items():
             setattr(made, name, boundary(method))
         made.at = property(_Parts, doc="Parts: ``ref.at[index]``.")  # type: ignore[attr-defined]

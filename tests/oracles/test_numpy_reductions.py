@@ -1,5 +1,6 @@
 """Reductions, statistics, sorting and searching against NumPy."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -109,6 +110,22 @@ def test_quantiles(q, method):
 def test_quantiles_differentiate():
     slope = phalanx.grad(lambda x: jnp.quantile(x, 0.25))(jnp.array([3.0, 1.0, 2.0]))
     close(slope, [0.0, 0.5, 0.5])
+
+
+@pytest.mark.parametrize("method", ["linear", "midpoint"])
+def test_equal_neighbours_share_the_slope_of_a_quantile(method):
+    def both(q):
+        x = np.float32([3, 1, 2, 2])
+        ours = phalanx.grad(lambda x: jnp.quantile(x, q, method=method))(x)
+        theirs = jax.grad(lambda x: jax.numpy.quantile(x, q, method=method))(x)
+        return np.sort(ours), np.sort(theirs)  # which of equal ones comes first is open
+
+    for q in (0.4, 0.5):
+        close(*both(q), 1e-6)
+    assert jnp.quantile(jnp.full(4, 0.1), 0.4, method=method) == np.float32(0.1)
+    infinite = jnp.array([1.0, np.inf, np.inf])
+    assert jnp.quantile(infinite, 0.8, method=method) == np.inf
+    assert np.isfinite(phalanx.grad(lambda x: jnp.quantile(x, 0.8, method=method))(infinite)).all()
 
 
 def test_correlations():

@@ -151,7 +151,7 @@ def _padded(x: Any, around: Sequence[tuple[int, int, int]]) -> Any:
 
 def _dim(cut: Any, length: int) -> Dim:
     match cut:
-        case Element(size) | Blocked(size) | (int() as size) if size < 1:
+        case Element(size) | Blocked(size) | (int() | np.integer() as size) if size < 1:
             raise ValueError(
                 f"pallas_call: a block has a positive length in each dimension, got {size}, at "
                 f"{user_location()}; give None for a dimension of which a kernel sees one element"
@@ -160,7 +160,7 @@ def _dim(cut: Any, length: int) -> Dim:
             return Dim(1, 1, True, 0, 0)
         case Element(size, (before, after)):
             return Dim(size, 1, False, before, max(after, size - 1))
-        case Blocked(size) | (int() as size):
+        case Blocked(size) | (int() | np.integer() as size):
             return Dim(size, size, False, 0, -length % size)
         case _:
             raise NotImplementedError(

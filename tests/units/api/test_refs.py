@@ -14,7 +14,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax
 from phalanx.api.stages import watching
-from phalanx.errors import NonFiniteError, RefError
+from phalanx.errors import NonFiniteError, RefError, ShapeError
 from phalanx.numpy.windows import Slice
 
 
@@ -67,6 +67,27 @@ def test_parts_of_parts():
     assert (part.shape, part.dtype, part.ndim, part.size) == ((4,), np.float32, 1, 4)
     assert held(ref) == [[0, 0, 0, 0], [1, 9, 5, 2], [0, 0, 0, 0]]
     assert part.get().tolist() == part[...].tolist() == [1, 9, 5, 2]
+
+
+def test_a_reference_in_another_shape_is_the_same_reference():
+    ref = phalanx.new_ref(jnp.arange(6.0))
+    table = ref.reshape(2, -1)
+    table[1] = 9.0
+    table.at[0].reshape((3, 1))[2] *= 4.0
+    assert held(ref) == [0, 1, 8, 9, 9, 9] and table.shape == (2, 3)
+    assert repr(table) == f"{ref!r}.reshape(2, 3)"
+    with pytest.raises(ShapeError, match="6 elements"):
+        ref.reshape(4, 2)
+
+
+@pytest.mark.parametrize("window", [Slice(3, 3), Slice(-1, 2), Slice(0, 3, 3)], ids=str)
+def test_a_window_that_is_known_to_reach_outside_is_refused(window):
+    ref = phalanx.new_ref(jnp.arange(10.0).reshape(2, 5))
+    with pytest.raises(ValueError, match=r"Out of bound slice.* 5 in dimension 1, at test_refs.py"):
+        ref[..., window]
+    with pytest.raises(ValueError, match="Out of bound slice"):
+        ref[1, window] = 0.0
+    assert ref[0, Slice(2, 3)].tolist() == [2, 3, 4] and ref[0, Slice(5, 0)].size == 0
 
 
 def test_windows_begin_where_it_is_known_while_running():

@@ -165,9 +165,11 @@ def test_grids_count_in_32_bits_whatever_numbers_are():
         assert call.program_id(0).dtype == "int32"
         out[...] = x[...] + call.program_id(1)
 
-    spec = specs.BlockSpec((2, 4), lambda i, j: (i, j))
+    spec = specs.BlockSpec((2, np.int64(4)), lambda i, j: (i, j))
     with phalanx.enable_x64(True):
-        f = call.pallas_call(kernel, like(X), grid=(3, 2), in_specs=[spec], out_specs=spec)
+        f = call.pallas_call(
+            kernel, like(X), grid=(3, np.int64(2)), in_specs=[spec], out_specs=spec
+        )
         np.testing.assert_array_equal(f(X), X + np.repeat([0, 1], 4))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 import ml_dtypes
 import numpy as np
@@ -609,12 +609,15 @@ class ScalarType(type):
     make: ClassVar[Callable[[Any, np.dtype], Any]] = staticmethod(_on_host)
     """How a scalar is made of a value. The face of the package plugs arrays in."""
 
-    def __new__(cls, dtype: np.dtype, *derived: Any) -> ScalarType:
-        if derived:
-            raise TypeError(
-                f"class {dtype} is derived of a dtype, at {user_location()}: dtypes have no "
-                "subclasses; write a function that makes an array, or a class that has a dtype"
-            )
+    @classmethod
+    def __prepare__(metacls, name: str, bases: tuple[type, ...], /, **kwds: Any) -> NoReturn:
+        """Raise TypeError: ``class name(float32)`` is being written."""
+        raise TypeError(
+            f"class {name} is derived from a dtype, at {user_location()}: dtypes have no "
+            "subclasses; write a function that makes an array, or a class that has a dtype"
+        )
+
+    def __new__(cls, dtype: np.dtype) -> ScalarType:
         doc = _SCALAR_TYPE.format(name=dtype.name)
         said = {"dtype": dtype, "__doc__": doc, "__module__": "phalanx.numpy", "__slots__": ()}
         return super().__new__(cls, dtype.name, (), said)

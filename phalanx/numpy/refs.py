@@ -370,13 +370,17 @@ def _check_bounds(x: Any, index: Any) -> None:
                     f"Out of bound index {e} of a reference that has {x.shape[dim]} in dimension "
                     f"{dim}, at {user_location()}"
                 )
-            known = isinstance(e, Slice) and not e.is_dynamic_start
-            if known and not 0 <= e.start <= x.shape[dim] - e.span:
-                raise ValueError(
-                    f"Out of bound slice: {e} of a reference that has {x.shape[dim]} in dimension "
-                    f"{dim}, at {user_location()}"
-                )
+            if isinstance(e, Slice):
+                _check_window(e, x.shape[dim], dim)
             dim += 1
+
+
+def _check_window(window: Slice, length: int, dim: int) -> None:
+    if not window.is_dynamic_start and not 0 <= window.start <= length - window.span:
+        raise ValueError(
+            f"Out of bound slice: {window} of a reference that has {length} in dimension {dim}, "
+            f"at {user_location()}"
+        )
 
 
 def _check_ref(who: str, x: Any) -> None:

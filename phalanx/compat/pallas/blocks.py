@@ -161,7 +161,8 @@ def _dim(cut: Any, length: int) -> Dim:
         case Element(size, (before, after)):
             return Dim(size, 1, False, before, max(after, size - 1))
         case Blocked(size) | (int() | np.integer() as size):
-            return Dim(size, size, False, 0, -length % size)
+            step = int(size)
+            return Dim(step, step, False, 0, -length % step)
         case _:
             raise NotImplementedError(
                 f"pallas_call: a dimension of a block cannot be {cut!r}, at {user_location()}; "

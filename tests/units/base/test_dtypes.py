@@ -338,7 +338,7 @@ def test_a_scalar_type_is_a_class():
     assert isinstance(np.float32(1), t) and not isinstance(np.float64(1), t)
     assert not isinstance(phalanx.numpy.zeros(()), t)
     assert repr(t | None) == "phalanx.numpy.float32 | None" and t.__module__ == "phalanx.numpy"
-    with pytest.raises(TypeError, match=r"class Own is derived of a dtype, at test_dtypes.py:"):
+    with pytest.raises(TypeError, match=r"class Own is derived from a dtype, at test_dtypes.py:"):
 
         class Own(t):
             pass

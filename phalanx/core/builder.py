@@ -462,6 +462,10 @@ class CollectiveBuilder(Protocol):
         """``x``, which lies over the devices of the program as ``sharding`` says."""
         ...
 
+    def whole_along(self, x: Value, dims: Ints) -> Value:
+        """``x``, whose dimensions ``dims`` are cut over no devices; of others nothing is said."""
+        ...
+
     def summed_as(self, type: ArrayType, x: Value) -> Value:
         """``x``, of which it is said, where ``type`` does, that sums are still to be taken.
 

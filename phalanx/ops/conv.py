@@ -182,19 +182,37 @@ def _conv_lower(
 ) -> Any:
     if b.ins[0].size == 0 or b.ins[1].size == 0:  # sums of nothing
         return b.constant(0, b.outs[0].dtype, b.outs[0].shape)
-    return b.convolution(
-        x,
-        kernel,
+    numbers = dimension_numbers.lhs_spec, dimension_numbers.rhs_spec, dimension_numbers.out_spec
+    whole = _to_be_whole(numbers, feature_group_count > 1, batch_group_count > 1)
+    y = b.convolution(
+        b.whole_along(x, whole[0]),
+        b.whole_along(kernel, whole[1]),
         b.outs[0],
         strides,
         padding,
         lhs_dilation,
         rhs_dilation,
-        (dimension_numbers.lhs_spec, dimension_numbers.rhs_spec, dimension_numbers.out_spec),
+        numbers,
         feature_group_count,
         batch_group_count,
         precision,
     )
+    return b.whole_along(y, whole[2])
+
+
+def _to_be_whole(
+    numbers: tuple[Ints, Ints, Ints], by_feature: bool, by_batch: bool
+) -> tuple[Ints, Ints, Ints]:
+    """The dimensions of both operands and of the result that are not to be cut over devices.
+
+    XLA's partitioner gets convolutions wrong of which space is cut, or what there are groups of.
+    """
+    x, kernel, y = numbers
+    if by_batch:
+        return x, kernel, y
+    if by_feature:
+        return x[1:], kernel, y[1:]
+    return x[2:], kernel[2:], y[2:]
 
 
 # ---- transposes -----------------------------------------------------------------------------

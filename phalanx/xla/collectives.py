@@ -18,7 +18,7 @@ from phalanx.core.blocks import blocks_of
 from phalanx.core.builder import Body, Groups, Sums
 from phalanx.core.layouts import Layout, OpenLayout
 from phalanx.core.over_mesh import OverMesh
-from phalanx.core.types import ArrayType
+from phalanx.core.types import ArrayType, Ints
 from phalanx.spmd.named import P, unreduced_along
 from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Sharding
@@ -236,6 +236,13 @@ class CollectiveEmitter(RegionEmitter):
         split = self._splits[key]
         if split is None or (unreduced_along(sharding) and _says(x, split)):
             return x
+        return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
+
+    def whole_along(self, x: Value, dims: Ints) -> Value:
+        if not self.parted or not dims:
+            return x
+        ndim = self.type(x).ndim
+        split = self.sharding(tuple([() if d in dims else None for d in range(ndim)]), ndim)
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
 
     def summed_as(self, type: ArrayType, x: Value) -> Value:

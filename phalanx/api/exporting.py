@@ -660,8 +660,9 @@ def _derivative_of(
     derivative.__name__ = f"{program.name}_vjp"
     cts = [t.to_tangent_aval().update(weak=False) for t in program.output_types]
     types = [*program.input_types, *cts]
-    laid_out = jit(derivative, in_shardings=(*ins, *outs), out_shardings=ins)
-    return _exported(laid_out.trace(*map(aot.struct, types))._traced, platforms, checks)
+    lying = (*ins, *outs)
+    laid_out = jit(derivative, in_shardings=lying, out_shardings=ins)
+    return _exported(laid_out.trace(*map(aot.struct, types, lying))._traced, platforms, checks)
 
 
 # ---- how arguments and results lie ----------------------------------------------------------

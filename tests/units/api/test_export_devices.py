@@ -87,6 +87,22 @@ def test_types_tell_shardings_along_explicit_axes(others):
     np.testing.assert_allclose(y, np.sin(X).T, rtol=1e-6)
 
 
+def test_derivatives_along_explicit_axes_need_no_mesh_that_is_set(others):
+    explicit = others[-1]
+    x, y = [phalanx.device_put(X, NamedSharding(explicit, s)) for s in (P("a"), P(None, "b"))]
+
+    def product(x, y):
+        return jnp.tanh(x @ y.T)
+
+    made = deserialize(export(phalanx.jit(product))(x, y).serialize(vjp_order=2))
+    found = phalanx.grad(lambda *xs: made.call(*xs).sum(), (0, 1))(x, y)
+    assert [g.sharding.spec for g in found] == [P("a", None), P(None, "b")]
+    for got, right in zip(
+        found, phalanx.grad(lambda *xs: product(*xs).sum(), (0, 1))(X, X), strict=True
+    ):
+        np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-5)
+
+
 def test_a_mesh_that_is_set_is_exported_for(mesh):
     with phalanx.set_mesh(mesh):
         made = export(phalanx.jit(lambda x: 2 * x))(np.ones(8, "float32"))

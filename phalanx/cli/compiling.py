@@ -22,6 +22,7 @@ from phalanx.base.source import user_location
 from phalanx.cli.chips import described
 from phalanx.cli.options import add_compile_options, with_options_behind
 from phalanx.cli.scripts import is_there, run_reporting
+from phalanx.insight.explained import whole
 from phalanx.insight.report import shown
 
 _COLUMNS = ("function", "at", "chips", "takes", "gives", "between", "exchanged")
@@ -47,12 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
         side = "left" if in_words else "right"
         table.add_column(column, justify=side, no_wrap=not in_words, overflow="fold")
     faults: list[str] = []
-    with watching(_watcher(devices, table, faults)):
+    again: list[str] = []
+    with watching(_watcher(devices, table, faults)), watching(_noting(again)):
         status = run_reporting(arguments.script, arguments.module, arguments.arguments)
     console = Console()
     if table.row_count or not status:
         console.print(table)
-    for fault in faults:
+    for fault in [*again, *faults]:
         console.print(fault, soft_wrap=True, markup=False, highlight=False)
     return status or (1 if faults else 0)
 
@@ -74,6 +76,31 @@ def _watcher(devices: Sequence[Any], table: Table, faults: list[str]) -> Callabl
         table.add_row(name, line, str(len(made.devices)), *map(_bytes, [*parts, exchanged]))
 
     return watch
+
+
+def _noting(again: list[str]) -> Callable[[Traced], None]:
+    """Notes of what is compiled again for arguments of the same types why that is."""
+    before: dict[tuple[str, ...], list[str]] = {}
+
+    def watch(traced: Traced) -> None:
+        place, call = user_location(), whole(traced)
+        name, line = traced.fun_name, f"{Path(place.file).name}:{place.line}"
+        key, lying = (name, line, *map(str, call.types)), [*map(_where, call.shardings)]
+        differing = [
+            f"{call.names[i]} came from {old} and now from {new}"
+            for i, (old, new) in enumerate(zip(before.get(key, lying), lying, strict=True))
+            if old != new
+        ]
+        if differing:
+            again.append(f"{name}, at {line}, is compiled again: {', '.join(differing)}")
+        before[key] = lying
+
+    return watch
+
+
+def _where(home: Any) -> str:
+    count = 0 if home is None else len(home.device_set)
+    return {0: "the host", 1: "one device"}.get(count, f"{count} devices")
 
 
 def _bytes(count: float) -> str:

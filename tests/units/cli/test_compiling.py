@@ -5,9 +5,13 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from phalanx.cli import chips
+import phalanx
+from phalanx import lax
+from phalanx.api.stages import watching
+from phalanx.cli import chips, compiling
 from phalanx.errors import ArgumentError
 from phalanx.experimental import topologies
 from phalanx.insight import compiled
@@ -171,3 +175,18 @@ def test_a_script_is_compiled_for_tpus(script, tmp_path):
     wrong = run("-m", "phalanx", "compile", script, "--for", "v5f:2x4")
     assert wrong.returncode == 2
     assert "Near it are v5p:2x2x1, v5p:2x2x2" in wrong.stderr
+
+
+@pytest.mark.skipif(phalanx.device_count() < 2, reason="it is about lanes on two devices")
+def test_what_is_compiled_again_says_what_differs():
+    def step(w, x):
+        return w - lax.pmean(x @ w, "batch")
+
+    f = phalanx.pmap(step, "batch", in_axes=(None, 0), out_axes=None)
+    w, x, again = np.ones(3, np.float32), np.ones((2, 3, 3), np.float32), []
+    with watching(compiling._noting(again)):
+        for _ in range(3):
+            w = f(w, x)
+    (note,) = again
+    assert note.startswith("pmap_step, at test_compiling.py:")
+    assert note.endswith("w came from the host and now from 2 devices")

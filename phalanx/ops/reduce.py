@@ -415,12 +415,12 @@ argmax = _position(
     greater_of,
     lowest,
     "GT",
-    "the first position of the greatest element, or of a NaN; stablehlo.reduce, on CPUs two",
+    "the first position of the greatest element, or of a NaN; stablehlo.reduce, on a CPU alone two",
 )
 argmin = _position(
     "argmin",
     smaller_of,
     highest,
     "LT",
-    "the first position of the smallest element, or of a NaN; stablehlo.reduce, on CPUs two",
+    "the first position of the smallest element, or of a NaN; stablehlo.reduce, on a CPU alone two",
 )

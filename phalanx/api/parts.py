@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base import dtypes
+from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
@@ -18,7 +18,9 @@ from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, assemble, moved, place
 from phalanx.run.eager import as_array
+from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.formats import Format, sharding_of
+from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Index, Sharding
 
 
@@ -119,18 +121,23 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_process_local_data(
-    sharding: Sharding | Format, local_data: Any, global_shape: Sequence[int | None] | None = None
-) -> DeviceArray:
-    """An array laid out as ``sharding``, of which each process has the rows of its devices.
+    sharding: Sharding | Format | tree.Tree,
+    local_data: tree.Tree,
+    global_shape: Sequence[int | None] | tree.Tree | None = None,
+) -> Any:
+    """Arrays laid out as ``sharding``, of which each process has the rows of its devices.
 
     Args:
-        sharding: how the whole array is to lie.
+        sharding: how the whole array is to lie, a spec alone over the mesh that is set; of a tree
+            of data, one for all or a tree that ends where, or above where, that of the data ends.
         local_data: what the devices of this process hold, put together: along a dimension that is
-            split over processes its rows of it, along any other the whole dimension.
-        global_shape: of the whole array, None in it where that follows from the data.
+            split over processes its rows of it, along any other the whole dimension. Or a tree of
+            such arrays.
+        global_shape: of the whole array, None in it where that follows from the data; of a tree of
+            data like ``sharding``.
 
     Returns:
-        An array of that sharding.
+        An array of that sharding, or the tree of them.
 
     Raises:
         ValueError: the data fit neither the whole dimension nor the rows of this process.
@@ -142,6 +149,20 @@ def make_array_from_process_local_data(
     (2, 3)
     """
     who = "make_array_from_process_local_data"
+    data, structure = tree.flatten(local_data)
+    shardings = tree.broadcast_prefix(sharding, local_data, f"{who} sharding")
+    shapes = tree.broadcast_prefix(global_shape, local_data, f"{who} global_shape", _is_shape)
+    made = zip(shardings, data, shapes, strict=True)
+    return tree.unflatten(structure, [_from_local_data(*each, who) for each in made])
+
+
+def _is_shape(node: Any) -> bool:
+    return is_sequence(node) and all(n is None or hasattr(n, "__index__") for n in node)
+
+
+def _from_local_data(
+    sharding: Any, local_data: Any, global_shape: Sequence[int | None] | None, who: str
+) -> DeviceArray:
     sharding = _of_kind(sharding, who)
     data = np.asarray(local_data)
     shape, places = _global_shape(sharding, data.shape, global_shape, who)
@@ -237,9 +258,9 @@ def _device_of(x: Any, who: str) -> Any:
 
 def _of_kind(asked: Any, who: str) -> Sharding:
     sharding = sharding_of(asked, who)
-    if not isinstance(sharding, Sharding):
+    if not isinstance(sharding, (Sharding, PartitionSpec)):
         raise TypeError(f"{who}: a Sharding is needed, got {asked!r}, at {user_location()}")
-    return sharding
+    return sharding_for(sharding, who)
 
 
 def _checked(asked: Any, shape: tuple[int, ...], who: str) -> Sharding:

@@ -416,6 +416,25 @@ def test_parts_that_do_not_fit_are_refused():
         local(rows, X, (3, None))
 
 
+def test_local_data_may_be_a_tree():
+    local = phalanx.make_array_from_process_local_data
+    rows, whole = NamedSharding(MESH, P(("a", "b"))), NamedSharding(MESH, P())
+    data = {"a": X, "b": (X[0], None)}
+    assert local(None, None) is None
+    for made in (
+        local({"a": rows, "b": whole}, data),
+        local({"a": rows, "b": (whole, None)}, data, {"a": X.shape, "b": None}),
+    ):
+        assert made["b"][1] is None
+        assert (made["a"].sharding, made["b"][0].sharding) == (rows, whole)
+        np.testing.assert_array_equal(made["a"], X)
+        np.testing.assert_array_equal(made["b"][0], X[0])
+    with phalanx.set_mesh(MESH):
+        assert [made.sharding for made in local(P(("a", "b")), [X, X])] == [rows, rows]
+    with pytest.raises(ValueError, match="global_shape"):
+        local({"a": rows}, {"a": X}, {"b": None})
+
+
 def test_what_is_not_there_says_why():
     for name in ("GSPMDSharding", "PositionalSharding", "UnreducedKind", "no_collectives"):
         with pytest.raises(AttributeError, match=f"{name} is not there: "):

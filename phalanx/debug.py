@@ -1,6 +1,6 @@
 """Looking into running programs: printing, calling Python, stopping; and where arrays lie."""
 
-from phalanx.api.debug import breakpoint, callback, print
+from phalanx.api.debug import breakpoint, callback, log, print
 from phalanx.api.visualize import (
     inspect_array_sharding,
     visualize_array_sharding,
@@ -12,6 +12,7 @@ __all__ = [
     "breakpoint",
     "callback",
     "inspect_array_sharding",
+    "log",
     "print",
     "visualize_array_sharding",
     "visualize_mesh",

@@ -1,4 +1,4 @@
-"""Looking into running programs: ``print``, ``callback`` and ``breakpoint``."""
+"""Looking into running programs: ``print``, ``log``, ``callback`` and ``breakpoint``."""
 
 # Users' arguments are looked at, whatever their types should be.
 # pyright: reportUnnecessaryIsInstance=false
@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
+import logging
 import string
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from msgspec import Struct
@@ -27,6 +29,7 @@ from phalanx.run.array import with_value
 from phalanx.transforms.stage import is_value
 
 _printing = threading.RLock()
+_logger = logging.getLogger("phalanx.debug")
 
 
 class _Watching(Struct, frozen=True):
@@ -63,9 +66,35 @@ def _watch(
     call_host(host, (), lane_positions(), [x for x in leaves if is_value(x)])
 
 
+@overload
 def print(
-    fmt: str, *args: Any, ordered: bool = False, skip_format_check: bool = False, **kwargs: Any
-) -> None:
+    fmt: None = None,
+    *,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+) -> Callable[..., None]: ...
+
+
+@overload
+def print(
+    fmt: str,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None: ...
+
+
+def print(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
     """Print fmt.format(*args, **kwargs) when the program comes to it, with the values it has.
 
     It prints in every iteration of a loop, in the branch that is taken, for each lane of ``vmap``
@@ -76,8 +105,13 @@ def print(
         *args: trees for the positional fields; arrays in them are printed with their values.
         ordered: whether to print in the order of the program. Otherwise the lines of one
             program may come in any order. Not under ``pmap`` over several devices.
+        partitioned: must be False: whole arrays are printed. ``shard_map`` gives parts.
         skip_format_check: whether to leave mistakes in ``fmt`` for when it is printed.
         **kwargs: trees for the fields with names.
+
+    Returns:
+        None; without ``fmt`` a function that is called with it and the values, so that options and
+        fields may have the same names.
 
     Raises:
         IndexError, KeyError: a field has no argument.
@@ -90,16 +124,96 @@ def print(
     ...     return x
     >>> _ = f(jnp.array([1, 2]))
     x is [1 2], its sum 3.00
+    >>> phalanx.debug.print(ordered=True)("{ordered} comes first", ordered=1)
+    1 comes first
     """
+    _check_whole("debug.print", partitioned)
+    said = functools.partial(_say, "debug.print", _print_line, ordered, skip_format_check)
+    return said if fmt is None else said(fmt, *args, **kwargs)
+
+
+@overload
+def log(
+    fmt: None = None,
+    *,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+) -> Callable[..., None]: ...
+
+
+@overload
+def log(
+    fmt: str,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None: ...
+
+
+def log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """What ``debug.print`` prints, to the logger ``phalanx.debug``, as INFO.
+
+    Args:
+        fmt: as for ``debug.print``, as are those below.
+        *args: trees for the positional fields.
+        ordered: whether to write in the order of the program.
+        partitioned: must be False.
+        skip_format_check: whether to leave mistakes in ``fmt`` for when it is written.
+        **kwargs: trees for the fields with names.
+
+    Returns:
+        None; without ``fmt`` a function that is called with it and the values.
+
+    >>> import logging, sys, phalanx
+    >>> logging.basicConfig(stream=sys.stdout, level=logging.INFO, force=True)
+    >>> phalanx.jit(lambda x: phalanx.debug.log("x is {x}", x=x))(3)
+    INFO:phalanx.debug:x is 3
+    """
+    _check_whole("debug.log", partitioned)
+    said = functools.partial(_say, "debug.log", _logger.info, ordered, skip_format_check)
+    return said if fmt is None else said(fmt, *args, **kwargs)
+
+
+def _print_line(line: str) -> None:
+    with _printing:
+        builtins.print(line + "\n", end="", flush=True)
+
+
+def _say(
+    who: str,
+    put: Callable[[str], None],
+    ordered: bool,
+    skip_format_check: bool,
+    fmt: str,
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> None:
     if not skip_format_check:
-        _check_format(fmt, args, kwargs)
+        _check_format(who, fmt, args, kwargs)
 
     def show(positions: Positions, *args: Any, **kwargs: Any) -> None:
-        line = _lane(positions) + fmt.format(*args, **kwargs)
-        with _printing:
-            builtins.print(line + "\n", end="", flush=True)
+        put(_lane(positions) + fmt.format(*args, **kwargs))
 
-    _watch("debug.print", _of_scalars(show), args, kwargs, ordered)
+    _watch(who, _of_scalars(show), args, kwargs, ordered)
+
+
+def _check_whole(who: str, partitioned: bool) -> None:
+    if partitioned:
+        raise NotImplementedError(
+            f"{who}: partitioned=True is given at {user_location()}; whole arrays are shown. Call "
+            "it within phalanx.shard_map, which gives each device its part"
+        )
 
 
 def _number(x: Any) -> Any:
@@ -124,29 +238,29 @@ def _lane(positions: Positions) -> str:
     return f"[{', '.join(names)}] " if names else ""
 
 
-def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _check_format(who: str, fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if not isinstance(fmt, str):
         raise TypeError(
-            f"debug.print: the first argument must be a format string, got {type(fmt).__name__} at "
-            f"{user_location()}; write debug.print('{{}}', x)"
+            f"{who}: the first argument must be a format string, got {type(fmt).__name__} at "
+            f"{user_location()}; write {who}('{{}}', x)"
         )
     used = _fields(fmt)
     for field in used:
         if isinstance(field, int) and field >= len(args):
             raise IndexError(
-                f"debug.print: {fmt!r} has field {field}, but the number of positional arguments "
+                f"{who}: {fmt!r} has field {field}, but the number of positional arguments "
                 f"is {len(args)}, at {user_location()}"
             )
         if isinstance(field, str) and field not in kwargs:
             raise KeyError(
-                f"debug.print: {fmt!r} has field {field!r}, but there is no such argument, at "
+                f"{who}: {fmt!r} has field {field!r}, but there is no such argument, at "
                 f"{user_location()}"
             )
     unused = [f"number {i}" for i in range(len(args)) if i not in used]
     unused += [repr(k) for k in kwargs if k not in used]
     if unused:
         raise ValueError(
-            f"debug.print: {fmt!r} has no field for argument {', '.join(unused)}, at "
+            f"{who}: {fmt!r} has no field for argument {', '.join(unused)}, at "
             f"{user_location()}; write {{}} or {{name}} where the value goes, and no f-string"
         )
 
@@ -168,7 +282,29 @@ def _fields(fmt: str) -> set[int | str]:
     return fields
 
 
-def callback(callback: Callable[P, Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+@overload
+def callback(
+    callback: None = None, *, ordered: bool = False, partitioned: bool = False
+) -> Callable[..., None]: ...
+
+
+@overload
+def callback(
+    callback: Callable[P, Any],
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> None: ...
+
+
+def callback(
+    callback: Callable[P, Any] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
     """Call callback(*args, **kwargs) when the program comes to it, with the values it has.
 
     Args:
@@ -176,7 +312,11 @@ def callback(callback: Callable[P, Any], *args: Any, ordered: bool = False, **kw
             ignored, what it raises is raised where the program was called.
         *args: trees; arrays in them are given with their values, other things as they are.
         ordered: as for ``debug.print``.
+        partitioned: must be False, as for ``debug.print``.
         **kwargs: the same by name.
+
+    Returns:
+        None; without ``callback`` a function that is called with it and its arguments.
 
     >>> import phalanx
     >>> seen = []
@@ -184,6 +324,12 @@ def callback(callback: Callable[P, Any], *args: Any, ordered: bool = False, **kw
     >>> seen
     [Array(3., dtype=float32)]
     """
+    _check_whole("debug.callback", partitioned)
+    called = functools.partial(_call, ordered)
+    return called if callback is None else called(callback, *args, **kwargs)
+
+
+def _call(ordered: bool, callback: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
     check_callable(callback, "debug.callback")
 
     def call(positions: Positions, *args: Any, **kwargs: Any) -> None:

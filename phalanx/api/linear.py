@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.api.arguments import LeafNames, check_leaf, check_same_tree
 from phalanx.api.differentiable import result_as_array
@@ -90,6 +91,24 @@ class AtPoint:
     out_types: tuple[ArrayType, ...]
 
 
+class GradValue(Struct, frozen=True):
+    """Of ``with_refs``: the cotangent is to be returned."""
+
+
+@tree.register_static
+class GradRef(Struct, frozen=True):
+    """In what ``with_refs`` gives: the cotangent was added to the reference."""
+
+
+class DontWant(Struct, frozen=True):
+    """Of ``with_refs``: the cotangent is not wanted."""
+
+
+@tree.register_static
+class DidntWant(Struct, frozen=True):
+    """In what ``with_refs`` gives: the cotangent was not wanted."""
+
+
 @dataclass(eq=False, repr=False)
 class Pullback(AtPoint):
     """The function from cotangents of results to cotangents of arguments: a tree of residuals."""
@@ -117,11 +136,11 @@ class Pullback(AtPoint):
 
         Args:
             maybe_ct_refs: structured as the arguments: a reference to an array like the argument,
-                or anything else for what is to be returned.
+                ``DontWant()``, or anything else for what is to be returned.
 
         Returns:
-            A function of cotangents of the results, which returns those of the arguments, None
-            where there is a reference.
+            A function of cotangents of the results, which returns those of the arguments,
+            ``GradRef()`` where there is a reference, ``DidntWant()`` where it is not wanted.
 
         Raises:
             TreeError: the structure is another.
@@ -131,7 +150,7 @@ class Pullback(AtPoint):
         >>> _, pullback = phalanx.vjp(jnp.sin, 0.0)
         >>> slope = phalanx.new_ref(10.0)
         >>> pullback.with_refs(slope)(1.0), slope
-        ((None,), Ref(11., dtype=float32))
+        ((GradRef(),), Ref(11., dtype=float32))
         """
         refs, treedef = tree.flatten((maybe_ct_refs, {}))
         check_same_tree(treedef, self.in_tree, "vjp.with_refs", "references, like the arguments,")
@@ -149,7 +168,8 @@ class Pullback(AtPoint):
                 held = isinstance(ref, Ref)
                 if held and dtypes.is_inexact(ref.dtype):
                     addupdate(ref, ..., cotangent)
-                kept.append(None if held else cotangent)
+                told = DidntWant() if isinstance(ref, DontWant) else cotangent
+                kept.append(GradRef() if held else told)
             args, _ = self.in_tree.unflatten(kept)
             return args
 

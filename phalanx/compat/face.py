@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Final
 
 import phalanx
 from phalanx import print_environment_info as _ours
+from phalanx.api.linear import DidntWant, DontWant, GradRef, GradValue
 from phalanx.compat.hijax import typeof
 from phalanx.compat.jaxprs import make_jaxpr
 from phalanx.compat.modules import VERSION
@@ -16,10 +18,12 @@ from phalanx.run.array import Shard
 from phalanx.sharding import use_abstract_mesh
 
 __all__ = [
+    "CompilerEffortLevel",
     "Inline",
     "Shard",
     "__version__",
     "__version_info__",
+    "ad",
     "copy_to_host_async",
     "ds",
     "fwd_and_bwd",
@@ -30,6 +34,21 @@ __all__ = [
 ]
 __version__ = VERSION
 __version_info__ = tuple(map(int, VERSION.split(".")))
+
+
+ad: Final = SimpleNamespace(
+    DidntWant=DidntWant, DontWant=DontWant, GradRef=GradRef, GradValue=GradValue
+)
+
+
+class CompilerEffortLevel(enum.Enum):
+    """How much the compiler does, by whose names ``jax_optimization_level`` goes."""
+
+    UNKNOWN = 0
+    O0 = 9
+    O1 = 19
+    O2 = 29
+    O3 = 39
 
 
 class Inline(enum.Enum):

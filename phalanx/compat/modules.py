@@ -35,6 +35,8 @@ _SAME: Final = [
     "scipy.stats.uniform", "scipy.stats.vonmises", "scipy.stats.wrapcauchy",
 ]  # fmt: skip
 
+_SPARSE: Final = ["ad", "api", "bcoo", "bcsr", "coo", "csr", "random", "transform", "util"]
+
 
 def _here(*names: str) -> tuple[str, ...]:
     return tuple([f"phalanx.compat.{name}" for name in names])
@@ -44,12 +46,13 @@ _PUBLIC: Final[dict[str, tuple[str, ...]]] = {
     **{f"jax.{name}": (f"phalanx.{name}",) for name in _SAME},
     "jax": (*_here("face"), "phalanx"),
     "jax.version": _here("face"),
-    "jax.ad_checkpoint": ("phalanx.ad_checkpoint", *_here("operations")),
+    "jax.ad_checkpoint": ("phalanx.ad_checkpoint", *_here("policies", "operations")),
     "jax.ad_checkpoint.checkpoint_policies": ("phalanx.control.policies",),
     "jax.api_util": _here("api_util"),
     "jax.checkpoint_policies": ("phalanx.control.policies",),
     "jax.core": _here("core"),
     "jax.custom_derivatives": (*_here("derivatives"), "phalanx.custom_derivatives"),
+    **{f"jax.experimental.sparse.{name}": ("phalanx.experimental.sparse",) for name in _SPARSE},
     "jax.experimental": ("phalanx.experimental",),
     "jax.experimental.compilation_cache": (),
     "jax.experimental.compilation_cache.compilation_cache": _here("compilation_cache"),

@@ -23,35 +23,35 @@ REFUSED: Final = {
     "pallas": "use jax.experimental.pallas",
 }
 
-_ATTENTION: Final = [  # kernels below jax.experimental.pallas.ops
-    "gpu", "gpu.attention", "tpu", "tpu.flash_attention", "tpu.paged_attention",
-    "tpu.splash_attention", "tpu.splash_attention.splash_attention_kernel",
-    "tpu.splash_attention.splash_attention_mask",
-]  # fmt: skip
-
+# with all that lies below them
 MODULES_REFUSED: Final = {
     "jax.experimental.array_serialization": "use phalanx.experimental.checkpoint",
-    "jax.experimental.array_serialization.serialization": "use phalanx.experimental.checkpoint",
     "jax.experimental.buffer_callback": "use jax.ffi, or pure_callback",
     "jax.experimental.colocated_python": "use pure_callback or io_callback",
     "jax.experimental.compute_on": "what the host computes is said by pure_callback",
     "jax.experimental.fused": "the compiler fuses what jax.jit is given",
     "jax.experimental.jax2tf": "export the program instead, jax.export",
+    "jax.experimental.key_reuse": "split each key before it is used again",
     "jax.experimental.mosaic": "write the kernel with jax.numpy and lax",
+    "jax.experimental.overlap": "the order of operations is the compiler's",
+    "jax.experimental.pallas.fuser": "write the kernel with jax.numpy and lax",
     "jax.experimental.pallas.mosaic_gpu": "write the kernel with jax.numpy and lax",
-    "jax.experimental.pallas.ops": "write the kernel with jax.numpy and lax",
-    **{
-        f"jax.experimental.pallas.ops.{name}": "use jax.nn.dot_product_attention"
-        for name in _ATTENTION
-    },
+    "jax.experimental.pallas.ops": "use jax.nn.dot_product_attention or jax.lax.ragged_dot",
+    "jax.experimental.pallas.tpu_sc": "gather and scatter with x[..] and x.at[..]",
     "jax.experimental.profiler": "look at what jax.profiler wrote",
+    "jax.experimental.random": "use jax.random",
     "jax.experimental.rnn": "write the cell, and lax.scan over it",
     "jax.experimental.roofline": "use phalanx plan, or jax.jit(f).lower(x).cost_analysis()",
     "jax.experimental.scheduling_groups": "the order of operations is the compiler's",
     "jax.experimental.source_mapper": "use jax.jit(f).lower(x).as_text(debug_info=True)",
+    "jax.experimental.thunky": "compile with jax.jit(f).lower(x).compile(options)",
     "jax.experimental.transfer": "use jax.device_put",
     "jax.experimental.xla_metadata": "the compiler is told by jax.jit(f).lower(x).compile(options)",
     "jax.extend.ifrt_programs": "compile with jax.jit(f).lower(x).compile()",
+    "jax.extend.lowering": "lower a function of arrays, jax.interpreters.mlir.lower_fun",
+    "jax.extend.mlir": "programs come as text or bytes, jax.jit(f).lower(x).as_text()",
+    "jax.extend.pallas": "a kernel is lowered as what it does with its references",
+    "jax.extend.xla": "what is compiled can be seen, jax.jit(f).lower(x).compile().as_text()",
 }
 
 
@@ -59,27 +59,108 @@ MODULES_REFUSED: Final = {
 NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
     "jax": (
         "tell jax.jit what differs by an argument that is static",
-        [
-            "make_user_context",
-        ],
+        ["make_user_context"],
+    ),
+    "jax.ad_checkpoint": (
+        "call jax.ad_checkpoint.checkpoint_name",
+        ["checkpoint_name_fwd"],
+    ),
+    "jax.debug": (
+        "whether a function prints is told by jax.make_jaxpr(f)(x).effects",
+        ["DebugEffect", "OrderedDebugEffect"],
     ),
     "jax.experimental": (
         "say how it lies by a sharding",
+        ["EArray", "primal_tangent_dtype"],
+    ),
+    "jax.experimental.custom_partitioning": (
+        "write sharding_rule as a text, such as '... i j, ... j k -> ... i k'",
+        ["ArrayMapping", "BATCHING", "CompoundFactor", "SdyShardingRule", "custom_partitioning_p"],
+    ),
+    "jax.experimental.hijax": (
+        "give a VJPHiPrimitive its rules",
         [
-            "EArray",
-            "primal_tangent_dtype",
+            "HiPspec",
+            "MappingSpec",
+            "NullAccum",
+            "RefAccum",
+            "bdims_at_front",
+            "control_flow_allowed_effects",
+            "is_undefined_primal",
+            "jvp_from_lin",
+            "linearize_from_jvp",
+            "unmap_avals",
+            "vjp_from_jvp",
+            "vjp_from_lin",
+            "vmap_rule",
+        ],
+    ),
+    "jax.experimental.jet": (
+        "every operation has its series here, jet(f, primals, series)",
+        [
+            "JetTrace",
+            "JetTracer",
+            "ZeroSeries",
+            "ZeroTerm",
+            "call_param_updaters",
+            "def_comp",
+            "def_deriv",
+            "deflinear",
+            "defzero",
+            "deriv_prop",
+            "fact",
+            "jet2",
+            "jet_fun",
+            "jet_rules",
+            "jet_subtrace",
+            "linear_prop",
+            "traceable",
+            "weakref_lru_cache",
+            "zero_prop",
+            "zero_series",
+            "zero_term",
         ],
     ),
     "jax.experimental.layout": (
         "the order of dimensions in memory is the compiler's",
+        ["explicit_layout", "with_layout_constraint"],
+    ),
+    "jax.experimental.mesh_utils": (
+        "use jax.make_mesh, or create_device_mesh",
+        ["device_kind_handler_dict"],
+    ),
+    "jax.experimental.multihost_utils": (
+        "use jax.make_array_from_process_local_data, and jax.devices()",
         [
-            "explicit_layout",
-            "with_layout_constraint",
+            "ProcessFailureError",
+            "global_array_to_host_local_array_impl",
+            "global_array_to_host_local_array_p",
+            "gtl_abstract_eval",
+            "host_local_array_to_global_array_impl",
+            "host_local_array_to_global_array_p",
+            "live_devices",
+            "ltg_abstract_eval",
+            "ltg_batcher",
+            "xla_client",
+        ],
+    ),
+    "jax.experimental.ode": (
+        "use odeint",
+        [
+            "abs2",
+            "fit_4th_order_polynomial",
+            "initial_step_size",
+            "interp_fit_dopri",
+            "mean_error_ratio",
+            "optimal_step_size",
+            "ravel_first_arg",
+            "runge_kutta_step",
         ],
     ),
     "jax.experimental.pallas": (
         "a kernel runs as a loop over its grid, which jax.experimental.pallas.pallas_call makes",
         [
+            "BlockDim",
             "BoundedSlice",
             "Indirect",
             "RevisitMode",
@@ -112,6 +193,7 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
             "TpuInfo",
             "async_remote_copy",
             "conv",
+            "core",
             "core_barrier",
             "create_tensorcore_mesh",
             "dma_semaphore",
@@ -159,12 +241,74 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
             "get_gpu_info_from_version",
         ],
     ),
+    "jax.experimental.serialize_executable": (
+        "use serialize and deserialize_and_load",
+        ["xc"],
+    ),
+    "jax.experimental.sparse": (
+        "use BCOO, whose transformations are those of arrays",
+        [
+            "COO",
+            "CSC",
+            "CSR",
+            "CuSparseEfficiencyWarning",
+            "SparseEfficiencyError",
+            "SparseEfficiencyWarning",
+            "SparseTracer",
+            "bcoo_conv_general_dilated",
+            "bcoo_dot_general_p",
+            "bcoo_dot_general_sampled",
+            "bcoo_dot_general_sampled_p",
+            "bcoo_extract_p",
+            "bcoo_fromdense_p",
+            "bcoo_gather",
+            "bcoo_sort_indices_p",
+            "bcoo_spdot_general_p",
+            "bcoo_sum_duplicates_p",
+            "bcoo_todense_p",
+            "bcoo_transpose_p",
+            "bcsr_broadcast_in_dim",
+            "bcsr_concatenate",
+            "bcsr_dot_general",
+            "bcsr_dot_general_p",
+            "bcsr_extract",
+            "bcsr_extract_p",
+            "bcsr_fromdense_p",
+            "bcsr_sum_duplicates",
+            "bcsr_todense_p",
+            "coo_fromdense",
+            "coo_fromdense_p",
+            "coo_matmat",
+            "coo_matmat_p",
+            "coo_matvec",
+            "coo_matvec_p",
+            "coo_todense",
+            "coo_todense_p",
+            "csr_fromdense",
+            "csr_fromdense_p",
+            "csr_matmat",
+            "csr_matmat_p",
+            "csr_matvec",
+            "csr_matvec_p",
+            "csr_todense",
+            "csr_todense_p",
+            "jacfwd",
+            "jacobian",
+            "jacrev",
+            "todense_p",
+        ],
+    ),
+    "jax.experimental.sparse.linalg": (
+        "use spsolve",
+        ["ffi", "spsolve_p"],
+    ),
     "jax.extend.backend": (
         "devices are those of Phalanx, jax.devices()",
         [
             "backend_xla_version",
             "clear_in_memory_compilation_cache",
             "get_compile_options",
+            "ifrt_proxy",
             "register_backend_cache",
             "register_backend_factory",
         ],
@@ -181,23 +325,35 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
             "unsafe_get_axis_names_DO_NOT_USE",
         ],
     ),
+    "jax.extend.core.primitives": (
+        "bind what a function does with jax.jit or jax.custom_jvp",
+        ["create_call_primitive", "eval_jaxpr_transpose", "register_call_primitive_rules"],
+    ),
+    "jax.extend.sharding": (
+        "use jax.sharding.NamedSharding",
+        [
+            "GSPMDSharding",
+            "get_hlo_sharding_from_serialized_proto",
+            "get_op_sharding_from_serialized_proto",
+            "get_serialized_proto_from_hlo_sharding",
+            "xla_client",
+        ],
+    ),
+    "jax.extend.source_info_util": (
+        "name parts of programs with jax.named_scope",
+        ["NameStack", "current_name_stack", "new_name_stack"],
+    ),
+    "jax.ffi": (
+        "what needs the result of another comes after it: give and take arrays",
+        ["abstract_token"],
+    ),
     "jax.interpreters.ad": (
         "use jax.jvp, jax.linearize and jax.vjp",
-        [
-            "add_jaxvals_p",
-            "backward_pass",
-            "jvp",
-            "jvp_jaxpr",
-            "linearize",
-        ],
+        ["add_jaxvals_p", "backward_pass", "jvp", "jvp_jaxpr", "linearize"],
     ),
     "jax.interpreters.batching": (
         "use jax.vmap, or register the class as a tree of arrays",
-        [
-            "batch_jaxpr_axes",
-            "batch_subtrace",
-            "zero_if_mapped",
-        ],
+        ["batch_jaxpr_axes", "batch_subtrace", "zero_if_mapped"],
     ),
     "jax.interpreters.mlir": (
         "lower a function of arrays, mlir.lower_fun, or call a foreign one, jax.ffi",
@@ -209,6 +365,7 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
             "LoweringResult",
             "LoweringRule",
             "Mesh",
+            "MeshAxisName",
             "RECV_FROM_HOST_TYPE",
             "SEND_TO_HOST_TYPE",
             "SPMDAxisContext",
@@ -227,6 +384,7 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
             "flatten_ir_values",
             "i32_attr",
             "i64_attr",
+            "ir",
             "ir_attribute",
             "ir_constant",
             "ir_constants",
@@ -249,6 +407,7 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
     "jax.interpreters.partial_eval": (
         "use jax.linearize, or jax.make_jaxpr",
         [
+            "Val",
             "abstract_eval_fun",
             "custom_partial_eval_rules",
             "dce_jaxpr_call_rule",
@@ -266,25 +425,40 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
     ),
     "jax.interpreters.pxla": (
         "compile with jax.jit(f).lower(x).compile(options)",
-        [
-            "create_compile_options",
-        ],
+        ["create_compile_options", "global_avals_to_results_handler"],
     ),
     "jax.interpreters.xla": (
         "bind the operation",
-        [
-            "Backend",
-            "apply_primitive",
-        ],
+        ["Backend", "apply_primitive"],
+    ),
+    "jax.lax": (
+        "what needs the result of another comes after it; when else, the compiler decides",
+        ["after_all", "create_token", "dce_sink", "psum_scatter_start"],
+    ),
+    "jax.nn": (
+        "use jax.nn.scaled_matmul",
+        ["get_scaled_dot_general_config", "scaled_dot_general"],
+    ),
+    "jax.numpy": (
+        "XLA does not compute with it; use float8_e4m3fn, int2 or bool",
+        ["float6_e2m3fn", "float6_e3m2fn", "int1", "uint1"],
+    ),
+    "jax.profiler": (
+        "write what is recorded with jax.profiler.trace",
+        ["ProfileSession", "export_profile_data", "register_subprocess"],
     ),
     "jax.sharding": (
         "sums to be taken are told by P(unreduced={..}), messages by f.lower(x).compile()",
-        [
-            "UnreducedKind",
-            "no_collectives",
-        ],
+        ["UnreducedKind", "no_collectives"],
     ),
 }
+
+
+def why_refused(module: str) -> str | None:
+    """What to use for ``module`` if it, or what it lies in, is refused."""
+    while module and module not in MODULES_REFUSED:
+        module = module.rpartition(".")[0]
+    return MODULES_REFUSED.get(module)
 
 
 class NotOffered(type):
@@ -296,7 +470,7 @@ class NotOffered(type):
         raise NotImplementedError(f"{cls.__module__}.{cls.__name__} is not offered: {cls.why}")
 
     def __getattr__(cls, name: str) -> NotOffered:
-        if name.startswith("_") or cls.__module__ not in MODULES_REFUSED:
+        if name.startswith("_") or not why_refused(cls.__module__):
             raise AttributeError(f"{cls.__module__}.{cls.__name__} has no attribute {name!r}")
         return not_offered(cls.__module__, f"{cls.__name__}.{name}")  # it may be a module
 
@@ -304,5 +478,5 @@ class NotOffered(type):
 @functools.cache
 def not_offered(module: str, name: str) -> NotOffered:
     """What stands for ``name``, which is refused, or whose module is."""
-    why = MODULES_REFUSED.get(module) or NAMES_REFUSED[module][0]
+    why = why_refused(module) or NAMES_REFUSED[module][0]
     return NotOffered(name, (), {"__module__": module, "why": why})

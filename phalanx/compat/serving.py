@@ -16,8 +16,15 @@ from typing import Any
 from phalanx.base.config import config, read_environment
 from phalanx.base.errors import suggest
 from phalanx.base.lazily import is_import, missing
+from phalanx.compat.borrowed import BORROWED
 from phalanx.compat.modules import MODULES, VERSION
-from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED, REFUSED, not_offered
+from phalanx.compat.refused import (
+    MODULES_REFUSED,
+    NAMES_REFUSED,
+    REFUSED,
+    not_offered,
+    why_refused,
+)
 from phalanx.core.types import Array
 from phalanx.numpy.methods import belong
 
@@ -56,7 +63,7 @@ def _found(module: str, name: str) -> Any:
         return _names(module)
     if f"{module}.{name}" in _EVERY:
         return importlib.import_module(f"{module}.{name}")
-    if module in MODULES_REFUSED:
+    if why_refused(module):
         return _MISSING if name.startswith("_") else not_offered(module, name)
     for source in MODULES[module]:
         # what Phalanx keeps to itself is not for others: they may have what is written for them,
@@ -67,13 +74,22 @@ def _found(module: str, name: str) -> Any:
         value = getattr(importlib.import_module(source), name, _MISSING)
         if value is not _MISSING and not isinstance(value, ModuleType):
             return value
+    if name in BORROWED.get(module, ()):
+        return _at(BORROWED[module][name])
     _, refused = NAMES_REFUSED.get(module, ("", ()))
     return not_offered(module, name) if name in refused else _MISSING
 
 
+def _at(place: str) -> Any:
+    """The module, or what a module has: ``functools:partial``."""
+    module, _, name = place.partition(":")
+    there = importlib.import_module(module)
+    return getattr(there, name) if name else there
+
+
 def _names(module: str) -> list[str]:
     names: list[str] = []
-    for source in map(importlib.import_module, _EVERY[module]):
+    for source in map(importlib.import_module, _EVERY.get(module, ())):
         own = vars(source)
         listed = own.get("__all__", dir(source))
         # some are imported when they are used, and then are modules of ours
@@ -98,7 +114,7 @@ class ServedFinder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         if name.partition(".")[0] != "jax":
             return None
-        if name not in _EVERY:
+        if name not in _EVERY and not why_refused(name):
             if not is_import():
                 return None
             raise ModuleNotFoundError(

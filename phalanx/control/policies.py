@@ -276,7 +276,7 @@ def save_and_offload_only_these_names(
             f"{who}: {', '.join(sorted(saved & away))} cannot be both saved and offloaded; leave "
             "it out of names_which_can_be_saved or of names_which_can_be_offloaded"
         )
-    offloaded = _Offloaded(Names(away, True, False), _elsewhere(who, offload_src, offload_dst))
+    offloaded = _Offloaded(Names(away, True, False), elsewhere(who, offload_src, offload_dst))
     return Either(Names(saved, True, False), offloaded)
 
 
@@ -299,7 +299,7 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
     >>> print(phalanx.grad(f)(jnp.ones(2), jnp.arange(2.0)))
     [0. 1.]
     """
-    where = _elsewhere("offload_dot_with_no_batch_dims", offload_src, offload_dst)
+    where = elsewhere("offload_dot_with_no_batch_dims", offload_src, offload_dst)
     return _Offloaded(dots_with_no_batch_dims_saveable, where)
 
 
@@ -323,7 +323,8 @@ _TO_HOST: Final = Elsewhere(
 )
 
 
-def _elsewhere(who: str, src: str, dst: str) -> Elsewhere:
+def elsewhere(who: str, src: str, dst: str) -> Elsewhere:
+    """Where values are stored that a policy moves from the memory ``src`` to ``dst``."""
     for name, given, known in (("src", src, "device"), ("dst", dst, Space.Host.kind)):
         if given != known:
             raise ValueError(

@@ -13,10 +13,11 @@ HEAD = """\
 In programs that run [unchanged](bring-your-program.md), all public modules of JAX can be imported.
 What this page lists cannot be used: calling it raises a `NotImplementedError` that says what to
 use. (The import succeeds, because libraries import names that they may never use.) All other names
-that published packages use exist. Rarely used names may be missing, such as the sparse formats
-other than BCOO and BCSR; they raise an `AttributeError`.
+of these modules exist.
 
 ## Modules
+
+With all modules below them:
 
 """
 

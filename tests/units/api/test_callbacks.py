@@ -50,6 +50,27 @@ def test_print_fills_in_fields(how, lines):
     assert lines() == ["[1 2] 1.2 n 3.0 {}"]
 
 
+def test_options_may_be_given_in_a_call_of_their_own(lines, log, caplog):
+    seen, keep = log
+
+    @px.jit
+    def f(x):
+        debug.print(ordered=True)("{} {ordered}", x, ordered=x + 1)
+        debug.callback(ordered=True)(lambda x, ordered: keep(x + ordered), x, ordered=x)
+        debug.log("{x}", x=x)
+        return debug.log(skip_format_check=True)("{}", -x)
+
+    with caplog.at_level("INFO", logger="phalanx.debug"):
+        f(np.int32(2))
+        px.effects_barrier()
+    assert (lines(), seen, sorted(caplog.messages)) == (["2 3"], [4], ["-2", "2"])
+    for one in (debug.print, debug.log, debug.callback):
+        with pytest.raises(NotImplementedError, match=r"partitioned=True .*shard_map"):
+            one("{}", XS, partitioned=True)
+    with pytest.raises(IndexError, match=r"debug.log: '{}' has field 0"):
+        debug.log("{}")
+
+
 def test_print_once_under_derivatives(lines):
     def f(x):
         debug.print("x={}", x)

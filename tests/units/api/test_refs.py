@@ -13,6 +13,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax
+from phalanx.api.linear import DidntWant, DontWant, GradRef, GradValue
 from phalanx.api.stages import watching
 from phalanx.errors import NonFiniteError, RefError, ShapeError
 from phalanx.numpy.windows import Slice
@@ -732,13 +733,16 @@ def test_cotangents_are_added_to_references():
 
     def twice(ct):
         for _ in range(2):
-            none, by = pullback.with_refs(total, {"a": True, "b": once})(ct)
-        return none, by
+            kept, by = pullback.with_refs(total, {"a": True, "b": once})(ct)
+        return kept, by
 
-    none, by = phalanx.jit(twice)(jnp.ones(3))
-    assert none is by["b"] is None
+    kept, by = phalanx.jit(twice)(jnp.ones(3))
+    assert kept == by["b"] == GradRef()
     assert by["a"].tolist() == [0, 1, 2]
     assert (held(total), held(once)) == ([3, 5, 7], [2, 2, 2])
+    unwanted, by = pullback.with_refs(DontWant(), {"a": GradValue(), "b": DontWant()})(jnp.ones(3))
+    assert unwanted == by["b"] == DidntWant()
+    assert by["a"].tolist() == [0, 1, 2]
     with pytest.raises(phalanx.errors.TreeError, match=r"vjp\.with_refs: .*structure"):
         pullback.with_refs(total)
     for other in (jnp.zeros((2, 3)), jnp.zeros(3, "int32")):

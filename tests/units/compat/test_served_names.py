@@ -2,17 +2,21 @@
 
 import importlib
 import sys
+import warnings
 from pathlib import Path
 from traceback import walk_tb
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import jax as peer
 import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx.compat.modules import MODULES
+from phalanx.compat.modules import MODULES, VERSION
 from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED, NotOffered
+
+PARTS = "jax.experimental.sparse."  # whose names are those of the package
 
 pytestmark = pytest.mark.usefixtures("served")
 
@@ -22,6 +26,39 @@ def test_every_module_is_there_with_all_names_that_it_lists(served_module):
     module = importlib.import_module(served_module)
     assert importlib.import_module(served_module) is module is sys.modules[served_module]
     assert all(hasattr(module, each) for each in dir(module))
+
+
+@pytest.fixture(scope="module")
+def names_elsewhere():
+    """Of public modules of the peer what they have of their own; what Python has may be missing."""
+    found = {}
+    for name in [m for m in MODULES if "._src" not in m and not m.startswith(PARTS)]:
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                module = importlib.import_module(name)
+                names = [n for n in getattr(module, "__all__", dir(module)) if n[0] != "_"]
+                found[name] = [n for n in names if not is_python(getattr(module, n))]
+        except ImportError:  # of what is not installed
+            continue
+    return found
+
+
+def is_python(value):
+    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    root = str(home).partition(".")[0]
+    return root in sys.stdlib_module_names or (isinstance(value, ModuleType) and root != "jax")
+
+
+@pytest.mark.skipif(not peer.__version__.startswith(VERSION[:4]), reason="another release's names")
+def test_every_name_of_the_field_is_served_or_refused(names_elsewhere):
+    missing = {
+        f"{name}.{each}"
+        for name, names in names_elsewhere.items()
+        for each in names
+        if not hasattr(importlib.import_module(name), each)
+    }
+    assert sum(map(len, names_elsewhere.values())) > 2400
+    assert missing == set()
 
 
 def test_the_array_api_standard_is_served():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,13 +13,28 @@ from rich.table import Table
 
 import phalanx
 from phalanx.base.errors import DeviceError
+from phalanx.core.platforms import platform_of
 from phalanx.run.runtime import backend
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a table of them; 1 if those that are to be used do not start."""
     del arguments
-    failure = None
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        devices, absent, failure = _found()
+    console = Console()
+    console.print(_table(devices))
+    for line in (*_versions(devices[0]), *(f"no {name}: {why}" for name, why in absent.items())):
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+    for told in (*(w.message for w in warned), *filter(None, [failure])):
+        print(f"phalanx devices: {told}", file=sys.stderr)
+    return 0 if failure is None else 1
+
+
+def _found() -> tuple[Sequence[Any], dict[str, str], DeviceError | None]:
+    """The devices, or those of the CPU; what there is not, and why; why the others are not used."""
+    failure, absent = None, dict[str, str]()
     try:
         devices = phalanx.devices()
     except DeviceError as e:
@@ -25,27 +42,43 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         absent = backend().absences()
     except DeviceError as e:  # what the environment says of plugins cannot be read
-        absent, failure = {}, e
-    platform, version = devices[0].platform, devices[0].client.platform_version
-    table = Table(title=f"backend: {platform}, jaxlib {backend().version()}")
-    for column in ("id", "platform", "kind", "process", "memory"):
-        table.add_column(column)
-    for device in devices:
-        row = device.id, device.platform, device.device_kind, device.process_index, _memory(device)
+        failure = e
+    return devices, absent, failure
+
+
+def _table(devices: Sequence[Any]) -> Table:
+    """A row for each device; what is not known of any is left out."""
+    table = Table(title=f"backend: {devices[0].platform}, jaxlib {backend().version()}")
+    columns: dict[str, list[Any]] = {
+        "id": [d.id for d in devices],
+        "platform": [d.platform for d in devices],
+        "kind": [d.device_kind for d in devices],
+        "process": [d.process_index for d in devices],
+        "slice": [getattr(d, "slice_index", "") for d in devices],
+        "coordinates": [", ".join(map(str, getattr(d, "coords", ()) or ())) for d in devices],
+        "memory": [_memory(d) for d in devices],
+    }
+    known = {name: cells for name, cells in columns.items() if any(c != "" for c in cells)}
+    for name in known:
+        table.add_column(name)
+    for row in zip(*known.values(), strict=True):
         table.add_row(*map(str, row))
-    console = Console()
-    console.print(table)
-    told = [f"{platform}: {', '.join(version.splitlines())}"] if version != platform else []
-    told += [f"no {name}: {why}" for name, why in absent.items()]
-    for line in told:
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
-    if failure is not None:
-        print(f"phalanx devices: {failure}", file=sys.stderr)
-    return 0 if failure is None else 1
+    return table
+
+
+def _versions(device: Any) -> list[str]:
+    """What its client was built for, and uses."""
+    platform, version = device.platform, str(device.client.platform_version)
+    lines = [] if version == platform else version.splitlines()
+    told = ", ".join(filter(None, [*lines, backend().libraries(platform_of(device))]))
+    return [f"{platform}: {told}"] if told else []
 
 
 def _memory(device: Any) -> str:
     """How much of its own there is for arrays; a CPU has that of the host."""
-    stats: dict[str, int] = device.memory_stats() or {}
+    try:
+        stats: dict[str, int] = device.memory_stats() or {}
+    except RuntimeError:  # it is that of another process
+        return ""
     limit = stats.get("bytes_limit")
     return f"{limit / 2**30:.1f} GiB" if limit else ""

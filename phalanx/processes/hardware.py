@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import glob
 import os
-from pathlib import Path
 from typing import Final
 
-DEVICE_FILES: Final = {
-    "tpu": ("/dev/accel[0-9]*",),
-    "cuda": ("/dev/nvidia[0-9]*", "/dev/dxg", "/dev/nvgpu", "/dev/nvhost-gpu"),
+DEVICE_FILES: Final = {  # a number may follow where there is one for each device
+    "tpu": ("/dev/accel#",),
+    "cuda": ("/dev/nvidia#", "/dev/dxg", "/dev/nvgpu", "/dev/nvhost-gpu"),
     "rocm": ("/dev/kfd",),
 }
-_PCI, _VFIO = "/sys/bus/pci/devices/*", "/dev/vfio/[0-9]*"
+_ROOT = ""  # of the system's files
+_PCI, _VFIO = "/sys/bus/pci/devices", "/dev/vfio/#"
 _TPUS = ("0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076")  # v2 to v7
 _GOOGLE = "0x1ae0"  # its network cards are of this vendor, too
 
@@ -23,17 +22,33 @@ def has_hardware(platform: str) -> bool:
         return True
     if hiding(platform):
         return False
-    if any(map(glob.glob, DEVICE_FILES[platform])):
+    if any(map(_count, DEVICE_FILES[platform])):
         return True
-    return platform == "tpu" and bool(glob.glob(_VFIO)) and _is_tpu_on_the_bus()
+    return platform == "tpu" and _count(_VFIO) > 0 and _is_tpu_on_the_bus()
+
+
+def _count(file: str) -> int:
+    """How many files are called so, with a number for ``#``: patterns take longer to be read."""
+    folder, _, name = file.rpartition("/")
+    stem = name.removesuffix("#")
+    if stem == name:
+        return os.path.exists(_ROOT + file)
+    return sum(n.startswith(stem) and n[len(stem) :].isdigit() for n in _listed(folder))
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(_ROOT + folder)
+    except OSError:
+        return []
 
 
 def _is_tpu_on_the_bus() -> bool:
     """Whether what a general driver shows is a TPU; it may be, where nobody may look at the bus."""
-    places = glob.glob(_PCI)
-    for place in map(Path, places):
+    places = _listed(_PCI)
+    for place in places:
         try:
-            vendor, device = ((place / n).read_text().strip() for n in ("vendor", "device"))
+            vendor, device = (_read(f"{_PCI}/{place}/{n}") for n in ("vendor", "device"))
         except OSError:
             continue
         if vendor == _GOOGLE and device in _TPUS:
@@ -41,34 +56,47 @@ def _is_tpu_on_the_bus() -> bool:
     return not places
 
 
+def _read(file: str) -> str:
+    with open(_ROOT + file) as content:
+        return content.read().strip()
+
+
+def is_container() -> bool:
+    """Whether the devices of this machine are those that a container was given."""
+    return "KUBERNETES_SERVICE_HOST" in os.environ or any(map(_count, _OF_CONTAINERS))
+
+
+_OF_CONTAINERS: Final = ("/.dockerenv", "/run/.containerenv")
+
+
 def count_of_gpus(platform: str) -> int | None:
     """How many GPUs a process sees, as the system and the environment tell; None: they do not."""
-    seen, files = _SEEN[platform]
+    seen, file = _SEEN[platform]
     for name in seen:
         if name in os.environ:
-            return _listed(os.environ[name])
-    return len(glob.glob(files)) or None
+            return _named(os.environ[name])
+    return _count(file) or None
 
 
 def hiding(platform: str) -> str | None:
     """The variable that hides every GPU of ``platform`` from this process, if one does."""
     seen, _ = _SEEN.get(platform, ((), ""))
-    return next((n for n in seen if n in os.environ and not _listed(os.environ[n])), None)
+    return next((n for n in seen if n in os.environ and not _named(os.environ[n])), None)
 
 
-def _listed(value: str) -> int:
+def _named(value: str) -> int:
     """How many GPUs such a variable names: drivers stop at the first that cannot be.
 
-    >>> _listed("0,2"), _listed("3,-1,4"), _listed("")
+    >>> _named("0,2"), _named("3,-1,4"), _named("")
     (2, 1, 0)
     """
     named = [n.strip() for n in value.split(",") if n.strip()]
     return next((i for i, n in enumerate(named) if n.startswith("-")), len(named))
 
 
-_SEEN: Final = {  # what restricts them, and a file for each
-    "cuda": (("CUDA_VISIBLE_DEVICES",), "/dev/nvidia[0-9]*"),
-    "rocm": (("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"), "/dev/dri/renderD*"),
+_SEEN: Final = {  # what restricts them, and the file of each
+    "cuda": (("CUDA_VISIBLE_DEVICES",), "/dev/nvidia#"),
+    "rocm": (("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"), "/dev/dri/renderD#"),
 }
 
 

@@ -421,6 +421,10 @@ class Backend(Protocol):
         """The accelerators that cannot be had here, each with the reason."""
         ...
 
+    def libraries(self, platform: str) -> str:
+        """What started devices use of their makers', with versions; empty: nobody knows."""
+        ...
+
     def topology(self, platform: str, name: str, options: dict[str, Any]) -> tuple[Device, ...]:
         """Devices that are only described; ``compile`` takes them, and the result does not run.
 

@@ -15,7 +15,7 @@ from phalanx.spmd.plan import Plan
 from phalanx.xla import capsules, foreign, transfer
 from phalanx.xla import compile as compiling
 from phalanx.xla.callbacks import wait_for_callbacks
-from phalanx.xla.client import absences, client, dealt, started
+from phalanx.xla.client import absences, client, dealt, libraries, started
 from phalanx.xla.flight import complete, end_anyway
 from phalanx.xla.memory import free_memory
 from phalanx.xla.module import XlaModule
@@ -45,6 +45,7 @@ class XlaBackend:
         return _own_devices(client(platform))
 
     absences = staticmethod(absences)
+    libraries = staticmethod(libraries)
     topology = staticmethod(described)
 
     def platform(self) -> str:

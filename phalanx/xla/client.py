@@ -62,7 +62,8 @@ def _preferred() -> Any:
         if asked:
             raise
         raise DeviceError(
-            f"{e}. To compute on the CPU all the same, set JAX_PLATFORMS=cpu in the environment"
+            f"{str(e).rstrip('.')}. To compute on the CPU all the same, set JAX_PLATFORMS=cpu in "
+            "the environment"
         ) from None
     config.freeze("platforms", f"the client of platform {name} has started", name)
     return client
@@ -102,20 +103,24 @@ def _absence(name: str) -> str | None:
     if not there and name not in _HARDWARE:
         known = dict.fromkeys(("cpu", "gpu", *_HARDWARE, *plugins.installed()))
         return suggest(name, known) or f"There are {', '.join(known)}"
-    if not there:
-        return f"XLA's plugin for it is not installed; {_REMEDIES[name]}"
     hiding = hardware.hiding(name)
     if hiding:
         return f"{hiding}={os.environ[hiding]} hides every one from this process"
     if not hardware.has_hardware(name):
-        return f"This machine has no {_HARDWARE[name].split(' ', 1)[1]}"
-    return None
+        advice = f"; this is a container, {_GIVEN[name]}" if hardware.is_container() else ""
+        return f"This machine has no {_HARDWARE[name].split(' ', 1)[1]}{advice}"
+    return None if there else f"XLA's plugin for it is not installed: {_REMEDIES[name]}"
 
 
 def absences() -> dict[str, str]:
     """The accelerators that cannot be had here, each with the reason."""
     names = dict.fromkeys((*_HARDWARE, *plugins.installed(), *plugins.announced()))
     return {name: why for name in names if (why := _absence(name)) is not None}
+
+
+def libraries(platform: str) -> str:
+    """What the client of ``platform`` uses of its makers', with versions; empty: nobody knows."""
+    return _libraries.get(platform, "")
 
 
 def dealt(process: OfHost) -> Sequence[int] | None:
@@ -160,6 +165,11 @@ def _canonical(name: str) -> str:
 
 
 _HARDWARE: Final = {"tpu": "a TPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
+_GIVEN: Final = {
+    "tpu": "to which its host gives a TPU with docker run --privileged",
+    "cuda": "to which its host gives GPUs with docker run --gpus all",
+    "rocm": "to which its host gives GPUs with docker run --device /dev/kfd --device /dev/dri",
+}
 _REMEDIES: Final = {
     "tpu": "pip install 'phalanx[tpu]'",
     "cuda": "pip install 'phalanx[cuda13]', or [cuda12] for a driver before 580",
@@ -277,13 +287,12 @@ def _start(candidates: Sequence[Plugin]) -> Any:
     """The client of a plugin; of several for CUDA that which fits the driver, else of the first."""
     platform = candidates[0].platform
     try:
-        plugin = candidates[0]
+        plugin = cuda.fitting(candidates) if platform == "cuda" else candidates[0]
+        options, distributed = _arguments(plugin)
         if platform == "cuda":
-            plugin = cuda.fitting(candidates)
-            cuda.prepare(plugin)
+            _libraries[platform] = cuda.prepare(plugin, options.get("visible_devices", ()))
         elif platform == "rocm":
             rocm.prepare()
-        options, distributed = _arguments(plugin)
         load(plugin)
         return xla_client.make_c_api_client(platform, options, distributed)
     except (RuntimeError, ValueError, OSError) as e:
@@ -305,6 +314,7 @@ def load(plugin: Plugin) -> Any:
             os.putenv(_LEVEL, "1")  # plugins read it when they are loaded
         with _told_of(plugin):
             loaded[name] = xla_client.load_pjrt_plugin_dynamically(name, plugin.path)
+            _versions[name] = plugin.version
         if name in GPUS:
             gpu_calls.register(plugin, loaded[name])
     if not xla_client.pjrt_plugin_initialized(name):
@@ -316,6 +326,13 @@ def load(plugin: Plugin) -> Any:
     return loaded.get(name)
 
 
+def data_directory(platform: str) -> str | None:
+    """Where compilers for GPUs find what their makers' tools bring."""
+    if platform == "cuda":
+        return cuda.data_directory(_versions.get(platform, 0))
+    return rocm.data_directory() if platform == "rocm" else None
+
+
 @contextmanager
 def _told_of(plugin: Plugin) -> Generator[None]:
     """What keeps a plugin from being loaded is told in words."""
@@ -323,9 +340,13 @@ def _told_of(plugin: Plugin) -> Generator[None]:
         yield
     except RuntimeError as e:
         remedy = _REMEDIES.get(plugin.platform, "install the one for this version")
+        other = (
+            f". If it is for another version of jaxlib than {version.__version__}, which is here: "
+            f"{remedy}"
+        )
         raise DeviceError(
-            f"the plugin for {plugin.platform} cannot be loaded: {e}. If it is for another version "
-            f"of jaxlib than {version.__version__}, which is here: {remedy}"
+            f"the plugin for {plugin.platform} cannot be loaded: {e}"
+            f"{other if os.path.exists(plugin.path) else ''}"
         ) from None
 
 
@@ -383,3 +404,5 @@ def _asked_to_see(name: str) -> Sequence[int] | None:
 
 
 loaded: dict[str, Any] = {}  # the interfaces of plugins, for the profiler
+_versions: dict[str, int] = {}  # of what they are built for
+_libraries: dict[str, str] = {}  # that they use

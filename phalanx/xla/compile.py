@@ -23,7 +23,7 @@ from phalanx.processes.joined import group_over
 from phalanx.run.backend import Exchange, Kernel, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla import cuda, host_transfers, maps, rocm, topology
+from phalanx.xla import host_transfers, maps, topology
 from phalanx.xla.callbacks import (
     Launch,
     Stopped,
@@ -32,7 +32,7 @@ from phalanx.xla.callbacks import (
     refuse_where_devices_wait,
     underway,
 )
-from phalanx.xla.client import client
+from phalanx.xla.client import client, data_directory
 from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import (
     check_fits,
@@ -239,10 +239,6 @@ def _load_on_each(
     return first, [first.loaded, *map(elsewhere, devices[1:])]
 
 
-# where compilers for GPUs find what their makers' tools bring
-_TOOLS = {"cuda": cuda.data_directory, "rocm": rocm.data_directory}
-
-
 def _settings(devices: tuple[Any, ...], free: list[bool]) -> Any:
     """Options of the compiler; it chooses how the parameters lie that are ``free``."""
     count = len(devices)
@@ -256,7 +252,7 @@ def _settings(devices: tuple[Any, ...], free: list[bool]) -> Any:
     build.num_replicas = 1
     build.num_partitions = count
     build.device_assignment = settings.device_assignment
-    folder = _TOOLS.get(platform_of(devices[0]), lambda: None)()
+    folder = data_directory(platform_of(devices[0]))
     if folder:
         build.debug_options.xla_gpu_cuda_data_dir = folder
     if count > 1:

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from phalanx.base.errors import DeviceError
+from phalanx.base.source import warn_user
 from phalanx.xla.gpu_calls import extension
 from phalanx.xla.plugins import Plugin
 
-_VERSIONS: Final = (12, 13)  # of CUDA, for which there are plugins
+_DRIVERS: Final = {12: 525, 13: 580}  # the oldest for each version of CUDA that has a plugin
 
 # the libraries in the order in which they need each other; a wheel for each of CUDA 12, one of 13
 _LIBRARIES: Final = (
@@ -35,10 +38,32 @@ _LIBRARIES: Final = (
     ("cudnn", "libcudnn.so.*"),
 )
 
+_OF_COMPILERS: Final = {12: ("cuda_nvcc",), 13: ("cu13",)}  # the packages that bring them
+
+# as the plugin calls a library: as NVIDIA does, and what its version is divided by to be read
+_NAMES: Final = {
+    "cuda_runtime": ("CUDA", 1000, 10),
+    "cudnn": ("cuDNN", 10000, 100),
+    "cublas": ("cuBLAS", 10000, 100),
+    "cusparse": ("cuSPARSE", 1000, 100),
+    "cufft": ("cuFFT", 1000, 100),
+    "cupti": ("CUPTI", 1, 1),
+}
 # of a library: the oldest version that will do, or by how much of its number it may be older than
 # that for which the plugin was built
 _OLDEST: Final = {"cuda_runtime": 12010, "cupti": 18, "cublas": 120100, "cusparse": 12100}
 _PATCHES: Final = {"cudnn": 100, "cufft": 100}
+_UNCHECKED: Final = "JAX_SKIP_CUDA_CONSTRAINTS_CHECK"
+
+# what helps where the driver does not start, by the number of its error
+_REMEDIES: Final = {
+    802: "where an NVSwitch joins the GPUs, nvidia-fabricmanager has to run",
+    803: "the driver was renewed while it ran, so restart the machine; or a container has the "
+    "library of another driver",
+    804: "an image brings a library of the driver (cuda-compat) that this GPU does not take: take "
+    "its folder out of LD_LIBRARY_PATH",
+    999: "its modules may not be loaded: nvidia-modprobe -u -c 0, or restart the machine",
+}
 
 
 def fitting(plugins: Sequence[Plugin]) -> Plugin:
@@ -54,10 +79,11 @@ def fitting(plugins: Sequence[Plugin]) -> Plugin:
     if not fit:
         built = " and ".join(str(p.version) for p in plugins)
         major = driver // 1000
-        other = f"pip install 'phalanx[cuda{major}]', or " if major in _VERSIONS else ""
+        other = f"pip install 'phalanx[cuda{major}]', or " if major in _DRIVERS else ""
+        needed = f", from {_DRIVERS[first]} up" if (first := plugins[0].version) in _DRIVERS else ""
         raise DeviceError(
-            f"the driver of the GPU runs CUDA up to {_shown(driver)}, and the plugin that is "
-            f"installed is for CUDA {built}: {other}install a newer driver"
+            f"the driver of the GPU runs CUDA up to {shown('cuda_runtime', driver)}, and the "
+            f"plugin that is installed is for CUDA {built}: {other}install a newer driver{needed}"
         )
     return max(fit, key=lambda p: p.version)
 
@@ -68,34 +94,82 @@ def driver_version() -> int:
     Raises:
         DeviceError: there is no driver, or it does not answer.
     """
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError as e:
-        raise DeviceError(
-            f"the driver's library cannot be loaded ({e}); install the driver of the GPU, or start "
-            "the container with access to it (docker run --gpus all)"
-        ) from None
-    version = ctypes.c_int()
+    driver, version = _driver(), ctypes.c_int()
     status = driver.cuDriverGetVersion(ctypes.byref(version))
     if status:
         raise DeviceError(f"the driver of the GPU does not tell its version: error {status}")
     return version.value
 
 
-def _shown(version: int) -> str:
-    return f"{version // 1000}.{version % 1000 // 10}"
+def _driver() -> Any:
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError as e:
+        raise DeviceError(
+            f"the driver's library cannot be loaded ({e}); install the driver of the GPU, or start "
+            "the container with access to it (docker run --gpus all)"
+        ) from None
 
 
-def prepare(plugin: Plugin) -> None:
-    """Load what the plugin needs of NVIDIA's.
+def count_of_gpus() -> int:
+    """How many GPUs the driver lets this process use.
 
     Raises:
-        DeviceError: it is older than needed, or cannot be loaded.
+        DeviceError: the driver does not start, or has none; the message says why.
     """
+    driver, count = _driver(), ctypes.c_int()
+    status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    if not status:
+        return count.value
+    words = [ctypes.c_char_p(), ctypes.c_char_p()]
+    for tell, word in zip((driver.cuGetErrorName, driver.cuGetErrorString), words, strict=True):
+        tell(status, ctypes.byref(word))
+    told = ", ".join((word.value or b"?").decode() for word in words)
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    advice = f"CUDA_VISIBLE_DEVICES={seen} names none that is here" if seen else "see nvidia-smi"
+    raise DeviceError(
+        f"the driver of the GPU does not start: error {status}, {told}: "
+        f"{_REMEDIES.get(status, advice)}"
+    )
+
+
+def shown(library: str, version: int) -> str:
+    """A version as NVIDIA writes it.
+
+    >>> shown("cuda_runtime", 12090), shown("cudnn", 91002), shown("cusparse", 12510)
+    ('12.9', '9.10.2', '12.5.10')
+    """
+    _, major, minor = _NAMES[library]
+    parts = [version // major]
+    parts += [version % major // minor] if major > 1 else []
+    parts += [version % minor] if minor == 100 else []
+    return ".".join(map(str, parts))
+
+
+def prepare(plugin: Plugin, gpus: Sequence[int]) -> str:
+    """Load what the plugin needs of NVIDIA's, and tell what of it there is.
+
+    Args:
+        plugin: the plugin, which is not loaded yet.
+        gpus: those that the process is to use; all if there are none.
+
+    Raises:
+        DeviceError: it is older than needed, or is not there; or one of ``gpus`` is not.
+    """
+    count = count_of_gpus()
+    absent = [gpu for gpu in gpus if gpu >= count]
+    if absent:
+        raise DeviceError(
+            f"this process is to use GPU {', '.join(map(str, absent))}, and CUDA shows it {count}, "
+            "numbered from 0. Of GPUs that are divided (MIG) it shows one part: give each process "
+            "its own in CUDA_VISIBLE_DEVICES"
+        )
     _preload(plugin)
+    told = f"a driver for CUDA {shown('cuda_runtime', driver_version())}"
     versions = extension(plugin, "_versions")
-    if versions is not None:
-        check_versions(versions)
+    if versions is None:
+        return told
+    return ", ".join([told, *_of_libraries(versions, plugin.version, len(gpus) or count)])
 
 
 def _preload(plugin: Plugin) -> None:
@@ -106,7 +180,8 @@ def _preload(plugin: Plugin) -> None:
         for name in (f"cu{plugin.version}", package):
             path = next((p for f in _of_nvidia(name) for p in f.glob(f"lib/{pattern}")), None)
             if path is not None:
-                ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
+                with suppress(OSError):  # what is missing for it is told where it is needed
+                    ctypes.CDLL(str(path))
                 break
 
 
@@ -118,37 +193,85 @@ def _of_nvidia(package: str) -> Iterator[Path]:
 
 
 @functools.cache
-def data_directory() -> str | None:
-    """Where the compiler finds NVIDIA's assembler and its library of functions, if it is told."""
+def data_directory(version: int = 0) -> str | None:
+    """Where the compiler finds NVIDIA's assembler and its library of functions, if it is told.
+
+    Args:
+        version: of CUDA; 0: any.
+    """
     named = os.environ.get("CUDA_ROOT")
     if named:
         return named
-    folders = [*_of_nvidia("cu13"), *_of_nvidia("cuda_nvcc")]
+    packages = _OF_COMPILERS.get(version) or ("cu13", "cuda_nvcc")
+    folders = [folder for package in packages for folder in _of_nvidia(package)]
     return next((str(f) for f in folders if (f / "bin" / "ptxas").exists()), None)
 
 
-def check_versions(versions: Any) -> None:
-    """Refuse libraries of NVIDIA that are older than what the plugin needs.
+def _of_libraries(versions: Any, cuda: int, gpus: int) -> list[str]:
+    """NVIDIA's libraries with their versions.
 
     Args:
         versions: the plugin's module that tells them.
+        cuda: the version of CUDA for which the plugin was built.
+        gpus: how many will be used.
 
     Raises:
-        DeviceError: one is too old, or does not load.
+        DeviceError: one is too old for the plugin, computes wrongly, or does not load.
     """
-    wrong: list[str] = []
-    for name in (*_OLDEST, *_PATCHES):
-        needed = getattr(versions, f"{name}_build_version")()
-        needed = _OLDEST.get(name, needed - needed % _PATCHES.get(name, 1))
+    there: dict[str, int] = {}
+    missing: list[str] = []
+    for library, (name, *_) in _NAMES.items():
         try:
-            there = getattr(versions, f"{name}_get_version")()
-        except Exception as e:  # whatever the loader says
-            wrong.append(f"{name} cannot be loaded ({e})")
-        else:
-            if there < needed:
-                wrong.append(f"{name} is of version {there}, and at least {needed} is needed")
-    if wrong:
+            there[library] = getattr(versions, f"{library}_get_version")()
+        except Exception:  # whatever the loader says: of which file it was, it does not
+            missing.append(name)
+    wrong = [f"{', '.join(missing)} cannot be loaded"] if missing else []
+    built = {library: getattr(versions, f"{library}_build_version")() for library in there}
+    wrong += [*_too_old(there, built), *_known_to_fail(there, built, gpus)]
+    if wrong and not os.environ.get(_UNCHECKED):
+        told = os.environ.get("LD_LIBRARY_PATH")
+        path = f"; LD_LIBRARY_PATH={told} comes first, so unset it" if told else ""
         raise DeviceError(
-            f"libraries of NVIDIA do not fit: {'; '.join(wrong)}. An LD_LIBRARY_PATH that names "
-            "other ones comes first: unset it; pip install -U 'phalanx[cuda12]' or [cuda13]"
+            f"libraries of NVIDIA do not fit: {'; '.join(wrong)}. To have those that do: "
+            f"pip install -U 'phalanx[cuda{cuda}]'{path}. To start nevertheless: {_UNCHECKED}=1"
+        )
+    _warn_of_races(there, [versions.cuda_compute_capability(gpu) for gpu in range(gpus)])
+    return [f"{_NAMES[library][0]} {shown(library, v)}" for library, v in there.items()]
+
+
+def _too_old(there: Mapping[str, int], built: Mapping[str, int]) -> Iterator[str]:
+    for library, version in there.items():
+        needed = built[library] - built[library] % _PATCHES.get(library, 1)
+        needed = _OLDEST.get(library, needed)
+        if version < needed:
+            least = shown(library, needed)
+            yield f"{_NAMES[library][0]} is {shown(library, version)}, at least {least} is needed"
+
+
+def _known_to_fail(there: Mapping[str, int], built: Mapping[str, int], gpus: int) -> Iterator[str]:
+    """Versions of which NVIDIA's release notes say that they compute wrongly.
+
+    See https://docs.nvidia.com/deeplearning/cudnn/backend/latest/release-notes.html, 9.10.0, 9.10.1
+    """
+    cudnn, cublas = there.get("cudnn", math.inf), there.get("cublas", 0)
+    if cudnn == _RENUMBERED != built.get("cudnn"):
+        yield "cuDNN 9.10.0 takes some dtypes for others, 9.10.1 does not"
+    elif cudnn <= _RENUMBERED and cublas >= 120900 and gpus > 1:
+        yield "matrix products on several GPUs are wrong with cuDNN before 9.10.1 and this cuBLAS"
+
+
+_RENUMBERED: Final = 91000
+
+
+def _warn_of_races(there: Mapping[str, int], capabilities: Sequence[int]) -> None:
+    """Warn where products that run beside other kernels may overwrite what those hold.
+
+    They do on GPUs with tensor memory, which NVIDIA lets go of twice: those of 10.x and 11.x.
+    """
+    version = there.get("cublas", 0)
+    if 120800 <= version < 130200 and any(100 <= c < 120 for c in capabilities):
+        warn_user(
+            f"cuBLAS {shown('cublas', version)} can give wrong results on this kind of GPU while "
+            "other kernels run on it; cuBLAS 13.2 does not: pip install -U 'phalanx[cuda13]'",
+            RuntimeWarning,
         )

@@ -7,21 +7,55 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
-from typing import Any
+import re
+from typing import Any, Final
 
-from jaxlib import xla_client
+from jaxlib import version, xla_client
 
 from phalanx import xla
+from phalanx.base.errors import DeviceError
 from phalanx.xla.plugins import Plugin
+
+_MODULES: Final = ("_solver", "_hybrid", "_linalg", "_prng", "_sparse")
+_BY_MATRIX: Final = re.compile(
+    r"(cu|hip)(solver|hybrid)_.*|.*_lu_pivots_to_permutation|.*gtsv2_ffi"
+)
 
 
 def extension(plugin: Plugin, name: str) -> Any:
-    """A module of the package that belongs to ``plugin``; None if it is not installed."""
+    """A module of the package that belongs to ``plugin``; None if none does.
+
+    Raises:
+        DeviceError: it is not installed, or is for another version of jaxlib.
+    """
+    package = f"jax_{plugin.platform}{plugin.version or ''}_plugin"
     try:
-        return importlib.import_module(f"jax_{plugin.platform}{plugin.version or ''}_plugin.{name}")
-    except ImportError:
-        return None
+        theirs = importlib.import_module(f"{package}.version").__version__
+        module = importlib.import_module(f"{package}.{name}")
+    except ImportError as e:
+        if not plugin.version:
+            return None
+        raise DeviceError(
+            f"the plugin {plugin.path} needs the package {package}: {e}; {_remedy(plugin)}"
+        ) from None
+    if plugin.platform == "cuda" and _release(theirs) != _release(version.__version__):
+        raise DeviceError(
+            f"the plugin for CUDA {plugin.version} is for jaxlib {theirs}, and jaxlib "
+            f"{version.__version__} is installed; {_remedy(plugin)}"
+        )
+    return module
+
+
+def _release(version: str) -> str:
+    """Its numbers, which builds of one's own have in common with it."""
+    return re.split(r"\.?[^\d.]", version, maxsplit=1)[0]
+
+
+def _remedy(plugin: Plugin) -> str:
+    name = f"jax-{plugin.platform}{plugin.version}-plugin"
+    if plugin.platform != "cuda":
+        return f"pip install {name}"
+    return f"pip install '{name}[with-cuda]=={version.__version__}'"
 
 
 def register(plugin: Plugin, interface: Any) -> None:
@@ -44,12 +78,8 @@ def register(plugin: Plugin, interface: Any) -> None:
         xla_client.register_custom_type(name, value, platform=platform)
     for name, value in own.ffi_handlers().items():
         xla_client.register_custom_call_target(name, value, platform=platform, api_version=1)
-    for name in ("gpu_solver", "gpu_linalg", "gpu_prng", "gpu_sparse"):
-        module = importlib.import_module(f"jaxlib.{name}")
-        for target, value, version in module.registrations().get(platform, []):
-            xla_client.register_custom_call_target(
-                target, value, platform=platform, api_version=version
-            )
-        targets: Callable[[], list[str]] = getattr(module, "batch_partitionable_targets", list[str])
-        for target in targets():
-            xla_client.register_custom_call_as_batch_partitionable(target, c_api=interface)
+    for name in _MODULES:
+        for target, value in extension(plugin, name).registrations().items():
+            xla_client.register_custom_call_target(target, value, platform=platform, api_version=1)
+            if _BY_MATRIX.fullmatch(target):
+                xla_client.register_custom_call_as_batch_partitionable(target, c_api=interface)

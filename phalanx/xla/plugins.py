@@ -38,7 +38,7 @@ class Plugin(Struct, frozen=True):
 
 
 def installed() -> dict[str, list[Plugin]]:
-    """The plugins that there are, by platform: first those that the environment names.
+    """The plugins that there are, by platform; one that the environment names is the only one.
 
     Packages that only announce one are not among them: to look for those takes longer than all
     else that is done until a program runs.
@@ -47,7 +47,8 @@ def installed() -> dict[str, list[Plugin]]:
         DeviceError: what the environment says is not of the form that is expected.
     """
     below = [p for above in folders("jax_plugins") for p in sorted(above.glob("*/"))]
-    return _by_platform(*_named_by_the_environment(), *_of_libtpu(), *_in(below))
+    named = _by_platform(*_named_by_the_environment())
+    return {**named, **_by_platform(*_of_libtpu(), *_in(below)), **named}
 
 
 def announced() -> dict[str, list[Plugin]]:

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -140,6 +141,34 @@ def test_devices_that_do_not_start_are_told(monkeypatch, capsys):
     told = capsys.readouterr()
     assert told.err == "phalanx devices: Unable to initialize backend 'cuda': no driver\n"
     assert "backend: cpu, jaxlib " in told.out and "\ncpu: 1.0, of today\n" in told.out
+
+
+def test_devices_of_several_hosts_are_told(monkeypatch, capsys):
+    def device(number, stats):
+        client = SimpleNamespace(platform_version="cuda 12090")
+        return SimpleNamespace(
+            id=number, platform="gpu", device_kind="H100", process_index=number, slice_index=0,
+            coords=[0, number, 0], client=client, memory_stats=stats,
+        )  # fmt: skip
+
+    def of_another():
+        raise RuntimeError("only for addressable devices")
+
+    def two(platform=None):
+        warnings.warn("cuBLAS can err", RuntimeWarning, stacklevel=1)
+        return [device(0, lambda: {"bytes_limit": 60 << 30}), device(1, of_another)]
+
+    monkeypatch.setattr(phalanx, "devices", two)
+    monkeypatch.setattr(type(backend()), "libraries", lambda _, platform: f"{platform}: cuDNN 9.1")
+    assert main(["devices"]) == 0
+    told = capsys.readouterr()
+    rows = [re.split(r"\s*[│┃]\s*", line)[1:-1] for line in told.out.splitlines() if "H100" in line]
+    assert rows == [
+        ["0", "gpu", "H100", "0", "0", "0, 0, 0", "60.0 GiB"],
+        ["1", "gpu", "H100", "1", "0", "0, 1, 0", ""],
+    ]
+    assert "\ngpu: cuda 12090, cuda: cuDNN 9.1\n" in told.out
+    assert told.err == "phalanx devices: cuBLAS can err\n"
 
 
 def test_plugins_that_the_environment_names_wrongly_are_told(monkeypatch, capsys):

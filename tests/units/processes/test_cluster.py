@@ -1,6 +1,5 @@
 """What schedulers say of the processes of a program."""
 
-import fnmatch
 import http.server
 import os
 import subprocess
@@ -128,11 +127,12 @@ print(found.coordinator_address, found.job)
 
 @pytest.mark.parametrize("shown", ["/dev/accel0", "/dev/vfio/0"])
 def test_the_host_of_a_tpu_is_known_by_its_devices(monkeypatch, tmp_path, shown):
-    (tmp_path / "vendor").write_text("0x1ae0\n")
-    (tmp_path / "device").write_text("0x0063\n")
-    monkeypatch.setattr(hardware, "_PCI", str(tmp_path))
-    there = (shown, str(tmp_path))
-    monkeypatch.setattr(hardware.glob, "glob", lambda pattern: fnmatch.filter(there, pattern))
+    on_the_bus = "sys/bus/pci/devices/0000:00:04.0"
+    told = {shown[1:]: "", f"{on_the_bus}/vendor": "0x1ae0\n", f"{on_the_bus}/device": "0x0063\n"}
+    for file, content in told.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(content)
+    monkeypatch.setattr(hardware, "_ROOT", str(tmp_path))
     told = {"agent-worker-number": "1", "worker-network-endpoints": "a:b:10.0.0.5,a:b:10.0.0.6"}
     monkeypatch.setattr(cluster, "_metadata", told.__getitem__)
     assert detected(None, {}) == Found("10.0.0.5:8476", 2, 1)

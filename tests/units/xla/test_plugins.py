@@ -1,6 +1,5 @@
 """Which platforms are found and started: on machines that are made up."""
 
-import fnmatch
 import importlib
 import json
 import os
@@ -8,6 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import jaxlib.version
 import pytest
 
 from phalanx.base.config import OPTIONS, config
@@ -19,14 +19,16 @@ from phalanx.xla.plugins import Plugin
 
 
 @pytest.fixture
-def files(monkeypatch):
-    """files(*names): the device files that there are."""
+def files(monkeypatch, tmp_path_factory):
+    """files(*names): the device files that there are; returns what the others are below."""
 
     def there(*names):
-        def glob(pattern):
-            return fnmatch.filter(names, pattern)
-
-        monkeypatch.setattr(hardware.glob, "glob", glob)
+        root = tmp_path_factory.mktemp("system")
+        for name in names:
+            (root / name[1:]).parent.mkdir(parents=True, exist_ok=True)
+            (root / name[1:]).touch()
+        monkeypatch.setattr(hardware, "_ROOT", str(root))
+        return root
 
     there()
     return there
@@ -104,12 +106,13 @@ def test_plugins_that_call_themselves_so(packages):
 
 
 def test_plugins_that_the_environment_names(packages, monkeypatch, tmp_path):
-    packages("libtpu/libtpu.so")
+    packages("libtpu/libtpu.so", CUDA12)
     said = tmp_path / "chip.json"
     said.write_text(json.dumps({"library_path": "/b.so", "create_options": {"n": 2}}))
-    monkeypatch.setenv("PJRT_NAMES_AND_LIBRARY_PATHS", f"mine:/a.so,chip:{said}")
+    monkeypatch.setenv("PJRT_NAMES_AND_LIBRARY_PATHS", f"mine:/a.so,chip:{said},cuda:/c.so")
     monkeypatch.setenv("TPU_LIBRARY_PATH", "/own/libtpu.so")
     assert plugins.installed() == {
+        "cuda": [Plugin("cuda", "/c.so")],
         "mine": [Plugin("mine", "/a.so")],
         "chip": [Plugin("chip", "/b.so", options={"n": 2})],
         "tpu": [Plugin("tpu", "/own/libtpu.so")],
@@ -152,14 +155,13 @@ def test_devices_are_seen_by_their_files(files, there, platforms):
 @pytest.mark.parametrize(
     ("device", "there"), [("0x0063", True), ("0x006f", True), ("0x0042", False)]
 )
-def test_tpus_are_seen_on_the_bus(files, monkeypatch, tmp_path, device, there):
-    (tmp_path / "vendor").write_text("0x1ae0\n")
-    (tmp_path / "device").write_text(f"{device}\n")  # 0x0042 is a network card
-    monkeypatch.setattr(hardware, "_PCI", str(tmp_path))
-    files(str(tmp_path))
-    assert not hardware.has_hardware("tpu")  # no driver shows it
-    files(str(tmp_path), "/dev/vfio/0")
-    assert hardware.has_hardware("tpu") is there
+def test_tpus_are_seen_on_the_bus(files, device, there):
+    for driver in ((), ("/dev/vfio/0", "/dev/vfio/vfio")):
+        place = files(*driver) / "sys/bus/pci/devices/0000:00:04.0"
+        place.mkdir(parents=True)
+        (place / "vendor").write_text("0x1ae0\n")
+        (place / "device").write_text(f"{device}\n")  # 0x0042 is a network card
+        assert hardware.has_hardware("tpu") is (there and driver != ())
 
 
 # ---- what is started ----------------------------------------------------------------------------
@@ -225,7 +227,7 @@ def test_an_accelerator_that_does_not_start_is_an_error(files, packages, fresh, 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("rocm,cpu", "Unable to initialize backend 'rocm': .*AMD's plugin"),
+        ("rocm,cpu", "Unable to initialize backend 'rocm': .*has no AMD GPU"),
         ("cpu,tpu", "Unable to initialize backend 'tpu': .*has no TPU"),
         ("cudda", "Unable to initialize backend 'cudda': .*Did you mean 'cuda'"),
     ],
@@ -277,7 +279,7 @@ def test_that_plugin_is_started_and_no_other(monkeypatch):
         return {"memory_fraction": float(os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"])}
 
     monkeypatch.setattr(cuda, "driver_version", lambda: 12080)
-    monkeypatch.setattr(cuda, "prepare", lambda plugin: done.append(plugin.version))
+    monkeypatch.setattr(cuda, "prepare", lambda plugin, gpus: done.append(plugin.version))
     monkeypatch.setattr(client, "load", lambda plugin: done.append(plugin.path))
     made = SimpleNamespace(make_c_api_client=make, generate_pjrt_gpu_plugin_options=said)
     monkeypatch.setattr(client, "xla_client", made)
@@ -311,30 +313,161 @@ def test_a_driver_that_is_not_there_is_told():
         cuda.driver_version()
 
 
-def test_libraries_that_are_too_old_are_told():
-    names = ("cuda_runtime", "cudnn", "cufft", "cupti", "cublas", "cusparse")
-    there = {name: 10**6 for name in names}
-    built = {f"{name}_build_version": lambda: 91002 for name in names}
+@pytest.fixture
+def driver(monkeypatch):
+    """driver(gpus, status): what answers as the driver of so many GPUs, or fails with a status."""
 
-    def versions(**other):
-        get = {f"{n}_get_version": lambda v=v: v for n, v in {**there, **other}.items()}
-        return SimpleNamespace(**built, **get)
+    def there(gpus, status=0):
+        def said(words):
+            return lambda _, word: setattr(word._obj, "value", words)
 
-    cuda.check_versions(versions(cudnn=91000))  # of the same minor version
-    with pytest.raises(DeviceError, match=r"cudnn is of version 90900, .*91000 .*LD_LIBRARY_PATH"):
-        cuda.check_versions(versions(cudnn=90900))
-    missing = versions()
-    missing.cufft_get_version = lambda: 1 / 0
-    with pytest.raises(DeviceError, match="cufft cannot be loaded"):
-        cuda.check_versions(missing)
+        def put(value):
+            return lambda there: setattr(there._obj, "value", value)
+
+        made = SimpleNamespace(
+            cuInit=lambda _: status, cuDeviceGetCount=put(gpus), cuDriverGetVersion=put(12080),
+            cuGetErrorName=said(b"CUDA_ERROR_X"), cuGetErrorString=said(b"not ready"),
+        )  # fmt: skip
+        monkeypatch.setattr(cuda, "_driver", lambda: made)
+
+    return there
+
+
+@pytest.mark.parametrize(
+    ("status", "seen", "remedy"),
+    [(802, "", "fabricmanager"), (803, "9", "restart"), (804, "", "LD_LIBRARY_PATH"),
+     (100, "9", "CUDA_VISIBLE_DEVICES=9 names none"), (100, "", "nvidia-smi")],
+)  # fmt: skip
+def test_a_driver_that_does_not_start_is_told(driver, monkeypatch, status, seen, remedy):
+    driver(8, status)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
+    with pytest.raises(DeviceError, match=f"error {status}, CUDA_ERROR_X, not ready: .*{remedy}"):
+        cuda.prepare(Plugin("cuda", "/a.so", 12), ())
+
+
+def test_gpus_that_the_driver_does_not_show_are_told(driver):
+    driver(1)
+    with pytest.raises(DeviceError, match=r"use GPU 1, 3, and CUDA shows it 1, .*\(MIG\)"):
+        cuda.prepare(Plugin("cuda", "/a.so", 12), [0, 1, 3])
+    assert cuda.prepare(Plugin("cuda", "/a.so"), [0]) == "a driver for CUDA 12.8"
+
+
+VERSIONS = {
+    "cuda_runtime": 12090, "cudnn": 91100, "cublas": 120901, "cusparse": 12510, "cufft": 11401,
+    "cupti": 28,
+}  # fmt: skip
+
+
+@pytest.fixture
+def libraries(monkeypatch):
+    """libraries(**other): the module of a plugin that tells versions, of which some are other."""
+
+    def there(capability=90, built=VERSIONS, **other):
+        def missing():
+            raise RuntimeError("not found")
+
+        get = {
+            f"{n}_get_version": missing if v is None else lambda v=v: v
+            for n, v in {**VERSIONS, **other}.items()
+        }
+        build = {f"{n}_build_version": lambda v=v: v for n, v in built.items()}
+        capabilities = {"cuda_compute_capability": lambda _: capability}
+        module = SimpleNamespace(**get, **build, **capabilities)
+        monkeypatch.setattr(cuda, "extension", lambda plugin, name: module)
+
+    monkeypatch.delenv("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", raising=False)
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/theirs")
+    return there
+
+
+def test_libraries_are_told_with_their_versions(driver, libraries, packages):
+    packages()
+    driver(2)
+    libraries(cudnn=91101)
+    assert cuda.prepare(Plugin("cuda", "/a.so", 12), ()) == (
+        "a driver for CUDA 12.8, CUDA 12.9, cuDNN 9.11.1, cuBLAS 12.9.1, cuSPARSE 12.5.10, "
+        "cuFFT 11.4.1, CUPTI 28"
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (
+            {"cudnn": 91099, "built": {**VERSIONS, "cudnn": 91102}},
+            r"cuDNN is 9\.10\.99, .* 9\.11\.0",
+        ),
+        ({"cuda_runtime": 11080}, r"CUDA is 11\.8, at least 12\.1 is needed\. .*cuda12.*=/theirs"),
+        ({"cufft": None, "cudnn": None}, "cuDNN, cuFFT cannot be loaded. "),
+        ({"cudnn": 91000, "built": {**VERSIONS, "cudnn": 91002}}, r"takes some dtypes for others"),
+        ({"cudnn": 90900, "built": {**VERSIONS, "cudnn": 90900}}, r"products on several GPUs"),
+    ],
+)
+def test_libraries_that_do_not_fit_are_told(
+    driver, libraries, packages, monkeypatch, other, message
+):
+    packages()
+    driver(2)
+    libraries(**other)
+    with pytest.raises(DeviceError, match=message):
+        cuda.prepare(Plugin("cuda", "/a.so", 12), ())
+    monkeypatch.setenv("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1")
+    assert "cuBLAS 12.9.1" in cuda.prepare(Plugin("cuda", "/a.so", 12), ())
+
+
+def test_of_one_gpu_products_are_right(driver, libraries, packages):
+    packages()
+    driver(2)
+    libraries(cudnn=90900, built={**VERSIONS, "cudnn": 90900})
+    assert "cuDNN 9.9.0" in cuda.prepare(Plugin("cuda", "/a.so", 12), [1])
+
+
+@pytest.mark.parametrize(
+    ("capability", "cublas", "warned"),
+    [(100, 120901, True), (100, 130200, False), (90, 120901, False)],
+)
+def test_products_that_race_are_warned_of(
+    driver, libraries, packages, recwarn, capability, cublas, warned
+):
+    packages()
+    driver(1)
+    libraries(capability, cublas=cublas)
+    cuda.prepare(Plugin("cuda", "/a.so", 12), ())
+    assert ["cuBLAS 12.9.1 can give wrong" in str(w.message) for w in recwarn] == [True] * warned
+
+
+def test_libraries_are_loaded_wherever_their_packages_lie(packages, monkeypatch, tmp_path):
+    packages("nvidia/cublas/lib/libcublas.so.12", "nvidia/cu13/lib/libcublas.so.13")
+    other = tmp_path / "other"
+    for file in ("cudnn/lib/libcudnn.so.9", "cuda_nvrtc/lib/libnvrtc.so.12"):
+        (other / "nvidia" / file).parent.mkdir(parents=True)
+        (other / "nvidia" / file).touch()
+    sys.path.append(str(other))
+    loaded = []
+
+    def load(path):
+        loaded.append(Path(path).name)
+        if "nvrtc" in path:
+            raise OSError("it needs what is not here")
+
+    monkeypatch.setattr(cuda.ctypes, "CDLL", load)
+    cuda._preload(Plugin("cuda", "/a.so", 12))
+    assert loaded == ["libnvrtc.so.12", "libcublas.so.12", "libcudnn.so.9"]
+    loaded.clear()
+    cuda._preload(Plugin("cuda", "/a.so", 13))
+    assert loaded == ["libnvrtc.so.12", "libcublas.so.13", "libcudnn.so.9"]
 
 
 def test_the_folder_of_the_assembler(packages, monkeypatch):
     top = packages("nvidia/cuda_nvcc/bin/ptxas", "nvidia/cublas/lib/libcublas.so.12")
     monkeypatch.delenv("CUDA_ROOT", raising=False)
-    assert cuda.data_directory.__wrapped__() == str(top / "nvidia/cuda_nvcc")
+    folder = cuda.data_directory.__wrapped__
+    assert folder() == folder(12) == str(top / "nvidia/cuda_nvcc") and folder(13) is None
+    packages("nvidia/cu13/bin/ptxas")
+    assert folder() == folder(13) == str(top / "nvidia/cu13")
+    assert folder(12) == str(top / "nvidia/cuda_nvcc")  # a driver may not run what another makes
     monkeypatch.setenv("CUDA_ROOT", "/opt/cuda")
-    assert cuda.data_directory.__wrapped__() == "/opt/cuda"
+    assert folder(12) == "/opt/cuda"
 
 
 @pytest.fixture
@@ -440,8 +573,10 @@ def test_what_cannot_be_had_is_told_with_the_reason(files, packages):
     files("/dev/kfd")
     packages(CUDA12)
     reasons = client.absences()
-    assert list(reasons) == ["tpu", "cuda", "rocm"] and "NVIDIA GPU" in reasons["cuda"]
-    assert "plugin" in reasons["tpu"] and "plugin" in reasons["rocm"]
+    assert list(reasons) == ["tpu", "cuda", "rocm"] and "plugin" in reasons["rocm"]
+    assert "no TPU" in reasons["tpu"] and reasons["cuda"] == "This machine has no NVIDIA GPU"
+    files("/.dockerenv")
+    assert "docker run --gpus all" in client.absences()["cuda"]
 
 
 @pytest.mark.parametrize("by_another", [False, True])
@@ -460,17 +595,40 @@ def test_a_plugin_is_loaded_and_made_ready_once(monkeypatch, by_another):
     assert done == ["loaded", "ready"]
 
 
-@pytest.mark.parametrize("platform", ["cuda", "rocm"])
-def test_what_a_plugin_for_gpus_calls_is_registered(monkeypatch, platform):
-    done = []
+@pytest.fixture
+def belonging(monkeypatch):
+    """belonging(package, version, **modules): a package that belongs to a plugin."""
+
+    def there(package, version, **modules):
+        top = ModuleType(package)
+        top.__path__ = []
+        monkeypatch.setitem(sys.modules, package, top)
+        modules["version"] = SimpleNamespace(__version__=version)
+        for name, module in modules.items():
+            monkeypatch.setitem(sys.modules, f"{package}.{name}", module)
+
+    return there
+
+
+@pytest.mark.parametrize(("platform", "start"), [("cuda", "cu"), ("rocm", "hip")])
+def test_what_a_plugin_for_gpus_calls_is_registered(monkeypatch, belonging, platform, start):
+    done, by_matrix = [], []
     own = SimpleNamespace(
         register_custom_type=print,
         register_custom_call_target=lambda interface, name: done.append((interface, name)),
         ffi_types=lambda: {"t": 1},
         ffi_handlers=lambda: {"f": 2},
     )
-    monkeypatch.setitem(sys.modules, f"jax_{platform}7_plugin", ModuleType("package"))
-    monkeypatch.setitem(sys.modules, f"jax_{platform}7_plugin.{platform}_plugin_extension", own)
+    calls = {
+        "_solver": f"{start}solver_getrf_ffi", "_hybrid": f"{start}hybrid_eig_real",
+        "_linalg": f"{start}_lu_pivots_to_permutation", "_prng": f"{start}_threefry2x32_ffi",
+        "_sparse": f"{start}sparse_gtsv2_ffi",
+    }  # fmt: skip
+    modules = {m: SimpleNamespace(registrations=lambda n=n: {n: 3}) for m, n in calls.items()}
+    belonging(
+        f"jax_{platform}7_plugin", jaxlib.version.__version__,
+        **modules, **{f"{platform}_plugin_extension": own},
+    )  # fmt: skip
 
     def told(what):
         return lambda *args, platform, **_: done.append((what, platform, args[0]))
@@ -480,16 +638,30 @@ def test_what_a_plugin_for_gpus_calls_is_registered(monkeypatch, platform):
         register_custom_call_handler=lambda platform, call: (done.append(platform), call("g")),
         register_custom_type=told("type"),
         register_custom_call_target=told("call"),
-        register_custom_call_as_batch_partitionable=lambda *_, **__: None,
+        register_custom_call_as_batch_partitionable=lambda name, c_api: by_matrix.append(name),
     )
     monkeypatch.setattr(gpu_calls, "xla_client", fake)
     monkeypatch.setattr(partitioning, "register", lambda given: done.append(("blocks", given)))
     gpu_calls.register(Plugin(platform, "/a.so", 7), "interface")
     name = platform.upper()
-    assert done[:6] == [
+    assert done == [
         ("blocks", "interface"), ("types", name), name, ("interface", "g"), ("type", name, "t"),
-        ("call", name, "f"),
+        ("call", name, "f"), *[("call", name, target) for target in calls.values()],
     ]  # fmt: skip
+    assert by_matrix == [target for target in calls.values() if "threefry" not in target]
+
+
+def test_a_plugin_without_the_package_that_belongs_to_it_is_told(belonging):
+    with pytest.raises(DeviceError, match=r"needs .*jax_cuda7_plugin: .*'jax-cuda7-plugin\[with"):
+        gpu_calls.extension(Plugin("cuda", "/a.so", 7), "_versions")
+    assert gpu_calls.extension(Plugin("cuda", "/a.so"), "_versions") is None
+    belonging("jax_cuda7_plugin", "0.1.0", _versions="module")
+    with pytest.raises(
+        DeviceError, match=r"CUDA 7 is for jaxlib 0\.1\.0, and jaxlib .*plugin\[with"
+    ):
+        gpu_calls.extension(Plugin("cuda", "/a.so", 7), "_versions")
+    belonging("jax_rocm7_plugin", "0.1.0", _versions="module")  # AMD releases it on its own
+    assert gpu_calls.extension(Plugin("rocm", "/a.so", 7), "_versions") == "module"
 
 
 # ---- for which process --------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from phalanx.core.blocks import fewest_blocks
 from phalanx.core.program import plain
 from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, ArrayLike, ArrayType, typeof
+from phalanx.lax.layout import reshard
 from phalanx.run import put
 from phalanx.run.array import DeviceArray, default_sharding, place
 from phalanx.run.backend import Device as Device
@@ -31,7 +32,7 @@ from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.formats import Format, sharding_of
 from phalanx.spmd.memory import Space
 from phalanx.spmd.mesh import Mesh
-from phalanx.spmd.named import PartitionSpec, PmapSharding
+from phalanx.spmd.named import NamedSharding, PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding
 
 T = TypeVar("T")  # a tree of arrays
@@ -308,7 +309,15 @@ def _put(x: Any, target: Any) -> Any:
     if isinstance(target, Space):
         return _in(target, x)
     sharding = _sharding(target, typeof(x))
+    if _is_about_sums(typeof(x), sharding):
+        return reshard(x, sharding)
     return put.device_put(x, to=sharding, back=None) if isinstance(x, Array) else _new(x, sharding)
+
+
+def _is_about_sums(type: ArrayType, sharding: Sharding) -> bool:
+    """Whether a sum that is still to be taken is asked for or given, so that values move."""
+    asked = isinstance(sharding, NamedSharding) and sharding.spec.has_sums
+    return asked or (type.lies is not None and type.lies.has_sums)
 
 
 def _in(space: Space, x: Any) -> Any:

@@ -149,7 +149,7 @@ class Caches:
             key += *values, settings().key, form
             try:
                 found = self.calls[tuple(key)]
-            except TypeError:  # a static value that cannot be hashed
+            except Exception:  # a static value that cannot be hashed, whatever its class raises
                 continue
             if found is not None:
                 return found, leaves

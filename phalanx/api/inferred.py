@@ -8,6 +8,7 @@ from typing import Any, Final
 from phalanx.api import aot
 from phalanx.api.arguments import LeafNames
 from phalanx.api.positions import Positions
+from phalanx.base.errors import ArgumentError
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Layout
 from phalanx.core.manual import as_said
@@ -32,14 +33,15 @@ def inferred(
     """How ``leaves``, which ``names`` names, are cut along the axes of ``here``.
 
     Raises:
-        ValueError: an axis is not Explicit, or one cannot tell how a leaf lies over the mesh.
+        ArgumentError: an axis is not Explicit.
+        ValueError: one cannot tell how a leaf lies over the mesh.
     """
     missing = f"{who}: in_specs are not given, at {user_location()}, and"
     advice = "Give in_specs, a PartitionSpec for each argument"
     taken = [as_said(axis) for axis, _ in here.axes]
     for axis in taken:
         if axis not in here.mesh.explicit_axes:
-            raise ValueError(
+            raise ArgumentError(
                 f"{missing} arguments tell them only along axes of type Explicit, which {axis!r} "
                 f"of {here.mesh} is not. {advice}"
             )

@@ -254,7 +254,7 @@ def pull(
     pulled = iter(backward(linear.program, operands, given))
     out: list[Any] = []
     for t, home in zip(types, homes, strict=True):
-        ct = weak_as(next(pulled) if dtypes.is_inexact(t.dtype) else ZERO, t)
+        ct = weak_as(next(pulled) if dtypes.is_inexact(t.dtype) else ZERO, t.cotangent)
         at_home = home is None or type(ct) is not DeviceArray
         out.append(ct if at_home else constrain(ct, sharding=home))
     return out

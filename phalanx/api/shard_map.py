@@ -40,7 +40,7 @@ from phalanx.api.refs import (
     ref_numbers,
     store_apart,
 )
-from phalanx.api.specs import Specs, snapshot
+from phalanx.api.specs import AsItIs, Specs, is_spec, snapshot
 from phalanx.api.sums_at_ends import (
     check_argument,
     check_result,
@@ -53,7 +53,6 @@ from phalanx.api.transformed import Compiling, P, R, Wrapped
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ConcretizationTypeError, ReplicationError
-from phalanx.base.keys import key_of
 from phalanx.base.kinds import class_of
 from phalanx.base.nodes import outline
 from phalanx.base.source import name_of, user_location
@@ -70,7 +69,7 @@ from phalanx.run.planning import RequestedShardings
 from phalanx.spmd.mesh import AbstractMesh, Mesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.transforms.replication import culprits, lines_of
-from phalanx.transforms.stage import evaluate, loaded, stage_with_refs
+from phalanx.transforms.stage import evaluate, is_value, loaded, stage_with_refs
 
 _AROUND = ("references", "the meshes and axes", "settings", "axes in scope", "the in_specs")
 
@@ -111,18 +110,27 @@ class ShardMapped(Dispatched):
         self.out_specs, out_key = snapshot(out_specs)
         self.axis_names = frozenset(axis_names)
         self.check_vma = check_vma
+        each = self.in_specs if class_of(self.in_specs) is tuple else ()
+        self.unspecified = [i for i, s in enumerate(each) if None in tree.leaves(s, is_spec)]
         self._remember(mesh, in_key, out_key, self.axis_names, check_vma)
 
     def _split(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Static, tuple[Any, ...], dict[str, Any]]:
-        """Arguments without a spec are Python values, but for trees with arrays in them, which all
-        devices get."""
-        if class_of(self.in_specs) is not tuple or len(args) != len(self.in_specs):
+        """What has no spec is a Python value, but for arrays, which all devices get: arguments
+        without arrays, and leaves of others."""
+        if not self.unspecified or len(args) != len(self.in_specs):
             return NO_STATIC, args, kwargs
-        unspecified = zip(self.in_specs, args, strict=True)
-        nums = [i for i, (s, x) in enumerate(unspecified) if s is None and not _has_arrays(x)]
-        return split_static(args, kwargs, tuple(nums), frozenset(), self.who, _key_of_tree)
+        given: list[Any] = [*args]
+        static: list[int] = []
+        for i in self.unspecified:
+            if self.in_specs[i] is None and not any(map(_is_array, tree.leaves(args[i]))):
+                static.append(i)
+            else:
+                given[i] = _with_values(self.in_specs[i], args[i])
+        return split_static(
+            tuple(given), kwargs, tuple(static), frozenset(), self.who, _key_of_tree
+        )
 
     def _call(self, given: Given) -> Any:
         if given.kwargs:
@@ -311,14 +319,29 @@ class ShardMapped(Dispatched):
         return stages.Traced(call_traced)
 
 
-def _has_arrays(x: Any) -> bool:
-    return any([isinstance(leaf, (Array, np.ndarray, Ref)) for leaf in tree.leaves(x)])
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (Array, np.ndarray, Ref))
+
+
+def _with_values(specs: Any, arg: Any) -> Any:
+    """``arg``, of which leaves without a spec that are no arrays are Python values.
+
+    Numbers beside arrays are as these where nothing is said of either.
+    """
+    leaves, treedef = tree.flatten(arg)
+
+    def is_traced(x: Any) -> bool:
+        return _is_array(x) or (specs is None and is_value(x))
+
+    each = tree.broadcast_prefix(specs, arg, "shard_map in_specs", is_leaf=is_spec)
+    pairs = zip(leaves, each, strict=True)
+    return treedef.unflatten([AsItIs(x) if s is None and not is_traced(x) else x for x, s in pairs])
 
 
 def _key_of_tree(x: Any) -> Any:
     """What stands in keys for a tree of Python values, of which containers cannot be hashed."""
     leaves, treedef = tree.flatten(x)
-    return treedef, *map(key_of, leaves)
+    return treedef, *map(AsItIs, leaves)
 
 
 def _rows(x: Any, role: Role, mesh: Any) -> Any:
@@ -353,10 +376,10 @@ def _missing(type: ArrayType, role: Role, here: Positions) -> list[Any]:
 def _differs(who: str, what: str, axis: Any, where: Sequence[Equation]) -> str:
     lines = lines_of(where)
     cause = f": it uses what differs at {lines}" if lines else ""
-    return (
-        f"{who}: {what} is the same along axis {axis!r}, at {user_location()}, "
-        f"but it differs{cause}. Reduce it, with lax.pmean(x, {axis!r}) or lax.psum, or name the "
-        "axis in its spec"
+    return (  # "require replication" and "statically inferred" are the field's, for matching
+        f"{who}: {what} is the same along axis {axis!r} (they require replication), at "
+        f"{user_location()}, but it is statically inferred to differ{cause}. Reduce it, with "
+        f"lax.pmean(x, {axis!r}) or lax.psum, or name the axis in its spec"
     )
 
 
@@ -405,7 +428,7 @@ def shard_map(
             ``AbstractMesh`` names axes over the devices of the current mesh or of the arguments.
         in_specs: a ``PartitionSpec`` for each argument, or a tree of them that is a prefix of the
             tuple of arguments. An axis at place ``d`` cuts dimension ``d``; along axes that are
-            not named every position gets the same. None is for arguments that are Python values.
+            not named every position gets the same. None is for Python values, which are not traced.
             Of an argument whose sum is still to be taken, ``P(unreduced={...})``, every position
             gets its part; of one that is ``reduced`` the same, with a cotangent of its own.
             If not given, blocks are as the arguments lie along axes of type Explicit.

@@ -11,11 +11,13 @@ from typing import Any, overload
 
 from phalanx.api.arguments import LeafNames, check_callable, wrap
 from phalanx.api.inferred import Infer
+from phalanx.api.positions import get_abstract_mesh
 from phalanx.api.shard_map import shard_map
 from phalanx.api.transformed import P, R
 from phalanx.api.vmap import input_dims, is_none
 from phalanx.base import tree
-from phalanx.base.source import name_of
+from phalanx.base.errors import ArgumentError
+from phalanx.base.source import name_of, user_location
 from phalanx.spmd.named import PartitionSpec
 
 
@@ -49,7 +51,8 @@ def smap(
         A function of positional arguments.
 
     Raises:
-        TypeError: an axis is no integer, or ``axis_name`` is no string.
+        TypeError: an axis is no integer, ``axis_name`` is no string, or ``in_axes`` are not given
+            and arguments do not tell.
         TreeError: ``in_axes`` or ``out_axes`` do not fit the tree.
         ValueError: there is no mesh, or it has no such axis; an argument has no such axis, or it
             cannot be cut into that many blocks; an entry of ``out_axes`` is negative.
@@ -75,10 +78,23 @@ def smap(
     joined = tree.map(lambda d: _joined_at(d, axis_name, who), out_axes, is_leaf=is_none)
 
     def mapped(*args: Any) -> Any:
+        if in_axes is Infer:
+            _check_told(axis_name, who)
         specs = Infer if in_axes is Infer else _cut_at(in_axes, args, fun, axis_name, who)
         return shard_map(fun, in_specs=specs, out_specs=joined, axis_names={axis_name})(*args)
 
     return wrap(mapped, fun)
+
+
+def _check_told(axis_name: str, who: str) -> None:
+    """Raise ArgumentError if types of arguments do not tell what ``in_axes`` would say."""
+    mesh = get_abstract_mesh()
+    if axis_name in set(mesh.axis_names) - set(mesh.explicit_axes):
+        raise ArgumentError(
+            f"{who}: in_axes was not specified, at {user_location()}, and arguments tell it only "
+            f"along axes of type Explicit, which {axis_name!r} of {mesh} is not. Give in_axes, an "
+            "integer or None for each argument"
+        )
 
 
 def _cut_at(

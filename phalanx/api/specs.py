@@ -32,6 +32,33 @@ def snapshot(specs: Any) -> tuple[Any, tuple[Any, ...]]:
     return treedef.unflatten(leaves), (treedef, *map(key_of, leaves))
 
 
+class AsItIs:
+    """A Python value among arguments: a node of the tree, without leaves, that is put together to
+    ``value`` itself. What it is tells calls apart; one that cannot say so is another in each."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        try:
+            self.key: Any = key_of(value)
+            hash(self.key)
+        except Exception:  # whatever the class of the value raises
+            self.key = object()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AsItIs) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+tree.register_pytree_node(AsItIs, lambda x: ((), x), lambda x, _: x.value)
+
+
 class Specs(Struct, frozen=True):
     """A tree of specs, called ``which``, over ``axes``, which are some of those of ``mesh``."""
 
@@ -70,9 +97,11 @@ class Specs(Struct, frozen=True):
             )
         self._check_axes(spec, name)
         if len(spec) > type.ndim:
-            raise ValueError(
-                f"{self._problem(spec, name)}: its entry {len(spec) - 1} is about a dimension that "
-                f"{name}, {type}, does not have; there is an entry for each of the first dimensions"
+            whole = "" if type.ndim else f"; consider using an {self.which} entry of `P()`"
+            raise ValueError(  # "which has length", "rank", and what to use: the field's words
+                f"{self.who}: {self.which} has {spec!r}, which has length {len(spec)}, for {name}, "
+                f"{type}, which has rank {type.ndim}, at {user_location()}; there is an entry for "
+                f"each of the first dimensions{whole}"
             )
         meant = {as_said(axis): axis for axis, _ in self.axes}
         layout = tuple([tuple([meant[said] for said in names]) for names in spec.layout])
@@ -88,9 +117,9 @@ class Specs(Struct, frozen=True):
             if axis not in there:
                 problem = f"the mesh has no axis {axis!r}. {suggest_axis(axis, there)}"
             elif axis not in manual:
-                problem = (
-                    f"axis {axis!r} is not among axis_names, which are {sorted(manual)}; the "
-                    "compiler decides how arrays lie along the others"
+                problem = (  # "in_specs refers to" is the field's, for matching
+                    f"{self.which} refers to {axis!r}, which is not among axis_names, "
+                    f"{sorted(manual)}; the compiler decides how arrays lie along other axes"
                 )
             elif used.count(axis) > 1:
                 problem = f"axis {axis!r} occurs more than once; an axis cuts one dimension"

@@ -99,7 +99,7 @@ _MIRRORS: Final = {
     "numpy.linalg": "numpy.linalg", "numpy.reductions": "numpy", "numpy.ufuncs": "numpy",
     "ops.scatter": "ops", "partition_spec": "sharding", "pjit": "experimental.pjit",
     "profiler": "profiler", "random": "random", "scipy.linalg": "scipy.linalg",
-    "scipy.special": "scipy.special", "shard_map": "experimental.shard_map",
+    "scipy.special": "scipy.special", "shard_map": "",
     "sharding": "sharding", "sharding_impls": "sharding",
     "source_info_util": "extend.source_info_util", "stages": "stages", "tree": "tree",
 }  # fmt: skip

@@ -127,9 +127,9 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
         )
     for name, _ in map(taken.__getitem__, wanted):
         if any([name in r.axes for r in roles]):
-            raise ShardingTypeError(
-                f"vmap of shard_map({program.name}): spmd_axis_name is {as_said(name)!r}, along "
-                f"which specs of the shard_map cut arrays already, at {user_location()}; give "
+            raise ShardingTypeError(  # "spmd_axis_name cannot appear in" is the field's
+                f"vmap of shard_map({program.name}): spmd_axis_name cannot appear in its specs, at "
+                f"{user_location()}: along {as_said(name)!r} these cut arrays already; give "
                 "another axis"
             )
     return axis

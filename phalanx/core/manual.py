@@ -77,6 +77,21 @@ class ManualAxisType:
     def _key(self) -> tuple[Any, ...]:
         return self.varying, self.unreduced, self.reduced
 
+    def invarying(self, mesh: Any) -> frozenset[Any]:
+        """The axes that are taken of ``mesh`` along which it is the same, cotangents and all.
+
+        Args:
+            mesh: a mesh; the one inside ``shard_map`` is ``sharding.get_abstract_mesh()``.
+
+        >>> import phalanx
+        >>> from phalanx.sharding import AxisType
+        >>> taken = (AxisType.Manual, AxisType.Manual)
+        >>> mesh = phalanx.sharding.AbstractMesh((2, 2), ("i", "j"), taken)
+        >>> ManualAxisType(varying={"i"}).invarying(mesh)
+        frozenset({'j'})
+        """
+        return frozenset(mesh.manual_axes) - self.varying - self.unreduced - self.reduced
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ManualAxisType) and other._key == self._key
 

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from phalanx.base import errors
 from phalanx.base.source import Location, is_ours, user_location
 from phalanx.core.absent import ABSENT
+from phalanx.core.manual import ManualAxisType
 from phalanx.core.types import Array, ArrayType
 
 Bound = Any  # a Primitive (`primitive.py`), into which nothing here looks
@@ -102,6 +103,11 @@ class Tracer(Array):
         self._trace = trace
         self.aval = type
         self._location = location
+
+    @property
+    def mat(self) -> ManualAxisType:
+        """What it is along the axes that ``shard_map`` takes, as its type tells."""
+        return self.aval.mat
 
     def __repr__(self) -> str:
         return f"Traced<{self.aval!r}> in {self._trace.name}"

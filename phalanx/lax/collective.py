@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence, Set
 from typing import Any, TypeVar
 
 import numpy as np
@@ -701,6 +701,7 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
 
     Raises:
         ValueError: ``to`` is something else.
+        TypeError: the names are in a set.
         ShardingTypeError: a value is of a kind of which it cannot be made without communication.
 
     >>> import phalanx
@@ -720,6 +721,11 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
             f"pcast: to must be 'varying', 'reduced' or 'unreduced', got {to!r}, at "
             f"{user_location()}; psum, pmean and all_gather(to='invarying') make values that are "
             "the same everywhere"
+        )
+    if isinstance(axis_name, Set):  # as types have them; the words are the field's, for matching
+        raise TypeError(
+            f"pcast: axis_name must be a tuple or a str, got {axis_name!r}, at {user_location()}; "
+            "give tuple(axis_name)"
         )
     along = typed(_axes(axis_name, "pcast")[0])
     return tree.map(lambda v: _cast(_leaf(v, "pcast"), along, to), x)

@@ -317,7 +317,7 @@ def _check_taken(program: Program, taken: frozenset[str]) -> None:
         used = next((name for name in cutting(sharding) if name in taken), None)
         if used is not None:
             raise ValueError(
-                f"{program.name}: {who} names the axis {used!r}, "
+                f"{program.name}: {who} names the manual axis {used!r}, "
                 "along which the shard_map around it says what each device does; name axes that "
                 "it leaves to the compiler"
             )

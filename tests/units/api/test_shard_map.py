@@ -197,7 +197,7 @@ def test_examples_are_dealt_out_along_an_idle_axis(mesh, check_vma):
         np.testing.assert_allclose(y, x, rtol=1e-5, atol=1e-6)
     specs = [y.sharding.spec for y in found[1]]
     assert specs == [P("y", "x"), P("x"), P(), P("x", "y"), P(None, "y")]
-    with pytest.raises(ShardingTypeError, match="spmd_axis_name is 'y', along which specs"):
+    with pytest.raises(ShardingTypeError, match=r"spmd_axis_name cannot .* along 'y' these"):
         phalanx.vmap(others[0], axis_name="i", spmd_axis_name="y")(xs)
 
 
@@ -224,6 +224,36 @@ def test_trees_with_arrays_in_them_need_no_spec(mesh):
     for g in (f, lambda *args: phalanx.jit(lambda p, x: f(p, x, args[2]))(*args[:2])):
         np.testing.assert_array_equal(g(params, X, ["scale"]), 2 * X)
         np.testing.assert_array_equal(g(params, X, ["shift"]), X + 1)
+
+
+def test_values_of_python_may_be_leaves_of_arguments(mesh):
+    seen = []
+
+    def f(options, x):
+        seen.append(options["what"])
+        return sum([x] * options["times"])
+
+    specs = {"times": None, "what": None}, P("x")
+    what = object()
+    for times in (2, 2, 3):
+        y = over(mesh, f, specs)({"times": times, "what": what}, X)
+        np.testing.assert_array_equal(y, times * X)
+    assert seen == [what] * 2
+    with pytest.raises(ValueError, match="not evenly divisible"):
+        over(mesh, f, specs)({"times": 2, "what": what}, X[:3])
+
+
+def test_a_value_of_python_that_cannot_be_hashed_is_another_in_each_call(mesh):
+    class Counter:
+        count = 1
+
+        def __hash__(self):
+            raise RuntimeError("it may change")
+
+    f, counter = over(mesh, lambda c, x: x + c.count, (None, P("x"))), Counter()
+    np.testing.assert_array_equal(f(counter, X), X + 1)
+    counter.count = 2
+    np.testing.assert_array_equal(f(counter, X), X + 2)
 
 
 def test_python_may_look_at_what_positions_agree_on(mesh):
@@ -373,6 +403,20 @@ def test_results_lie_as_the_specs_say_in_their_words():
         assert [y.sharding.spec for y in f(x)] == [spec, spec]
     f = phalanx.shard_map(lambda x: (x, x), mesh=mesh, in_specs=P(), out_specs=(P(None), None))
     assert [y.sharding.spec for y in f(x)] == [P(None), P()]
+
+
+def test_values_know_along_which_axes_they_are_the_same(mesh):
+    def f(x):
+        assert x.mat == typeof(x).mat == ManualAxisType(varying={"x"})
+        here = phalanx.sharding.get_abstract_mesh()
+        assert x.mat.invarying(here) == {"y"} and lax.psum(x, "x").mat.invarying(here) == {"x", "y"}
+        assert lax.pcast(x, "y", to="reduced").mat.invarying(here) == set()
+        with pytest.raises(TypeError, match="must be a tuple or a str, got frozenset"):
+            lax.pcast(x, x.mat.varying, to="varying")
+        return x
+
+    over(mesh, f)(X)
+    assert typeof(X).mat.invarying(mesh) == set()
 
 
 def test_what_a_value_is_along_axes_that_are_taken():

@@ -92,6 +92,12 @@ def test_what_does_not_fit(mesh):
             smap(in_axes=1, out_axes=None)(X)
 
 
+def test_arguments_along_axes_left_to_the_compiler_do_not_tell_how_they_are_cut():
+    refused = pytest.raises(TypeError, match=r"smap\(<lambda>\): in_axes was not specified")
+    with phalanx.set_mesh(phalanx.make_mesh((N,), ("x",))), refused:
+        phalanx.smap(lambda x: x, out_axes=0, axis_name="x")(X)
+
+
 def test_without_a_mesh():
     with pytest.raises(ValueError, match="set_mesh"):
         phalanx.smap(lambda x: x, in_axes=0, out_axes=0, axis_name="x")(X)

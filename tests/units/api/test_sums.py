@@ -47,6 +47,26 @@ def test_complex_numbers():
     np.testing.assert_allclose(phalanx.jit(lambda z: reshard(reshard(z, LEFT), P()))(z), z)
 
 
+@pytest.mark.parametrize("to", [LEFT, P("x", unreduced={"y"}), P(unreduced={"x", "y"}), P("y")])
+def test_what_is_put_is_the_first_part_of_the_sum(to):
+    """Inside of jit and outside, of whole arrays and of sums."""
+    put = phalanx.jit(lambda x: phalanx.device_put(x, to))
+    for x, whole in ((X, X), (jnp.asarray(X), X), (product(), X @ X)):
+        for y in (phalanx.device_put(x, to), put(x)):
+            assert y.sharding.spec.unreduced == to.unreduced == typeof(y).unreduced
+            np.testing.assert_allclose(reshard(y, P()), whole, rtol=1e-5)
+    back = phalanx.grad(lambda x: (reshard(phalanx.device_put(x, to), P()) * X).sum())(X)
+    np.testing.assert_allclose(back, X, rtol=1e-6)
+
+
+def test_an_argument_that_nothing_depends_on_has_a_sum_of_zeros():
+    x = phalanx.device_put(X, P(reduced={"y"}))
+    gradient = phalanx.grad(lambda x: jnp.ones(3).sum())
+    for y in (gradient(x), phalanx.jit(gradient)(x)):
+        assert y.sharding.spec.unreduced == {"y"} == typeof(y).unreduced and not typeof(y).reduced
+        np.testing.assert_array_equal(reshard(y, P()), 0)
+
+
 def test_nothing_reads_what_has_no_value_yet():
     u = product()
     told = f"Array(shape=(8, 8), dtype=float32, sharding={u.sharding})"
@@ -54,14 +74,6 @@ def test_nothing_reads_what_has_no_value_yet():
     for read in (np.asarray, lambda u: float(u.sum()), lambda u: u.tolist(), phalanx.device_get):
         with pytest.raises(ShardingTypeError, match=r"no value yet, at test_sums.*reshard\(x, P"):
             read(u)
-
-
-def refused_put():
-    return phalanx.device_put(X, LEFT)
-
-
-def refused_move():
-    return phalanx.device_put(product(), P())
 
 
 def refused_out():
@@ -95,7 +107,7 @@ def refused_integers():
 @pytest.mark.parametrize(
     "f",
     [
-        refused_put, refused_move, refused_out, refused_blocks, refused_lanes, refused_mask,
+        refused_out, refused_blocks, refused_lanes, refused_mask,
         refused_factor, refused_filling, refused_integers,
     ],
 )  # fmt: skip

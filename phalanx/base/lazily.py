@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dis
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType, ModuleType
@@ -78,11 +79,14 @@ def known_by(place: str, name: str, value: Any) -> None:
     placed = id(value) in ROOMS or value.__module__ == "phalanx.errors"  # as all errors are
     if placed and not value.__module__.startswith(f"{place}."):
         return
+    room = ROOMS.setdefault(id(value), value.__module__)
     if isinstance(value, FunctionType):
         value.__qualname__ = name
+        within = inspect.unwrap(value)  # which others ask for the place in its stead
+        if within.__name__ == value.__name__:
+            within.__module__, within.__qualname__ = place, name
     elif value.__module__ != place and "__firstlineno__" in vars(value):
         del value.__firstlineno__  # a line of another file
-    room = ROOMS.setdefault(id(value), value.__module__)
     if isinstance(value, type) and "__annotations__" in vars(value):
         _name_room(value.__annotations__, room)
     value.__module__ = place

@@ -87,6 +87,7 @@ def test_what_is_public_is_known_by_a_public_place():
             public.signature(value)  # which annotations of records can refuse
     assert known > 1000
     assert repr(phalanx.sharding.Mesh) == "<class 'phalanx.sharding.Mesh'>"
+    assert inspect.unwrap(phalanx.lax.sin).__module__ == "phalanx.lax"  # as printers of trees ask
     assert repr(phalanx.Array) == "<class 'phalanx.Array'>"
     assert phalanx.dtypes.TypePromotionError.__module__ == "phalanx.errors"
     with pytest.raises(OSError, match="source"):  # rather than lines of another file

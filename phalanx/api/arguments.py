@@ -193,7 +193,7 @@ def static_positions(
                 f"{who}: {n!r} is to be {what}, but {name_of(fun)} has no such parameter; "
                 f"it has {', '.join(allnames)}"
             )
-    if nums and names:
+    if argnums is not None and argnames is not None:
         return tuple(sorted(set(resolved))), frozenset(names)
     named: set[str] = set(names) | {positional[i] for i in resolved if 0 <= i < len(positional)}
     resolved += [positional.index(n) for n in names if n in positional]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
@@ -47,6 +47,7 @@ class Jitted(Dispatched):
     """A compiled function. Called, it does what the function does."""
 
     kind = "jit"
+    results: ClassVar[type[Asked]] = Asked  # what is asked of them
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class Jitted(Dispatched):
         self.fun = fun
         self.who = f"{self.kind}({name_of(fun)})"
         self.ins = Asked(in_shardings, self.who, "in_shardings")
-        self.outs = Asked(out_shardings, self.who, "out_shardings")
+        self.outs = self.results(out_shardings, self.who, "out_shardings")
         self.static_nums, self.static_names = static_positions(
             fun, static_argnums, static_argnames, self.who
         )

@@ -306,6 +306,8 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
     def one(x: Any, spec: PartitionSpec) -> DeviceArray:
         array = as_array(x)
         there, here = NamedSharding(global_mesh, spec), NamedSharding(mesh, spec)
+        if here == there == array.sharding:
+            return array
         if not array.is_fully_addressable and array.sharding != there:
             array = _laid_out_as(there)(array)
         tiles = zip(there.tiles, here.tiles or (1,) * len(there.tiles), strict=False)

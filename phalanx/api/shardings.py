@@ -34,6 +34,13 @@ class Asked:
                     f"{who}: {what} takes shardings, PartitionSpecs, None and trees of them, got "
                     f"{leaf!r}; for one device give SingleDeviceSharding(device)"
                 )
+            spec = getattr(leaf, "spec", leaf)
+            if isinstance(spec, PartitionSpec) and None in spec.open_layout:
+                raise ValueError(  # "Unconstrained ... allowed" is the field's, for matching
+                    f"{who}: Unconstrained dims are not allowed in {what}, got {spec}, at "
+                    f"{user_location()}; leave the whole sharding out, None, or constrain a value "
+                    "inside: phalanx.lax.with_sharding_constraint"
+                )
         self.spec: Any = treedef.unflatten(leaves)
         self.key = (treedef, *leaves)
 

@@ -478,7 +478,7 @@ class Compiled(AheadOfTime):
             captured = self._traced.captured
             refuse_aliases(leaves, captured, self._traced.who)
             operands = loaded([*captured, *leaves])
-            types = [self._checked(i, x) for i, x in enumerate(operands)]
+            types = self._checked(operands)
             if self._traced.strict:
                 self._check_places(operands)
             arrays = [self._array(operands[i], types[i], self._homes[i]) for i in self._kept]
@@ -497,23 +497,33 @@ class Compiled(AheadOfTime):
         """
         return self(*args, **kwargs)
 
-    def _checked(self, i: int, x: Any) -> ArrayType:
-        """The type of argument ``x``, which is that for which the function was compiled."""
-        call, wanted = self._whole, self._whole.types[i]
+    def _checked(self, operands: Sequence[Any]) -> Sequence[ArrayType]:
+        """The types of ``operands``, which are those for which the function was compiled."""
+        call = self._whole
+        pairs = [(i, self._given(i, x), call.types[i]) for i, x in enumerate(operands)]
+        others = [
+            f"Argument '{call.names[i]}' compiled with {wanted} and called with {given}"
+            for i, given, wanted in pairs
+            if (given.shape, given.dtype) != (wanted.shape, wanted.dtype)
+        ]
+        if others:
+            listed = "\n".join(others)
+            raise TypeError(  # "Argument types ... called with" is the field's, for matching
+                f"{call.who}: Argument types differ from the types for which this computation was "
+                f"compiled. The mismatches are:\n{listed}\nConvert what is passed, or lower and "
+                "compile for its types"
+            )
+        return call.types
+
+    def _given(self, i: int, x: Any) -> ArrayType:
+        call = self._whole
         if isinstance(x, Tracer):
             raise ConcretizationTypeError(
                 f"{call.who}: it was compiled ahead of time and needs arrays that hold data, but "
                 f"{call.names[i]} is traced, {x.aval}. Transform the function itself, and compile "
                 "what that gives"
             )
-        given = abstract(x, call.names, i, call.who)
-        if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
-            raise TypeError(  # "Argument types ... called with" is the field's, for matching
-                f"{call.who}: Argument types differ from the types for which this computation was "
-                f"compiled. The mismatches are: Argument '{call.names[i]}' compiled with {wanted} "
-                f"and called with {given}; convert it, or lower and compile for its type"
-            )
-        return wanted
+        return abstract(x, call.names, i, call.who)
 
     def _check_places(self, leaves: Sequence[Any]) -> None:
         """Raise ValueError if a leaf that the user placed lies otherwise than it must."""
@@ -522,10 +532,11 @@ class Compiled(AheadOfTime):
             if not isinstance(x, DeviceArray) or not x.committed:
                 continue
             if not home.is_equivalent_to(x.sharding, x.ndim):
-                raise ValueError(  # "Computation was ... shardings" is the field's, for matching
+                raise ValueError(  # "Computation was ... mismatches" is the field's, for matching
                     f"{self._traced.who}: Computation was compiled for input shardings that "
-                    f"disagree with those of the arguments passed to it: {self._whole.names[i]}, "
-                    f"{x.aval}, was compiled to lie as {home} and lies as {x.sharding}. Move it: "
+                    "disagree with the shardings of arguments passed to it. Here are the "
+                    f"mismatches: {self._whole.names[i]}, {x.aval}, was compiled to lie as "
+                    f"{home} and lies as {x.sharding}. Move it: "
                     "phalanx.device_put(x, sharding), or lower and compile for where it lies"
                 )
 

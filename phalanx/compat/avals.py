@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from phalanx.core.types import ArrayType
+from phalanx.run.constrain import check_fits
+from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.told import lies_of
 
 
 class _Types(type):
@@ -30,7 +33,13 @@ class ShapedArray(AbstractValue):
     (f32[2,3], True)
     """
 
-    def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False, **_: Any) -> Any:
-        """The type. How arrays lie, and where, is not part of it."""
+    def __new__(
+        cls, shape: Any, dtype: Any, weak_type: bool = False, *, sharding: Any = None, **_: Any
+    ) -> Any:
+        """The type. Where arrays lie is not part of it; how they lie along Explicit axes is."""
         kind = dtype if not isinstance(dtype, (str, type)) else np.dtype(dtype)
-        return ArrayType(tuple(shape), kind, weak_type)
+        made = ArrayType(tuple(shape), kind, weak_type)
+        if not isinstance(sharding, NamedSharding):
+            return made
+        check_fits(made, sharding, "ShapedArray")
+        return made.update(lies=lies_of(sharding, made.ndim))

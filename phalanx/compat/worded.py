@@ -1,10 +1,14 @@
-"""Messages name what to use as the program that reads them does: by the names of ``jax``."""
+"""Messages name what to use as the program that reads them does: by the names of ``jax``.
+
+Where such programs look for what JAX says, they tell that, too.
+"""
 
 from __future__ import annotations
 
 import importlib
 import re
 
+from phalanx.compat.phrases import phrased
 from phalanx.compat.refused import NotOffered
 
 _NAMED = re.compile(r"\bphalanx((?:\.[A-Za-z_]\w*)+)")
@@ -12,7 +16,8 @@ _NAMED = re.compile(r"\bphalanx((?:\.[A-Za-z_]\w*)+)")
 
 def as_served(text: str) -> str:
     """``text`` in which names of ours that are served as those of ``jax`` are called so."""
-    return _NAMED.sub(lambda found: f"jax{found[1]}" if _is_served(found[1]) else found[0], text)
+    served = _NAMED.sub(lambda found: f"jax{found[1]}" if _is_served(found[1]) else found[0], text)
+    return phrased(served)
 
 
 def _is_served(path: str) -> bool:

@@ -20,11 +20,11 @@ from phalanx.core.correspond import leaving
 from phalanx.core.layouts import by_one_axis
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
-from phalanx.core.types import SCALARS, Array, ArrayLike, typeof
+from phalanx.core.types import SCALARS, Array, ArrayLike, ArrayType, typeof
 from phalanx.ops.lay import in_the_open
 from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import check_fits, constrain
-from phalanx.spmd.constraint import closed, sharding_for
+from phalanx.spmd.constraint import closed, cutting, sharding_for
 from phalanx.spmd.formats import Format, sharding_of
 from phalanx.spmd.named import NamedSharding, PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
@@ -247,9 +247,29 @@ def _constrained(x: Any, asked: Any, who: str) -> Any:
             f"{who}: {sharding} is about {entries} dimensions, but the array {typeof(x)} has "
             f"{rank}, at {user_location()}"
         )
+    if who == "with_sharding_constraint":
+        sharding = _beside_types(sharding, typeof(x))
     if current() is ROOT:
         check_fits(typeof(x), closed(sharding), who)
     return constrain(x, sharding=sharding)
+
+
+def _beside_types(sharding: Sharding, type: ArrayType) -> Sharding:
+    """``sharding``; where it names Auto axes alone of a mesh with others, Explicit ones still cut
+    what they cut: types say that."""
+    lies = type.lies and type.lies.explicit
+    if lies is None or not isinstance(sharding, NamedSharding) or not sharding.mesh.auto_axes:
+        return sharding
+    names = cutting(sharding)
+    if not names or not set(names).issubset(sharding.mesh.auto_axes):
+        return sharding
+    spec = sharding.spec
+    asked = (*spec.open_layout, *((),) * (type.ndim - len(spec)))
+    both = [
+        None if names is None else (*explicit, *names)
+        for explicit, names in zip(lies.layout, asked, strict=True)
+    ]
+    return sharding.update(spec=spec.with_layout(both))
 
 
 def _asked(asked: Any, who: str) -> Sharding:

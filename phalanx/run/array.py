@@ -599,11 +599,15 @@ def moved(x: DeviceArray, sharding: Sharding) -> DeviceArray:
         _check_whole(x.aval, sharding)
     if type(x._sig.type) is LiteralType:
         return from_scalar(x._value[()], sharding, x.aval)
-    elsewhere = x.sharding.plain is not sharding.plain
-    if settings().transfer_guard_device_to_device is not None and elsewhere:
+    if settings().transfer_guard_device_to_device is not None and _elsewhere(x.sharding, sharding):
         watch("device_to_device", x.aval)
     raw = backend().move(x._raw, x.aval, x.sharding.plain, sharding.plain)
     return DeviceArray(raw, Signature.of(x.aval, sharding))
+
+
+def _elsewhere(one: Sharding, other: Sharding) -> bool:
+    """Whether arrays are elsewhere by ``other``; parts exchanged among the same devices are not."""
+    return (one.device_set, one.memory_kind) != (other.device_set, other.memory_kind)
 
 
 def assemble(parts: Sequence[DeviceArray], type: ArrayType, sharding: Sharding) -> DeviceArray:

@@ -147,10 +147,10 @@ def make_plan(
 
 def _over_one(devices: Devices, lying: Sequence[Sharding]) -> placement.ProgramMesh:
     """The mesh of a program without regions, in axes in which all that is ``lying`` can be told."""
-    grids = [s.mesh.axis_sizes for s in lying if isinstance(s, NamedSharding)]
+    meshes = [s.mesh.axes for s in lying if isinstance(s, NamedSharding)]
     apart = dict.fromkeys((*map(stacked, lying), *lying))  # most lie as others do
     ordered = [with_devices_counted_as(s, devices) for s in apart]
-    axes = fewest_axes(grids, ordered) or prime_axes(len(devices), *ordered)
+    axes = fewest_axes(meshes, ordered) or prime_axes(len(devices), *ordered)
     return placement.ProgramMesh(devices, axes, ())
 
 

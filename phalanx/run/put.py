@@ -32,12 +32,15 @@ from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import sharding_of_lanes
 from phalanx.spmd.memory import Space
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
+from phalanx.spmd.told import lies_of
 
 Place = Sharding | Space | None  # None: where it is
 
 
 def _type(x: ArrayType, *, to: Place, back: Place) -> ArrayType:
-    return ArrayType(x.shape, x.dtype, x.weak)
+    made = ArrayType(x.shape, x.dtype, x.weak)
+    lies = lies_of(to, x.ndim, x.lies) if isinstance(to, Sharding) else x.lies
+    return made if lies is None else made.update(lies=lies)
 
 
 def _linearize(active: Active, x: Any, *, to: Place, back: Place) -> Derivative:

@@ -25,7 +25,8 @@ def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False)
     or the array that it turns out to be about (``over``).
 
     Raises:
-        NoMesh: there is none, or it has other axes.
+        NoMesh: there is none, or a mesh without devices has other axes.
+        ValueError: a spec names an axis that it lacks, or one twice.
     """
     mesh = settings().mesh or NO_MESH
     if isinstance(asked, PartitionSpec):
@@ -35,7 +36,7 @@ def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False)
                 "one with phalanx.set_mesh(mesh), or give NamedSharding(mesh, spec), at "
                 f"{user_location()}"
             )
-        asked = NamedSharding(mesh, asked)
+        asked = _over_mesh(mesh, asked, who)
     if not is_abstract(asked):
         return asked
     if mesh.has_devices and mesh.axes == asked.mesh.axes:
@@ -47,6 +48,14 @@ def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False)
         f"{user_location()}; set one with phalanx.set_mesh(mesh), or lower alone, for a platform "
         "that need not be here: f.trace(x).lower(lowering_platforms=('tpu',))"
     )
+
+
+def _over_mesh(mesh: Mesh, spec: PartitionSpec, who: str) -> NamedSharding:
+    """What ``spec`` says over ``mesh``, or ValueError in the name of ``who``, who was given it."""
+    try:
+        return NamedSharding(mesh, spec)
+    except ValueError as e:
+        raise ValueError(str(e).replace(NamedSharding.__name__, who, 1)) from None
 
 
 def is_abstract(sharding: Sharding) -> TypeGuard[NamedSharding]:
@@ -130,15 +139,31 @@ def settled(sharding: Sharding, now: Sharding, ndim: int) -> Sharding:
     return sharding.update(spec=sharding.spec.with_layout(full))
 
 
-def sharding_of_lanes(
-    sharding: Sharding, dim: int, axes: Sequence[str] | None = None
-) -> NamedSharding:
+def sharding_of_lanes(sharding: Sharding, dim: int, axes: Sequence[str] | None = None) -> Sharding:
     """``sharding`` for arrays with a further dimension ``dim``, cut by ``axes``; None: left open.
+
+    Raises:
+        ValueError: it is over no mesh whose axes could be meant, or one of them cuts it already.
 
     >>> sharding_of_lanes(NamedSharding(Mesh([0, 1], "x"), P("x")), 1).spec
     P('x', UNCONSTRAINED)
     """
+    if not isinstance(sharding, NamedSharding):
+        if axes:
+            raise ValueError(
+                f"vmap: spmd_axis_name gives the axes {tuple(axes)} of a mesh to the mapped "
+                f"dimension, and a value inside is to lie as {sharding}, which is over none, at "
+                f"{user_location()}; give NamedSharding(mesh, spec)"
+            )
+        if len(sharding.device_list) == 1:  # all lanes lie there
+            return sharding
     named = as_named(sharding)
+    twice = next((name for name in axes or () if name in cutting(named)), None)
+    if twice is not None:
+        raise ValueError(
+            f"vmap: spmd_axis_name gives the axis {twice!r} to the mapped dimension, and "
+            f"{named.spec} cuts another by it, at {user_location()}; an axis cuts one dimension"
+        )
     entries = [*named.spec, *[None] * (dim - len(named.spec))]
     entries.insert(dim, P.UNCONSTRAINED if axes is None else tuple(axes))
     return NamedSharding(named.mesh, named.spec.update(partitions=entries))

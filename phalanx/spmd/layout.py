@@ -33,7 +33,10 @@ def from_axes(
     for name in used:
         if name not in sizes:
             hint = suggest_axis(name, sizes)
-            raise ValueError(f"{who}: the mesh has no axis {name!r}, at {user_location()}. {hint}")
+            raise ValueError(
+                f"{who}: the mesh has no axis {name!r} of {OverMesh.of(None, dims)}, at "
+                f"{user_location()}. {hint}"
+            )
         if used.count(name) > 1:
             raise ValueError(
                 f"{who}: axis {name!r} occurs more than once in {OverMesh.of(None, dims)}, "
@@ -88,20 +91,19 @@ def prime_axes(count: int, *shardings: Sharding) -> MeshAxes:
     return max(meshes, key=told)
 
 
-def fewest_axes(grids: Iterable[Sequence[int]], shardings: Sequence[Sharding]) -> MeshAxes | None:
-    """Axes of a mesh, those of the first of ``grids`` in which all ``shardings`` can be told.
+def fewest_axes(meshes: Iterable[MeshAxes], shardings: Sequence[Sharding]) -> MeshAxes | None:
+    """Axes of a mesh, those of the first of ``meshes`` in which all ``shardings`` can be told.
 
     What the compiler chooses follows whole axes: the fewer there are, the more of it can be told
-    over a mesh that the user knows.
+    over a mesh that the user knows. They keep their names, which compiled text then tells.
 
-    >>> fewest_axes([(2, 4)], [Sharding(range(8), (2,))])
-    (('m0', 2), ('m1', 4))
-    >>> fewest_axes([(2, 4)], [Sharding(range(8), (4,))]) is None
+    >>> fewest_axes([(("x", 2), ("one", 1), ("y", 4))], [Sharding(range(8), (2,))])
+    (('x', 2), ('y', 4))
+    >>> fewest_axes([(("x", 2), ("y", 4))], [Sharding(range(8), (4,))]) is None
     True
     """
-    for grid in grids:
-        sizes = [size for size in grid if size > 1]
-        axes = tuple((f"m{i}", size) for i, size in enumerate(sizes))
+    for mesh in meshes:
+        axes = tuple((name, size) for name, size in mesh if size > 1)
         if all(axes_of(s, len(s.tiles), axes) is not None for s in shardings):
             return axes
     return None

@@ -208,7 +208,7 @@ def _over_meshes(
         devices = _taken(program, first) if some else first.flat
     grids = [_grid(mesh, devices) for mesh in meshes]
     ordered = [with_devices_counted_as(s, devices) for s in lying(devices)]
-    axes = fewest_axes([grid.tiles for grid in grids], [*grids, *ordered])
+    axes = fewest_axes([_held(m, devices).axes for m in meshes], [*grids, *ordered])
     axes = axes or prime_axes(len(devices), *grids)
     if any(axes_of(grid, len(grid.tiles), axes) is None for grid in grids):
         raise MeshesDiffer(

@@ -16,8 +16,8 @@ from jaxlib import _hlo
 
 from phalanx import xla
 from phalanx.base.config import config
-from phalanx.base.errors import DeletedArray, RuntimeFailure
-from phalanx.core.platforms import platform_of
+from phalanx.base.errors import DeletedArray, NoMesh, RuntimeFailure
+from phalanx.core.platforms import AnyDevice, platform_of
 from phalanx.core.types import ArrayType
 from phalanx.processes.joined import group_over
 from phalanx.run.backend import Exchange, Kernel, Single
@@ -92,6 +92,12 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
     """Compile a module for the devices of its plan."""
     devices = lowered.plan.devices
     options = options or {}
+    if type(devices[0]) is AnyDevice:
+        raise NoMesh(  # "device_assignment ... compilation" is the field's, for matching
+            f"{lowered.name} was lowered over a mesh without devices, and device_assignment cannot "
+            "be `None` during compilation: lower it for arguments over a mesh that has devices, or "
+            "describe some: phalanx.experimental.topologies"
+        )
     if not lowered.plan.independent:
         check_slice(lowered.name, devices)
     if is_described(devices[0]):

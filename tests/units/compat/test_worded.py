@@ -31,8 +31,10 @@ def test_errors_of_ours_are_told_so_and_no_others(monkeypatch):
     plain = message(outside)
     assert "phalanx.set_mesh" in plain
     monkeypatch.setattr(boundary.words, "changed", as_served)
-    assert message(outside).replace("jax.", "phalanx.") == plain.replace("jax.", "phalanx.")
-    assert "jax.set_mesh" in message(outside) and "phalanx.set_mesh" not in message(outside)
+    ours, _, theirs = message(outside).partition(" (in JAX's words: ")
+    assert ours.replace("jax.", "phalanx.") == plain.replace("jax.", "phalanx.")
+    assert "jax.set_mesh" in ours and "phalanx.set_mesh" not in ours
+    assert theirs == "with_sharding_constraint requires a non-empty mesh in context)"
     assert message(of_user) == "phalanx.jit failed"
 
 

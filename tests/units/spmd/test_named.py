@@ -111,7 +111,7 @@ def test_lanes_tell_devices_in_a_row_and_what_follows_each_axis():
 @pytest.mark.parametrize(
     "spec, message",
     [
-        (P("modle"), "no axis 'modle', at .* Did you mean 'model'"),
+        (P("modle"), "no axis 'modle' of .*, at .* Did you mean 'model'"),
         (P("model", "model"), "occurs more than once"),
     ],
 )

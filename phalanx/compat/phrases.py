@@ -1,0 +1,189 @@
+"""What JAX says where we say the same otherwise: tests and handlers look for such phrases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+
+def phrased(text: str) -> str:
+    """``text``, which tells at its end what JAX says of it, if programs are known to look for that.
+
+    >>> phrased("set_mesh: the axes ('x',) of Mesh('x': 8) are of type Manual, at line 1")
+    "set_mesh: the axes ('x',) of Mesh('x': 8) are of type Manual, at line 1 (in JAX's words: \
+set_mesh: the mesh contains manual axes)"
+    """
+    if _SAID in text:  # it crossed a boundary before
+        return text
+    found = ((match, phrase) for pattern, phrase in _PHRASES if (match := pattern.search(text)))
+    for match, phrase in found:
+        said = match.expand(phrase) if isinstance(phrase, str) else phrase(match)
+        return f"{text}{_SAID}{said})"
+    return text
+
+
+_SAID = " (in JAX's words: "
+
+
+def _over_no_mesh(found: re.Match[str]) -> str:
+    who, asks = found.groups()
+    if who == "device_put":
+        return "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put"
+    if asks or who == "with_sharding_constraint":
+        return f"{who} requires a non-empty mesh in context"
+    return f"Using PartitionSpec when {who} is not under a mesh context is not allowed"
+
+
+def _unclear(found: re.Match[str]) -> str:
+    """What is said of an operation whose operands do not tell how the result lies."""
+    called, within, problem = found.groups()
+    name = within or called
+    if name in _OF_OPERATIONS:
+        return _OF_OPERATIONS[name]
+    if problem.startswith("the sum is over"):
+        return "Contracting dimensions are sharded"
+    if problem.startswith("both would cut"):
+        return f"{name} operation with these operands produces an illegally sharded result"
+    return f"{name} got incompatible shardings for broadcasting"
+
+
+_OF_OPERATIONS = {
+    "pad": "padding on sharded dims is not supported",
+    "reshape": "This reshape is not supported",
+    "select": "select cases must have the same shardings",
+    "select_n": "select cases must have the same shardings",
+    "slice": "slicing on sharded dims is not supported",
+}
+
+
+def _unlike_sums(found: re.Match[str]) -> str:
+    name, both = found.groups()
+    if both:
+        return f"lhs and rhs to `{name}` must be unreduced along the same mesh axes"
+    return "lhs is unreduced while rhs is not"
+
+
+def _apart(found: re.Match[str]) -> str:
+    name, one, its, other, others = found.groups()
+    return (
+        f"Received incompatible devices for jitted computation. Got argument {one} of {name} with "
+        f"shape {its} and argument {other} of {name} with shape {others}"
+    )
+
+
+def _result_apart(found: re.Match[str]) -> str:
+    ids = ", ".join(re.findall(r":(\d+)", found[1]))
+    return (
+        "Received incompatible devices for jitted computation. Got explicit output sharding with "
+        f"device ids [{ids}] and sharding_constraint inside jit with device ids of others"
+    )
+
+
+_PHRASES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
+    (
+        re.compile(r"^([\w.]+)(?:\(.*\))?(?:: ((?:in|out)_shardings))?: P\(.*\) stands alone"),
+        _over_no_mesh,
+    ),
+    (
+        re.compile(r"the mesh has no axis '(\w+)' of P\((.*?),?\), at .*? The axes are (.*)\.$"),
+        r"Resource axis: \1 of P(\2,) is not found in mesh: (\3).",
+    ),
+    (
+        re.compile(r"(\w+_shardings): axis '(\w+)' occurs more than once in (P\(.*?\)), at "),
+        r"A single \1 specification can map every mesh axis to at most one positional dimension, "
+        r"but \3 has duplicate entries for `\2`",
+    ),
+    (
+        re.compile(r"(\w+_shardings) takes shardings, .* got '?(.*?)'?; "),
+        r"\1 leaf specifications are expected to be PartitionSpec instances or None, but got \2",
+    ),
+    (
+        re.compile(r"a value inside is to lie as (\w+)\(.*, which is over none"),
+        r"If you are using spmd_axis_name parameter of jax.vmap, please make sure to run your "
+        r"jitted function inside the mesh context manager. Got \1",
+    ),
+    (
+        re.compile("spmd_axis_name deals the examples out over"),
+        "Only one of spmd_axis_name or arrays sharded on spmd_axis_name can be given",
+    ),
+    (
+        re.compile("^ShapedArray: .* does not fit an array of shape"),
+        "the sharding does not evenly divide the dimension size",
+    ),
+    (
+        re.compile(
+            r": (?:in_shardings|(out_shardings)) of .*: (P\(.*\)) has (\d+) entr.* has (\d+) dim"
+        ),
+        lambda found: (
+            f"One of pjit {'outputs' if found[1] else 'arguments'} has {found[2]}, which is for "
+            f"values of rank at least {found[3]}, but was applied to a value of rank {found[4]}"
+        ),
+    ),
+    (
+        re.compile(r"^(\w+): NamedSharding\(.*(P\(.*\))\) is about (\d+) dim.* has (\d+),"),
+        r"One of \1 arguments has \2, which is for values of rank at least \3, but was applied to "
+        r"a value of rank \4",
+    ),
+    (
+        re.compile(r"^(\w+)(?:, in (\w+))?: how the result is to lie .*?, at [^:]*:\d+[^:]*: (.*)"),
+        _unclear,
+    ),
+    (
+        re.compile(
+            r"^(.+?): Received incompatible .* and (?:operand )?(.+?), (\w+\[.*?\]), lies .*; "
+            r"(?:operand )?(.+?), (\w+\[.*?\]), lies "
+        ),
+        _apart,
+    ),
+    (
+        re.compile(r"out_shardings puts a result .*?(on .*?); with_sharding_constraint at "),
+        _result_apart,
+    ),
+    (
+        re.compile(r": (\S+) is ShapeDtypeStruct\(shape=\((.*?),?\), dtype=(\w+).* not an array "),
+        lambda found: (
+            f"Argument '{found[1]}' of shape {found[3]}[{found[2].replace(' ', '')}] of type "
+            "ShapeDtypeStruct is not a valid JAX type."
+        ),
+    ),
+    (
+        re.compile("the function returned ShapeDtypeStruct"),
+        "A ShapeDtypeStruct does not have a value",
+    ),
+    (re.compile("got Mesh and NoneType"), "Unexpected None"),
+    (
+        re.compile("give a device or a backend, not both"),
+        "can't specify both a device and a backend for jit",
+    ),
+    (
+        re.compile("says where all of it lies, and so do in_shardings"),
+        "If backend or device is specified on jit, then in_shardings should not be specified. "
+        "If backend or device is specified on jit, then out_shardings should not be specified.",
+    ),
+    (
+        re.compile("in_shardings are those of arguments by position"),
+        "pjit does not support kwargs when in_shardings is specified.",
+    ),
+    (
+        re.compile("rows of xs are taken one after the other"),
+        "0th dimension of all xs should be replicated",
+    ),
+    (
+        re.compile("^(?:scan|while_loop|fori_loop): the carry must keep its types"),
+        "scan: carry input and carry output must have equal types",
+    ),
+    (
+        re.compile("mapped axes must lie alike"),
+        "Mapped away dimension of inputs passed to vmap should be sharded the same",
+    ),
+    (
+        re.compile(r"^(\w+): .* is unreduced: .* is not; operands are \S+( and \S*\{\S*U:)?"),
+        _unlike_sums,
+    ),
+    (
+        re.compile("^(?:\\w+): out_sharding leaves the sum over"),
+        "unreduced axes should be equal to the contracting specs, and lhs and rhs contracting dims "
+        "should be sharded identically",
+    ),
+    (re.compile(r"^(set_mesh): .* are of type Manual"), r"\1: the mesh contains manual axes"),
+]

@@ -103,13 +103,13 @@ def _slurm(env: Env) -> Found:
 
 def _of_slurm(env: Env) -> OfHost | None:
     """None where each task has GPUs of its own, and sees no others."""
-    gpus = env.get("SLURM_STEP_GPUS", "").split(",")
-    seen = env.get("CUDA_VISIBLE_DEVICES", env.get("ROCR_VISIBLE_DEVICES", "")).split(",")
-    if len(seen) < len(gpus) or not gpus[0]:
+    gpus = env.get("SLURM_STEP_GPUS")
+    count = len(gpus.split(",")) if gpus else _int(env, "SLURM_GPUS_ON_NODE") or 0
+    seen = env.get("CUDA_VISIBLE_DEVICES", env.get("ROCR_VISIBLE_DEVICES"))
+    if seen is not None and len(seen.split(",")) < count:
         return None
-    tasks = env.get("SLURM_STEP_TASKS_PER_NODE", "1")
-    node = _int(env, "SLURM_NODEID") or 0
-    known = {**env, "tasks on this node": str(tasks_on(tasks, node))}
+    tasks, node = env.get("SLURM_STEP_TASKS_PER_NODE"), _int(env, "SLURM_NODEID") or 0
+    known = {**env, "tasks on this node": str(tasks_on(tasks, node))} if tasks else env
     return _of_host(known, "SLURM_LOCALID", "tasks on this node")
 
 

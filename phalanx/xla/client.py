@@ -99,17 +99,18 @@ def _absence(name: str) -> str | None:
     """Why ``name`` cannot be had here, if it cannot."""
     if name == "cpu":
         return None
-    there = _plugins(name)
-    if not there and name not in _HARDWARE:
-        known = dict.fromkeys(("cpu", "gpu", *_HARDWARE, *plugins.installed()))
-        return suggest(name, known) or f"There are {', '.join(known)}"
     hiding = hardware.hiding(name)
     if hiding:
         return f"{hiding}={os.environ[hiding]} hides every one from this process"
     if not hardware.has_hardware(name):
         advice = f"; this is a container, {_GIVEN[name]}" if hardware.is_container() else ""
         return f"This machine has no {_HARDWARE[name].split(' ', 1)[1]}{advice}"
-    return None if there else f"XLA's plugin for it is not installed: {_REMEDIES[name]}"
+    if _plugins(name):
+        return None
+    if name in _HARDWARE:
+        return f"XLA's plugin for it is not installed: {_REMEDIES[name]}"
+    known = dict.fromkeys(("cpu", "gpu", *_HARDWARE, *plugins.installed()))
+    return suggest(name, known) or f"There are {', '.join(known)}"
 
 
 def absences() -> dict[str, str]:

@@ -28,6 +28,11 @@ _TO_NEED_LESS = (
     "To need less memory: checkpoint, fewer lanes at once (lanes_at_once=), arguments that are "
     "donated, or arrays that are cut over more devices"
 )
+_OF_NCCL = (
+    "NCCL, by which GPUs exchange arrays, tells more with NCCL_DEBUG=WARN in the environment. In a "
+    "container it needs more than the usual room in /dev/shm: docker run --ipc=host, or "
+    "--shm-size=8g. Between machines NCCL_SOCKET_IFNAME names the network to use"
+)
 _INTERRUPT = re.compile(r"\nKeyboardInterrupt\b|\nSystemExit: (?P<status>.*)")
 
 
@@ -80,7 +85,7 @@ def translated(error: Exception, who: str) -> BaseException:
         return _interruption(interrupt["status"])
     if _DELETED.search(text):
         return deleted(who)
-    if "Gloo" in text:
+    if "Gloo" in text or "NCCL" in text:
         lost = failure_of_others(who)
         if lost is not None:
             return lost
@@ -91,6 +96,8 @@ def translated(error: Exception, who: str) -> BaseException:
         )
     if "RESOURCE_EXHAUSTED" in text:
         return OutOfMemory(f"{who}, at {user_location()}: {_cleaned(text)}\n{_TO_NEED_LESS}")
+    if "NCCL" in text:
+        return RuntimeFailure(f"{who}: {_cleaned(text)}\n{_OF_NCCL}")
     return RuntimeFailure(f"{who}: {_cleaned(text)}")
 
 

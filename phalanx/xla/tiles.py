@@ -56,7 +56,7 @@ def rearranged(parts: Sequence[Raw], type: ArrayType, source: Sharding, target: 
 
 def joined_tiles(parts: Sequence[Raw], type: ArrayType, source: Sharding) -> np.ndarray:
     """The elements of the array of ``parts``, without padding; it may share their memory."""
-    (recipe,), _ = _recipes(type.shape, source, _HOST)
+    (recipe,), _ = recipes(type.shape, source, _HOST)
     return recipe.made(_Views(parts))
 
 
@@ -83,15 +83,15 @@ def _laid_out(
     views: Any, type: ArrayType, source: Sharding | None, target: Sharding, shared: bool
 ) -> Raw:
     split, on_host, copies = sharded_type(type, target), in_host_memory(target), target.copies
-    recipes, order = _recipes(type.shape, source, target)
-    tiles: list[np.ndarray | None] = [None] * len(recipes)
+    found, order = recipes(type.shape, source, target)
+    tiles: list[np.ndarray | None] = [None] * len(found)
     parts: list[Raw] = []
     for n, layout, device in zip(order, split.part_layouts, split.devices, strict=True):
         tile = tiles[n]
         if tile is not None:
             part = put_part(tile, split.part, layout, device, on_host)
         else:
-            tile = recipes[n].made(views)
+            tile = found[n].made(views)
             part = put_part(tile, split.part, layout, device, shared and on_host)
             if copies > 1:
                 tiles[n] = read(part) if on_host else tile
@@ -135,7 +135,7 @@ def _room(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 @memoized(1024)
-def _recipes(
+def recipes(
     shape: tuple[int, ...], source: Sharding | None, target: Sharding
 ) -> tuple[tuple[_Recipe, ...], tuple[int, ...]]:
     """The tiles of ``target``, of the parts of ``source``; which one goes to which local device.

@@ -14,7 +14,7 @@ from phalanx.processes.joined import joined_member
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
 from phalanx.xla.flight import read, waited
-from phalanx.xla.reshard import reshard
+from phalanx.xla.reshard import reshard, spread
 from phalanx.xla.runtime import device_list, raw_sharding, xc
 from phalanx.xla.sharded import Parts, held, is_deleted, lent, parts_of, sharded_type, whole_of
 from phalanx.xla.tiles import cut, in_host_memory, joined_tiles, put_part, rearranged
@@ -131,8 +131,13 @@ def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Shard
     What programs exchange lies in the own memory of the devices.
     """
     kinds = {s.device_list[0].platform for s in (source, target)}
-    if len(kinds) > 1 or len(source.device_list) != len(target.device_list):
+    if len(kinds) > 1:
         return None
+    if len(source.device_list) != len(target.device_list):
+        here = source.is_fully_addressable and target.is_fully_addressable
+        may = here and not source.memory  # programs take what is in the devices' own
+        parts = spread(_parts(raw, source), type, source, target) if may else None
+        return None if parts is None else assemble(parts, type, target)
     there = Sharding(target.device_list, source.tiles, source.assignment, memory=target.memory)
     if there is not target and target.memory:
         return None

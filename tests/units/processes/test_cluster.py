@@ -69,13 +69,17 @@ def test_what_schedulers_tell(env, found):
 
 
 GPUS = {"SLURM_STEP_GPUS": "0,1,2,3", "SLURM_LOCALID": "1"}
+SHARED = {"SLURM_GPUS_ON_NODE": "4", "SLURM_LOCALID": "1"}
 EVEN = {"SLURM_STEP_TASKS_PER_NODE": "4(x3),2", "SLURM_NODEID": "3"}
 
 
 @pytest.mark.parametrize(
     ("env", "of_host"),
     [
-        (SLURM | {"SLURM_LOCALID": "1"} | EVEN, None),  # no GPUs
+        (SLURM | {"SLURM_LOCALID": "1"} | EVEN, OfHost(1, 2)),  # Slurm knows of no GPUs
+        (SLURM | {"SLURM_LOCALID": "1", "SLURM_NODEID": "3"}, None),
+        (SLURM | SHARED | EVEN | {"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, OfHost(1, 2)),
+        (SLURM | SHARED | EVEN | {"CUDA_VISIBLE_DEVICES": "2,3"}, None),
         (SLURM | GPUS | EVEN | {"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, OfHost(1, 2)),
         (SLURM | GPUS | EVEN | {"CUDA_VISIBLE_DEVICES": "1"}, None),  # the task has one of its own
         (OMPI | {"OMPI_COMM_WORLD_LOCAL_RANK": "1"}, OfHost(1, 2)),

@@ -29,6 +29,14 @@ def test_what_has_no_words_of_ours_keeps_the_first_paragraph():
     assert str(error) == "step: INTERNAL: no"
 
 
+def test_what_nccl_lacks_in_a_container_is_told():
+    said = "INTERNAL: NCCL operation ncclCommInitRankConfig failed: unhandled system error. Last "
+    said += "NCCL warning: Error while creating shared memory segment /dev/shm/nccl-x"
+    error = translated(RuntimeError(said), "step")
+    assert type(error) is RuntimeFailure
+    assert re.fullmatch(rf"step: {said}\n.*NCCL_DEBUG.*--shm-size.*", str(error))
+
+
 def test_memory_that_does_not_suffice():
     lack = translated(RuntimeError("RESOURCE_EXHAUSTED: 3 GB"), "step")
     assert type(lack) is OutOfMemory

@@ -13,6 +13,7 @@ from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding, P
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
+from phalanx.xla import tiles, transfer
 from phalanx.xla.compile import XlaExecutable
 from phalanx.xla.lower import build
 from phalanx.xla.reshard import reshard
@@ -84,6 +85,36 @@ def test_moves(backend, devices, target):
             np.testing.assert_array_equal(got, X[goal.indices(X.shape)[i]])
         if (sharding.device_list, sharding.plain) == (goal.device_list, goal.plain):
             assert moved is raw
+
+
+@pytest.mark.parametrize("dtype", ["f4", "?", ml_dtypes.int4, "D"], ids=str)
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("one", "copies"), ("one", "grid"), ("one", "transposed"), ("three", "columns"),
+     ("three", "one"), ("copies", "three"), ("columns", "three"), ("one", "three")],
+)  # fmt: skip
+def test_other_devices_are_reached_without_the_host(
+    backend, devices, monkeypatch, source, target, dtype
+):
+    x = (np.arange(64) % 5).reshape(8, 8).astype(dtype)
+    t = ArrayType(x.shape, x.dtype)
+    before, after = layouts(devices)[source], layouts(devices)[target]
+    raw = backend.put(x, t, before)
+    on_host = []
+    monkeypatch.setattr(transfer, "in_host_memory", lambda _: False)
+    monkeypatch.setattr(
+        transfer, "rearranged", lambda *given: on_host.append(given) or tiles.rearranged(*given)
+    )
+    moved = backend.move(raw, t, before, after)
+    assert bool(on_host) is ((source, target) in {("three", "one"), ("columns", "three")})
+    backend.delete(raw)  # nothing is shared
+    np.testing.assert_array_equal(backend.fetch(moved, t, after), x)
+    for i, part in enumerate(backend.shards(moved, t, after)):
+        home = Sharding(after.device_list[i : i + 1])
+        piece = ArrayType(after.shard_shape(t.shape), t.dtype)
+        np.testing.assert_array_equal(
+            backend.fetch(part, piece, home), x[after.indices(x.shape)[i]]
+        )
 
 
 @pytest.mark.parametrize("name", ["copies", "columns", "some copies", "grid", "transposed"])

@@ -84,6 +84,8 @@ def _best() -> str:
     there = plugins.installed()
     for name in dict.fromkeys((*hardware.DEVICE_FILES, *there)):
         if not hardware.has_hardware(name):
+            if name == "cuda" and name in there:
+                _warn_of_containers()
             continue
         if name in there:
             return name
@@ -93,6 +95,16 @@ def _best() -> str:
             RuntimeWarning,
         )
     return "cpu"
+
+
+def _warn_of_containers() -> None:
+    """Warn in one that was made for GPUs, with all that they need, and was given none."""
+    if hardware.is_container() and not hardware.hiding("cuda") and cuda.are_here():
+        warn_user(
+            "this container has NVIDIA's libraries and no GPU, so the CPU computes: its host gives "
+            "it GPUs with docker run --gpus all; or say JAX_PLATFORMS=cpu",
+            RuntimeWarning,
+        )
 
 
 def _absence(name: str) -> str | None:
@@ -161,8 +173,8 @@ def _canonical(name: str) -> str:
     """``gpu`` is whatever kind there is."""
     if name != "gpu":
         return name
-    here = [kind for kind in GPUS if _absence(kind) is None]
-    return here[0] if here else GPUS[0]
+    ready = [kind for kind in GPUS if _absence(kind) is None]
+    return [*ready, *filter(hardware.has_hardware, GPUS), *GPUS][0]
 
 
 _HARDWARE: Final = {"tpu": "a TPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
@@ -297,7 +309,13 @@ def _start(candidates: Sequence[Plugin]) -> Any:
         load(plugin)
         return xla_client.make_c_api_client(platform, options, distributed)
     except (RuntimeError, ValueError, OSError) as e:
-        raise DeviceError(f"Unable to initialize backend {platform!r}: {e}") from None
+        advice = f" {_OF_ONE_PROCESS}" if "TPU initialization failed" in str(e) else ""
+        raise DeviceError(f"Unable to initialize backend {platform!r}: {e}{advice}") from None
+
+
+_OF_ONE_PROCESS: Final = (
+    "One process at a time uses a TPU, and it has to be allowed to open /dev/accel* or /dev/vfio/*"
+)
 
 
 def load(plugin: Plugin) -> Any:

@@ -21,6 +21,7 @@ from phalanx.xla.gpu_calls import extension
 from phalanx.xla.plugins import Plugin
 
 _DRIVERS: Final = {12: 525, 13: 580}  # the oldest for each version of CUDA that has a plugin
+_CAPABILITIES: Final = {12: 50, 13: 75}  # the least of GPUs, as NVIDIA counts: 75 is 7.5
 
 # the libraries in the order in which they need each other; a wheel for each of CUDA 12, one of 13
 _LIBRARIES: Final = (
@@ -67,7 +68,7 @@ _REMEDIES: Final = {
 
 
 def fitting(plugins: Sequence[Plugin]) -> Plugin:
-    """Of plugins for several versions of CUDA the newest that the driver runs.
+    """Of plugins for several versions of CUDA the newest that the driver and a GPU run.
 
     Raises:
         DeviceError: there is none; the message says what to install.
@@ -77,15 +78,30 @@ def fitting(plugins: Sequence[Plugin]) -> Plugin:
     driver = driver_version()
     fit = [p for p in plugins if p.version <= driver // 1000]
     if not fit:
-        built = " and ".join(str(p.version) for p in plugins)
-        major = driver // 1000
-        other = f"pip install 'phalanx[cuda{major}]', or " if major in _DRIVERS else ""
-        needed = f", from {_DRIVERS[first]} up" if (first := plugins[0].version) in _DRIVERS else ""
+        raise _too_new(plugins, driver)
+    best = max(capabilities(), default=0)
+    run = [p for p in fit if _CAPABILITIES.get(p.version, 0) <= best]
+    if not run:
+        version = fit[0].version
+        older = next((v for v, least in _CAPABILITIES.items() if least <= best), None)
+        remedy = f": pip install 'phalanx[cuda{older}]'" if older else ""
         raise DeviceError(
-            f"the driver of the GPU runs CUDA up to {shown('cuda_runtime', driver)}, and the "
-            f"plugin that is installed is for CUDA {built}: {other}install a newer driver{needed}"
+            f"CUDA {version}, for which the plugin is, needs a GPU of compute capability "
+            f"{_CAPABILITIES[version] / 10} or more, and the newest here has {best / 10}{remedy}"
         )
-    return max(fit, key=lambda p: p.version)
+    return max(run, key=lambda p: p.version)
+
+
+def _too_new(plugins: Sequence[Plugin], driver: int) -> DeviceError:
+    """The exception for plugins that the driver does not run."""
+    built = " and ".join(str(p.version) for p in plugins)
+    major = driver // 1000
+    other = f"pip install 'phalanx[cuda{major}]', or " if major in _DRIVERS else ""
+    needed = f", from {_DRIVERS[first]} up" if (first := plugins[0].version) in _DRIVERS else ""
+    return DeviceError(
+        f"the driver of the GPU runs CUDA up to {shown('cuda_runtime', driver)}, and the plugin "
+        f"that is installed is for CUDA {built}: {other}install a newer driver{needed}"
+    )
 
 
 def driver_version() -> int:
@@ -111,23 +127,40 @@ def _driver() -> Any:
         ) from None
 
 
-def count_of_gpus() -> int:
-    """How many GPUs the driver lets this process use.
+def capabilities() -> list[int]:
+    """The compute capability of each GPU that the driver lets this process use, 90 for 9.0.
 
     Raises:
         DeviceError: the driver does not start, or has none; the message says why.
     """
     driver, count = _driver(), ctypes.c_int()
     status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
-    if not status:
-        return count.value
+    if status:
+        raise _does_not_start(driver, status)
+    return [
+        _attribute(driver, _MAJOR, n) * 10 + _attribute(driver, _MINOR, n)
+        for n in range(count.value)
+    ]
+
+
+_MAJOR, _MINOR = 75, 76  # attributes of devices, as CUDA numbers them
+
+
+def _attribute(driver: Any, attribute: int, number: int) -> int:
+    value, device = ctypes.c_int(), ctypes.c_int()
+    driver.cuDeviceGet(ctypes.byref(device), number)
+    driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
+    return value.value
+
+
+def _does_not_start(driver: Any, status: int) -> DeviceError:
     words = [ctypes.c_char_p(), ctypes.c_char_p()]
     for tell, word in zip((driver.cuGetErrorName, driver.cuGetErrorString), words, strict=True):
         tell(status, ctypes.byref(word))
     told = ", ".join((word.value or b"?").decode() for word in words)
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
     advice = f"CUDA_VISIBLE_DEVICES={seen} names none that is here" if seen else "see nvidia-smi"
-    raise DeviceError(
+    return DeviceError(
         f"the driver of the GPU does not start: error {status}, {told}: "
         f"{_REMEDIES.get(status, advice)}"
     )
@@ -156,7 +189,8 @@ def prepare(plugin: Plugin, gpus: Sequence[int]) -> str:
     Raises:
         DeviceError: it is older than needed, or is not there; or one of ``gpus`` is not.
     """
-    count = count_of_gpus()
+    there = capabilities()
+    count = len(there)
     absent = [gpu for gpu in gpus if gpu >= count]
     if absent:
         raise DeviceError(
@@ -169,7 +203,8 @@ def prepare(plugin: Plugin, gpus: Sequence[int]) -> str:
     versions = extension(plugin, "_versions")
     if versions is None:
         return told
-    return ", ".join([told, *_of_libraries(versions, plugin.version, len(gpus) or count)])
+    used = [there[gpu] for gpu in gpus] or there
+    return ", ".join([told, *_of_libraries(versions, plugin.version, used)])
 
 
 def _preload(plugin: Plugin) -> None:
@@ -192,6 +227,11 @@ def _of_nvidia(package: str) -> Iterator[Path]:
             yield folder
 
 
+def are_here() -> bool:
+    """Whether NVIDIA's libraries are installed as packages, and not its assembler alone."""
+    return any(_of_nvidia("cudnn"))
+
+
 @functools.cache
 def data_directory(version: int = 0) -> str | None:
     """Where the compiler finds NVIDIA's assembler and its library of functions, if it is told.
@@ -200,20 +240,22 @@ def data_directory(version: int = 0) -> str | None:
         version: of CUDA; 0: any.
     """
     named = os.environ.get("CUDA_ROOT")
-    if named:
+    if named and os.path.isdir(named):
         return named
+    if named:
+        warn_user(f"CUDA_ROOT={named} is no folder, so it is not looked into", RuntimeWarning)
     packages = _OF_COMPILERS.get(version) or ("cu13", "cuda_nvcc")
     folders = [folder for package in packages for folder in _of_nvidia(package)]
     return next((str(f) for f in folders if (f / "bin" / "ptxas").exists()), None)
 
 
-def _of_libraries(versions: Any, cuda: int, gpus: int) -> list[str]:
+def _of_libraries(versions: Any, cuda: int, gpus: Sequence[int]) -> list[str]:
     """NVIDIA's libraries with their versions.
 
     Args:
         versions: the plugin's module that tells them.
         cuda: the version of CUDA for which the plugin was built.
-        gpus: how many will be used.
+        gpus: the compute capabilities of those that will be used.
 
     Raises:
         DeviceError: one is too old for the plugin, computes wrongly, or does not load.
@@ -227,7 +269,7 @@ def _of_libraries(versions: Any, cuda: int, gpus: int) -> list[str]:
             missing.append(name)
     wrong = [f"{', '.join(missing)} cannot be loaded"] if missing else []
     built = {library: getattr(versions, f"{library}_build_version")() for library in there}
-    wrong += [*_too_old(there, built), *_known_to_fail(there, built, gpus)]
+    wrong += [*_too_old(there, built), *_known_to_fail(there, built, len(gpus))]
     if wrong and not os.environ.get(_UNCHECKED):
         told = os.environ.get("LD_LIBRARY_PATH")
         path = f"; LD_LIBRARY_PATH={told} comes first, so unset it" if told else ""
@@ -235,7 +277,7 @@ def _of_libraries(versions: Any, cuda: int, gpus: int) -> list[str]:
             f"libraries of NVIDIA do not fit: {'; '.join(wrong)}. To have those that do: "
             f"pip install -U 'phalanx[cuda{cuda}]'{path}. To start nevertheless: {_UNCHECKED}=1"
         )
-    _warn_of_races(there, [versions.cuda_compute_capability(gpu) for gpu in range(gpus)])
+    _warn_of_races(there, gpus)
     return [f"{_NAMES[library][0]} {shown(library, v)}" for library, v in there.items()]
 
 

@@ -182,6 +182,26 @@ def test_without_an_accelerator_the_cpu_computes(files, packages, fresh):
     assert client.client().platform == "cpu" and not fresh
 
 
+def test_a_container_that_was_made_for_gpus_and_given_none_is_told(
+    files, packages, fresh, recwarn, monkeypatch
+):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    packages(CUDA12, "nvidia/cudnn/lib/libcudnn.so.9")
+    assert client.client().platform == "cpu" and not recwarn.list
+    files("/.dockerenv")
+    with pytest.warns(RuntimeWarning, match="no GPU, so the CPU computes: .*--gpus all"):
+        assert client.client().platform == "cpu"
+    client.config.platforms = "cpu"
+    assert client.client().platform == "cpu"
+
+
+def test_gpus_without_their_plugin_are_asked_for_by_their_own_name(files, packages, fresh):
+    packages()
+    files("/dev/kfd")
+    with pytest.raises(DeviceError, match=r"'gpu'. XLA's plugin .*jax-rocm7-plugin"):
+        client.client("gpu")
+
+
 @pytest.mark.parametrize("seen", ["", "-1"])
 def test_gpus_that_the_environment_hides_are_not_used(files, packages, fresh, monkeypatch, seen):
     files("/dev/nvidia0")
@@ -224,6 +244,16 @@ def test_an_accelerator_that_does_not_start_is_an_error(files, packages, fresh, 
         client.client()
 
 
+def test_a_tpu_that_does_not_start_is_told_with_what_it_needs(monkeypatch):
+    def make(*_):
+        raise RuntimeError("NOT_FOUND: TPU initialization failed: No jellyfish device found.")
+
+    monkeypatch.setattr(client, "load", lambda plugin: None)
+    monkeypatch.setattr(client, "xla_client", SimpleNamespace(make_c_api_client=make))
+    with pytest.raises(DeviceError, match=r"'tpu': .* found\. One process .* /dev/vfio/\*$"):
+        client._start([Plugin("tpu", "/a.so")])
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
@@ -258,12 +288,40 @@ def test_the_cpu_is_had_without_starting_an_accelerator(files, packages, fresh):
 # ---- CUDA ---------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def driver(monkeypatch):
+    """driver(capabilities, status, version): what answers as the driver of such GPUs, or fails."""
+
+    def there(capabilities, status=0, version=12080):
+        def put(value):
+            return lambda there: setattr(there._obj, "value", value)
+
+        def attribute(there, which, device):
+            there._obj.value = divmod(capabilities[device.value], 10)[which - 75]
+
+        made = SimpleNamespace(
+            cuInit=lambda _: status,
+            cuDeviceGetCount=put(len(capabilities)),
+            cuDeviceGet=lambda there, number: setattr(there._obj, "value", number),
+            cuDeviceGetAttribute=attribute,
+            cuDriverGetVersion=put(version),
+            cuGetErrorName=lambda _, word: put(b"CUDA_ERROR_X")(word),
+            cuGetErrorString=lambda _, word: put(b"not ready")(word),
+        )
+        monkeypatch.setattr(cuda, "_driver", lambda: made)
+
+    return there
+
+
 @pytest.mark.parametrize(
-    ("driver", "built", "chosen"),
-    [(13000, (12, 13), 13), (12080, (12, 13), 12), (13010, (12,), 12)],
-)
-def test_the_plugin_that_fits_the_driver(monkeypatch, driver, built, chosen):
-    monkeypatch.setattr(cuda, "driver_version", lambda: driver)
+    ("runs", "capabilities", "built", "chosen"),
+    [
+        (13000, [90], (12, 13), 13), (12080, [90], (12, 13), 12), (13010, [90], (12,), 12),
+        (13000, [70], (12, 13), 12), (13000, [52, 89], (12, 13), 13),
+    ],
+)  # fmt: skip
+def test_the_plugin_that_fits_driver_and_gpu(driver, runs, capabilities, built, chosen):
+    driver(capabilities, version=runs)
     assert cuda.fitting([Plugin("cuda", "", v) for v in built]).version == chosen
 
 
@@ -279,6 +337,7 @@ def test_that_plugin_is_started_and_no_other(monkeypatch):
         return {"memory_fraction": float(os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"])}
 
     monkeypatch.setattr(cuda, "driver_version", lambda: 12080)
+    monkeypatch.setattr(cuda, "capabilities", lambda: [90])
     monkeypatch.setattr(cuda, "prepare", lambda plugin, gpus: done.append(plugin.version))
     monkeypatch.setattr(client, "load", lambda plugin: done.append(plugin.path))
     made = SimpleNamespace(make_c_api_client=make, generate_pjrt_gpu_plugin_options=said)
@@ -293,6 +352,15 @@ def test_that_plugin_is_started_and_no_other(monkeypatch):
         else:
             with pytest.raises(DeviceError, match=f"initialize backend 'cuda': .*{reason}"):
                 client._start(both)
+
+
+def test_gpus_that_are_too_old_are_told(driver):
+    driver([70, 61], version=13000)
+    with pytest.raises(DeviceError, match=r"CUDA 13, .* capability 7\.5 .* has 7\.0: .*\[cuda12\]"):
+        cuda.fitting([Plugin("cuda", "", 13)])
+    driver([30], version=13000)
+    with pytest.raises(DeviceError, match=r"CUDA 12, .* capability 5\.0 or more, .* has 3\.0$"):
+        cuda.fitting([Plugin("cuda", "", 12)])
 
 
 def test_a_driver_that_is_too_old_is_told(monkeypatch):
@@ -313,40 +381,20 @@ def test_a_driver_that_is_not_there_is_told():
         cuda.driver_version()
 
 
-@pytest.fixture
-def driver(monkeypatch):
-    """driver(gpus, status): what answers as the driver of so many GPUs, or fails with a status."""
-
-    def there(gpus, status=0):
-        def said(words):
-            return lambda _, word: setattr(word._obj, "value", words)
-
-        def put(value):
-            return lambda there: setattr(there._obj, "value", value)
-
-        made = SimpleNamespace(
-            cuInit=lambda _: status, cuDeviceGetCount=put(gpus), cuDriverGetVersion=put(12080),
-            cuGetErrorName=said(b"CUDA_ERROR_X"), cuGetErrorString=said(b"not ready"),
-        )  # fmt: skip
-        monkeypatch.setattr(cuda, "_driver", lambda: made)
-
-    return there
-
-
 @pytest.mark.parametrize(
     ("status", "seen", "remedy"),
     [(802, "", "fabricmanager"), (803, "9", "restart"), (804, "", "LD_LIBRARY_PATH"),
      (100, "9", "CUDA_VISIBLE_DEVICES=9 names none"), (100, "", "nvidia-smi")],
 )  # fmt: skip
 def test_a_driver_that_does_not_start_is_told(driver, monkeypatch, status, seen, remedy):
-    driver(8, status)
+    driver([90] * 8, status)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
     with pytest.raises(DeviceError, match=f"error {status}, CUDA_ERROR_X, not ready: .*{remedy}"):
         cuda.prepare(Plugin("cuda", "/a.so", 12), ())
 
 
 def test_gpus_that_the_driver_does_not_show_are_told(driver):
-    driver(1)
+    driver([90])
     with pytest.raises(DeviceError, match=r"use GPU 1, 3, and CUDA shows it 1, .*\(MIG\)"):
         cuda.prepare(Plugin("cuda", "/a.so", 12), [0, 1, 3])
     assert cuda.prepare(Plugin("cuda", "/a.so"), [0]) == "a driver for CUDA 12.8"
@@ -362,7 +410,7 @@ VERSIONS = {
 def libraries(monkeypatch):
     """libraries(**other): the module of a plugin that tells versions, of which some are other."""
 
-    def there(capability=90, built=VERSIONS, **other):
+    def there(built=VERSIONS, **other):
         def missing():
             raise RuntimeError("not found")
 
@@ -371,8 +419,7 @@ def libraries(monkeypatch):
             for n, v in {**VERSIONS, **other}.items()
         }
         build = {f"{n}_build_version": lambda v=v: v for n, v in built.items()}
-        capabilities = {"cuda_compute_capability": lambda _: capability}
-        module = SimpleNamespace(**get, **build, **capabilities)
+        module = SimpleNamespace(**get, **build)
         monkeypatch.setattr(cuda, "extension", lambda plugin, name: module)
 
     monkeypatch.delenv("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", raising=False)
@@ -382,7 +429,7 @@ def libraries(monkeypatch):
 
 def test_libraries_are_told_with_their_versions(driver, libraries, packages):
     packages()
-    driver(2)
+    driver([90, 90])
     libraries(cudnn=91101)
     assert cuda.prepare(Plugin("cuda", "/a.so", 12), ()) == (
         "a driver for CUDA 12.8, CUDA 12.9, cuDNN 9.11.1, cuBLAS 12.9.1, cuSPARSE 12.5.10, "
@@ -407,7 +454,7 @@ def test_libraries_that_do_not_fit_are_told(
     driver, libraries, packages, monkeypatch, other, message
 ):
     packages()
-    driver(2)
+    driver([90, 90])
     libraries(**other)
     with pytest.raises(DeviceError, match=message):
         cuda.prepare(Plugin("cuda", "/a.so", 12), ())
@@ -417,7 +464,7 @@ def test_libraries_that_do_not_fit_are_told(
 
 def test_of_one_gpu_products_are_right(driver, libraries, packages):
     packages()
-    driver(2)
+    driver([90, 90])
     libraries(cudnn=90900, built={**VERSIONS, "cudnn": 90900})
     assert "cuDNN 9.9.0" in cuda.prepare(Plugin("cuda", "/a.so", 12), [1])
 
@@ -430,8 +477,8 @@ def test_products_that_race_are_warned_of(
     driver, libraries, packages, recwarn, capability, cublas, warned
 ):
     packages()
-    driver(1)
-    libraries(capability, cublas=cublas)
+    driver([capability])
+    libraries(cublas=cublas)
     cuda.prepare(Plugin("cuda", "/a.so", 12), ())
     assert ["cuBLAS 12.9.1 can give wrong" in str(w.message) for w in recwarn] == [True] * warned
 
@@ -466,8 +513,11 @@ def test_the_folder_of_the_assembler(packages, monkeypatch):
     packages("nvidia/cu13/bin/ptxas")
     assert folder() == folder(13) == str(top / "nvidia/cu13")
     assert folder(12) == str(top / "nvidia/cuda_nvcc")  # a driver may not run what another makes
-    monkeypatch.setenv("CUDA_ROOT", "/opt/cuda")
-    assert folder(12) == "/opt/cuda"
+    monkeypatch.setenv("CUDA_ROOT", "/no/cuda")
+    with pytest.warns(RuntimeWarning, match="CUDA_ROOT=/no/cuda is no folder"):
+        assert folder(13) == str(top / "nvidia/cu13")
+    monkeypatch.setenv("CUDA_ROOT", str(top))
+    assert folder(12) == str(top)
 
 
 @pytest.fixture
@@ -574,7 +624,7 @@ def test_what_cannot_be_had_is_told_with_the_reason(files, packages):
     packages(CUDA12)
     reasons = client.absences()
     assert list(reasons) == ["tpu", "cuda", "rocm"] and "plugin" in reasons["rocm"]
-    assert "no TPU" in reasons["tpu"] and reasons["cuda"] == "This machine has no NVIDIA GPU"
+    assert "has no TPU" in reasons["tpu"] and "has no NVIDIA GPU" in reasons["cuda"]
     files("/.dockerenv")
     assert "docker run --gpus all" in client.absences()["cuda"]
 

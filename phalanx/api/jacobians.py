@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from phalanx.api.arguments import check_callable, wrap
 from phalanx.api.derivatives import linearize, vjp
 from phalanx.api.differentiable import Chosen, differentiable
 from phalanx.api.transformed import P
 from phalanx.api.vmap import vmap
 from phalanx.base import tree
-from phalanx.base.lengths import symbolic
 from phalanx.base.source import name_of
 from phalanx.core.program import plain
 from phalanx.core.types import typeof
@@ -158,8 +155,7 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
     out: list[Any] = []
     start = 0
     for x, n in zip(leaves, sizes, strict=True):
-        make: Any = eye if symbolic((total,)) else np.eye
-        rows = make(total, n, -start, typeof(x).dtype)
+        rows = eye(total, n, -start, typeof(x).dtype)
         out.append(rows.reshape(total, *typeof(x).shape))
         start += n
     return out

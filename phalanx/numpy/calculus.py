@@ -175,30 +175,30 @@ def _slope(x: Any, gap: Any, d: int, edge_order: int) -> Any:
         raise ValueError(
             f"gradient: at least {edge_order + 1} samples are needed along an axis, got {x.aval}"
         )
-    steps = diff(x, axis=d)
     if np.ndim(gap):
-        return _slope_between(steps, inexact("gradient", gap), d, edge_order)
-    ends = _ends(steps, ops.full(steps.shape, 1, steps.aval.dtype), d, edge_order)
+        return _slope_between(diff(x, axis=d), inexact("gradient", gap), d, edge_order)
     both = ops.sub(ops.slice_dim(x, 2, n, d), ops.slice_dim(x, 0, n - 2, d))
     middle = ops.mul(both, literal(both, 0.5))
-    return true_divide(ops.concatenate(ends[0], middle, ends[1], dim=d), gap)
+    near = edge_order + 1  # so many samples the slope at an end is of
+    ends = [diff(ops.slice_dim(x, at, at + near, d), axis=d) for at in (0, n - near)]
+    ones = ops.full(ends[0].shape, 1, x.aval.dtype)
+    first, last = (_end(e, ones, d, at, edge_order) for e, at in zip(ends, (0, -1), strict=True))
+    return true_divide(ops.concatenate(first, middle, last, dim=d), gap)
 
 
-def _ends(slopes: Any, widths: Any, d: int, edge_order: int) -> tuple[Any, Any]:
-    """The slopes at both ends, of those between samples."""
-    n = slopes.shape[d]
+def _end(slopes: Any, widths: Any, d: int, at: int, edge_order: int) -> Any:
+    """The slope at the first end or, where ``at`` is -1, at the last, of those between samples."""
 
-    def end(at: int, inwards: int) -> Any:
-        outer, width = (ops.slice_dim(v, at, at + 1, d) for v in (slopes, widths))
-        if edge_order == 1:
-            return outer
-        inner, other = (
-            ops.slice_dim(v, at + inwards, at + inwards + 1, d) for v in (slopes, widths)
-        )
-        bend = ops.div(ops.sub(outer, inner), ops.add(width, other))
-        return ops.add(outer, ops.mul(bend, width))
+    def part(v: Any, inwards: int) -> Any:
+        place = inwards if at == 0 else v.shape[d] - 1 - inwards
+        return ops.slice_dim(v, place, place + 1, d)
 
-    return end(0, 1), end(n - 1, -1)
+    outer = part(slopes, 0)
+    if edge_order == 1:
+        return outer
+    width = part(widths, 0)
+    bend = ops.div(ops.sub(outer, part(slopes, 1)), ops.add(width, part(widths, 1)))
+    return ops.add(outer, ops.mul(bend, width))
 
 
 def _slope_between(steps: Any, places: Any, d: int, edge_order: int) -> Any:
@@ -212,7 +212,7 @@ def _slope_between(steps: Any, places: Any, d: int, edge_order: int) -> Any:
     )
     weighted = ops.add(ops.mul(left, high), ops.mul(right, low))
     inside = ops.div(weighted, ops.add(low, high))
-    first, last = _ends(slopes, widths, d, edge_order)
+    first, last = (_end(slopes, widths, d, at, edge_order) for at in (0, -1))
     return ops.concatenate(first, inside, last, dim=d)
 
 

@@ -65,9 +65,9 @@ def norm(
 
 def _euclidean(x: Any, over: tuple[int, ...], keepdims: bool) -> Any:
     if x.aval.dtype in COMPLEXES:
-        squares = ops.add(*(ops.mul(p, p) for p in (ops.real(x), ops.imag(x))))
+        squares = ops.add(ops.square(ops.real(x)), ops.square(ops.imag(x)))
     else:
-        squares = ops.mul(x, x)
+        squares = ops.square(x)
     return ops.sqrt(sum(squares, over, keepdims=keepdims))
 
 

@@ -244,7 +244,7 @@ def var(
     centre = _centre(x, axis, where, mean)
     gap = masked(ops.sub(x, ops.broadcast_to(centre, x.aval.shape)), where, 0)
     parts = (ops.real(gap), ops.imag(gap)) if own in COMPLEXES else (gap,)
-    total = sum(functools.reduce(ops.add, [ops.mul(p, p) for p in parts]), axis, keepdims=keepdims)
+    total = sum(functools.reduce(ops.add, map(ops.square, parts)), axis, keepdims=keepdims)
     less = _less("var", ddof, correction)
     return convert(_over_count(total, x, axis, keepdims, where, less), kind)
 

@@ -34,8 +34,9 @@ from phalanx.ops.compare import attained_share, greater_of, max, min, smaller_of
 from phalanx.ops.complex import c64
 from phalanx.ops.domains import Domain, check_domain, f32, i32, number, number_or_bool
 from phalanx.ops.elementwise import logaddexp, logaddexp_body, logaddexp_share
+from phalanx.ops.length import need_numbers
 from phalanx.ops.reduce import Identity, highest, lowest
-from phalanx.ops.shape import concatenate, reverse, slice_dim
+from phalanx.ops.shape import concatenate, pad, reverse, slice_dim
 
 # ---- the family -----------------------------------------------------------------------------
 
@@ -91,42 +92,78 @@ def _cumulative(
     return prim
 
 
-def _by_doubling(
-    prim: Callable[[], Primitive],
+_Step = tuple[Any, Callable[..., Any]]  # a result, and the linear function of its tangents
+
+
+def _by_pairs(
+    name: str,
     combine: Callable[[Any, Any], Any],
     slopes: Callable[[Any, Any, Any], tuple[Any, Any]],
 ) -> LinearizeRule:
-    """Linearize by combining spans of 1, 2, 4, ... elements, keeping the slopes of each step.
+    """Linearize the scan of pairs, with the slopes of each combination: linear work, too.
 
     ``slopes`` are those of ``combine`` in its operands, from (result, earlier, later).
     """
 
-    def rule(active: Active, x: Any, *, dim: int, reverse: bool) -> Derivative:
-        n = typeof(x).shape[dim]
-        y = _flipped(x, dim, reverse)
-        steps: list[tuple[Any, Any]] = []
-        for k in _spans(n):
-            earlier, later = slice_dim(y, 0, n - k, dim), slice_dim(y, k, n, dim)
-            both = combine(earlier, later)
-            steps.append(slopes(both, earlier, later))
-            y = concatenate(slice_dim(y, 0, k, dim), both, dim=dim)
+    def combined(x: Any, y: Any) -> _Step:
+        out = combine(x, y)
+        by_x, by_y = slopes(out, x, y)
+
+        def linear(t: Any, u: Any) -> Any:
+            return add(mul(t, by_x), mul(u, by_y))
+
+        return out, linear
+
+    def scan(x: Any, dim: int) -> _Step:
+        steps: list[Callable[..., Any]] = []
+
+        def kept(step: _Step) -> Any:
+            steps.append(step[1])
+            return step[0]
+
+        def pair(x: Any, y: Any) -> Any:
+            return kept(combined(x, y))
 
         def linear(t: Any) -> Any:
-            t = _flipped(t, dim, reverse)
-            for k, (by_earlier, by_later) in zip(_spans(n), steps, strict=True):
-                earlier, later = slice_dim(t, 0, n - k, dim), slice_dim(t, k, n, dim)
-                both = add(mul(earlier, by_earlier), mul(later, by_later))
-                t = concatenate(slice_dim(t, 0, k, dim), both, dim=dim)
-            return _flipped(t, dim, reverse)
+            return _scan_pairs(t, dim, *steps) if steps else t
 
-        return prim()(x, dim=dim, reverse=reverse), linear
+        return _scan_pairs(x, dim, pair, lambda x: kept(scan(x, dim)), pair), linear
+
+    def rule(active: Active, x: Any, *, dim: int, reverse: bool) -> Derivative:
+        what, remedy = "the length it is differentiated along", "export it for a length in numbers"
+        need_numbers(name, what, typeof(x).shape[dim : dim + 1], remedy)
+        out, linear = scan(_flipped(x, dim, reverse), dim)
+        out = _flipped(out, dim, reverse)
+        return out, lambda t: _flipped(linear(_flipped(t, dim, reverse)), dim, reverse)
 
     return rule
 
 
-def _spans(n: int) -> list[int]:
-    """1, 2, 4, ... below ``n``."""
-    return [1 << i for i in range((n - 1).bit_length())] if n else []
+def _scan_pairs(
+    x: Any,
+    dim: int,
+    pair: Callable[[Any, Any], Any],
+    scan: Callable[[Any], Any],
+    between: Callable[[Any, Any], Any],
+) -> Any:
+    """Neighbours are combined, and scanned, which gives every second element; the others are
+    combined with what is before them (Blelloch, 1990).
+    """
+    n = typeof(x).shape[dim]
+    if n < 2:
+        return x
+    half, rest = n // 2, (n - 1) // 2
+    even, odd = slice_dim(x, 0, n, dim, 2), slice_dim(x, 1, n, dim, 2)
+    odd = scan(pair(slice_dim(even, 0, half, dim), odd))
+    later = between(slice_dim(odd, 0, rest, dim), slice_dim(even, 1, rest + 1, dim))
+    even = concatenate(slice_dim(even, 0, 1, dim), later, dim=dim)
+    return add(_apart(even, dim, 0, (n + 1) % 2), _apart(odd, dim, 1, n % 2))
+
+
+def _apart(x: Any, dim: int, low: int, high: int) -> Any:
+    """The elements with zeros between, and so many before and after."""
+    edges = [(low, high, 1) if d == dim else (0, 0, 0) for d in range(typeof(x).ndim)]
+    return pad(x, dtypes.scalar(0, typeof(x).dtype), config=tuple(edges))
 
 
 def _flipped(x: Any, dim: int, reversed: bool) -> Any:
@@ -168,7 +205,7 @@ cumprod = _cumulative(
     lambda b, x, y: b.multiply(x, y),
     lambda dtype: 1,
     on=number,
-    linearize=_by_doubling(lambda: cumprod, mul, lambda out, x, y: (y, x)),
+    linearize=_by_pairs("cumprod", mul, lambda out, x, y: (y, x)),
     transpose=_NOT_LINEAR,
     doc="out[i] = Π x[j] over j ≤ i, or j ≥ i in reverse; stablehlo.reduce_window with multiply",
     examples=_examples(_INTS, _COMPLEX),
@@ -179,7 +216,7 @@ cummax = _cumulative(
     greater_of,
     lowest,
     on=number_or_bool,
-    linearize=_by_doubling(lambda: cummax, max, _shares),
+    linearize=_by_pairs("cummax", max, _shares),
     transpose=_NOT_LINEAR,
     operations=(3, 40),
     doc="the greatest so far, or from here on in reverse; stablehlo.reduce_window with maximum",
@@ -191,7 +228,7 @@ cummin = _cumulative(
     smaller_of,
     highest,
     on=number_or_bool,
-    linearize=_by_doubling(lambda: cummin, min, _shares),
+    linearize=_by_pairs("cummin", min, _shares),
     transpose=_NOT_LINEAR,
     operations=(3, 40),
     doc="the smallest so far, or from here on in reverse; stablehlo.reduce_window with minimum",
@@ -203,8 +240,8 @@ cumlogsumexp = _cumulative(
     logaddexp_body,
     lowest,
     on=dtypes.is_floating,
-    linearize=_by_doubling(
-        lambda: cumlogsumexp,
+    linearize=_by_pairs(
+        "cumlogsumexp",
         logaddexp,
         lambda out, x, y: (logaddexp_share(x, y), logaddexp_share(y, x)),
     ),

@@ -49,10 +49,10 @@ def _emit(b: Builder, k0: Any, k1: Any, x: Any, y: Any) -> list[Any]:
     keys = _schedule(b, k0, k1)
     x, y = b.add(x, k0), b.add(y, k1)
     for group in range(5):
-        rotations = [b.constant(by, U32, shape) for by in _ROTATIONS[group % 2]]
-        x, y = _four_rounds(b, x, y, rotations)
+        shifts = [(left, 32 - left) for left in _ROTATIONS[group % 2]]
+        x, y = _four_rounds(b, x, y, [[b.constant(n, U32, shape) for n in two] for two in shifts])
         x = b.add(x, keys[(group + 1) % 3])
-        y = b.add(y, b.add(keys[(group + 2) % 3], b.constant(group + 1, U32, shape)))
+        y = b.add(b.add(y, keys[(group + 2) % 3]), b.constant(group + 1, U32, shape))
     return [x, y]
 
 
@@ -66,7 +66,9 @@ def _emit_loop(b: Builder, k0: Any, k1: Any, x: Any, y: Any) -> list[Any]:
         odd = b.compare(b.and_(group, b.constant(1, U32)), b.constant(1, U32), "EQ")
         by_two = zip(*_ROTATIONS, strict=True)
         by = [b.select(odd, b.constant(q, U32), b.constant(p, U32)) for p, q in by_two]
-        x, y = _four_rounds(b, x, y, [b.broadcast_in_dim(r, shape, ()) for r in by])
+        shifts = [(left, b.subtract(b.constant(32, U32), left)) for left in by]
+        shifts = [[b.broadcast_in_dim(n, shape, ()) for n in two] for two in shifts]
+        x, y = _four_rounds(b, x, y, shifts)
         group = b.add(group, b.constant(1, U32))
         y = b.add(b.add(y, keys[1]), b.broadcast_in_dim(group, shape, ()))
         return [group, b.add(x, keys[0]), y, keys[1], keys[2], keys[0]]
@@ -80,12 +82,11 @@ def _schedule(b: Builder, k0: Any, k1: Any) -> tuple[Any, Any, Any]:
     return k0, k1, b.xor(b.xor(k0, k1), b.constant(_PARITY, U32, b.type(k0).shape))
 
 
-def _four_rounds(b: Builder, x: Any, y: Any, rotations: Sequence[Any]) -> tuple[Any, Any]:
-    width = b.constant(32, U32, b.type(x).shape)
-    for by in rotations:
+def _four_rounds(b: Builder, x: Any, y: Any, shifts: Sequence[Sequence[Any]]) -> tuple[Any, Any]:
+    """``shifts`` are those to the left and to the right that rotate y."""
+    for left, right in shifts:
         x = b.add(x, y)
-        low = b.shift_right_logical(y, b.subtract(width, by))
-        y = b.xor(x, b.or_(b.shift_left(y, by), low))
+        y = b.xor(x, b.or_(b.shift_left(y, left), b.shift_right_logical(y, right)))
     return x, y
 
 

@@ -248,6 +248,8 @@ def _pad_type(x: ArrayType, value: ArrayType, *, config: Padding) -> ArrayType:
 
 
 def _pad_lower(b: Builder, x: Any, value: Any, config: Padding) -> Any:
+    if not any(map(any, config)):
+        return x
     low, high, interior = (tuple(c[i] for c in config) for i in range(3))
     if any(interior) and min(*low, *high) < 0 and b.parted:  # at which XLA's partitioner aborts
         more, less = (tuple([max(n, 0) for n in edge]) for edge in (low, high))
@@ -346,7 +348,8 @@ def _slice_type(x: ArrayType, start: Ints, limit: Ints, strides: Ints | None = N
 
 
 def _slice_lower(b: Builder, x: Any, start: Ints, limit: Ints, strides: Ints | None = None) -> Any:
-    return b.slice(x, start, limit, strides or (1,) * len(start))
+    whole = b.type(x).shape == b.outs[0].shape
+    return x if whole else b.slice(x, start, limit, strides or (1,) * len(start))
 
 
 def _slice_transpose(

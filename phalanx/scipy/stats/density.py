@@ -126,7 +126,7 @@ class gaussian_kde:
         Raises:
             ValueError: the points have another number of dimensions.
         """
-        return exp(self.logpdf(points))
+        return self._density(self.covariance, self._points("evaluate", points))
 
     __call__ = evaluate
 
@@ -145,7 +145,11 @@ class gaussian_kde:
         Args:
             x: points [d, m]; a vector, where d is 1.
         """
-        points = atleast_2d(number_array("gaussian_kde.logpdf", x))
+        points = self._points("logpdf", x)
+        return _log_mixture(self.dataset, self.weights, self.covariance, points)
+
+    def _points(self, who: str, x: ArrayLike) -> Array:
+        points = atleast_2d(number_array(f"gaussian_kde.{who}", x))
         if points.shape == (1, self.d):
             points = points.T
         if points.ndim != 2 or points.shape[0] != self.d:
@@ -153,10 +157,10 @@ class gaussian_kde:
                 f"gaussian_kde: points [{self.d}, m] are needed, as the dataset is "
                 f"{self.dataset.aval}, got {points.aval}"
             )
-        return self._log_density(self.covariance, points)
+        return points
 
-    def _log_density(self, covariance: Array, points: Array) -> Array:
-        return _log_mixture(self.dataset, self.weights, covariance, points)
+    def _density(self, covariance: Array, points: Array) -> Array:
+        return _mixture(self.dataset, self.weights, covariance, points)
 
     # ---- integrals ----
 
@@ -179,7 +183,7 @@ class gaussian_kde:
                 f"gaussian_kde.integrate_gaussian: mean must have shape ({self.d},) and cov "
                 f"({self.d}, {self.d}), got {center.aval} and {spread.aval}"
             )
-        return exp(self._log_density(self.covariance + spread, center[:, None]))[0]
+        return self._density(self.covariance + spread, center[:, None])[0]
 
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
         """The probability of numbers between ``low`` and ``high``.
@@ -229,8 +233,8 @@ class gaussian_kde:
                 f"gaussian_kde.integrate_kde: both must have as many dimensions, got {self.d} and "
                 f"{other.d}"
             )
-        logs = self._log_density(self.covariance + other.covariance, other.dataset)
-        return (other.weights * exp(logs)).sum()
+        at_points = self._density(self.covariance + other.covariance, other.dataset)
+        return (other.weights * at_points).sum()
 
     # ---- others ----
 
@@ -292,17 +296,27 @@ def _normalized(weights: ArrayLike | None, points: Array) -> Array:
 
 
 @one_program
-def _log_mixture(
-    centers: ArrayLike, weights: ArrayLike, covariance: ArrayLike, points: ArrayLike
-) -> Array:
-    """log Σ wᵢ N(x; cᵢ, Σ) of points x [d, m], by the Cholesky factor of the covariance."""
-    values = promote("gaussian_kde", centers, weights, covariance, points, to=dtypes.to_inexact)
-    c, w, spread, x = values
+def _mixture(c: ArrayLike, w: ArrayLike, covariance: ArrayLike, x: ArrayLike) -> Array:
+    """Σ wᵢ N(x; cᵢ, Σ) of points x [d, m]."""
+    weights, logs = _weighted(c, w, covariance, x)
+    return (weights * exp(logs)).sum(1)
+
+
+@one_program
+def _log_mixture(c: ArrayLike, w: ArrayLike, covariance: ArrayLike, x: ArrayLike) -> Array:
+    """log Σ wᵢ N(x; cᵢ, Σ) of points x [d, m]."""
+    weights, logs = _weighted(c, w, covariance, x)
+    return logsumexp(logs, 1, b=weights)
+
+
+def _weighted(*given: ArrayLike) -> tuple[Array, Array]:
+    """The weights, and log N(x; cᵢ, Σ) [m, n], by the Cholesky factor of the covariance."""
+    c, w, spread, x = promote("gaussian_kde", *given, to=dtypes.to_inexact)
     factor = cholesky(spread)
     c, x = (triangular_solve(factor, v, left_side=True, lower=True) for v in (c, x))
     gaps = x[:, :, None] - c[:, None, :]
     size = log(factor.diagonal()).sum() + 0.5 * factor.shape[0] * math.log(2 * math.pi)
-    return logsumexp(-0.5 * (gaps * gaps).sum(0), 1, b=w) - size
+    return w, -0.5 * (gaps * gaps).sum(0) - size
 
 
 bound(gaussian_kde)

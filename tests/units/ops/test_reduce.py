@@ -9,16 +9,19 @@ import phalanx.numpy as jnp
 from phalanx import (
     NamedSharding,
     P,
+    ShapeDtypeStruct,
     device_count,
     device_put,
     devices,
     enable_x64,
+    export,
     grad,
     jit,
     jvp,
     make_mesh,
     ops,
 )
+from phalanx.errors import InconclusiveDimensionOperation
 from phalanx.ops.window import plain_windows
 from tests.laws.slopes import along
 
@@ -161,6 +164,18 @@ def test_cumprod_differentiates_at_zeros():
     wanted = [1 + 0, 2 + 6 + 0 + 0, 0.0, 0.0, 0.0]
     found = grad(lambda x: total(ops.cumprod(x, dim=0, reverse=False)))(x)
     np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.parametrize("op", [ops.cummax, ops.cummin])
+def test_equals_share_the_slope_of_a_running_extreme(op):
+    found = grad(lambda x: op(x, dim=0, reverse=False)[3])(np.ones(6, F32))
+    np.testing.assert_array_equal(found, [0.25, 0.25, 0.25, 0.25, 0, 0])
+
+
+def test_slopes_of_running_results_need_a_length_in_numbers():
+    n = export.symbolic_shape("n")
+    with pytest.raises(InconclusiveDimensionOperation, match=r"cumprod: the length .* in numbers"):
+        jit(grad(lambda x: jnp.cumprod(x).sum())).trace(ShapeDtypeStruct(n, F32))
 
 
 def test_cumlogsumexp_of_nothing_yet():

@@ -222,9 +222,9 @@ def _preload(plugin: Plugin) -> None:
 
 def _of_nvidia(package: str) -> Iterator[Path]:
     for place in sys.path:
-        folder = Path(place or ".") / "nvidia" / package
-        if folder.is_dir():
-            yield folder
+        folder = os.path.join(place, "nvidia", package)
+        if os.path.isdir(folder):
+            yield Path(folder)
 
 
 def are_here() -> bool:

@@ -46,7 +46,7 @@ def installed() -> dict[str, list[Plugin]]:
     Raises:
         DeviceError: what the environment says is not of the form that is expected.
     """
-    below = [p for above in folders("jax_plugins") for p in sorted(above.glob("*/"))]
+    below = [above / name for above in folders("jax_plugins") for name in _names_in(above)]
     named = _by_platform(*_named_by_the_environment())
     return {**named, **_by_platform(*_of_libtpu(), *_in(below)), **named}
 
@@ -103,12 +103,21 @@ def _of_libtpu() -> Iterator[Plugin]:
 
 def _in(places: Sequence[Path]) -> Iterator[Plugin]:
     for folder in dict.fromkeys(places):
-        libraries = sorted(folder.glob("*plugin*.so")) or sorted(folder.glob("*.so"))
+        every = [name for name in _names_in(folder) if name.endswith(".so")]
+        libraries = [name for name in every if "plugin" in name] or every
         if libraries:
             family = _FAMILIES.fullmatch(folder.name)
             name = family[1] if family else folder.name.removeprefix("xla_")
             version = int(family[2] or 0) if family else 0
-            yield Plugin(name, str(libraries[-1]), version)
+            yield Plugin(name, str(folder / libraries[-1]), version)
+
+
+def _names_in(folder: Path) -> list[str]:
+    """What ``folder`` holds, if it is one: patterns take longer than all else that is done here."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def folders(package: str) -> list[Path]:

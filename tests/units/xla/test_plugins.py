@@ -601,7 +601,12 @@ def test_options_of_a_client(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("MEM_FRACTION", "half"), ("PREALLOCATE", "perhaps"), ("ALLOCATOR", "mine")],
+    [
+        ("MEM_FRACTION", "half"),
+        ("PREALLOCATE", "perhaps"),
+        ("ALLOCATOR", "mine"),
+        ("MEM_FRACTON", "0.5"),
+    ],
 )
 def test_what_the_environment_says_wrongly_of_memory(monkeypatch, name, value):
     monkeypatch.setenv(f"XLA_PYTHON_CLIENT_{name}", value)

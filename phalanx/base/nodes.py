@@ -114,12 +114,29 @@ def transpose(
         part = structure(subtrees[0]) if inner_treedef is None else inner_treedef
         rows = [part.flatten_up_to(subtree) for subtree in subtrees]
     except (ValueError, IndexError) as error:
-        raise TreeError(
-            f"tree.transpose: the tree is not {outer_treedef} of {inner_treedef or 'subtrees'}: "
-            f"{error}"
-        ) from None
+        part = inner_treedef
+        rows = None if part is None else _rows_below(outer_treedef, part, pytree_to_transpose)
+        if part is None or rows is None:
+            raise TreeError(
+                f"tree.transpose: the tree is not {outer_treedef} of {part or 'subtrees'}: {error}"
+            ) from None
     columns = ([row[i] for row in rows] for i in range(part.num_leaves))
     return part.unflatten([outer_treedef.unflatten(column) for column in columns])
+
+
+def _rows_below(outer: PyTreeSpec, inner: PyTreeSpec, tree: Tree) -> list[list[Any]] | None:
+    """The leaves of each ``inner``, if ``tree`` is what the two make; else None.
+
+    A node may tell all that is below it: then ``outer`` alone is not the upper part of ``tree``.
+    """
+    leaves, whole = flatten(tree)
+    size = inner.num_leaves
+    rows = [leaves[i * size : (i + 1) * size] for i in range(outer.num_leaves)]
+    try:
+        made = outer.unflatten([inner.unflatten(row) for row in rows])
+    except ValueError:
+        return None
+    return rows if structure(made) == whole else None
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:

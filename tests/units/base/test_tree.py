@@ -224,6 +224,30 @@ def test_transpose():
     assert nodes.transpose(inner, outer, columns) == rows
     with pytest.raises(TreeError, match=r"tree\.transpose"):
         nodes.transpose(outer, inner, [{"x": 1, "y": (2, 3)}])
+    with pytest.raises(TreeError, match="key mismatch"):
+        nodes.transpose(outer, tree.structure({"x": 0}), [{"x": 1}, {"z": 2}])
+    assert nodes.transpose(tree.structure([]), tree.structure({"x": 0}), []) == {"x": []}
+
+
+@tree.register_pytree_node_class
+class Flattened:
+    """A node whose children are all the leaves below it."""
+
+    def __init__(self, within):
+        self.within = within
+
+    def tree_flatten(self):
+        return tree.flatten(self.within)
+
+    @classmethod
+    def tree_unflatten(cls, structure, leaves):
+        return cls(tree.unflatten(structure, leaves))
+
+
+def test_transpose_of_nodes_that_tell_what_is_below_them():
+    outer, inner = tree.structure(Flattened({"a": 0, "b": 0})), tree.structure([0, 0])
+    first, second = nodes.transpose(outer, inner, Flattened({"a": [3, 4], "b": [5, 6]}))
+    assert (first.within, second.within) == ({"a": 3, "b": 5}, {"a": 4, "b": 6})
 
 
 def test_unflatten_counts_the_leaves():

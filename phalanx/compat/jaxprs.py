@@ -225,11 +225,40 @@ def dce_jaxpr(
     keep = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
     outputs = [a for a, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
     count = len(jaxpr.constvars)
-    left, _ = prune(jaxpr.program.update(outputs=outputs), len(jaxpr.program.inputs))
+    left = _needed(jaxpr.program.update(outputs=outputs))
     read = {a for e in left.equations for a in e.inputs} | set(left.outputs)
     used = [k or v in read for v, k in zip(jaxpr.invars, keep, strict=True)]
     invars = [v for v, u in zip(jaxpr.invars, used, strict=True) if u]
     return Jaxpr.of(left.update(inputs=[*jaxpr.constvars, *invars]), count), used
+
+
+def _needed(program: Program) -> Program:
+    """``program`` without what no output of it needs, in the functions that it calls, too."""
+    read, kept = set(program.outputs), list[Equation]()
+    for e in reversed(program.equations):
+        if e.effects or not read.isdisjoint(e.outputs):
+            kept.append(_narrowed(e, read) if e.prim.name in _FUNCTIONS else e)
+            read.update(kept[-1].inputs)
+    return program.update(equations=kept[::-1])
+
+
+_FUNCTIONS = {"call", "checkpoint", "mapped"}  # of operands for inputs, of results for outputs
+
+
+def _narrowed(e: Equation, read: set[Atom]) -> Equation:
+    """``e``, a call of a function, for those of its results alone that are ``read``."""
+    given = [i for i, v in enumerate(e.outputs) if v in read]
+    whole: Program = e.params["program"]
+    program, taken = prune(_needed(whole.update(outputs=[whole.outputs[i] for i in given])), 0)
+    params: dict[str, Any] = {**e.params, "program": program}
+    for roles, places in (("ins", taken), ("outs", given)):
+        if roles in params:
+            params[roles] = tuple([params[roles][i] for i in places])
+    return e.update(
+        inputs=[e.inputs[i] for i in taken],
+        params=params,
+        outputs=tuple([e.outputs[i] for i in given]),
+    )
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterable[Jaxpr]:

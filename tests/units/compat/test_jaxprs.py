@@ -1,6 +1,7 @@
 """Programs as others read, rewrite and run them."""
 
 import inspect
+import itertools
 from types import SimpleNamespace
 
 import jax as peer
@@ -265,6 +266,25 @@ def test_what_outputs_do_not_need_is_left_out():
     left, used = dce_jaxpr(jaxpr, [True, False])
     assert used == [True, False] and [e.primitive.name for e in left.eqns] == ["sin"]
     assert dce_jaxpr(jaxpr, [True, False], instantiate=True)[1] == [True, True]
+
+
+def over_a_mesh(f):
+    return phalanx.shard_map(f, mesh=MESH, in_specs=P("i"), out_specs=P("i"))
+
+
+@pytest.mark.parametrize("whole", [phalanx.jit, phalanx.checkpoint, over_a_mesh])
+def test_what_outputs_do_not_need_is_left_out_of_functions_that_are_called(whole):
+    shift = np.arange(3, dtype=np.float32)
+    f = whole(lambda x, y: (jnp.sin(x), phalanx.jit(jnp.cos)(y) + x, jnp.exp(y) + shift))
+    jaxpr = make_jaxpr(f)(X, X)
+    for wanted in itertools.product([True, False], repeat=3):
+        left, used = dce_jaxpr(jaxpr.jaxpr, wanted)
+        assert used == [wanted[0] or wanted[1], wanted[1] or wanted[2]]
+        inside = [e.primitive.name for e in left.eqns[0].params["jaxpr"].eqns] if left.eqns else []
+        assert [n in inside for n in ("sin", "exp")] == [wanted[0], wanted[2]]
+        given = eval_jaxpr(left, jaxpr.consts, *itertools.compress([X, X], used))
+        for y, z in zip(given, itertools.compress(f(X, X), wanted), strict=True):
+            np.testing.assert_array_equal(y, z)
 
 
 def test_a_program_made_by_hand():

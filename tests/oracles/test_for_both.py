@@ -82,6 +82,47 @@ def with_rule(w, cotangent):
     return w.m.jit(w.m.grad(loss))(w.np.float32(2), w.line)
 
 
+def nested(w, **options):
+    def f(v):
+        inside = w.m.shard_map(
+            lambda u: u * w.lax.axis_index("y"), in_specs=w.P(), out_specs=w.P("y"), **options
+        )
+        return inside(v)
+
+    f = w.m.shard_map(f, in_specs=w.P("x"), out_specs=w.P("x"), axis_names={"x"})
+    return w.m.jit(f)(w.line)
+
+
+def turned(i):
+    """The number of a position, counted along `x` first, of that with the number `i` otherwise."""
+    return i % 2 * 4 + i // 2
+
+
+def shifted(w, axes, perm):
+    around = w.P(("y", "x"))
+    return mapped(w, lambda v: w.lax.ppermute(v, axes, perm), around, around)(
+        w.reshard(w.line, around)
+    )
+
+
+def transposed(w, primal, cotangent):
+    def f(t):
+        p = primal(w.np.ones(t.shape, "f"))
+        _, linear = w.m.linearize(lambda p: (p**2).sum(), p)
+        (ct,) = w.m.linear_transpose(linear, p)(linear(t))
+        return cotangent(ct)
+
+    return mapped(w, f, w.P("x"), w.P())(w.line)
+
+
+def held(w):
+    def f(v):
+        ref = w.m.new_ref(v)
+        return w.m.freeze(ref)
+
+    return f
+
+
 # by the beginning of the row: what only Phalanx accepts, None where nothing is refused or can be
 # told; what both accept, of which both give the same
 ROWS = {
@@ -194,6 +235,34 @@ ROWS = {
             lambda w: w.m.shard_map(
                 lambda v: v + 1, mesh=w.mesh.abstract_mesh, in_specs=w.P("x"), out_specs=w.P("x")
             )(w.line),
+        ),
+    ],
+    "`shard_map` inside another": [
+        (
+            lambda w: nested(w, mesh=w.mesh),
+            lambda w: nested(w),
+        ),
+    ],
+    "`ppermute` over": [
+        (
+            lambda w: shifted(w, ("y", "x"), [(i, (i + 1) % 8) for i in range(8)]),
+            lambda w: shifted(
+                w, ("x", "y"), [(turned(i), turned((i + 1) % 8)) for i in range(8)]
+            ),
+        ),
+    ],
+    "`linearize` inside": [
+        (
+            lambda w: transposed(w, lambda p: p, lambda ct: ct),
+            lambda w: transposed(
+                w, lambda p: w.lax.pcast(p, "x", to="varying"), lambda ct: w.lax.psum(ct, "x")
+            ),
+        ),
+    ],
+    "`new_ref` inside": [
+        (
+            lambda w: w.m.shard_map(held(w), out_specs=w.P("x"), check_vma=False)(w.line),
+            lambda w: w.m.shard_map(w.m.jit(held(w)), out_specs=w.P("x"), check_vma=False)(w.line),
         ),
     ],
     "a backward rule inside": [

@@ -105,9 +105,8 @@ def _meant(mesh: AbstractMesh | None, leaves: Sequence[Any], who: str) -> Abstra
     """
     current = settings().mesh or NO_MESH
     given = current if mesh is None else mesh
-    if given.empty:  # "context mesh cannot be empty", "requires a non-empty mesh": the field's
-        without = "The context mesh cannot be empty where mesh= is not given"
-        problem = without if mesh is None else f"shard_map requires a non-empty mesh, got {mesh}"
+    if given.empty:
+        problem = "there is no mesh" if mesh is None else "mesh= is empty"
         raise ValueError(
             f"{who}: {problem}, at {user_location()}; give mesh=, or run it in "
             "`with phalanx.set_mesh(mesh):`"

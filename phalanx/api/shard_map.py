@@ -376,10 +376,10 @@ def _missing(type: ArrayType, role: Role, here: Positions) -> list[Any]:
 def _differs(who: str, what: str, axis: Any, where: Sequence[Equation]) -> str:
     lines = lines_of(where)
     cause = f": it uses what differs at {lines}" if lines else ""
-    return (  # "require replication" and "statically inferred" are the field's, for matching
-        f"{who}: {what} is the same along axis {axis!r} (they require replication), at "
-        f"{user_location()}, but it is statically inferred to differ{cause}. Reduce it, with "
-        f"lax.pmean(x, {axis!r}) or lax.psum, or name the axis in its spec"
+    return (
+        f"{who}: {what} is the same along axis {axis!r}, at {user_location()}, "
+        f"but it differs{cause}. Reduce it, with lax.pmean(x, {axis!r}) or lax.psum, or name the "
+        "axis in its spec"
     )
 
 

@@ -185,5 +185,38 @@ _PHRASES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         "unreduced axes should be equal to the contracting specs, and lhs and rhs contracting dims "
         "should be sharded identically",
     ),
+    (
+        re.compile(r"^(\w+): unbound axis name: (\S+) \(in scope"),
+        r"Found an unbound axis name: \2. To fix this, please call \1 under `jax.shard_map`",
+    ),
+    (
+        re.compile("s say that .* is the same along axis .*, but it differs"),
+        "out_specs require replication which can't be statically inferred",
+    ),
+    (
+        re.compile(r"^shard_map\(.*\): there is no mesh, at"),
+        "The context mesh cannot be empty",
+    ),
+    (re.compile(r"^shard_map\(.*\): mesh= is empty, at"), "shard_map requires a non-empty mesh"),
+    (
+        re.compile(r"^shard_map\((.+?)\): (?:in|out)_specs has .*, which has length \d+, for "),
+        r"shard_map applied to the function '\1'",
+    ),
+    (
+        re.compile("s say that .* is (?:un)?reduced along"),
+        "out_specs passed to shard_map are of another kind than the result",
+    ),
+    (
+        re.compile("^pcast: .* can be told as"),
+        "jax.lax.pcast can only accept axis_name which are all of one kind",
+    ),
+    (
+        re.compile(r"names the manual axis '(\w+)', along which"),
+        r"the sharding contains a manual axes '\1' of mesh",
+    ),
+    (
+        re.compile("cuts what is mapped over, .* and shard_map uses it itself"),
+        "jax.shard_map requires axis_names to be a subset of those left",
+    ),
     (re.compile(r"^(set_mesh): .* are of type Manual"), r"\1: the mesh contains manual axes"),
 ]

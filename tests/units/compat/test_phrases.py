@@ -64,6 +64,47 @@ ALONG_EXPLICIT_AXES = {
 }
 
 
+ROWS = P("x")
+
+
+def mapped(f, ins=ROWS, outs=ROWS, **options):
+    f = phalanx.shard_map(f, in_specs=ins, out_specs=outs, **options)
+    return lambda: f(laid("x"))
+
+
+def constrained(x):
+    return lax.with_sharding_constraint(x, P("x"))
+
+
+def cast_twice(x):
+    return lax.pcast(lax.pcast(x, "y", to="reduced"), ("x", "y"), to="unreduced")
+
+
+IN_SHARD_MAP = {
+    "Found an unbound axis name: z. .* call psum under `jax": mapped(lambda x: lax.psum(x, "z")),
+    "require replication .* statically inferred": mapped(lambda x: x, outs=P()),
+    "shard_map applied to the function 'constrained'": mapped(constrained, P("x", None, None)),
+    "out_specs passed to shard_map": mapped(lambda x: x, outs=P("x", unreduced={"y"})),
+    "jax.lax.pcast can only accept axis_name which": mapped(cast_twice),
+    "contains a manual axes.*of mesh": mapped(constrained, axis_names={"x"}),
+    "shard_map requires axis_names.*subset of": lambda: phalanx.vmap(
+        phalanx.shard_map(lambda x: x, in_specs=P("x"), out_specs=P("x"))
+    )(laid("x")),
+    "shard_map requires a non-empty mesh": mapped(lambda x: x, mesh=phalanx.get_mesh()),
+}
+
+
+@pytest.mark.parametrize("words", IN_SHARD_MAP)
+def test_of_functions_of_blocks(words):
+    with phalanx.set_mesh(mesh()), pytest.raises(Exception, match=words):
+        phalanx.jit(IN_SHARD_MAP[words])()
+
+
+def test_of_functions_of_blocks_without_a_mesh():
+    with pytest.raises(ValueError, match="The context mesh cannot be empty"):
+        phalanx.shard_map(jnp.sin, in_specs=P("x"), out_specs=P("x"))(jnp.ones(2))
+
+
 def summed(along):
     return phalanx.reshard(jnp.ones((4, 4)), P(unreduced={along}))
 

@@ -23,27 +23,31 @@ _BY_MATRIX: Final = re.compile(
 
 
 def extension(plugin: Plugin, name: str) -> Any:
-    """A module of the package that belongs to ``plugin``; None if none does.
+    """A module of the package that belongs to ``plugin``; None if none does, or it has no such.
 
     Raises:
         DeviceError: it is not installed, or is for another version of jaxlib.
     """
     package = f"jax_{plugin.platform}{plugin.version or ''}_plugin"
     try:
-        theirs = importlib.import_module(f"{package}.version").__version__
-        module = importlib.import_module(f"{package}.{name}")
+        importlib.import_module(package)
+        if plugin.platform == "cuda":  # AMD releases it on its own
+            _check_version(plugin, importlib.import_module(f"{package}.version").__version__)
+        return importlib.import_module(f"{package}.{name}")
     except ImportError as e:
-        if not plugin.version:
+        if not plugin.version or e.name == f"{package}.{name}":
             return None
         raise DeviceError(
             f"the plugin {plugin.path} needs the package {package}: {e}; {_remedy(plugin)}"
         ) from None
-    if plugin.platform == "cuda" and _release(theirs) != _release(version.__version__):
+
+
+def _check_version(plugin: Plugin, theirs: str) -> None:
+    if _release(theirs) != _release(version.__version__):
         raise DeviceError(
             f"the plugin for CUDA {plugin.version} is for jaxlib {theirs}, and jaxlib "
             f"{version.__version__} is installed; {_remedy(plugin)}"
         )
-    return module
 
 
 def _release(version: str) -> str:
@@ -78,8 +82,9 @@ def register(plugin: Plugin, interface: Any) -> None:
         xla_client.register_custom_type(name, value, platform=platform)
     for name, value in own.ffi_handlers().items():
         xla_client.register_custom_call_target(name, value, platform=platform, api_version=1)
-    for name in _MODULES:
-        for target, value in extension(plugin, name).registrations().items():
+    modules = [extension(plugin, name) for name in _MODULES]
+    for module in filter(None, modules):
+        for target, value in module.registrations().items():
             xla_client.register_custom_call_target(target, value, platform=platform, api_version=1)
             if _BY_MATRIX.fullmatch(target):
                 xla_client.register_custom_call_as_batch_partitionable(target, c_api=interface)

@@ -14,7 +14,7 @@ from phalanx.base.config import OPTIONS, config
 from phalanx.base.errors import ConfigError, DeviceError
 from phalanx.processes import hardware
 from phalanx.processes.dealing import OfHost
-from phalanx.xla import client, cuda, gpu_calls, partitioning, plugins, rocm
+from phalanx.xla import client, cuda, gpu_calls, partitioning, plugins, processes, rocm
 from phalanx.xla.plugins import Plugin
 
 
@@ -599,6 +599,18 @@ def test_options_of_a_client(monkeypatch):
     assert client._arguments(Plugin("chip", "")) == ({}, None)
 
 
+def test_clients_of_several_processes_know_each_other(monkeypatch):
+    member = SimpleNamespace(process=3, count=8)
+    monkeypatch.setattr(processes, "_connected", [(member, "the coordination service")])
+    monkeypatch.setattr(processes, "_visible", [6, 7])  # those that were dealt to this one
+    said = {"cuda_visible_devices": (4, 5, 6, 7), "pjrt_client_create_options": None}
+    monkeypatch.setattr(client, "config", SimpleNamespace(**said))
+    options, service = client._arguments(Plugin("cuda", "/a.so", 12))
+    assert (options["node_id"], options["num_nodes"], options["visible_devices"]) == (3, 8, [6, 7])
+    assert service == "the coordination service"
+    assert client._arguments(Plugin("tpu", "/a.so")) == ({}, "the coordination service")
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -717,6 +729,7 @@ def test_a_plugin_without_the_package_that_belongs_to_it_is_told(belonging):
         gpu_calls.extension(Plugin("cuda", "/a.so", 7), "_versions")
     belonging("jax_rocm7_plugin", "0.1.0", _versions="module")  # AMD releases it on its own
     assert gpu_calls.extension(Plugin("rocm", "/a.so", 7), "_versions") == "module"
+    assert gpu_calls.extension(Plugin("rocm", "/a.so", 7), "_hybrid") is None
 
 
 # ---- for which process --------------------------------------------------------------------------

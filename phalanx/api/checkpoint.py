@@ -136,8 +136,8 @@ def checkpoint(
     options: dict[str, Any] = {
         "prevent_cse": prevent_cse,
         "policy": policy,
-        "static_argnums": static_argnums,
-        "static_argnames": static_argnames,
+        "static_argnums": None if static_argnums == () else static_argnums,
+        "static_argnames": static_argnames or None,
     }
     if fun is None:
         return functools.partial(checkpoint, **options)

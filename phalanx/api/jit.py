@@ -69,10 +69,10 @@ class Jitted(Dispatched):
         self.ins = Asked(in_shardings, self.who, "in_shardings")
         self.outs = self.results(out_shardings, self.who, "out_shardings")
         self.static_nums, self.static_names = static_positions(
-            fun, static_argnums, static_argnames, self.who
+            fun, static_argnums, static_argnames, self.who, apart=True
         )
         self.donate_nums, self.donate_names = static_positions(
-            fun, donate_argnums, donate_argnames, self.who, "donated"
+            fun, donate_argnums, donate_argnames, self.who, "donated", apart=True
         )
         if set(self.static_nums) & set(self.donate_nums):
             raise ValueError(f"{self.who}: an argument cannot be both static and donated")

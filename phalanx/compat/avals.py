@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from phalanx.core.types import ArrayType
-from phalanx.run.constrain import check_fits
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.told import lies_of
 
@@ -41,5 +40,9 @@ class ShapedArray(AbstractValue):
         made = ArrayType(tuple(shape), kind, weak_type)
         if not isinstance(sharding, NamedSharding):
             return made
-        check_fits(made, sharding, "ShapedArray")
+        refusal = sharding.refusal(made.shape)
+        if refusal is not None:  # "does not evenly ... size" is the field's, for matching
+            raise ValueError(
+                f"ShapedArray: {sharding.spec} does not evenly divide the dimension size: {refusal}"
+            )
         return made.update(lies=lies_of(sharding, made.ndim))

@@ -107,10 +107,6 @@ _PHRASES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         "Only one of spmd_axis_name or arrays sharded on spmd_axis_name can be given",
     ),
     (
-        re.compile("^ShapedArray: .* does not fit an array of shape"),
-        "the sharding does not evenly divide the dimension size",
-    ),
-    (
         re.compile(
             r": (?:in_shardings|(out_shardings)) of .*: (P\(.*\)) has (\d+) entr.* has (\d+) dim"
         ),

@@ -1,5 +1,7 @@
 """What jit over meshes takes, refuses and tells."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -137,7 +139,17 @@ def test_names_given_as_none_are_none():
     phalanx.jit(f, static_argnums=1, static_argnames=())(1, y=2)
     phalanx.jit(f, static_argnums=(), static_argnames="y")(1, 2)
     phalanx.jit(f, static_argnums=1)(1, y=2)
-    assert traced == [True, True, False]
+    phalanx.checkpoint(f, static_argnums=1)(1.0, y=2)
+    assert traced == [True, True, False, False]
+
+
+def test_names_alone_say_which_positions_are_nondifferentiable():
+    @functools.partial(phalanx.custom_vjp, nondiff_argnames=("n",))
+    def power(x, n):
+        return x**n
+
+    power.defvjp(lambda x, n: (x, x), lambda n, x, ct: (ct * n,))
+    assert phalanx.grad(power)(2.0, 3) == 3.0
 
 
 def test_an_array_of_one_process_is_local_already(mesh):

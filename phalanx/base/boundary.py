@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,8 @@ from phalanx.base.source import is_internal, is_ours
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_TOO_MANY = re.compile(r"takes .*positional arguments? but")
+_TUPLES = {"axes", "dtype", "reps", "shape"}  # parameters that get one, or come after one that does
 _UNEXPECTED = re.compile(r"unexpected keyword argument '(\w+)'$")
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("jaxlib", "opt_einsum"))
@@ -217,6 +220,11 @@ def _explain(
     unknown = _UNEXPECTED.search(words)
     if unknown:
         words = f"{words}. {_instead(unknown[1], function)}".rstrip(". ")
+    if _TOO_MANY.search(words) and _TUPLES & {*signature(function).parameters}:
+        numbers = tuple(itertools.takewhile(lambda x: type(x) is int, args[::-1]))[::-1]
+        words += (
+            f". Several numbers for one parameter are a tuple: {numbers}" if numbers[1:] else ""
+        )
     words = f"{_called(function, args, kwargs)}: {words}"
     if isinstance(error, _KEPT):
         error.args = (words,)

@@ -61,4 +61,7 @@ FORMER_KEYWORDS = {  # and the keyword now, of functions that have it
     "size": "shape", "low": "minval", "high": "maxval", "axis": "in_axes",
 }  # fmt: skip
 
-REPLACED_KEYWORDS = {"reduce_axes": "lax.psum of the gradient"}
+REPLACED_KEYWORDS = {
+    "reduce_axes": "lax.psum of the gradient", "requires_grad": "phalanx.grad(f)",
+    "unbiased": "ddof=1, or ddof=0",
+}  # fmt: skip

@@ -15,6 +15,7 @@ _GRAD = "phalanx.grad(f) is a function that gives the gradient of f"
 _LIKE = "jnp.zeros(shape, x.dtype), ones and full make arrays of a dtype"
 _UPDATE = "x.at[indices].set(y) gives a new array, and x.at[indices].add(y) one with sums"
 _PLACE = "x.devices() is where it lies"
+_HOST = "numpy.asarray(x) gives an array of NumPy"
 _EACH = "phalanx.vmap(f)(x) applies f to each row"
 ABSENT: dict[str, str] = {
     "fill": _ASSIGN,
@@ -36,7 +37,6 @@ ABSENT: dict[str, str] = {
     "cpu": _MOVE,
     "cuda": _MOVE,
     "to": f"x.astype(dtype) gives one of another dtype, {_MOVE}",
-    "numpy": "numpy.asarray(x) gives an array of NumPy",
     "detach": "phalanx.lax.stop_gradient(x) is a constant to derivatives",
     "backward": _GRAD,
     "grad": _GRAD,
@@ -52,10 +52,17 @@ ABSENT: dict[str, str] = {
     **dict.fromkeys(["get_shape", "set_shape"], "x.shape is a tuple of integers"),
     **dict.fromkeys(["contiguous", "is_contiguous", "stride", "ctypes"], _MEMORY),
     **dict.fromkeys(["is_cuda", "get_device"], _PLACE),
+    **dict.fromkeys(["grad_fn", "is_leaf", "register_hook", "retain_grad"], _GRAD),
+    **dict.fromkeys(["is_floating_point", "is_complex"], "jnp.issubdtype(x.dtype, kind) tells"),
+    "narrow": "x[start : start + length] is a part",
+    "masked_select": "x[mask] is what a mask selects",
+    "data_ptr": "x.unsafe_buffer_pointer() is an address",
+    "neg": "-x is a new array",
+    "rsqrt": "phalanx.lax.rsqrt(x) is a function",
     **dict.fromkeys(["apply", "map"], _EACH),
     **dict.fromkeys(["new_zeros", "new_ones", "new_full", "new_tensor"], _LIKE),
     **dict.fromkeys(["scatter", "scatter_add", "index_add", "index_copy", "index_update"], _UPDATE),
-    **dict.fromkeys(["eval", "to_numpy"], "numpy.asarray(x) gives an array of NumPy"),
+    **dict.fromkeys(["asnumpy", "eval", "numpy", "to_numpy", "values"], _HOST),
     "tofile": "jnp.save(file, x) writes it",
     "t": "x.T is the transpose",
     "clamp": "x.clip(min, max) bounds it",
@@ -104,7 +111,10 @@ ABSENT: dict[str, str] = {
         "abs", "exp", "log", "sqrt", "square", "sin", "cos", "tan", "tanh", "sign", "floor", "ceil",
         "isnan", "isinf", "isfinite", "maximum", "minimum", "where", "flip", "tile", "power",
         "outer", "cross", "vdot", "unique", "histogram", "allclose", "isclose", "roll", "diff",
-        "median", "quantile", "tril", "triu", "rot90",
+        "median", "quantile", "tril", "triu", "rot90", "log1p", "log2", "log10", "expm1", "sinh",
+        "cosh", "arctan2", "reciprocal", "fmod", "remainder", "logical_and", "logical_or",
+        "logical_not", "nan_to_num", "nansum", "nanmean", "count_nonzero", "broadcast_to",
+        "moveaxis", "kron", "bincount", "argwhere",
     )},
     **{name: f"phalanx.nn.{name}(x) is a function" for name in (
         "relu", "sigmoid", "softmax", "log_softmax", "gelu", "silu", "logsumexp",

@@ -187,9 +187,10 @@ def on_device(x: Any, device: Any) -> Any:
         return x
     given = isinstance(device, (Sharding, PartitionSpec))
     if not given and not hasattr(device, "platform"):
+        by_name = f"; phalanx.devices({device!r})[0] is one" if isinstance(device, str) else ""
         raise TypeError(
             "device: one of phalanx.devices(), or a sharding, is needed, got "
-            f"{device!r} of type {type(device).__name__}, at {user_location()}"
+            f"{device!r} of type {type(device).__name__}, at {user_location()}{by_name}"
         )
     to = sharding_for(device, "device") if given else SingleDeviceSharding(device)
     return device_put(x, to=to, back=None)

@@ -99,6 +99,14 @@ def test_what_other_libraries_call_otherwise_is_told():
     x = phalanx.numpy.ones(3)
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'dim'\. Use 'axis'$"):
         phalanx.numpy.sum(x, dim=0)
+    with pytest.raises(TypeError, match=r"keyword argument 'unbiased'\. Use ddof=1, or ddof=0$"):
+        x.std(unbiased=False)
+    with pytest.raises(TypeError, match=r"for one parameter are a tuple: \(3, 1\)$"):
+        x.view(3, 1)
+    with pytest.raises(TypeError, match=r"takes 1 positional argument but 3 were given$"):
+        phalanx.numpy.abs(1, 2, 3)
+    with pytest.raises(TypeError, match=r"; phalanx\.devices\('cuda'\)\[0\] is one$"):
+        phalanx.numpy.zeros(3, device="cuda")
     with pytest.raises(
         AttributeError, match=r"random: seed is not there: use phalanx\.random\.key"
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -17,6 +18,7 @@ from docs.generator.public import PAGES, Entry
 from docs.generator.signatures import written
 
 FOLDER = "reference"
+GUIDES = 6  # at most, that a page names
 
 
 def write(docs: Path) -> None:
@@ -36,20 +38,20 @@ def write(docs: Path) -> None:
 
 
 def mentions_in(docs: Path) -> dict[str, list[tuple[str, str]]]:
-    """Of each public name the guides that speak of it: their files and titles."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    """Of each public name the guides that speak of it, most often first: files and titles."""
+    found: dict[str, list[tuple[int, str, str]]] = {}
     for path in sorted(docs.glob("*.md")):
         text = path.read_text(encoding="utf-8")
         title = text.partition("\n")[0].lstrip("# ")
-        if path.stem not in {"api", "names", "not-offered"}:
-            for name in sorted(set(_spoken(text))):
-                found.setdefault(name, []).append((path.name, title))
-    return found
+        if path.stem not in {"api", "architecture", "names", "not-offered"}:
+            for name, times in Counter(_spoken(text)).items():
+                found.setdefault(name, []).append((-times, path.name, title))
+    return {name: [guide[1:] for guide in sorted(guides)] for name, guides in found.items()}
 
 
 def _spoken(text: str) -> Iterator[str]:
     """Public names that a page writes with their module, or that ``phalanx`` itself has."""
-    for name in {*re.findall(r"\b[a-z]+\.\w+", text), *re.findall(r"`(\w+)`", text)}:
+    for name in [*re.findall(r"\b[a-z]+\.\w+", text), *re.findall(r"`(\w+)`", text)]:
         entry = named(name)
         if entry is not None and ("." in name or entry.module == "phalanx"):
             yield entry.name
@@ -103,9 +105,13 @@ def _trail(entry: Entry) -> str:
     listed = next(
         (name for name, (_, own) in PAGES.items() if entry.module in own), "phalanx.scipy.stats"
     )
-    subject = next((title for title, group in public.subjects(entry.module) if entry in group), "")
-    steps = ["[Reference](../api.md)", f"[{listed}]({listed}.md)", subject]
-    return " › ".join(filter(None, steps))
+    subject, _ = public.group_of(entry)
+    steps = ["[Reference](../api.md)", f"[{listed}]({listed}.md)"]
+    if subject:
+        steps.append(
+            f"[{subject}]({listed}.md#{subject.lower().replace(', ', '-').replace(' ', '-')})"
+        )
+    return " › ".join(steps)
 
 
 def _head(entry: Entry) -> str:
@@ -197,9 +203,13 @@ def _see_also(entry: Entry, mentions: dict[str, list[tuple[str, str]]]) -> Itera
     ]
     if alike and entry.module.count(".") < 3:
         lines.append("- by the same name: " + _codes(tuple(alike[:6])))
+    _, group = public.group_of(entry)
+    near = [f"[`{one.short}`]({one.page}.md)" for one in group if one is not entry]
+    if near and entry.module != "phalanx.errors":
+        lines.append(f"- on the same subject: {', '.join(near)}")
     guides = mentions.get(entry.name, ())
     if guides:
-        named_so = ", ".join(f"[{title}](../{file})" for file, title in guides[:12])
+        named_so = ", ".join(f"[{title}](../{file})" for file, title in guides[:GUIDES])
         lines.append(f"- guides that speak of it: {named_so}")
     if lines:
         yield _rubric("See also")

@@ -268,6 +268,14 @@ def subjects(module: str) -> Iterator[tuple[str, list[Entry]]]:
             yield title, sorted(group, key=lambda entry: entry.short.casefold())
 
 
+@functools.cache
+def group_of(entry: Entry) -> tuple[str, tuple[Entry, ...]]:
+    """The subject that an entry belongs to, and all entries of that."""
+    groups = (found for found in subjects(entry.module) if entry in found[1])
+    title, group = next(groups, ("", []))
+    return title, tuple(group)
+
+
 def _subject(module: str, entry: Entry, titles: dict[str, list[str]]) -> str:
     for title, homes in titles.items():
         if any(entry.home == home or entry.home.startswith(f"{home}.") for home in homes):

@@ -50,7 +50,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "Rounding, signs, exponents": ["phalanx.numpy.rounding"],
         "Exponentials, logarithms, trigonometry": ["phalanx.numpy.transcendental"],
         "Comparison, logic, bits": ["phalanx.numpy.logic", "phalanx.numpy.packing"],
-        "Sums, products, extrema": ["phalanx.numpy.reductions"],
+        "Sums, products, extrema": ["phalanx.numpy.reductions", "phalanx.numpy.cumulative"],
         "Statistics": [
             "phalanx.numpy.statistics",
             "phalanx.numpy.quantiles",
@@ -58,7 +58,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         ],
         "Products of matrices": ["phalanx.numpy.contraction", "phalanx.numpy.einstein"],
         "Shape and order": ["phalanx.numpy.shaping"],
-        "Joining and splitting": ["phalanx.numpy.joining"],
+        "Joining and splitting": ["phalanx.numpy.joining", "phalanx.numpy.padding"],
         "Choosing elements": ["phalanx.numpy.choice", "phalanx.numpy.selection"],
         "Sorting and searching": ["phalanx.numpy.search"],
         "Distinct elements, sets": ["phalanx.numpy.sets"],

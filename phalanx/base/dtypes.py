@@ -618,7 +618,8 @@ class ScalarType(type):
         )
 
     def __new__(cls, dtype: np.dtype) -> ScalarType:
-        doc = _SCALAR_TYPE.format(name=dtype.name)
+        wide = dtype.itemsize > (8 if dtype.kind == "c" else 4)
+        doc = (_WIDE_TYPE if wide else _SCALAR_TYPE).format(name=dtype.name)
         said = {"dtype": dtype, "__doc__": doc, "__module__": "phalanx.numpy", "__slots__": ()}
         return super().__new__(cls, dtype.name, (), said)
 
@@ -657,9 +658,19 @@ class ScalarType(type):
 
 _SCALAR_TYPE = """The dtype {name}: it stands wherever a dtype is expected, and makes arrays of it.
 
->>> from phalanx.numpy import {name}
->>> {name}.dtype.name
-{name!r}
+>>> import phalanx.numpy as jnp
+>>> print(jnp.ones(2, jnp.{name}).dtype, jnp.{name}(1).dtype)
+{name} {name}
+"""
+_WIDE_TYPE = """The dtype {name}: it stands wherever a dtype is expected, and makes arrays of it.
+
+Arrays have it under the option ``enable_x64`` alone. Without that, those that are asked for in it
+have numbers of half the bits, and a warning says so.
+
+>>> import phalanx, phalanx.numpy as jnp
+>>> with phalanx.enable_x64():
+...     print(jnp.ones(2, jnp.{name}).dtype, jnp.{name}(1).dtype)
+{name} {name}
 """
 bool_ = ScalarType(BOOL)
 int2, int4, uint2, uint4 = map(ScalarType, NARROW_INTS)

@@ -25,7 +25,7 @@ T = TypeVar("T")  # a tree of arrays
 
 
 def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0) -> T:
-    """out[i] = x[0] * x[1] * ... * x[i] for an associative operation *, in logarithmic depth.
+    """A prefix scan x[0] * x[1] * ... * x[i] by an associative operation *, in logarithmic depth.
 
     Adjacent elements are combined in pairs, the pairs are scanned, and the elements between
     follow from their neighbours (Blelloch, 1990).

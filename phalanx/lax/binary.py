@@ -18,7 +18,7 @@ from phalanx.ops.contract import as_dtype
 
 
 def add(x: ArrayLike, y: ArrayLike) -> Array:
-    """x + y; of booleans, x ∨ y.
+    """The sum x + y, elementwise; of booleans, x ∨ y.
 
     Args:
         x: an array, or a number.
@@ -26,6 +26,10 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of the operands.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
 
     >>> lax.add(np.float32([1.0, 2.0]), 3)
     Array([4., 5.], dtype=float32)
@@ -43,6 +47,10 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> lax.sub(np.float32([1.0, 2.0]), 3)
     Array([-2., -1.], dtype=float32)
     """
@@ -59,6 +67,10 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
 
     Returns:
         An array of the shape and dtype of the operands, or of ``out_dtype``.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
 
     >>> lax.mul(np.float32([1.0, 2.0]), 3)
     Array([3., 6.], dtype=float32)
@@ -114,6 +126,10 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> lax.div(np.int32([-7, 7]), 2)
     Array([-3,  3], dtype=int32)
     """
@@ -130,6 +146,10 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> lax.rem(np.int32([-7, 7]), 4)
     Array([-3,  3], dtype=int32)
     """
@@ -145,6 +165,10 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of the operands.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
 
     >>> lax.pow(np.float32([2.0, 3.0]), 2)
     Array([4., 9.], dtype=float32)
@@ -170,6 +194,10 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> lax.atan2(np.float32([0.0, 1.0]), np.float32([1.0, 0.0]))
     Array([0.       , 1.5707964], dtype=float32)
     """
@@ -186,6 +214,10 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> lax.nextafter(np.float32([1.0]), 2.0)
     Array([1.0000001], dtype=float32)
     """
@@ -193,7 +225,7 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
-    """x + i y, of two real operands.
+    """The complex numbers x + i y, of two real operands.
 
     Args:
         x: an array, or a number.
@@ -201,6 +233,10 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
 
     Returns:
         Complex numbers of the shape of the operands: complex64 of float32, complex128 of float64.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
 
     >>> lax.complex(np.float32([1.0]), np.float32([2.0]))
     Array([1.+2.j], dtype=complex64)
@@ -221,6 +257,10 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         Booleans, of the shape to which the arguments broadcast.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> lax.eq(np.int32([1, 2, 3]), 2)
     Array([False,  True, False], dtype=bool)
     """
@@ -236,6 +276,10 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
 
     Returns:
         Booleans, of the shape to which the arguments broadcast.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
 
     >>> lax.ne(np.int32([1, 2, 3]), 2)
     Array([ True, False,  True], dtype=bool)
@@ -253,6 +297,10 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         Booleans, of the shape to which the arguments broadcast.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> lax.lt(np.int32([1, 2, 3]), 2)
     Array([ True, False, False], dtype=bool)
     """
@@ -268,6 +316,10 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
 
     Returns:
         Booleans, of the shape to which the arguments broadcast.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
 
     >>> lax.le(np.int32([1, 2, 3]), 2)
     Array([ True,  True, False], dtype=bool)
@@ -285,6 +337,10 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         Booleans, of the shape to which the arguments broadcast.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> lax.gt(np.int32([1, 2, 3]), 2)
     Array([False, False,  True], dtype=bool)
     """
@@ -300,6 +356,10 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
 
     Returns:
         Booleans, of the shape to which the arguments broadcast.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
 
     >>> lax.ge(np.int32([1, 2, 3]), 2)
     Array([False,  True,  True], dtype=bool)
@@ -317,6 +377,10 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> lax.max(np.float32([-1.0, 2.0]), 0)
     Array([0., 2.], dtype=float32)
     """
@@ -332,6 +396,10 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of the operands.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
 
     >>> lax.min(np.float32([-1.0, 2.0]), 0)
     Array([-1.,  0.], dtype=float32)
@@ -352,6 +420,9 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
     Returns:
         An array of the shape of the cases.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
 
     >>> lax.select(np.array([True, False]), np.int32([1, 2]), np.int32([3, 4]))
     Array([1, 4], dtype=int32)
@@ -401,6 +472,9 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     Returns:
         An array of the shape of ``x``.
 
+    Raises:
+        TypeError: the dtypes differ.
+
     >>> lax.clamp(0.0, np.float32([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
@@ -420,6 +494,9 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+
     >>> lax.bitwise_and(np.int32([6, 3]), 5)
     Array([4, 1], dtype=int32)
     """
@@ -435,6 +512,9 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of the operands.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
 
     >>> lax.bitwise_or(np.int32([6, 3]), 5)
     Array([7, 7], dtype=int32)
@@ -452,6 +532,9 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+
     >>> lax.bitwise_xor(np.int32([6, 3]), 5)
     Array([3, 6], dtype=int32)
     """
@@ -467,6 +550,9 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of the operands.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
 
     >>> lax.shift_left(np.int32([1, 3]), 2)
     Array([ 4, 12], dtype=int32)
@@ -484,6 +570,9 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+
     >>> lax.shift_right_arithmetic(np.int32([-8, 8]), 1)
     Array([-4,  4], dtype=int32)
     """
@@ -499,6 +588,9 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of the operands.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
 
     >>> lax.shift_right_logical(np.int32([-8, 8]), 1)
     Array([2147483644,          4], dtype=int32)

@@ -104,7 +104,7 @@ def cond(
     *operands: Any,
     operand: Any = _NOTHING,
 ) -> Any:
-    """A branch: true_fun(*operands) if pred else false_fun(*operands); only one of them runs.
+    """Choose a branch: true_fun(*operands) if pred else false_fun(*operands); only one runs.
 
     Under ``vmap`` with a predicate that differs between lanes both run, and each lane takes
     its own. There is an older form, in which each function has an operand of its own:
@@ -216,7 +216,9 @@ def switch(
     *operands: Any,
     operand: Any = _NOTHING,
 ) -> Any:
-    """branches[index](*operands); an index out of range is moved to the nearest in range.
+    """Choose one of several branches: branches[index](*operands), and only that one runs.
+
+    An index out of range is moved to the nearest in range.
 
     Args:
         index: an integer scalar.

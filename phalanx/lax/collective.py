@@ -108,7 +108,7 @@ def _dim(dim: int, ndim: int, who: str, what: str) -> int:
 
 
 def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
-    """sum_l x_l, in every lane.
+    """The sum over the lanes of an axis, in every lane (all-reduce).
 
     Args:
         x: a tree of arrays. A Python number is a constant of all lanes, and so is its sum, a
@@ -192,7 +192,7 @@ def _as_operand(x: Any) -> Any:
 
 
 def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
-    """(1/n) sum_l x_l, in every lane; booleans and integers give float32.
+    """The mean over the lanes of an axis, in every lane; booleans and integers give float32.
 
     Arguments and errors are those of ``psum``.
 
@@ -237,7 +237,9 @@ def _divide(x: Any, count: Any) -> Any:
 
 
 def pmax(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
-    """max_l x_l, in every lane. Its derivative is that of the lanes that attain it, averaged.
+    """The maximum over the lanes of an axis, in every lane.
+
+    Its derivative is that of the lanes that attain it, averaged.
 
     Arguments and errors are those of ``psum``.
 
@@ -258,7 +260,9 @@ def pmax(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 
 
 def pmin(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
-    """min_l x_l, in every lane. Its derivative is that of the lanes that attain it, averaged.
+    """The minimum over the lanes of an axis, in every lane.
+
+    Its derivative is that of the lanes that attain it, averaged.
 
     Arguments and errors are those of ``psum``.
 
@@ -290,7 +294,7 @@ def all_gather(
     tiled: bool = False,
     to: str = "varying",
 ) -> T:
-    """out[l] = x_l, in every lane: the values of all lanes along a new dimension.
+    """The values of all lanes along a new dimension, in every lane: out[l] = x_l.
 
     Args:
         x: a tree of arrays of shape ``[...]``.
@@ -509,7 +513,9 @@ def pswapaxes(x: T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups
 
 
 def ppermute(x: T, axis_name: AxisName, perm: Iterable[Iterable[int]]) -> T:
-    """out_t = x_s for every pair (s, t) of ``perm``; lanes to which nobody sends get zeros.
+    """Send values between lanes: out_t = x_s for every pair (s, t) of ``perm``.
+
+    Lanes to which nobody sends get zeros.
 
     Args:
         x: a tree of arrays.

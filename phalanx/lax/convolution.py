@@ -239,6 +239,10 @@ def conv(
     Returns:
         An array [N, O, spatial...] of the dtype of the operands, or of ``preferred_element_type``.
 
+    Raises:
+        TypeError: the dtypes differ.
+        ValueError: a parameter does not fit the arrays.
+
     >>> x, kernel = np.ones((1, 3, 8, 8), np.float32), np.ones((4, 3, 3, 3), np.float32)
     >>> lax.conv(x, kernel, (1, 1), "VALID").shape
     (1, 4, 6, 6)
@@ -281,6 +285,10 @@ def conv_with_general_padding(
 
     Returns:
         An array [N, O, spatial...] of the dtype of the operands, or of ``preferred_element_type``.
+
+    Raises:
+        TypeError: the dtypes differ.
+        ValueError: a parameter does not fit the arrays.
 
     >>> x, kernel = np.ones((1, 3, 8), np.float32), np.ones((4, 3, 2), np.float32)
     >>> lax.conv_with_general_padding(x, kernel, (1,), [(0, 1)], (1,), (3,)).shape
@@ -345,6 +353,10 @@ def conv_transpose(
     Returns:
         An array with the dimensions that ``dimension_numbers`` name, of the dtype of the operands,
         or of ``preferred_element_type``.
+
+    Raises:
+        TypeError: the dtypes differ.
+        ValueError: a parameter does not fit the arrays.
 
     >>> x, kernel = np.ones((1, 4, 4, 3), np.float32), np.ones((3, 3, 3, 2), np.float32)
     >>> lax.conv_transpose(x, kernel, (2, 2), "SAME").shape

@@ -134,6 +134,10 @@ def dynamic_slice_in_dim(
     Returns:
         An array of the dtype of the operand.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: the index is no integer scalar.
+
     >>> lax.dynamic_slice_in_dim(np.int32([1, 2, 3, 4]), 1, 2)
     Array([2, 3], dtype=int32)
     """
@@ -157,7 +161,7 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The element ``index``, which may be traced, along ``axis``; the nearest there is.
+    """The slice at ``index``, which may be traced, along ``axis``; the nearest where there is none.
 
     Args:
         operand: an array.
@@ -168,6 +172,10 @@ def dynamic_index_in_dim(
 
     Returns:
         An array of the dtype of the operand.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: the index is no integer scalar.
 
     >>> lax.dynamic_index_in_dim(np.int32([[1, 2], [3, 4]]), 1, keepdims=False)
     Array([3, 4], dtype=int32)
@@ -235,6 +243,10 @@ def dynamic_update_slice_in_dim(
     Returns:
         An array of the shape and dtype of the operand.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: rank or dtype of the update differ.
+
     >>> lax.dynamic_update_slice_in_dim(np.int32([1, 2, 3, 4]), np.int32([9]), 3, 0)
     Array([1, 2, 3, 9], dtype=int32)
     """
@@ -267,6 +279,10 @@ def dynamic_update_index_in_dim(
 
     Returns:
         An array of the shape and dtype of the operand.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: rank or dtype of the update differ.
 
     >>> lax.dynamic_update_index_in_dim(np.int32([1, 2, 3, 4]), 9, 3, 0)
     Array([1, 2, 3, 9], dtype=int32)
@@ -353,6 +369,9 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
 
     Returns:
         An array of the dtype of ``src``.
+
+    Raises:
+        AxisError: there is no dimension ``axes``.
 
     >>> lax.index_take(np.int32([[1, 2], [3, 4]]), (np.int32([1, 0]),), (0,))
     Array([[3, 4],
@@ -462,6 +481,10 @@ def scatter_add(
     Returns:
         An array of the shape and dtype of the operand.
 
+    Raises:
+        TypeError: rank or dtype of the update differ.
+        ValueError: the dimension numbers do not fit the arrays.
+
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_add(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
     Array([8, 2, 5], dtype=int32)
@@ -501,6 +524,10 @@ def scatter_sub(
 
     Returns:
         An array of the shape and dtype of the operand.
+
+    Raises:
+        TypeError: rank or dtype of the update differ.
+        ValueError: the dimension numbers do not fit the arrays.
 
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_sub(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
@@ -543,6 +570,10 @@ def scatter_mul(
     Returns:
         An array of the shape and dtype of the operand.
 
+    Raises:
+        TypeError: rank or dtype of the update differ.
+        ValueError: the dimension numbers do not fit the arrays.
+
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_mul(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
     Array([7, 2, 6], dtype=int32)
@@ -583,6 +614,10 @@ def scatter_min(
     Returns:
         An array of the shape and dtype of the operand.
 
+    Raises:
+        TypeError: rank or dtype of the update differ.
+        ValueError: the dimension numbers do not fit the arrays.
+
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_min(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
     Array([1, 2, 2], dtype=int32)
@@ -622,6 +657,10 @@ def scatter_max(
 
     Returns:
         An array of the shape and dtype of the operand.
+
+    Raises:
+        TypeError: rank or dtype of the update differ.
+        ValueError: the dimension numbers do not fit the arrays.
 
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_max(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)

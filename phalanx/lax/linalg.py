@@ -218,6 +218,9 @@ def lu(x: Any) -> tuple[Array, Array, Array]:
         l below the diagonal and u on and above it, [..., m, n]; the pivots [..., min(m, n)]: row i
         was exchanged with row pivots[i], one after the other; the permutation [..., m].
 
+    Raises:
+        ShapeError: ``x`` has fewer than two dimensions.
+
     >>> factors, pivots, permutation = lax.linalg.lu(np.float32([[1, 3], [2, 4]]))
     >>> print(factors, permutation)
     [[2.  4. ]
@@ -260,6 +263,9 @@ def qr(
         q [..., m, k] and r [..., k, n], where k is m with ``full_matrices``, else the least of m
         and n; with ``pivoting`` also the order of the columns, int32 [..., n].
 
+    Raises:
+        ShapeError: ``x`` has fewer than two dimensions.
+
     >>> q, r = lax.linalg.qr(np.float32([[3], [4]]), full_matrices=False)
     >>> print(abs(r))
     [[5.]]
@@ -277,6 +283,10 @@ def householder_product(a: Any, taus: Any) -> Array:
 
     Returns:
         Matrices [..., m, n], of the shape of ``a``.
+
+    Raises:
+        ShapeError: the shapes of ``a`` and ``taus`` do not fit, or ``a`` has fewer than two
+            dimensions.
 
     >>> print(lax.linalg.householder_product(np.float32([[0], [1]]), np.float32([1])))
     [[ 0.]
@@ -298,6 +308,10 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
 
     Returns:
         An array of the shape of ``c``.
+
+    Raises:
+        ShapeError: the shapes of ``a`` and ``taus`` do not fit, or ``a`` has fewer than two
+            dimensions.
 
     >>> c = np.eye(2, dtype=np.float32)
     >>> print(lax.linalg.ormqr(np.float32([[0], [1]]), np.float32([1]), c))
@@ -388,6 +402,9 @@ def eigh(
     Returns:
         v [..., n, n], with orthonormal columns, and w [..., n], real.
 
+    Raises:
+        ShapeError: the matrices are not square.
+
     >>> v, w = lax.linalg.eigh(np.float32([[0, 2], [2, 0]]))
     >>> print(w)
     [-2.  2.]
@@ -424,6 +441,9 @@ def eig(
     Returns:
         The eigenvalues [..., n], then left and right eigenvectors [..., n, n] in columns, as
         wanted. Each has norm 1, and its largest component is real.
+
+    Raises:
+        ShapeError: ``x`` has fewer than two dimensions.
 
     >>> w, v = lax.linalg.eig(np.float32([[0, 1], [0, 4]]), compute_left_eigenvectors=False)
     >>> print(w.real)
@@ -479,6 +499,9 @@ def hessenberg(a: Any) -> tuple[Array, Array]:
         [..., n, n]: h, and in place of its zeros the reflections whose product is q, from row 1
         on; and their taus [..., n - 1], see ``householder_product``.
 
+    Raises:
+        ShapeError: ``a`` has fewer than two dimensions.
+
     >>> h, taus = lax.linalg.hessenberg(np.float32([[1, 2], [3, 4]]))
     >>> print(h, taus)
     [[1. 2.]
@@ -497,6 +520,9 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Arr
     Returns:
         [..., n, n]: t, and in place of its zeros the reflections whose product is q; its diagonal
         [..., n] and the one beside it [..., n - 1], both real; the taus [..., n - 1].
+
+    Raises:
+        ShapeError: ``a`` has fewer than two dimensions.
 
     >>> _, d, e, _ = lax.linalg.tridiagonal(np.float32([[1, 2], [2, 3]]))
     >>> print(d, e)

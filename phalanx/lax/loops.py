@@ -72,7 +72,7 @@ def while_loop(
 @overload
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: Any) -> T: ...
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: Any) -> T:
-    """A loop: val = body(val) while cond(val), starting from ``init_val``.
+    """Repeat while a condition holds: val = body_fun(val) while cond_fun(val).
 
     The number of iterations is known only while running; so it differentiates forward, not in
     reverse: for that use ``scan``, or ``fori_loop`` with static bounds.
@@ -252,7 +252,7 @@ def fori_loop(
     *,
     unroll: int | bool | None = None,
 ) -> T:
-    """val = body(i, val) for i from ``lower`` up to, but without, ``upper``.
+    """A counting loop: val = body_fun(i, val) for i from ``lower`` up to, without, ``upper``.
 
     Static bounds differentiate in reverse, too; bounds known only while running, forward.
 
@@ -404,7 +404,7 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """carry, y = f(carry, x) for each row x of ``xs``; the last carry, and the rows y stacked.
+    """Loop over the rows of ``xs`` with a carry: carry, y = f(carry, x); the y are stacked.
 
     Args:
         f: from the carry and a row to the next carry, of the same types, and a row.
@@ -597,7 +597,7 @@ def _after(shape: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def map(f: Callable[[Any], T], xs: Any, *, batch_size: int | None = None) -> T:
-    """f(x) for each row x of ``xs``, one after the other, the results stacked.
+    """Apply ``f`` to each row of ``xs``, one after the other, and stack the results.
 
     Args:
         f: from a row to a tree of arrays.

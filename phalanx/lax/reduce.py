@@ -36,6 +36,9 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     Returns:
         An array of the dtype of the operand, without those dimensions.
 
+    Raises:
+        AxisError: there is no dimension ``axes``.
+
     >>> lax.reduce_sum(np.int32([[1, 2], [3, 4]]), (0,))
     Array([4, 6], dtype=int32)
     """
@@ -51,6 +54,9 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Returns:
         An array of the dtype of the operand, without those dimensions.
+
+    Raises:
+        AxisError: there is no dimension ``axes``.
 
     >>> lax.reduce_prod(np.int32([[1, 2], [3, 4]]), (0,))
     Array([3, 8], dtype=int32)
@@ -71,6 +77,9 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     Returns:
         An array of the dtype of the operand, without those dimensions.
 
+    Raises:
+        AxisError: there is no dimension ``axes``.
+
     >>> lax.reduce_max(np.int32([[1, 2], [3, 4]]), (0,))
     Array([3, 4], dtype=int32)
     """
@@ -90,6 +99,9 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     Returns:
         An array of the dtype of the operand, without those dimensions.
 
+    Raises:
+        AxisError: there is no dimension ``axes``.
+
     >>> lax.reduce_min(np.int32([[1, 2], [3, 4]]), (0,))
     Array([1, 2], dtype=int32)
     """
@@ -105,6 +117,9 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Returns:
         An array of the dtype of the operand, without those dimensions.
+
+    Raises:
+        AxisError: there is no dimension ``axes``.
 
     >>> lax.reduce_and(np.array([True, False]), (0,))
     Array(False, dtype=bool)
@@ -122,6 +137,9 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     Returns:
         An array of the dtype of the operand, without those dimensions.
 
+    Raises:
+        AxisError: there is no dimension ``axes``.
+
     >>> lax.reduce_or(np.array([True, False]), (0,))
     Array(True, dtype=bool)
     """
@@ -137,6 +155,9 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Returns:
         An array of the dtype of the operand, without those dimensions.
+
+    Raises:
+        AxisError: there is no dimension ``axes``.
 
     >>> lax.reduce_xor(np.array([True, True]), (0,))
     Array(False, dtype=bool)
@@ -160,6 +181,9 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     Returns:
         Integers of ``index_dtype``, without the dimension.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> lax.argmax(np.float32([1, 3, 2]), 0, np.int32)
     Array(1, dtype=int32)
     """
@@ -176,6 +200,9 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
     Returns:
         Integers of ``index_dtype``, without the dimension.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> lax.argmin(np.float32([1, 3, 2]), 0, np.int32)
     Array(0, dtype=int32)
@@ -202,6 +229,9 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     Returns:
         An array of the shape and dtype of the operand.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> lax.cumsum(np.int32([1, 2, 3]))
     Array([1, 3, 6], dtype=int32)
     """
@@ -218,6 +248,9 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
     Returns:
         An array of the shape and dtype of the operand.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> lax.cumprod(np.int32([1, 2, 3]))
     Array([1, 2, 6], dtype=int32)
@@ -236,6 +269,9 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     Returns:
         An array of the shape and dtype of the operand.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> lax.cummax(np.int32([1, 3, 2]))
     Array([1, 3, 3], dtype=int32)
     """
@@ -253,6 +289,9 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     Returns:
         An array of the shape and dtype of the operand.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> lax.cummin(np.int32([3, 1, 2]))
     Array([3, 1, 1], dtype=int32)
     """
@@ -269,6 +308,10 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 
     Returns:
         An array of the shape and dtype of the operand.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: ``operand`` is complex.
 
     >>> lax.cumlogsumexp(np.float32([0, 0]))
     Array([0.       , 0.6931472], dtype=float32)
@@ -301,6 +344,9 @@ def reduce(
 
     Returns:
         A tree like ``operands``, whose arrays lack those dimensions.
+
+    Raises:
+        TypeError: an initial value is no scalar of the dtype of its operand.
 
     >>> lax.reduce(np.int32([[1, 2], [3, 4]]), 0, lax.add, (0,))
     Array([4, 6], dtype=int32)

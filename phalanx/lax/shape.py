@@ -85,6 +85,10 @@ def full_like(
     Returns:
         An array of the shape and dtype of ``x``, unless others are given.
 
+    Raises:
+        TypeError: ``fill_value`` is no scalar.
+        ValueError: a length in ``shape`` is negative.
+
     >>> lax.full_like(np.float32([1, 2]), 3)
     Array([3., 3.], dtype=float32)
     """
@@ -110,6 +114,9 @@ def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: Any = None) -
     Returns:
         An array of that shape and dtype.
 
+    Raises:
+        ValueError: a length in ``shape`` is negative.
+
     >>> lax.empty((2,), np.int32)
     Array([0, 0], dtype=int32)
     """
@@ -117,7 +124,7 @@ def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: Any = None) -
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """0, 1, ..., size - 1.
+    """The integers 0, 1, ..., size - 1 in order.
 
     Args:
         dtype: the dtype of the result.
@@ -147,6 +154,10 @@ def broadcasted_iota(
 
     Returns:
         An array of that shape and dtype.
+
+    Raises:
+        AxisError: there is no dimension ``dimension``.
+        ValueError: a length in ``shape`` is negative.
 
     >>> lax.broadcasted_iota(np.int32, (2, 3), 1)
     Array([[0, 1, 2],
@@ -194,6 +205,9 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Returns:
         An array of the shape of ``operand``; a last dimension more or less where the widths of the
         dtypes differ.
+
+    Raises:
+        TypeError: ``operand`` is complex.
 
     >>> lax.bitcast_convert_type(np.float32([1.0]), np.int32)
     Array([1065353216], dtype=int32)
@@ -293,6 +307,9 @@ def broadcast_in_dim(
     Returns:
         An array of the dtype of the operand.
 
+    Raises:
+        ValueError: the shapes do not fit, or a length in ``shape`` is negative.
+
     >>> lax.broadcast_in_dim(np.int32([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
@@ -388,6 +405,9 @@ def reshape(
     Returns:
         An array of the dtype of the operand.
 
+    Raises:
+        ShapeError: the numbers of elements differ.
+
     >>> lax.reshape(np.int32([[1, 2], [3, 4]]), (4,), (1, 0))
     Array([1, 3, 2, 4], dtype=int32)
     """
@@ -434,6 +454,9 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
     Returns:
         An array of the dtype of the operand.
+
+    Raises:
+        ValueError: ``permutation`` does not name each dimension once.
 
     >>> lax.transpose(np.int32([[1, 2], [3, 4]]), (1, 0))
     Array([[1, 3],
@@ -571,6 +594,9 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     Returns:
         A tuple of arrays, without ``axis``.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> lax.unstack(np.int32([[1, 2], [3, 4]]))
     (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
@@ -656,6 +682,9 @@ def slice(
     Returns:
         An array of the dtype of the operand.
 
+    Raises:
+        ValueError: indices or strides are more or fewer than dimensions.
+
     >>> lax.slice(np.int32([1, 2, 3, 4]), (1,), (4,), (2,))
     Array([2, 4], dtype=int32)
     """
@@ -685,6 +714,9 @@ def slice_in_dim(
 
     Returns:
         An array of the dtype of the operand.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> lax.slice_in_dim(np.int32([1, 2, 3, 4]), 1, -1)
     Array([2, 3], dtype=int32)

@@ -68,6 +68,10 @@ def sort_key_val(
     Returns:
         Two arrays like the operands.
 
+    Raises:
+        AxisError: there is no dimension ``dimension``.
+        TypeError: the operands differ in shape.
+
     >>> lax.sort_key_val(np.int32([3, 1, 2]), np.float32([0.3, 0.1, 0.2]))
     (Array([1, 2, 3], dtype=int32), Array([0.1, 0.2, 0.3], dtype=float32))
     """
@@ -89,6 +93,10 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tu
     Returns:
         Two arrays, which are ``k`` long along ``axis``: elements of the dtype of the operand, and
         int32.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: ``operand`` is complex.
 
     >>> lax.top_k(np.int32([3, 1, 2]), 2)
     (Array([3, 2], dtype=int32), Array([0, 2], dtype=int32))
@@ -169,6 +177,10 @@ def approx_min_k(
     Returns:
         Values of the dtype of the operand, and positions of int32, both k long along the dimension;
         without ``aggregate_to_topk`` there may be more.
+
+    Raises:
+        AxisError: there is no dimension ``reduction_dimension``.
+        TypeError: ``operand`` is complex.
 
     >>> lax.approx_min_k(np.float32([3, 1, 2]), 2)
     (Array([1., 2.], dtype=float32), Array([1, 2], dtype=int32))

@@ -26,6 +26,10 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> a, b = np.float32([1.0, 2.0]), np.float32([1.0, 1.0])
     >>> [f"{y:.4f}" for y in lax.betainc(a, b, np.float32([0.25, 0.5]))]
     ['0.2500', '0.2500']
@@ -43,6 +47,10 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> [f"{y:.4f}" for y in lax.igamma(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
     ['0.6321', '0.2642']
     """
@@ -58,6 +66,10 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of the operands.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
 
     >>> [f"{y:.4f}" for y in lax.igammac(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
     ['0.3679', '0.7358']
@@ -75,6 +87,10 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> [f"{y:.4f}" for y in lax.igamma_grad_a(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
     ['-0.4317', '-0.2762']
     """
@@ -90,6 +106,10 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of the operands.
+
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
 
     >>> [f"{y:.4f}" for y in lax.random_gamma_grad(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
     ['1.1736', '0.7508']
@@ -120,6 +140,10 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> [f"{y:.4f}" for y in lax.polygamma(np.float32([0.0, 1.0]), np.float32([1.0, 1.0]))]
     ['-0.5772', '1.6449']
     """
@@ -147,6 +171,10 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of the operands.
 
+    Raises:
+        ShapeError: the operands have different shapes, in more than lengths of 1.
+        TypeError: the dtypes differ.
+
     >>> [f"{y:.4f}" for y in lax.zeta(np.float32([2.0, 2.0]), np.float32([1.0, 2.0]))]
     ['1.6449', '0.6449']
     """
@@ -165,6 +193,9 @@ def bessel_i0e(x: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of ``x``.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> [f"{y:.4f}" for y in lax.bessel_i0e(np.float32([0.0, 1.0]))]
     ['1.0000', '0.4658']
     """
@@ -179,6 +210,9 @@ def bessel_i1e(x: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of ``x``.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> [f"{y:.4f}" for y in lax.bessel_i1e(np.float32([0.0, 1.0]))]
     ['0.0000', '0.2079']

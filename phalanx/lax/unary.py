@@ -111,6 +111,9 @@ def floor(x: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of ``x``.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> lax.floor(np.float32([-1.5, 1.5]))
     Array([-2.,  1.], dtype=float32)
     """
@@ -125,6 +128,9 @@ def ceil(x: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of ``x``.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> lax.ceil(np.float32([-1.5, 1.5]))
     Array([-1.,  2.], dtype=float32)
@@ -144,6 +150,9 @@ def round(
     Returns:
         An array of the shape and dtype of ``x``.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> lax.round(np.float32([0.5, 1.5, 2.4]))
     Array([1., 2., 2.], dtype=float32)
     >>> lax.round(np.float32([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
@@ -161,6 +170,9 @@ def is_finite(x: ArrayLike) -> Array:
 
     Returns:
         Booleans of the shape of ``x``.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> lax.is_finite(np.float32([1.0, np.inf, np.nan]))
     Array([ True, False, False], dtype=bool)
@@ -234,7 +246,7 @@ def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """1 / √x.
+    """The reciprocal of the square root, 1 / √x, elementwise.
 
     Args:
         x: an array, or a number.
@@ -260,6 +272,9 @@ def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Returns:
         An array of the shape and dtype of ``x``.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> lax.cbrt(np.float32([-8.0, 27.0]))
     Array([-2.,  3.], dtype=float32)
@@ -604,6 +619,9 @@ def erf(x: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of ``x``.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> lax.erf(np.float32([0.0, 1.0]))
     Array([0.        , 0.84270084], dtype=float32)
     """
@@ -621,6 +639,9 @@ def erfc(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     Returns:
         An array of the shape and dtype of ``x``.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> lax.erfc(np.float32([0.0, 1.0]))
     Array([1.        , 0.15729924], dtype=float32)
     """
@@ -635,6 +656,9 @@ def erf_inv(x: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of ``x``.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> lax.erf_inv(np.float32([0.0, 0.5]))
     Array([0.        , 0.47693628], dtype=float32)
@@ -651,6 +675,9 @@ def lgamma(x: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of ``x``.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> [f"{y:.4f}" for y in lax.lgamma(np.float32([0.5, 5.0]))]
     ['0.5724', '3.1781']
     """
@@ -665,6 +692,9 @@ def digamma(x: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of ``x``.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(lax.digamma(np.float32([1.0, 5.0])).round(5))
     [-0.57722  1.50612]

@@ -75,6 +75,10 @@ def symmetric_product(
     Returns:
         Matrices of the shape of ``c_matrix``.
 
+    Raises:
+        TypeError: the dtypes differ.
+        ValueError: ``permutation`` does not name each dimension once.
+
     >>> a = np.float32([[1], [2]])
     >>> print(lax.linalg.symmetric_product(a, np.eye(2, dtype=np.float32), beta=1.0))
     [[2. 2.]

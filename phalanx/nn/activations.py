@@ -34,7 +34,7 @@ def identity(x: ArrayLike) -> Array:
 
 @staged
 def relu(x: Any) -> Array:
-    """max(x, 0), with derivative 0 at 0.
+    """The rectified linear unit max(x, 0), elementwise, with derivative 0 at 0.
 
     Args:
         x: an array.
@@ -51,7 +51,7 @@ def relu(x: Any) -> Array:
 
 @staged
 def relu6(x: Any) -> Array:
-    """min(max(x, 0), 6), with derivative 0 at 0 and 6.
+    """The ``relu`` cut off at 6, min(max(x, 0), 6), elementwise, with derivative 0 at 0 and 6.
 
     Args:
         x: an array.
@@ -68,7 +68,7 @@ def relu6(x: Any) -> Array:
 
 @staged
 def sigmoid(x: ArrayLike) -> Array:
-    """1 / (1 + exp(-x)).
+    """The logistic sigmoid 1 / (1 + exp(-x)), elementwise.
 
     Args:
         x: an array.
@@ -85,7 +85,7 @@ def sigmoid(x: ArrayLike) -> Array:
 
 @staged
 def silu(x: Any) -> Array:
-    """x sigmoid(x); also called swish.
+    """The sigmoid linear unit x sigmoid(x), elementwise; also called swish.
 
     Args:
         x: an array.
@@ -105,7 +105,7 @@ swish = silu
 
 @staged
 def softplus(x: ArrayLike) -> Array:
-    """log(1 + exp(x)).
+    """The softplus log(1 + exp(x)), elementwise: a smooth ``relu``.
 
     Args:
         x: an array.
@@ -122,7 +122,7 @@ def softplus(x: ArrayLike) -> Array:
 
 @staged
 def log_sigmoid(x: Any) -> Array:
-    """log sigmoid(x) = -softplus(-x).
+    """The logarithm of the sigmoid, -softplus(-x), elementwise.
 
     Args:
         x: an array.
@@ -139,7 +139,7 @@ def log_sigmoid(x: Any) -> Array:
 
 @staged
 def soft_sign(x: Any) -> Array:
-    """x / (1 + |x|).
+    """The soft sign x / (1 + |x|), elementwise.
 
     Args:
         x: an array.
@@ -155,7 +155,8 @@ def soft_sign(x: Any) -> Array:
 
 
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
-    """x Φ(x), where Φ is the distribution function of the standard normal distribution.
+    """The Gaussian error linear unit x Φ(x), elementwise, where Φ is the distribution function
+    of the standard normal distribution.
 
     Args:
         x: an array.
@@ -185,7 +186,7 @@ def _gelu_by_tanh(x: Any) -> Any:
 
 
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """x where x > 0, α (exp(x) - 1) elsewhere.
+    """The exponential linear unit, elementwise: x where x > 0, α (exp(x) - 1) elsewhere.
 
     Args:
         x: an array.
@@ -208,7 +209,8 @@ def _elu(x: Any, alpha: Any) -> Any:
 
 @staged
 def selu(x: ArrayLike) -> Array:
-    """λ elu(x, α), with λ and α that keep mean 0 and variance 1 (Klambauer et al., 2017).
+    """The scaled ``elu`` λ elu(x, α), elementwise, with the λ and α that keep mean 0 and
+    variance 1 (Klambauer et al., 2017).
 
     Args:
         x: an array.
@@ -224,7 +226,7 @@ def selu(x: ArrayLike) -> Array:
 
 
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """x where x > 0, α (exp(x / α) - 1) elsewhere; its derivative is continuous.
+    """The continuously differentiable ``elu``: x where x > 0, α (exp(x / α) - 1) elsewhere.
 
     Args:
         x: an array.
@@ -246,7 +248,7 @@ def _celu(x: Any, alpha: Any) -> Any:
 
 
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
-    """x where x ≥ 0, negative_slope x elsewhere.
+    """The leaky ``relu``, elementwise: x where x ≥ 0, negative_slope x elsewhere.
 
     Args:
         x: an array.
@@ -269,7 +271,7 @@ def _leaky_relu(x: Any, negative_slope: Any) -> Any:
 
 @staged
 def hard_tanh(x: Any) -> Array:
-    """min(max(x, -1), 1).
+    """The piecewise linear tanh min(max(x, -1), 1), elementwise.
 
     Args:
         x: an array.
@@ -286,7 +288,7 @@ def hard_tanh(x: Any) -> Array:
 
 @staged
 def hard_sigmoid(x: Any) -> Array:
-    """relu6(x + 3) / 6.
+    """The piecewise linear ``sigmoid`` relu6(x + 3) / 6, elementwise.
 
     Args:
         x: an array.

@@ -82,6 +82,9 @@ def zeros(
     Returns:
         An array of that shape and dtype.
 
+    Raises:
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import nn, random
     >>> nn.initializers.zeros(random.key(0), (2,)).tolist()
     [0.0, 0.0]
@@ -104,6 +107,9 @@ def ones(
 
     Returns:
         An array of that shape and dtype.
+
+    Raises:
+        ValueError: a length in ``shape`` is negative.
 
     >>> from phalanx import nn, random
     >>> nn.initializers.ones(random.key(0), (2,)).tolist()

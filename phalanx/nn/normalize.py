@@ -68,7 +68,9 @@ def logsumexp(
     return_sign: bool = False,
     where: Any = None,
 ) -> Array | tuple[Array, Array]:
-    """log Σ b exp(a), exact for large and small ``a``; -inf, with derivative 0, of nothing.
+    """The logarithm of a sum of exponentials, log Σ b exp(a), exact for large and small ``a``.
+
+    Of no elements it is -inf, with derivative 0.
 
     Args:
         a: a floating-point array.
@@ -82,6 +84,9 @@ def logsumexp(
     Returns:
         An array without the axes that are reduced; with ``keepdims`` they stay, with length 1. With
         ``return_sign`` a pair: the logarithm of the absolute value, and the sign.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> import phalanx.numpy as jnp
     >>> from phalanx import nn
@@ -123,6 +128,9 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: Any = None, keepdims: boo
 
     Returns:
         An array without the axes that are reduced; with ``keepdims`` they stay, with length 1.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> import phalanx.numpy as jnp
     >>> from phalanx import nn
@@ -168,7 +176,7 @@ def log1mexp(x: ArrayLike) -> Array:
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
-    """exp(x) / Σ exp(x), exact for large and small x.
+    """The softmax exp(x) / Σ exp(x) along ``axis``, exact for large and small x.
 
     Args:
         x: an array.
@@ -177,6 +185,9 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
 
     Returns:
         An array of the shape and dtype of ``x``; integers give float32.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> import phalanx.numpy as jnp
     >>> from phalanx import nn
@@ -226,7 +237,7 @@ def _shifted(x: Any, axis: Any, where: Any) -> Any:
 
 
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
-    """log softmax(x) = x - logsumexp(x), exact for large and small x.
+    """The logarithm of the softmax, x - logsumexp(x), exact for large and small x.
 
     Args:
         x: an array.
@@ -235,6 +246,9 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
 
     Returns:
         An array of the shape and dtype of ``x``; integers give float32.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> import phalanx.numpy as jnp
     >>> from phalanx import nn
@@ -264,7 +278,7 @@ def standardize(
     *,
     algorithm: str = "fast",
 ) -> Array:
-    """(x - mean) / √(variance + ε).
+    """``x`` with mean 0 and variance 1 over ``axis``: (x - mean) / √(variance + ε).
 
     Args:
         x: an array.
@@ -318,7 +332,7 @@ def one_hot(
     axis: int = -1,
     out_sharding: Any = None,
 ) -> Array:
-    """1 at the position that an element of ``x`` names, 0 elsewhere, along a new axis.
+    """One-hot vectors: 1 at the position that an element of ``x`` names, else 0, on a new axis.
 
     Args:
         x: an integer array; elements outside 0 ... num_classes - 1 give zeros.
@@ -330,6 +344,9 @@ def one_hot(
 
     Returns:
         An array of the shape of ``x`` and a dimension of length ``num_classes`` more.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> import phalanx.numpy as jnp
     >>> from phalanx import nn

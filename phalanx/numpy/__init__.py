@@ -181,6 +181,14 @@ from phalanx.numpy.creation import (
     zeros,
     zeros_like,
 )
+from phalanx.numpy.cumulative import (
+    cumprod,
+    cumsum,
+    cumulative_prod,
+    cumulative_sum,
+    nancumprod,
+    nancumsum,
+)
 from phalanx.numpy.functional import (
     apply_along_axis,
     apply_over_axes,
@@ -200,7 +208,6 @@ from phalanx.numpy.joining import (
     hsplit,
     hstack,
     insert,
-    pad,
     repeat,
     split,
     stack,
@@ -248,6 +255,7 @@ from phalanx.numpy.logic import (
     real,
     right_shift,
 )
+from phalanx.numpy.padding import pad
 from phalanx.numpy.quantiles import (
     median,
     nanmedian,
@@ -264,17 +272,11 @@ from phalanx.numpy.reductions import (
     argmax,
     argmin,
     count_nonzero,
-    cumprod,
-    cumsum,
-    cumulative_prod,
-    cumulative_sum,
     max,
     min,
     minmax,
     nanargmax,
     nanargmin,
-    nancumprod,
-    nancumsum,
     nanmax,
     nanmin,
     nanprod,

@@ -50,7 +50,7 @@ def over(x: Any, value: Any) -> Any:
 @with_methods(0)
 @one_program
 def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
-    """x + y, elementwise, with broadcasting; of booleans, x or y.
+    """The sum x + y, elementwise, with broadcasting; of booleans, x or y.
 
     Args:
         x: an array, or a number.
@@ -60,6 +60,9 @@ def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) 
 
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(jnp.add(jnp.arange(3), 10))
     [10 11 12]
@@ -71,7 +74,7 @@ def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) 
 @with_methods()
 @one_program
 def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
-    """x - y, elementwise, with broadcasting.
+    """The difference x - y, elementwise, with broadcasting.
 
     Args:
         x: an array, or a number.
@@ -81,6 +84,9 @@ def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = N
 
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(jnp.subtract(jnp.arange(3), 1))
     [-1  0  1]
@@ -92,7 +98,7 @@ def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = N
 @with_methods(1)
 @one_program
 def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
-    """x y, elementwise, with broadcasting; of booleans, x and y.
+    """The product x y, elementwise, with broadcasting; of booleans, x and y.
 
     Args:
         x: an array, or a number.
@@ -102,6 +108,9 @@ def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = N
 
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(jnp.multiply(jnp.arange(3), 2))
     [0 2 4]
@@ -113,7 +122,7 @@ def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = N
 @with_methods(nin=1)
 @one_program
 def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
-    """-x, elementwise.
+    """The negative -x, elementwise.
 
     Args:
         x: an array, or a number.
@@ -147,7 +156,7 @@ def positive(x: ArrayLike, /) -> Array:
 
 @one_program
 def absolute(x: ArrayLike, /) -> Array:
-    """|x|, elementwise; of a complex number its modulus, which is real.
+    """The absolute value |x|, elementwise; of a complex number its modulus, which is real.
 
     Args:
         x: an array, or a number.
@@ -213,7 +222,7 @@ def never_negative(x: Any) -> bool:
 
 @one_program
 def square(x: ArrayLike, /) -> Array:
-    """x², elementwise.
+    """The square x², elementwise.
 
     Args:
         x: an array, or a number.
@@ -256,6 +265,9 @@ def cbrt(x: ArrayLike, /) -> Array:
     Returns:
         An array of the shape and dtype of ``x``; integers give float32.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(jnp.cbrt(jnp.array([-8.0, 27.0])).round(4))
     [-2.  3.]
     """
@@ -264,7 +276,7 @@ def cbrt(x: ArrayLike, /) -> Array:
 
 @one_program
 def reciprocal(x: ArrayLike, /) -> Array:
-    """1 / x, elementwise, as floating-point numbers.
+    """The reciprocal 1 / x, elementwise, as floating-point numbers.
 
     Args:
         x: an array, or a number.
@@ -293,6 +305,9 @@ def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
         An array of the shape to which the arguments broadcast; integers give float32.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.true_divide(jnp.arange(3), 2))
     [0.  0.5 1. ]
     """
@@ -313,6 +328,10 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
         give int32.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(jnp.floor_divide(jnp.array([7, -7]), 2))
     [ 3 -4]
@@ -355,7 +374,7 @@ def _is_negative(x: Any) -> Any:
 
 @one_program
 def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x - y floor(x / y), elementwise: the remainder with the sign of y; of integers by 0, 0.
+    """The remainder x - y floor(x / y), elementwise, with the sign of y; of integers by 0, 0.
 
     Args:
         x: real numbers, as an array, or a number.
@@ -364,6 +383,10 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
         give int32.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(jnp.remainder(jnp.array([7, -7]), 3))
     [1 2]
@@ -433,6 +456,10 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
         An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
         give int32.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(jnp.fmod(jnp.array([7, -7]), 3))
     [ 1 -1]
     """
@@ -441,7 +468,7 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @one_program
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
-    """(floor_divide(x, y), remainder(x, y)), elementwise.
+    """The quotient and the remainder, (floor_divide(x, y), remainder(x, y)), elementwise.
 
     Args:
         x: real numbers, as an array, or a number.
@@ -449,6 +476,10 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
 
     Returns:
         Two arrays of the shape to which the arguments broadcast.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> [int(v) for v in jnp.divmod(7, 3)]
     [2, 1]
@@ -484,6 +515,9 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.gcd(jnp.array([12, 18]), 8))
     [4 2]
     """
@@ -500,6 +534,9 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
 
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(jnp.lcm(jnp.array([4, 6]), 6))
     [12  6]
@@ -604,6 +641,9 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
         An array of the shape to which the arguments broadcast.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.float_power(jnp.array([2, 4]), -1))
     [0.5  0.25]
     """
@@ -627,6 +667,9 @@ def maximum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = No
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.maximum(jnp.arange(3), 1))
     [1 1 2]
     """
@@ -648,6 +691,9 @@ def minimum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = No
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.minimum(jnp.arange(3), 1))
     [0 1 1]
     """
@@ -666,6 +712,9 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.fmax(jnp.array([1.0, jnp.nan]), 0.0))
     [1. 0.]
     """
@@ -683,6 +732,9 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.fmin(jnp.array([1.0, jnp.nan]), 0.0))
     [0. 0.]
     """
@@ -698,7 +750,7 @@ def _ignoring_nan(who: str, best: Any, x: Any, y: Any) -> Any:
 
 @one_program
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """x limited to the interval from ``min`` to ``max``, elementwise; None is no limit.
+    """The elements of x limited to the interval from ``min`` to ``max``; None is no limit.
 
     Args:
         x: an array, or a number.

@@ -16,6 +16,7 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply, remainder, subtract, true_divide
 from phalanx.numpy.choice import where
+from phalanx.numpy.cumulative import cumsum
 from phalanx.numpy.joining import trim_zeros
 from phalanx.numpy.logic import conj, isfinite, less
 from phalanx.numpy.promotion import (
@@ -26,7 +27,7 @@ from phalanx.numpy.promotion import (
     inexact,
     promote_arrays,
 )
-from phalanx.numpy.reductions import cumsum, sum
+from phalanx.numpy.reductions import sum
 from phalanx.numpy.search import searchsorted
 from phalanx.numpy.selection import take
 from phalanx.numpy.shaping import atleast_1d
@@ -42,7 +43,7 @@ def diff(
     prepend: ArrayLike | None = None,
     append: ArrayLike | None = None,
 ) -> Array:
-    """a[i + 1] - a[i] along ``axis``, n times.
+    """The differences of neighbours a[i + 1] - a[i] along ``axis``, taken n times.
 
     ``prepend`` and ``append`` are put before and behind the elements first.
 
@@ -231,6 +232,9 @@ def trapezoid(
     Returns:
         Floating-point or complex numbers, without ``axis``.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.trapezoid(jnp.array([0.0, 1.0, 2.0])))
     2.0
     """
@@ -356,6 +360,10 @@ def unwrap(
     Returns:
         An array of the shape of ``p``.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: ``p`` is complex.
+
     >>> print(jnp.unwrap(jnp.array([0.0, 2.0, 4.0, 0.0, 2.0]), period=6.0))
     [0. 2. 4. 6. 8.]
     """
@@ -385,7 +393,7 @@ def unwrap(
 
 @one_program
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
-    """p[0] x^(n-1) + ... + p[n-1], elementwise, by Horner's rule.
+    """The value of a polynomial, p[0] x^(n-1) + ... + p[n-1], elementwise, by Horner's rule.
 
     ``unroll`` has no meaning: there is no loop.
 
@@ -446,6 +454,9 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
     Returns:
         A vector of coefficients, the highest power first.
+
+    Raises:
+        ValueError: an argument is no vector.
 
     >>> print(jnp.polymul(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])))
     [1. 5. 6.]

@@ -63,7 +63,7 @@ def where(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """x where the condition holds, y elsewhere; all three broadcast.
+    """Elements of x where the condition holds, of y elsewhere; all three broadcast.
 
     Derivatives flow through the chosen branch alone, but a nan in the derivative of the other
     one survives: 0 times nan is nan. Make both branches finite.
@@ -298,6 +298,10 @@ def heaviside(x: ArrayLike, at_zero: ArrayLike, /) -> Array:
     Returns:
         An array of the shape to which the arguments broadcast.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(jnp.heaviside(jnp.array([-1.0, 0.0, 2.0]), 0.5))
     [0.  0.5 1. ]
     """
@@ -320,7 +324,7 @@ def isclose(
     atol: ArrayLike = 1e-08,
     equal_nan: bool = False,
 ) -> Array:
-    """Whether |a - b| ≤ atol + rtol |b|, elementwise; infinities are close to themselves.
+    """Whether elements are close, |a - b| ≤ atol + rtol |b|; infinities are to themselves.
 
     Random keys, which have no distance, are close where they are equal.
 
@@ -333,6 +337,9 @@ def isclose(
 
     Returns:
         Booleans, of the shape to which ``a`` and ``b`` broadcast.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(jnp.isclose(jnp.array([1.0, 2.0]), jnp.array([1.000001, 2.1])))
     [ True False]
@@ -366,6 +373,9 @@ def allclose(
 
     Returns:
         A boolean, as an array without dimensions.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> bool(jnp.allclose(jnp.ones(3), 1.0))
     True

@@ -148,7 +148,7 @@ def matmul(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Matrix product [..., n, k] by [..., k, m], which gives [..., n, m].
+    """The matrix product of [..., n, k] and [..., k, m], which is [..., n, m].
 
     The dimensions in front broadcast. A vector is a row on the left, a column on the right,
     and its dimension of length 1 is missing in the result.
@@ -215,7 +215,8 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Σ a[.., k] b[.., k, j] over k; of vectors their scalar product, of numbers the product.
+    """The dot product Σ a[.., k] b[.., k, j] over k; of vectors the scalar product, of numbers
+    the product.
 
     Args:
         a: an array.
@@ -260,7 +261,7 @@ def vdot(
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Σ conj(a) b over all elements of two arrays of one size.
+    """The scalar product Σ conj(a) b over all elements of two arrays of one size.
 
     Args:
         a: an array.
@@ -273,6 +274,9 @@ def vdot(
 
     Returns:
         A number, as an array without dimensions.
+
+    Raises:
+        ShapeError: the lengths that are summed over differ.
 
     >>> print(jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 2])))
     (5+0j)
@@ -309,6 +313,8 @@ def vecdot(
         over.
 
     Raises:
+        AxisError: there is no dimension ``axis``.
+        AxisError: there is no dimension ``axis``.
         ShapeError: the vectors have different lengths.
 
     >>> print(jnp.vecdot(jnp.ones((2, 3)), jnp.arange(3.0)))
@@ -352,6 +358,9 @@ def inner(
     Returns:
         An array of the dtype to which both are promoted, with the dimensions that are not summed
         over.
+
+    Raises:
+        ShapeError: the lengths that are summed over differ.
 
     >>> print(jnp.inner(jnp.arange(3), jnp.arange(3)))
     5

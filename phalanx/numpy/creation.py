@@ -436,7 +436,7 @@ def zeros(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """An array of ``shape`` with 0 everywhere, by default of float32.
+    """An array of zeros of ``shape``, by default of float32.
 
     Args:
         shape: the shape of the result: a tuple of integers, or an integer.
@@ -447,6 +447,9 @@ def zeros(
 
     Returns:
         An array of that shape, by default of float32.
+
+    Raises:
+        ValueError: a length in ``shape`` is negative.
 
     >>> print(jnp.zeros(3))
     [0. 0. 0.]
@@ -462,7 +465,7 @@ def ones(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """An array of ``shape`` with 1 everywhere, by default of float32.
+    """An array of ones of ``shape``, by default of float32.
 
     Args:
         shape: the shape of the result: a tuple of integers, or an integer.
@@ -473,6 +476,9 @@ def ones(
 
     Returns:
         An array of that shape, by default of float32.
+
+    Raises:
+        ValueError: a length in ``shape`` is negative.
 
     >>> print(jnp.ones((2, 2), dtype=int))
     [[1 1]
@@ -501,6 +507,9 @@ def empty(
     Returns:
         An array of that shape, by default of float32.
 
+    Raises:
+        ValueError: a length in ``shape`` is negative.
+
     >>> jnp.empty((2, 3)).shape
     (2, 3)
     """
@@ -516,7 +525,7 @@ def full(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """An array of ``shape`` with ``fill_value``, which broadcasts, everywhere.
+    """An array of ``shape`` with ``fill_value`` everywhere.
 
     Args:
         shape: the shape of the result: a tuple of integers, or an integer.
@@ -528,6 +537,9 @@ def full(
 
     Returns:
         An array of that shape, by default of the dtype of ``fill_value``.
+
+    Raises:
+        ValueError: a length in ``shape`` is negative.
 
     >>> print(jnp.full(3, 7))
     [7 7 7]
@@ -554,7 +566,7 @@ def zeros_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """0 everywhere, in the shape and dtype of ``a`` unless others are given.
+    """An array of zeros, of the shape and dtype of ``a`` unless others are given.
 
     It lies over devices as ``a``, if that was placed and has the same shape.
 
@@ -568,6 +580,9 @@ def zeros_like(
 
     Returns:
         An array of the shape and dtype of ``a``, unless others are given.
+
+    Raises:
+        ValueError: a length in ``shape`` is negative.
 
     >>> print(jnp.zeros_like(jnp.arange(3)))
     [0 0 0]
@@ -584,7 +599,7 @@ def ones_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """1 everywhere, in the shape and dtype of ``a`` unless others are given.
+    """An array of ones, of the shape and dtype of ``a`` unless others are given.
 
     It lies over devices as ``a``, if that was placed and has the same shape.
 
@@ -598,6 +613,9 @@ def ones_like(
 
     Returns:
         An array of the shape and dtype of ``a``, unless others are given.
+
+    Raises:
+        ValueError: a length in ``shape`` is negative.
 
     >>> print(jnp.ones_like(jnp.arange(3)))
     [1 1 1]
@@ -619,6 +637,9 @@ def empty_like(
     Returns:
         An array of the shape and dtype of ``prototype``, unless others are given.
 
+    Raises:
+        ValueError: a length in ``shape`` is negative.
+
     >>> jnp.empty_like(jnp.arange(3)).shape
     (3,)
     """
@@ -635,7 +656,7 @@ def full_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """``fill_value`` everywhere, in the shape and dtype of ``a`` unless others are given.
+    """An array with ``fill_value`` everywhere, of the shape and dtype of ``a`` unless given.
 
     It lies over devices as ``a``, if that was placed and has the same shape.
 
@@ -650,6 +671,9 @@ def full_like(
 
     Returns:
         An array of the shape and dtype of ``a``, unless others are given.
+
+    Raises:
+        ValueError: the shapes do not fit, or a length in ``shape`` is negative.
 
     >>> print(jnp.full_like(jnp.arange(3), 7))
     [7 7 7]
@@ -684,7 +708,8 @@ def arange(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """start, start + step, ... up to but without stop; with one argument 0, 1, ... below it.
+    """Evenly spaced numbers: start, start + step, ... up to, without, stop; or 0, 1, ... below
+    the only argument.
 
     Args:
         start: the first number; if it is the only one given, the end, and the first is 0.

@@ -258,6 +258,9 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         An array of the dtype to which both are promoted, with the dimensions that are not summed
         over.
 
+    Raises:
+        ShapeError: the lengths that are summed over differ.
+
     >>> print(jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])))
     [3 7]
     """
@@ -275,6 +278,9 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Returns:
         An array of the dtype to which both are promoted, with the dimensions that are not summed
         over.
+
+    Raises:
+        ShapeError: the lengths that are summed over differ.
 
     >>> print(jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]])))
     [4 6]

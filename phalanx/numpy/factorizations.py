@@ -226,6 +226,9 @@ def svdvals(x: ArrayLike, /) -> Array:
     Returns:
         Real numbers [..., min(m, n)].
 
+    Raises:
+        ShapeError: ``x`` has fewer than two dimensions.
+
     >>> print(jnp.linalg.svdvals(jnp.array([[0.0, 2.0], [1.0, 0.0]])))
     [2. 1.]
     """
@@ -280,6 +283,9 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
     Returns:
         Real numbers [..., n].
 
+    Raises:
+        ShapeError: the matrices are not square.
+
     >>> print(jnp.linalg.eigvalsh(jnp.array([[0.0, 2.0], [2.0, 0.0]])))
     [-2.  2.]
     """
@@ -299,6 +305,9 @@ def eig(a: ArrayLike) -> EigResult:
         A named tuple: ``eigenvalues`` [..., n], and ``eigenvectors`` [..., n, n], columns of norm
         1.
 
+    Raises:
+        ShapeError: ``a`` has fewer than two dimensions.
+
     >>> w, v = jnp.linalg.eig(jnp.array([[0.0, 1.0], [0.0, 4.0]]))
     >>> print(w)
     [0.+0.j 4.+0.j]
@@ -315,6 +324,9 @@ def eigvals(a: ArrayLike) -> Array:
 
     Returns:
         Complex numbers [..., n].
+
+    Raises:
+        ShapeError: ``a`` has fewer than two dimensions.
 
     >>> print(jnp.linalg.eigvals(jnp.array([[0.0, 1.0], [0.0, 4.0]])))
     [0.+0.j 4.+0.j]

@@ -149,7 +149,7 @@ def _swapped(norm: str | None) -> str | None:
 
 @one_program
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Σ a[j] exp(-2πi jk / n) over j, along ``axis``.
+    """The discrete Fourier transform along ``axis``: Σ a[j] exp(-2πi jk / n) over j.
 
     Args:
         a: an array, real or complex.
@@ -182,6 +182,9 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     Returns:
         Complex numbers, of length ``n`` along ``axis``.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.fft.ifft(jnp.array([3.0, 0.0, 0.0])))
     [1.+0.j 1.+0.j 1.+0.j]
     """
@@ -202,6 +205,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
         Complex numbers, of length n // 2 + 1 along ``axis``.
 
     Raises:
+        AxisError: there is no dimension ``axis``.
         TypeError: the array is complex.
 
     >>> print(jnp.fft.rfft(jnp.array([1.0, 0.0, 0.0])))
@@ -224,6 +228,9 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     Returns:
         Real numbers, of length ``n`` along ``axis``.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.fft.irfft(jnp.array([3.0, 0.0]), n=3))
     [1. 1. 1.]
     """
@@ -244,6 +251,9 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     Returns:
         Real numbers, of length ``n`` along ``axis``.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.fft.hfft(jnp.array([1.0, 0.0]), n=3))
     [1. 1. 1.]
     """
@@ -262,6 +272,10 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
     Returns:
         Complex numbers, of length n // 2 + 1 along ``axis``.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: ``a`` is complex.
 
     >>> print(jnp.fft.ihfft(jnp.array([1.0, 1.0, 1.0])))
     [1.-0.j 0.-0.j]
@@ -324,6 +338,9 @@ def rfftn(a: ArrayLike, s: Lengths = None, axes: Any = None, norm: str | None = 
 
     Returns:
         Complex numbers, of lengths ``s`` along ``axes``, but s // 2 + 1 along the last.
+
+    Raises:
+        TypeError: ``a`` is complex.
 
     >>> print(jnp.fft.rfftn(jnp.ones((2, 3))).real)
     [[6. 0.]
@@ -405,6 +422,9 @@ def rfft2(a: ArrayLike, s: Lengths = None, axes: Any = (-2, -1), norm: str | Non
 
     Returns:
         Complex numbers, of lengths ``s`` along ``axes``, but s // 2 + 1 along the last.
+
+    Raises:
+        TypeError: ``a`` is complex.
 
     >>> print(jnp.fft.rfft2(jnp.ones((2, 3))).real)
     [[6. 0.]
@@ -501,6 +521,9 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     Returns:
         An array of the shape and dtype of ``x``.
 
+    Raises:
+        AxisError: there is no dimension ``axes``.
+
     >>> print(jnp.fft.fftshift(jnp.arange(4)))
     [2 3 0 1]
     """
@@ -517,6 +540,9 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 
     Returns:
         An array of the shape and dtype of ``x``.
+
+    Raises:
+        AxisError: there is no dimension ``axes``.
 
     >>> print(jnp.fft.ifftshift(jnp.arange(5)))
     [2 3 4 0 1]

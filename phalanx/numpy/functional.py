@@ -136,6 +136,9 @@ def apply_along_axis(
     Returns:
         What the function makes of each slice, in place of ``axis``.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.apply_along_axis(jnp.sum, 0, jnp.ones((2, 3))))
     [2. 2. 2.]
     """
@@ -165,6 +168,9 @@ def apply_over_axes(
 
     Returns:
         An array with as many dimensions as ``a``.
+
+    Raises:
+        AxisError: there is no dimension ``axes``.
 
     >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2]).shape
     (1, 3, 1)

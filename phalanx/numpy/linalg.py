@@ -91,6 +91,9 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     Returns:
         Matrices [..., n, n].
 
+    Raises:
+        ShapeError: the matrices are not square.
+
     >>> print(jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 3))
     [[1 3]
      [0 1]]
@@ -121,6 +124,9 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     Returns:
         Vectors [..., k], with k = min(m, n) for the main diagonal.
 
+    Raises:
+        ValueError: ``x`` has fewer than two dimensions.
+
     >>> print(jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]])))
     [1 4]
     """
@@ -139,6 +145,9 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
     Returns:
         Numbers [...].
 
+    Raises:
+        ValueError: ``x`` has fewer than two dimensions.
+
     >>> print(jnp.linalg.trace(jnp.array([[1, 2], [3, 4]])))
     5
     """
@@ -155,6 +164,10 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
     Returns:
         Vectors of length 3 along ``axis``, of the promoted dtype.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        ValueError: the vectors have other lengths than 2 and 3.
 
     >>> print(jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0])))
     [0 0 1]

@@ -42,6 +42,9 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
         Booleans, of the shape to which the arguments broadcast.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.equal(jnp.arange(3), 1))
     [False  True False]
     """
@@ -58,6 +61,9 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Returns:
         Booleans, of the shape to which the arguments broadcast.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(jnp.not_equal(jnp.arange(3), 1))
     [ True False  True]
@@ -76,6 +82,9 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
         Booleans, of the shape to which the arguments broadcast.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.less(jnp.arange(3), 1))
     [ True False False]
     """
@@ -92,6 +101,9 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Returns:
         Booleans, of the shape to which the arguments broadcast.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(jnp.less_equal(jnp.arange(3), 1))
     [ True  True False]
@@ -110,6 +122,9 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
         Booleans, of the shape to which the arguments broadcast.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.greater(jnp.arange(3), 1))
     [False False  True]
     """
@@ -126,6 +141,9 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Returns:
         Booleans, of the shape to which the arguments broadcast.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(jnp.greater_equal(jnp.arange(3), 1))
     [False  True  True]
@@ -159,6 +177,9 @@ def logical_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
     Returns:
         Booleans, of the shape to which the arguments broadcast.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.logical_and(jnp.arange(3), jnp.array([1, 1, 0])))
     [False  True False]
     """
@@ -180,6 +201,9 @@ def logical_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None =
     Returns:
         Booleans, of the shape to which the arguments broadcast.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.logical_or(jnp.arange(3), 0))
     [False  True  True]
     """
@@ -200,6 +224,9 @@ def logical_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
 
     Returns:
         Booleans, of the shape to which the arguments broadcast.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(jnp.logical_xor(jnp.arange(3), 1))
     [ True False False]
@@ -244,6 +271,9 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.bitwise_and(jnp.arange(4), 2))
     [0 0 2 2]
     """
@@ -265,6 +295,9 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None =
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.bitwise_or(jnp.arange(4), 2))
     [2 3 2 3]
     """
@@ -285,6 +318,9 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
 
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted dtype.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(jnp.bitwise_xor(jnp.arange(4), 2))
     [2 3 0 1]
@@ -343,6 +379,9 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted integer dtype.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(jnp.left_shift(jnp.arange(3), 2))
     [0 4 8]
     """
@@ -362,6 +401,9 @@ def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Returns:
         An array of the shape to which the arguments broadcast, of their promoted integer dtype.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(jnp.right_shift(jnp.array([8, -8]), 2))
     [ 2 -2]
@@ -447,6 +489,9 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     Returns:
         Booleans of the shape of ``x``.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(jnp.isposinf(jnp.array([jnp.inf, -jnp.inf])))
     [ True False]
     """
@@ -464,6 +509,9 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
 
     Returns:
         Booleans of the shape of ``x``.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(jnp.isneginf(jnp.array([jnp.inf, -jnp.inf])))
     [False  True]

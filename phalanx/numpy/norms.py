@@ -128,6 +128,9 @@ def vector_norm(
     Returns:
         Real numbers, in the dimensions of ``x`` that are left.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=-1))
     [ 5. 10.]
     """

@@ -195,6 +195,9 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     Returns:
         Two vectors of coefficients, the highest power first.
 
+    Raises:
+        ShapeError: ``v`` is no vector.
+
     >>> quotient, rest = jnp.polydiv(jnp.array([1.0, 5.0, 7.0]), jnp.array([1.0, 2.0]))
     >>> print(quotient, rest)
     [1. 3.] [0. 0. 1.]

@@ -111,6 +111,10 @@ def percentile(
         Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
         1. The dimensions of ``q`` come first.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: ``a`` is complex.
+
     >>> print(jnp.percentile(jnp.arange(5.0), 25))
     1.0
     """
@@ -149,6 +153,10 @@ def nanquantile(
     Returns:
         Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
         1. The dimensions of ``q`` come first.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: ``a`` is complex.
 
     >>> print(jnp.nanquantile(jnp.array([1.0, jnp.nan, 3.0]), 0.5))
     2.0
@@ -189,6 +197,10 @@ def nanpercentile(
         Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
         1. The dimensions of ``q`` come first.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: ``a`` is complex.
+
     >>> print(jnp.nanpercentile(jnp.array([1.0, jnp.nan, 3.0]), 50))
     2.0
     """
@@ -218,6 +230,10 @@ def median(
         Floating-point numbers, without the axes that are reduced; with ``keepdims``
         these stay, with length 1. Integers give float32.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: ``a`` is complex.
+
     >>> print(jnp.median(jnp.array([3, 1, 2])))
     2.0
     """
@@ -245,6 +261,10 @@ def nanmedian(
     Returns:
         Floating-point numbers, without the axes that are reduced; with ``keepdims``
         these stay, with length 1. Integers give float32.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: ``a`` is complex.
 
     >>> print(jnp.nanmedian(jnp.array([3.0, 1.0, jnp.nan])))
     2.0

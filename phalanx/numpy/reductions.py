@@ -1,4 +1,4 @@
-"""Sums, products, extrema, truth over all, and their positions and running forms.
+"""Sums, products, extrema, truth over all, and the positions of extrema.
 
 Everywhere ``axis`` is one axis, several, or None for all; ``keepdims`` leaves the reduced ones
 with length 1; ``where`` says which elements take part, and ``initial`` joins them.
@@ -49,7 +49,7 @@ def sum(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
-    """Σ a over ``axis``; booleans and small integers are summed in 32 bits.
+    """The sum of the elements over ``axis``; booleans and small integers are summed in 32 bits.
 
     Args:
         a: an array, or a number.
@@ -65,6 +65,9 @@ def sum(
     Returns:
         An array of ``dtype``, without the axes that are reduced; with ``keepdims`` they stay, with
         length 1.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(jnp.sum(jnp.arange(6).reshape(2, 3), axis=0))
     [3 5 7]
@@ -87,7 +90,7 @@ def prod(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
-    """Π a over ``axis``; booleans and small integers are multiplied in 32 bits.
+    """The product of the elements over ``axis``; booleans and small integers in 32 bits.
 
     Args:
         a: an array, or a number.
@@ -104,6 +107,9 @@ def prod(
         An array of ``dtype``, without the axes that are reduced; with ``keepdims`` they stay, with
         length 1.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.prod(jnp.array([1, 2, 3, 4])))
     24
     """
@@ -119,7 +125,7 @@ def _summand(who: str, a: Any, dtype: Any, promote_integers: bool) -> tuple[Any,
     x = as_array(who, a)
     kind = x.aval.dtype if dtype is None else dtypes.requested(dtype)
     if dtype is None and promote_integers and kind not in INEXACT:
-        kind = _integer_sum_dtype(kind)
+        kind = integer_sum_dtype(kind)
     return convert(x, wide(summed(kind))), kind
 
 
@@ -128,7 +134,7 @@ def summed(kind: np.dtype) -> np.dtype:
     return dtypes.default_int() if kind == np.bool_ else kind
 
 
-def _integer_sum_dtype(dtype: np.dtype) -> np.dtype:
+def integer_sum_dtype(dtype: np.dtype) -> np.dtype:
     unsigned = dtypes.is_unsigned(dtype)
     default = dtypes.default_uint() if unsigned else dtypes.default_int()
     return dtype if dtype.itemsize > default.itemsize else default
@@ -267,6 +273,9 @@ def minmax(
         Two arrays of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
         stay, with length 1.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> [int(x) for x in jnp.minmax(jnp.array([3, 1, 2]))]
     [1, 3]
     """
@@ -315,6 +324,9 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
         An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
         stay, with length 1.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.ptp(jnp.array([3, 7, 4])))
     4
     """
@@ -338,6 +350,9 @@ def argmax(
     Returns:
         int32, without the axis; with ``keepdims`` it stays, with length 1.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.argmax(jnp.array([3, 7, 7])))
     1
     """
@@ -360,6 +375,9 @@ def argmin(
 
     Returns:
         int32, without the axis; with ``keepdims`` it stays, with length 1.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(jnp.argmin(jnp.array([3, 1, 1])))
     1
@@ -405,6 +423,9 @@ def all(
     Returns:
         Booleans, without the axes that are reduced; with ``keepdims`` these stay, with length 1.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> bool(jnp.all(jnp.array([True, False])))
     False
     """
@@ -434,6 +455,9 @@ def any(
     Returns:
         Booleans, without the axes that are reduced; with ``keepdims`` these stay, with length 1.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> bool(jnp.any(jnp.array([True, False])))
     True
     """
@@ -454,151 +478,13 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
     Returns:
         int32, without the axes that are reduced; with ``keepdims`` these stay, with length 1.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.count_nonzero(jnp.array([0, 3, 5])))
     2
     """
     return sum(boolean("count_nonzero", a), axis, keepdims=keepdims)
-
-
-# ---- running sums and products --------------------------------------------------------------
-
-
-@one_program
-def cumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
-    """out[i] = Σ a[j] over j ≤ i, along ``axis`` or of the flattened array.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
-            and int32 of booleans.
-        out: must be None: arrays are immutable, and results are returned.
-
-    Returns:
-        Along an axis an array of the shape of ``a``; if ``axis`` is None, a vector.
-
-    >>> print(jnp.cumsum(jnp.arange(5)))
-    [ 0  1  3  6 10]
-    """
-    return _running("cumsum", ops.cumsum, a, axis, dtype, out)
-
-
-@one_program
-def cumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
-    """out[i] = Π a[j] over j ≤ i, along ``axis`` or of the flattened array.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
-            and int32 of booleans.
-        out: must be None: arrays are immutable, and results are returned.
-
-    Returns:
-        Along an axis an array of the shape of ``a``; if ``axis`` is None, a vector.
-
-    >>> print(jnp.cumprod(jnp.array([1, 2, 3])))
-    [1 2 6]
-    """
-    return _running("cumprod", ops.cumprod, a, axis, dtype, out)
-
-
-def _running(who: str, prim: Callable[..., Any], a: Any, axis: Any, dtype: Any, out: Any) -> Any:
-    no_out(who, out)
-    x = as_array(who, a)
-    kind = _running_dtype(x) if dtype is None else dtypes.requested(dtype)
-    x = convert(x, summed(kind))
-    if axis is None:
-        x, axis = ops.reshape(x, shape=(x.aval.size,)), 0
-    out = prim(x, dim=ops.dimension(who, axis, x.ndim), reverse=False)
-    return convert(out, kind)
-
-
-def _running_dtype(x: Any) -> np.dtype:
-    return dtypes.default_int() if x.aval.dtype == np.bool_ else x.aval.dtype
-
-
-@one_program
-def cumulative_sum(
-    x: ArrayLike,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
-    include_initial: bool = False,
-) -> Array:
-    """``cumsum`` as the array API standard names it; ``include_initial`` puts a 0 in front.
-
-    Args:
-        x: an array, or a number.
-        axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
-            but at least 32 bits of integers.
-        include_initial: whether a 0 stands in front of the sums.
-
-    Returns:
-        An array of the shape of ``x``, longer by one along ``axis`` with ``include_initial``.
-
-    >>> print(jnp.cumulative_sum(jnp.arange(4), include_initial=True))
-    [0 0 1 3 6]
-    """
-    return _cumulative("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
-
-
-@one_program
-def cumulative_prod(
-    x: ArrayLike,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
-    include_initial: bool = False,
-) -> Array:
-    """``cumprod`` as the array API standard names it; ``include_initial`` puts a 1 in front.
-
-    Args:
-        x: an array, or a number.
-        axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
-            but at least 32 bits of integers.
-        include_initial: whether a 1 stands in front of the products.
-
-    Returns:
-        An array of the shape of ``x``, longer by one along ``axis`` with ``include_initial``.
-
-    >>> print(jnp.cumulative_prod(jnp.array([1, 2, 3])))
-    [1 2 6]
-    """
-    return _cumulative("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
-
-
-def _cumulative(
-    who: str,
-    run: Callable[..., Any],
-    identity: int,
-    x: Any,
-    axis: Any,
-    dtype: Any,
-    include_initial: bool,
-) -> Any:
-    x = as_array(who, x)
-    if not x.ndim:
-        x = ops.expand_dims(x, (0,))
-    if axis is None and x.ndim != 1:
-        raise ValueError(f"{who}: axis is needed for an array {x.aval} that is no vector")
-    dim = ops.dimension(who, 0 if axis is None else axis, x.ndim)
-    kind = x.aval.dtype
-    if dtype is None and kind not in INEXACT:
-        dtype = _integer_sum_dtype(kind)
-    total = run(x, dim, dtype)
-    if not include_initial:
-        return total
-    config = tuple((int(d == dim), 0, 0) for d in range(x.ndim))
-    return ops.pad(total, literal(total, identity), config=config)
 
 
 # ---- the same, ignoring nan -----------------------------------------------------------------
@@ -614,7 +500,7 @@ def nansum(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Σ a over ``axis``, with nan as 0.
+    """The sum of the elements over ``axis``, with nan as 0.
 
     Args:
         a: an array, or a number.
@@ -629,6 +515,9 @@ def nansum(
     Returns:
         An array of ``dtype``, without the axes that are reduced; with ``keepdims`` they stay, with
         length 1.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(jnp.nansum(jnp.array([1.0, jnp.nan])))
     1.0
@@ -662,54 +551,13 @@ def nanprod(
         An array of ``dtype``, without the axes that are reduced; with ``keepdims`` they stay, with
         length 1.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.nanprod(jnp.array([2.0, jnp.nan])))
     2.0
     """
     return prod(nan_as("nanprod", a, 1), axis, dtype, out, keepdims, initial, where)
-
-
-@one_program
-def nancumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
-    """Running sums along ``axis``, with nan as 0.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
-            and int32 of booleans.
-        out: must be None: arrays are immutable, and results are returned.
-
-    Returns:
-        Along an axis an array of the shape of ``a``; if ``axis`` is None, a vector.
-
-    >>> print(jnp.nancumsum(jnp.array([1.0, jnp.nan, 2.0])))
-    [1. 1. 3.]
-    """
-    return cumsum(nan_as("nancumsum", a, 0), axis, dtype, out)
-
-
-@one_program
-def nancumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
-    """Running products along ``axis``, with nan as 1.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
-            and int32 of booleans.
-        out: must be None: arrays are immutable, and results are returned.
-
-    Returns:
-        Along an axis an array of the shape of ``a``; if ``axis`` is None, a vector.
-
-    >>> print(jnp.nancumprod(jnp.array([2.0, jnp.nan, 2.0])))
-    [2. 2. 4.]
-    """
-    return cumprod(nan_as("nancumprod", a, 1), axis, dtype, out)
 
 
 @one_program
@@ -735,6 +583,9 @@ def nanmax(
     Returns:
         An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
         stay, with length 1.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(jnp.nanmax(jnp.array([1.0, jnp.nan])))
     1.0
@@ -765,6 +616,9 @@ def nanmin(
     Returns:
         An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
         stay, with length 1.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(jnp.nanmin(jnp.array([1.0, jnp.nan])))
     1.0
@@ -808,6 +662,9 @@ def nanargmax(
     Returns:
         int32, without the axis; with ``keepdims`` it stays, with length 1.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.nanargmax(jnp.array([1.0, jnp.nan, 3.0])))
     2
     """
@@ -828,6 +685,9 @@ def nanargmin(
 
     Returns:
         int32, without the axis; with ``keepdims`` it stays, with length 1.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(jnp.nanargmin(jnp.array([jnp.nan, 4.0, 3.0])))
     2

@@ -36,6 +36,9 @@ def floor(x: ArrayLike, /) -> Array:
     Returns:
         An array of the shape and dtype of ``x``.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(jnp.floor(jnp.array([-1.5, 1.5])))
     [-2.  1.]
     """
@@ -53,6 +56,9 @@ def ceil(x: ArrayLike, /) -> Array:
     Returns:
         An array of the shape and dtype of ``x``.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(jnp.ceil(jnp.array([-1.5, 1.5])))
     [-1.  2.]
     """
@@ -69,6 +75,9 @@ def trunc(x: ArrayLike) -> Array:
 
     Returns:
         An array of the shape and dtype of ``x``.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(jnp.trunc(jnp.array([-1.5, 1.5])))
     [-1.  1.]
@@ -155,6 +164,9 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     Returns:
         Two arrays of the shape of ``x``.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> [float(v) for v in jnp.modf(-2.5)]
     [-0.5, -2.0]
     """
@@ -206,6 +218,10 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Returns:
         An array of the shape to which the arguments broadcast.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(jnp.copysign(jnp.array([1.0, 2.0]), -0.0))
     [-1. -2.]
@@ -351,6 +367,10 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Returns:
         An array of the shape to which the arguments broadcast.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> bool(jnp.nextafter(1.0, 2.0) > 1.0)
     True

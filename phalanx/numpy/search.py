@@ -56,6 +56,9 @@ def sort(
     Returns:
         An array of the shape and dtype of ``a``.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.sort(jnp.array([3, 1, 2])))
     [1 2 3]
     """
@@ -146,6 +149,9 @@ def argsort(
     Returns:
         Integers of the shape of ``a``, int32 if ``dtype`` is None.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.argsort(jnp.array([3, 1, 2])))
     [1 2 0]
     """
@@ -180,6 +186,7 @@ def lexsort(keys: Sequence[ArrayLike], axis: int = -1, *, batch_size: int = 16) 
         int32, of the shape of one key.
 
     Raises:
+        AxisError: there is no dimension ``axis``.
         TypeError: there is no key.
 
     >>> print(jnp.lexsort((jnp.array([2, 1, 0]), jnp.array([0, 0, 1]))))
@@ -213,6 +220,9 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     Returns:
         An array of the shape and dtype of ``a``.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> int(jnp.partition(jnp.array([3, 1, 2]), 1)[1])
     2
     """
@@ -230,6 +240,9 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
     Returns:
         int32, of the shape of ``a``.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> int(jnp.argpartition(jnp.array([3, 1, 2]), 1)[1])
     2

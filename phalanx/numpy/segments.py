@@ -97,6 +97,9 @@ def segment_prod(
     Returns:
         An array [num_segments, ...] of the dtype of ``data``.
 
+    Raises:
+        ShapeError: ``segment_ids`` is not a vector with a number for each row.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> print(phalanx.ops.segment_prod(jnp.arange(5), jnp.array([0, 0, 1, 1, 3])))
     [0 6 1 4]
@@ -138,6 +141,9 @@ def segment_max(
     Returns:
         An array [num_segments, ...] of the dtype of ``data``.
 
+    Raises:
+        ShapeError: ``segment_ids`` is not a vector with a number for each row.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> print(phalanx.ops.segment_max(jnp.arange(5.0), jnp.array([0, 0, 1, 1, 3])))
     [  1.   3. -inf   4.]
@@ -178,6 +184,9 @@ def segment_min(
 
     Returns:
         An array [num_segments, ...] of the dtype of ``data``.
+
+    Raises:
+        ShapeError: ``segment_ids`` is not a vector with a number for each row.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> print(phalanx.ops.segment_min(jnp.arange(5.0), jnp.array([0, 0, 1, 1, 3])))

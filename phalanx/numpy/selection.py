@@ -67,6 +67,9 @@ def take(
     Returns:
         An array of the dtype of ``a``: its shape, with that of ``indices`` in place of ``axis``.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.take(jnp.array([10, 20, 30]), jnp.array([2, 0])))
     [30 10]
     """
@@ -117,7 +120,7 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool = True,
 ) -> Array:
-    """out[.., i, ..] = arr[.., indices[.., i, ..], ..], the indices counting along ``axis``.
+    """The elements at ``indices`` along ``axis``: out[.., i, ..] = arr[.., indices[.., i, ..], ..].
 
     The other dimensions of both broadcast. See ``take`` for ``mode``. Without
     ``wrap_negative_indices`` negative ones lie outside, and do not count from the end.
@@ -133,6 +136,10 @@ def take_along_axis(
 
     Returns:
         An array of the dtype of ``arr``, as long along ``axis`` as ``indices``.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        ValueError: array and indices differ in their numbers of dimensions.
 
     >>> x = jnp.array([[30, 10, 20]])
     >>> print(jnp.take_along_axis(x, jnp.argsort(x), axis=1))
@@ -193,6 +200,10 @@ def put_along_axis(
 
     Returns:
         An array of the shape and dtype of ``arr``.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        ValueError: array and indices differ in their numbers of dimensions.
 
     >>> x = jnp.array([[10, 30, 20]])
     >>> print(jnp.put_along_axis(x, jnp.array([[1]]), 99, axis=1, inplace=False))
@@ -267,6 +278,9 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
     Returns:
         An array of the shape and dtype of ``arr``.
+
+    Raises:
+        ValueError: the mask is not as large as the array.
 
     >>> print(jnp.place(jnp.arange(4), jnp.array([1, 0, 1, 1]), jnp.array([7, 8]), inplace=False))
     [7 1 8 7]

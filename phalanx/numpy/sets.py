@@ -90,6 +90,9 @@ def unique(
         The distinct elements, a vector, or along ``axis``. What else is asked for follows in a
         tuple: the first position of each, the inverse, how often each occurs.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.unique(jnp.array([3, 1, 3])))
     [1 3]
     """

@@ -86,6 +86,9 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     Returns:
         A Python integer, also of what is traced.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> jnp.size(jnp.zeros((2, 3))), jnp.size(jnp.zeros((2, 3)), 1)
     (6, 3)
     """
@@ -190,6 +193,9 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 
     Returns:
         An array of the dtype of ``a``, with those dimensions more.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> jnp.expand_dims(jnp.arange(3), 0).shape
     (1, 3)
@@ -299,7 +305,7 @@ def _at_least(arys: Sequence[Any], widen: Any) -> Any:
 
 @one_program
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """out[i_axes] = a[i]: the dimensions in the order ``axes``, by default reversed.
+    """``a`` with its dimensions in the order ``axes``, by default reversed.
 
     Args:
         a: an array, or a number.
@@ -445,6 +451,9 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None
     Returns:
         An array of that shape, of the dtype of ``array``.
 
+    Raises:
+        ValueError: a length in ``shape`` is negative.
+
     >>> print(jnp.broadcast_to(jnp.arange(3), (2, 3)))
     [[0 1 2]
      [0 1 2]]
@@ -569,6 +578,9 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     Returns:
         An array of the dtype of ``m``; for odd ``k`` with the two dimensions exchanged.
 
+    Raises:
+        AxisError: there is no dimension ``axes``.
+
     >>> print(jnp.rot90(jnp.array([[1, 2], [3, 4]])))
     [[2 4]
      [1 3]]
@@ -600,6 +612,9 @@ def roll(
 
     Returns:
         An array of the shape of ``a``.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(jnp.roll(jnp.arange(5), 2))
     [3 4 0 1 2]

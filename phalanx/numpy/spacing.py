@@ -83,6 +83,9 @@ def linspace(
     Returns:
         An array with ``num`` elements along ``axis``; with ``retstep`` also their distance.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.linspace(0, 1, 5))
     [0.   0.25 0.5  0.75 1.  ]
     """
@@ -144,7 +147,7 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """base^start, ..., base^stop: ``num`` numbers whose logarithms are evenly spaced.
+    """``num`` numbers whose logarithms are evenly spaced: base^start, ..., base^stop.
 
     Args:
         start: the logarithm of the first number.
@@ -157,6 +160,9 @@ def logspace(
 
     Returns:
         An array with ``num`` elements along ``axis``.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(jnp.logspace(0, 2, 3, base=2.0))
     [1. 2. 4.]

@@ -51,7 +51,7 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Σ a / n over ``axis``; of integers, in floating-point numbers.
+    """The mean of the elements over ``axis``, Σ a / n; of integers, in floating-point numbers.
 
     Args:
         a: an array, or a number.
@@ -65,6 +65,9 @@ def mean(
     Returns:
         Floating-point or complex numbers, without the axes that are reduced; with ``keepdims``
         these stay, with length 1. Integers give float32.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(jnp.mean(jnp.arange(6).reshape(2, 3), axis=1))
     [1. 4.]
@@ -129,7 +132,7 @@ def average(
     returned: bool = False,
     keepdims: bool = False,
 ) -> Any:
-    """Σ w a / Σ w over ``axis``; with ``returned`` also Σ w.
+    """The weighted average over ``axis``, Σ w a / Σ w; with ``returned`` also Σ w.
 
     Args:
         a: an array, or a number.
@@ -203,7 +206,7 @@ def var(
     mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
-    """Σ |a - mean(a)|² / (n - ddof) over ``axis``; nan where n is not above ddof.
+    """The variance over ``axis``, Σ |a - mean(a)|² / (n - ddof); nan where n is not above ddof.
 
     ``correction`` is the array API's name of ``ddof``. A ``mean`` that is known is given as
     ``mean(a, axis, keepdims=True)`` gives it.
@@ -262,7 +265,7 @@ def std(
     mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
-    """The square root of ``var``.
+    """The standard deviation over ``axis``: the square root of ``var``.
 
     Args:
         a: an array, or a number.
@@ -280,6 +283,9 @@ def std(
     Returns:
         Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
         1. Integers give float32.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(jnp.std(jnp.array([1.0, 3.0])))
     1.0
@@ -325,6 +331,9 @@ def nanmean(
         Floating-point or complex numbers, without the axes that are reduced; with ``keepdims``
         these stay, with length 1. Integers give float32.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
     >>> print(jnp.nanmean(jnp.array([1.0, jnp.nan, 3.0])))
     2.0
     """
@@ -360,6 +369,9 @@ def nanvar(
     Returns:
         Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
         1. Integers give float32.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(jnp.nanvar(jnp.array([1.0, jnp.nan, 3.0])))
     1.0
@@ -397,6 +409,9 @@ def nanstd(
     Returns:
         Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
         1. Integers give float32.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0])))
     1.0
@@ -673,6 +688,9 @@ def histogram(
     Returns:
         Counts [bins] in the dtype of the edges, or sums in that of the weights, or densities; and
         the edges [bins + 1].
+
+    Raises:
+        TypeError: ``a`` is complex.
 
     >>> print(jnp.histogram(jnp.array([0.0, 1.0, 1.5, 4.0]), 2)[0])
     [3. 1.]

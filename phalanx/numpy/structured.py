@@ -130,6 +130,9 @@ def tril(m: ArrayLike, k: ArrayLike = 0) -> Array:
     Returns:
         An array of the shape and dtype of ``m``.
 
+    Raises:
+        ValueError: ``m`` has fewer than two dimensions.
+
     >>> print(jnp.tril(jnp.ones((2, 2), dtype=int)))
     [[1 0]
      [1 1]]
@@ -148,6 +151,9 @@ def triu(m: ArrayLike, k: ArrayLike = 0) -> Array:
 
     Returns:
         An array of the shape and dtype of ``m``.
+
+    Raises:
+        ValueError: ``m`` has fewer than two dimensions.
 
     >>> print(jnp.triu(jnp.ones((2, 2), dtype=int)))
     [[1 1]
@@ -695,6 +701,9 @@ def fromfunction(
 
     Returns:
         What ``function`` returns.
+
+    Raises:
+        ValueError: a length in ``shape`` is negative.
 
     >>> print(jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int))
     [[ 0  1  2]

@@ -101,6 +101,9 @@ def inv(a: ArrayLike) -> Array:
     Returns:
         Matrices [..., n, n].
 
+    Raises:
+        ShapeError: the matrices are not square.
+
     >>> print(jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]])))
     [[0.5  0.  ]
      [0.   0.25]]
@@ -128,6 +131,9 @@ def pinv(
 
     Returns:
         Matrices [..., n, m].
+
+    Raises:
+        ShapeError: ``a`` has fewer than two dimensions.
 
     >>> print(jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]])))
     [[0.5 0. ]
@@ -339,6 +345,9 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
 
     Returns:
         Real numbers [...]; infinite for singular matrices.
+
+    Raises:
+        ShapeError: ``x`` has fewer than two dimensions.
 
     >>> print(jnp.linalg.cond(jnp.array([[2.0, 0.0], [0.0, 4.0]])))
     2.0

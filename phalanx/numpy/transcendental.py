@@ -27,7 +27,7 @@ from phalanx.ops.turns import sinc as _sinc
 
 @one_program
 def exp(x: ArrayLike, /) -> Array:
-    """e to the power x, elementwise.
+    """The exponential e^x, elementwise.
 
     Args:
         x: an array, or a number.
@@ -148,7 +148,7 @@ def _log(x: Any, base: int) -> Any:
 @with_methods(-float("inf"))
 @one_program
 def logaddexp(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
-    """log(e^x + e^y), elementwise, without overflow.
+    """The logarithm of a sum of exponentials, log(e^x + e^y), elementwise, without overflow.
 
     Args:
         x: an array, or a number.
@@ -158,6 +158,9 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = 
 
     Returns:
         An array of the shape to which the arguments broadcast; integers give float32.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> round(float(jnp.logaddexp(1000.0, 1000.0)), 3)
     1000.693
@@ -179,6 +182,9 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None =
 
     Returns:
         An array of the shape to which the arguments broadcast; integers give float32.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> round(float(jnp.logaddexp2(1000.0, 1000.0)), 3)
     1001.0
@@ -309,6 +315,9 @@ def arctan2(y: ArrayLike, x: ArrayLike, /) -> Array:
     Returns:
         An array of the shape to which the arguments broadcast; integers give float32.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> round(float(jnp.arctan2(1.0, -1.0)), 4)
     2.3562
     """
@@ -325,6 +334,9 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Returns:
         Real numbers of the shape to which the arguments broadcast.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> float(jnp.hypot(3.0, 4.0))
     5.0
@@ -365,7 +377,7 @@ def i0(x: ArrayLike) -> Array:
 
 @one_program
 def sinc(x: ArrayLike, /) -> Array:
-    """sin(πx) / (πx), elementwise, and 1 at 0.
+    """The normalized sinc function sin(πx) / (πx), elementwise, and 1 at 0.
 
     Args:
         x: an array, or a number.

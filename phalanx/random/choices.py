@@ -69,6 +69,7 @@ def permutation(
         An array of the shape and dtype of ``x``; of an integer n, int32 [n].
 
     Raises:
+        AxisError: there is no dimension ``axis``.
         TypeError: ``x`` is neither.
 
     >>> from phalanx import random
@@ -179,8 +180,8 @@ def choice(
         ValueError: there are too few elements, ``p`` has the wrong shape, or there is no such mode.
 
     >>> from phalanx import random
-    >>> random.choice(random.key(0), 10, (3,), replace=False).shape
-    (3,)
+    >>> print(random.choice(random.key(0), 10, (3,), replace=False))
+    [0 1 8]
     """
     key = single("choice", key)
     wanted = as_shape("choice", shape)

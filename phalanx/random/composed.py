@@ -118,8 +118,9 @@ def dirichlet(
 
     >>> import numpy as np
     >>> from phalanx import random
-    >>> random.dirichlet(random.key(0), np.ones(3), (2,)).shape
-    (2, 3)
+    >>> print(random.dirichlet(random.key(0), np.ones(3), (2,)).round(3))
+    [[0.365 0.428 0.207]
+     [0.494 0.326 0.18 ]]
     """
     chosen = float_dtype("dirichlet", dtype)
     alpha = as_parameter(alpha, chosen)
@@ -206,6 +207,10 @@ def f(
         Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
         broadcast.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
     >>> bool(random.f(random.key(0), 3.0, 4.0) > 0)
     True
@@ -243,9 +248,13 @@ def t(
         Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
         broadcast.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
-    >>> random.t(random.key(0), 3.0, (2,)).shape
-    (2,)
+    >>> print(random.t(random.key(0), 3.0, (2,)).round(3))
+    [ 0.69  -3.239]
     """
     return _made(_t, "t", key, shape, dtype, df)
 
@@ -280,9 +289,13 @@ def generalized_normal(
     Returns:
         Floating-point numbers of ``shape``.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
-    >>> random.generalized_normal(random.key(0), 1.5, (2,)).shape
-    (2,)
+    >>> print(random.generalized_normal(random.key(0), 1.5, (2,)).round(3))
+    [1.06  0.089]
     """
     return _made(_generalized_normal, "generalized_normal", key, shape, dtype, p)
 
@@ -322,9 +335,14 @@ def ball(
     Returns:
         An array ``[*shape, d]``.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
-    >>> random.ball(random.key(0), 3, shape=(2,)).shape
-    (2, 3)
+    >>> print(random.ball(random.key(0), 3, shape=(2,)).round(3))
+    [[ 0.917  0.393  0.012]
+     [-0.861  0.317 -0.063]]
     """
     chosen = float_dtype("ball", dtype)
     lengths = (*as_shape("ball", shape), *as_shape("ball", operator.index(d)))
@@ -357,6 +375,10 @@ def maxwell(
 
     Returns:
         Floating-point numbers of ``shape``.
+
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
 
     >>> from phalanx import random
     >>> bool(random.maxwell(random.key(0)) > 0)
@@ -395,9 +417,13 @@ def double_sided_maxwell(
     Returns:
         An array ``[*shape, ...]``, whose last axes are those to which the parameters broadcast.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
-    >>> random.double_sided_maxwell(random.key(0), 0.0, 1.0, (2,)).shape
-    (2,)
+    >>> print(random.double_sided_maxwell(random.key(0), 0.0, 1.0, (2,)).round(3))
+    [1.546 1.574]
     """
     who, chosen = "double_sided_maxwell", float_dtype("double_sided_maxwell", dtype)
     loc, scale = as_parameter(loc, chosen), as_parameter(scale, chosen)
@@ -438,6 +464,10 @@ def wald(
     Returns:
         Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
         broadcast.
+
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
 
     >>> from phalanx import random
     >>> bool(random.wald(random.key(0), 2.0) > 0)
@@ -528,6 +558,10 @@ def pareto(
         Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
         broadcast.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
     >>> bool(random.pareto(random.key(0), 2.0) >= 1)
     True
@@ -562,6 +596,10 @@ def rayleigh(
     Returns:
         Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
         broadcast.
+
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
 
     >>> from phalanx import random
     >>> bool(random.rayleigh(random.key(0), 2.0) >= 0)
@@ -640,6 +678,10 @@ def triangular(
     Returns:
         Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
         broadcast.
+
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
 
     >>> from phalanx import random
     >>> 0 <= float(random.triangular(random.key(0), 0.0, 0.3, 1.0)) <= 1

@@ -77,9 +77,14 @@ def normal(
     Returns:
         Floating-point numbers of ``shape``.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
-    >>> random.normal(random.key(0), (2, 3)).shape
-    (2, 3)
+    >>> print(random.normal(random.key(0), (2, 3)).round(3))
+    [[ 1.623  2.025 -0.434]
+     [-0.079  0.176 -0.972]]
     """
     if dtype is not None and dtypes.is_complex(dtypes.requested(dtype)):
         chosen, core = dtypes.requested(dtype), _complex_normal
@@ -142,6 +147,10 @@ def truncated_normal(
         Floating-point numbers of ``shape``; if that is None, of the shape to which the bounds
         broadcast.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
     >>> x = random.truncated_normal(random.key(0), -2, 2, (100,))
     >>> bool((jnp.abs(x) < 2).all())
@@ -187,9 +196,13 @@ def lognormal(
     Returns:
         Floating-point or complex numbers of ``shape``; if that is None, of the shape of ``sigma``.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
-    >>> random.lognormal(random.key(0), 0.5, (2,)).shape
-    (2,)
+    >>> print(random.lognormal(random.key(0), 0.5, (2,)).round(3))
+    [2.251 2.753]
     """
     chosen = None if dtype is None else dtypes.requested(dtype)
     if chosen is None or not dtypes.is_complex(chosen):
@@ -223,9 +236,14 @@ def exponential(
     Returns:
         Floating-point numbers of ``shape``.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
-    >>> random.exponential(random.key(0), (2, 3)).shape
-    (2, 3)
+    >>> print(random.exponential(random.key(0), (2, 3)).round(3))
+    [[2.95  3.843 0.404]
+     [0.632 0.844 0.181]]
     """
     return _standard(_exponential, "exponential", key, shape, dtype)
 
@@ -267,8 +285,9 @@ def gumbel(
         ValueError: there is no such mode.
 
     >>> from phalanx import random
-    >>> random.gumbel(random.key(0), (2, 3)).shape
-    (2, 3)
+    >>> print(random.gumbel(random.key(0), (2, 3)).round(3))
+    [[ 2.923  3.833 -0.097]
+     [ 0.277  0.576 -0.587]]
     """
     core = partial(_gumbel, high=is_high("gumbel", mode))
     return _standard(core, "gumbel", key, shape, dtype)
@@ -307,9 +326,14 @@ def laplace(
     Returns:
         Floating-point numbers of ``shape``.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
-    >>> random.laplace(random.key(0), (2, 3)).shape
-    (2, 3)
+    >>> print(random.laplace(random.key(0), (2, 3)).round(3))
+    [[-2.257 -3.15   0.409]
+     [ 0.065 -0.151  1.106]]
     """
     return _standard(_laplace, "laplace", key, shape, dtype)
 
@@ -336,9 +360,14 @@ def logistic(
     Returns:
         Floating-point numbers of ``shape``.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
-    >>> random.logistic(random.key(0), (2, 3)).shape
-    (2, 3)
+    >>> print(random.logistic(random.key(0), (2, 3)).round(3))
+    [[ 2.896  3.822 -0.698]
+     [-0.125  0.281 -1.618]]
     """
     return _standard(_logistic, "logistic", key, shape, dtype)
 
@@ -365,9 +394,14 @@ def cauchy(
     Returns:
         Floating-point numbers of ``shape``.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
-    >>> random.cauchy(random.key(0), (2, 3)).shape
-    (2, 3)
+    >>> print(random.cauchy(random.key(0), (2, 3)).round(3))
+    [[ 6.027 14.838 -0.582]
+     [-0.099  0.223 -1.747]]
     """
     return _standard(_cauchy, "cauchy", key, shape, dtype)
 

@@ -55,6 +55,10 @@ def orthogonal(
     Returns:
         An array ``[*shape, n, m]``.
 
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
     >>> from phalanx import random
     >>> q = random.orthogonal(random.key(0), 3)
     >>> bool(abs(q.T @ q - np.eye(3)).max() < 1e-5)

@@ -205,8 +205,9 @@ def uniform(
         ValueError: the bounds do not broadcast to ``shape``.
 
     >>> from phalanx import random
-    >>> random.uniform(random.key(0), (2, 3)).shape
-    (2, 3)
+    >>> print(random.uniform(random.key(0), (2, 3)).round(3))
+    [[0.948 0.979 0.332]
+     [0.469 0.57  0.166]]
     """
     chosen = float_dtype("uniform", dtype)
     if type(minval) is float is type(maxval) and (minval, maxval) == (0.0, 1.0):
@@ -435,6 +436,10 @@ def rademacher(
 
     Returns:
         Integers of ``shape``, of int32 by default.
+
+    Raises:
+        TypeError: ``key`` is no single key.
+        ValueError: a length in ``shape`` is negative.
 
     >>> from phalanx import random
     >>> set(random.rademacher(random.key(0), (20,)).tolist()) == {1, -1}

@@ -136,6 +136,10 @@ def idct(
     Returns:
         Real numbers, of length ``n`` along ``axis``.
 
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.fft.idct(jnp.array([4.0, 0.0])))
     [1. 1.]
     """
@@ -163,6 +167,9 @@ def dctn(
     Returns:
         Real numbers, of lengths ``s`` along ``axes``.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.fft.dctn(jnp.ones((2, 2))))
     [[16.  0.]
      [ 0.  0.]]
@@ -189,6 +196,9 @@ def idctn(
 
     Returns:
         Real numbers, of lengths ``s`` along ``axes``.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.fft.idctn(jnp.array([[16.0, 0.0], [0.0, 0.0]])))
     [[1. 1.]

@@ -10,7 +10,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from docs.generator.docstrings import doc_of
-from phalanx.errors import PhalanxError
+from phalanx.errors import AxisError, PhalanxError, ShapeError
 from tests.laws.arguments import ROOMS, X, calls
 
 DTYPES = ("float32", "bfloat16", "complex64", "int32", "int8", "uint8", "bool")
@@ -178,3 +178,37 @@ def test_functions_that_refuse_complex_numbers_say_of_what_they_are():
         except IndexError:
             continue  # the elements must be known, of a mask
     assert not silent, "\n".join(silent)
+
+
+AXES = ("axis", "axes", "dimension")
+
+
+def refused(call):
+    """What a call raises with an axis that is not there, and with arrays that do not go together.
+
+    Other errors are left out: what is no axis at all, and so on, is said of all functions at once.
+    """
+    args, kwargs = call.arguments(call.operands("float32"))
+    bound = inspect.signature(call.function).bind(*args, **kwargs)
+    arrays = [k for k, x in bound.arguments.items() if isinstance(x, np.ndarray)]
+    wrong = [{k: 9} for k in AXES if k in bound.signature.parameters]
+    wrong += [{k: np.ones((7, 5, 7), bound.arguments[k].dtype)} for k in arrays[1:2]]
+    for change in wrong:
+        given = inspect.BoundArguments(bound.signature, {**bound.arguments, **change})
+        try:
+            phalanx.eval_shape(lambda g=given: call.function(*g.args, **g.kwargs))
+        except (AxisError, ShapeError) as error:
+            yield error
+        except (TypeError, ValueError, IndexError):
+            continue
+
+
+def test_what_is_refused_is_among_what_is_raised():
+    silent, told = [], 0
+    for call in [c for c in CALLS if inspect.isfunction(c.function)]:
+        raised = {k for names, _ in doc_of(call.function).raises for k in names.split(", ")}
+        for error in refused(call):
+            kinds = {kind.__name__ for kind in type(error).__mro__}
+            told += bool(raised & kinds)
+            silent += [] if raised & kinds else [f"{call}: {type(error).__name__}: {error}"]
+    assert not silent and told > 300, "\n".join(silent)

@@ -485,6 +485,9 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     Returns:
         A tuple t, z: t upper triangular and complex, with Z T Zᵀ = z t zᴴ.
 
+    Raises:
+        ShapeError: the matrices are not square.
+
     >>> t, z = scipy.linalg.rsf2csf(jnp.array([[0.0, 1.0], [-1.0, 0.0]]), jnp.eye(2))
     >>> print(abs(t[1, 0]))
     0.0
@@ -553,6 +556,9 @@ def hessenberg(
 
     Returns:
         h [..., n, n]; with ``calc_q`` a tuple h, q.
+
+    Raises:
+        ShapeError: the matrices are not square.
 
     >>> a = jnp.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]])
     >>> h, q = scipy.linalg.hessenberg(a, calc_q=True)

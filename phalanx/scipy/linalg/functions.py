@@ -58,6 +58,9 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     Returns:
         Matrices [..., n, n].
 
+    Raises:
+        ShapeError: the matrices are not square.
+
     >>> print(scipy.linalg.expm(jnp.array([[0.0, 1.0], [0.0, 0.0]])))
     [[1. 1.]
      [0. 1.]]
@@ -268,6 +271,9 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any
     Returns:
         A complex matrix [n, n]; without ``disp`` a tuple of it and the estimated error, relative to
         its norm.
+
+    Raises:
+        ShapeError: the matrices are not square.
 
     >>> print(scipy.linalg.funm(jnp.diag(jnp.array([1.0, 4.0])), jnp.sqrt).real)
     [[1. 0.]

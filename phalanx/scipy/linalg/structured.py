@@ -152,6 +152,9 @@ def companion(a: ArrayLike) -> Array:
     Returns:
         A matrix [n, n].
 
+    Raises:
+        ShapeError: ``a`` is no vector.
+
     >>> print(scipy.linalg.companion(jnp.array([2.0, -4.0, 6.0])))
     [[ 2. -3.]
      [ 1.  0.]]
@@ -210,6 +213,9 @@ def fiedler(a: ArrayLike) -> Array:
     Returns:
         A matrix [n, n].
 
+    Raises:
+        ShapeError: ``a`` is no vector.
+
     >>> print(scipy.linalg.fiedler(jnp.array([1, 3])))
     [[0 2]
      [2 0]]
@@ -230,6 +236,9 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
     Returns:
         A matrix [n, n].
+
+    Raises:
+        ShapeError: ``a`` is no vector.
 
     >>> print(scipy.linalg.fiedler_companion(jnp.array([1.0, -3.0, 2.0])))
     [[ 3. -2.]

@@ -110,6 +110,9 @@ def cholesky(
     Returns:
         Triangular matrices [..., n, n], zero on the other side of the diagonal.
 
+    Raises:
+        ShapeError: the matrices are not square.
+
     >>> print(scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])))
     [[2. 1.]
      [0. 2.]]
@@ -130,6 +133,9 @@ def cho_factor(
 
     Returns:
         A tuple: the factor [..., n, n], and ``lower``. Unlike in SciPy the other triangle is zero.
+
+    Raises:
+        ShapeError: the matrices are not square.
 
     >>> a = jnp.array([[4.0, 2.0], [2.0, 5.0]])
     >>> factor = scipy.linalg.cho_factor(a)
@@ -155,6 +161,9 @@ def cho_solve(
 
     Returns:
         x, of the shape of ``b``; with ``b`` one vector [n], of [..., n].
+
+    Raises:
+        ShapeError: the shapes of the factor and ``b`` do not fit.
 
     >>> factor = scipy.linalg.cho_factor(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
     >>> print(scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0])))
@@ -191,6 +200,9 @@ def lu_factor(
         diagonal is 1, below; and the pivots, int32 [..., min(m, n)]: row i was exchanged with row
         ``pivots[i]``.
 
+    Raises:
+        ShapeError: ``a`` has fewer than two dimensions.
+
     >>> factors, pivots = scipy.linalg.lu_factor(jnp.array([[1.0, 3.0], [2.0, 4.0]]))
     >>> print(factors)
     [[2.  4. ]
@@ -221,6 +233,9 @@ def lu_solve(
 
     Returns:
         x, of the shape of ``b``; with ``b`` one vector [n], of [..., n].
+
+    Raises:
+        ShapeError: the shapes of the factor and ``b`` do not fit.
 
     >>> factors = scipy.linalg.lu_factor(jnp.array([[0.0, 2.0], [4.0, 0.0]]))
     >>> print(scipy.linalg.lu_solve(factors, jnp.array([4.0, 4.0])))
@@ -270,6 +285,9 @@ def lu(
     Returns:
         A tuple p [..., m, m], l [..., m, k], u [..., k, n], with k = min(m, n); with ``permute_l``
         p l and u.
+
+    Raises:
+        ShapeError: ``a`` has fewer than two dimensions.
 
     >>> p, l, u = scipy.linalg.lu(jnp.array([[1.0, 3.0], [2.0, 4.0]]))
     >>> print(u)
@@ -355,6 +373,9 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     Returns:
         Matrices [..., n, n].
 
+    Raises:
+        ShapeError: the matrices are not square.
+
     >>> print(scipy.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]])))
     [[0.5  0.  ]
      [0.   0.25]]
@@ -372,6 +393,9 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 
     Returns:
         Numbers [...].
+
+    Raises:
+        ShapeError: the matrices are not square.
 
     >>> print(scipy.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
     -2.0

@@ -61,6 +61,9 @@ def correlate(
     Returns:
         An array of the rank of the operands, of the lengths that ``mode`` says.
 
+    Raises:
+        ShapeError: the arrays differ in rank, or are empty.
+
     >>> from phalanx.scipy import signal
     >>> print(signal.correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0]), mode="valid"))
     [2. 3.]
@@ -94,6 +97,9 @@ def convolve2d(
     Returns:
         A matrix of the lengths that ``mode`` says.
 
+    Raises:
+        ShapeError: an argument is no matrix.
+
     >>> from phalanx.scipy import signal
     >>> signal.convolve2d(jnp.ones((2, 2)), jnp.ones((2, 2)), mode="valid").tolist()
     [[4.0]]
@@ -124,6 +130,9 @@ def correlate2d(
     Returns:
         A matrix of the lengths that ``mode`` says.
 
+    Raises:
+        ShapeError: an argument is no matrix.
+
     >>> from phalanx.scipy import signal
     >>> signal.correlate2d(jnp.eye(2), jnp.eye(2), mode="same").tolist()
     [[2.0, 0.0], [0.0, 1.0]]
@@ -147,6 +156,10 @@ def fftconvolve(
 
     Returns:
         An array of the rank of the operands, of the lengths that ``mode`` says.
+
+    Raises:
+        AxisError: there is no dimension ``axes``.
+        ShapeError: the arrays differ in rank, or are empty.
 
     >>> from phalanx.scipy import signal
     >>> print(signal.fftconvolve(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])).round(4))

@@ -125,6 +125,7 @@ def csd(
         The frequencies, and the density at each; of signals without elements, nothing.
 
     Raises:
+        AxisError: there is no dimension ``axis``.
         ArgumentError: there is no such scaling or average.
 
     >>> from phalanx.scipy import signal
@@ -198,6 +199,9 @@ def welch(
     Returns:
         The frequencies [k], and the spectral density at each: an array with k elements along
         ``axis``, real, in place of the samples.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> from phalanx.scipy import signal
     >>> frequencies, density = signal.welch(jnp.arange(64.0), nperseg=16)
@@ -409,6 +413,7 @@ def detrend(
         An array of the shape of ``data``.
 
     Raises:
+        AxisError: there is no dimension ``axis``.
         ArgumentError: there is no such type, a breakpoint is out of bounds, or ``overwrite_data``
             is given.
 

@@ -87,6 +87,9 @@ def bicgstab(
     Returns:
         x, a tree like ``b``, and None.
 
+    Raises:
+        ShapeError: the lengths that are summed over differ.
+
     >>> import phalanx
     >>> a = jnp.array([[2.0, 1.0], [0.0, 3.0]])
     >>> x, _ = phalanx.scipy.sparse.linalg.bicgstab(a, jnp.ones(2))

@@ -32,6 +32,9 @@ def i0e(x: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.special.i0e(jnp.array([0.0, 1.0, 1000.0])).round(4))
     [1.     0.4658 0.0126]
     """
@@ -46,6 +49,9 @@ def i1e(x: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.special.i1e(jnp.array([0.0, 1.0, 1000.0])).round(4))
     [0.     0.2079 0.0126]
@@ -64,6 +70,9 @@ def i1(x: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.special.i1(jnp.array([-1.0, 0.0, 1.0])).round(4))
     [-0.5652  0.      0.5652]
@@ -204,6 +213,10 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.special.hyp1f1(1.0, 2.0, jnp.array([-1.0, 0.0, 1.0])).round(4))
     [0.6321 1.     1.7183]
     """
@@ -224,6 +237,10 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.special.hyp2f1(1.0, 1.0, 2.0, jnp.array([-1.0, 0.0, 0.5])).round(4))
     [0.6931 1.     1.3863]

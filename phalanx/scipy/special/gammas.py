@@ -35,6 +35,9 @@ def gammaln(x: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.special.gammaln(jnp.array([0.5, 5.0, 100.0])).round(3))
     [  0.572   3.178 359.134]
     """
@@ -52,6 +55,9 @@ def gammasgn(x: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.special.gammasgn(jnp.array([2.5, -0.5, -1.5])))
     [ 1. -1.  1.]
@@ -164,6 +170,10 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.special.comb(5, jnp.array([0, 2, 6])))
     [ 1. 10.  0.]
     >>> print(scipy.special.comb(5, 2, repetition=True))
@@ -229,6 +239,9 @@ def digamma(x: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.special.digamma(jnp.array([0.5, 1.0, 10.0])).round(4))
     [-1.9635 -0.5772  2.2518]
     """
@@ -244,6 +257,9 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.special.polygamma(jnp.array([0, 1, 2]), 1.0).round(4))
     [-0.5772  1.6449 -2.4041]
@@ -263,6 +279,9 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.special.zeta(jnp.array([2.0, 4.0])).round(4))
     [1.6449 1.0823]
     """
@@ -280,6 +299,10 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.special.gammainc(2.0, jnp.array([0.0, 1.0, 5.0])).round(4))
     [0.     0.2642 0.9596]
@@ -299,6 +322,10 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.special.gammaincc(2.0, jnp.array([0.0, 1.0, 5.0])).round(4))
     [1.     0.7358 0.0404]
     """
@@ -314,6 +341,10 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.special.betaln(jnp.array([2.0, 200.0]), 3.0).round(3))
     [ -2.485 -15.217]
@@ -333,6 +364,10 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.special.beta(jnp.array([2.0, 0.5]), jnp.array([3.0, 0.5])).round(4))
     [0.0833 3.1416]
@@ -369,6 +404,10 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.special.betainc(2.0, 3.0, jnp.array([0.0, 0.5, 1.0])).round(4))
     [0.     0.6875 1.    ]
     """
@@ -388,6 +427,10 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.special.poch(2.0, jnp.array([0.0, 1.0, 3.0])).round(3))
     [ 1.  2. 24.]

@@ -21,6 +21,9 @@ def expi(x: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.special.expi(jnp.array([-1.0, 0.0, 1.0])).round(4))
     [-0.2194    -inf  1.8951]
     """
@@ -35,6 +38,9 @@ def exp1(x: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.special.exp1(jnp.array([0.0, 1.0, 5.0])).round(4))
     [   inf 0.2194 0.0011]
@@ -53,6 +59,9 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(scipy.special.expn(jnp.array([0, 1, 2]), 1.0).round(4))
     [0.3679 0.2194 0.1485]
@@ -74,6 +83,9 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
         A tuple of two arrays of the shape of ``x``, Si and Ci; of its dtype, or float32 for
         integers.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> si, ci = scipy.special.sici(jnp.array([1.0, 10.0]))
     >>> print(si.round(4), ci.round(4))
     [0.9461 1.6583] [ 0.3374 -0.0455]
@@ -92,6 +104,9 @@ def spence(x: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.special.spence(jnp.array([0.0, 1.0, 2.0])).round(4))
     [ 1.6449 -0.     -0.8225]

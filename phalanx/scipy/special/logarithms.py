@@ -61,6 +61,9 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         Numbers of the shape to which the arguments broadcast; float32 for integers.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(scipy.special.xlogy(jnp.array([0.0, 2.0]), jnp.array([0.0, 3.0])).round(4))
     [0.     2.1972]
     """
@@ -85,6 +88,9 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
         Numbers of the shape to which the arguments broadcast; float32 for integers.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> print(scipy.special.xlog1py(jnp.array([0.0, 2.0]), jnp.array([-1.0, 1e-6])))
     [0.000000e+00 1.999999e-06]
     """
@@ -103,6 +109,9 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
     Returns:
         Numbers of the shape to which the arguments broadcast; float32 for integers.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(scipy.special.boxcox(4.0, jnp.array([0.0, 0.5, 1.0])).round(4))
     [1.3863 2.     3.    ]
@@ -123,6 +132,9 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
     Returns:
         Numbers of the shape to which the arguments broadcast; float32 for integers.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> print(scipy.special.boxcox1p(3.0, jnp.array([0.0, 0.5, 1.0])).round(4))
     [1.3863 2.     3.    ]
@@ -152,6 +164,9 @@ def entr(x: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.special.entr(jnp.array([0.25, 0.25, 0.5])).sum().round(4))
     1.0397
     """
@@ -170,6 +185,10 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.special.rel_entr(jnp.array([0.5, 0.5]), jnp.array([0.25, 0.75])).sum().round(4))
     0.1438
@@ -190,6 +209,10 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.special.kl_div(jnp.array([0.5, 0.5]), jnp.array([0.25, 0.75])).round(4))
     [0.0966 0.0473]
     """
@@ -208,6 +231,9 @@ def softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Arra
 
     Returns:
         Numbers of the shape of ``x``: of its dtype, or float32 for integers.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(scipy.special.softmax(jnp.array([[0.0, 0.0], [1000.0, 0.0]]), axis=1))
     [[0.5 0.5]
@@ -228,6 +254,9 @@ def log_softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> 
 
     Returns:
         Numbers of the shape of ``x``: of its dtype, or float32 for integers.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
 
     >>> print(scipy.special.log_softmax(jnp.array([1000.0, 0.0])))
     [    0. -1000.]

@@ -30,6 +30,9 @@ def erf(x: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.special.erf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [-0.8427  0.      0.9953]
     """
@@ -44,6 +47,9 @@ def erfc(x: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.special.erfc(jnp.array([0.0, 1.0, 5.0])))
     [1.0000000e+00 1.5729924e-01 1.5374597e-12]
@@ -60,6 +66,9 @@ def erfinv(x: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.special.erfinv(jnp.array([0.0, 0.5, 1.0])).round(4))
     [0.     0.4769    inf]
     """
@@ -74,6 +83,9 @@ def erfcinv(y: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape of ``y``: of its dtype, or float32 for integers.
+
+    Raises:
+        TypeError: ``y`` is complex.
 
     >>> print(scipy.special.erfcinv(jnp.array([1e-10, 1.0, 2.0])).round(4))
     [4.5728 0.       -inf]
@@ -126,6 +138,9 @@ def dawsn(x: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.special.dawsn(jnp.array([0.0, 1.0, 10.0])).round(4))
     [0.     0.5381 0.0503]
     """
@@ -140,6 +155,9 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
 
     Returns:
         A tuple of two arrays of the shape of ``x``, S and C; of its dtype, or float32 for integers.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> s, c = scipy.special.fresnel(jnp.array([0.0, 1.0, 10.0]))
     >>> print(s.round(4), c.round(4))
@@ -162,6 +180,10 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.special.owens_t(jnp.array([0.0, 1.0]), 1.0).round(4))
     [0.125  0.0667]
     """
@@ -177,6 +199,9 @@ def ndtr(x: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.special.ndtr(jnp.array([-2.0, 0.0, 1.0])).round(4))
     [0.0228 0.5    0.8413]
@@ -197,6 +222,9 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
 
     Returns:
         Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.special.log_ndtr(jnp.array([-100.0, 0.0, 6.0])))
     [-5.0055244e+03 -6.9314718e-01 -9.8658959e-10]
@@ -224,6 +252,9 @@ def ndtri(p: ArrayLike) -> Array:
 
     Returns:
         Floating-point numbers of the shape of ``p``: of its dtype, or float32 for integers.
+
+    Raises:
+        TypeError: ``p`` is complex.
 
     >>> print(scipy.special.ndtri(jnp.array([0.025, 0.5, 0.975])).round(3))
     [-1.96 -0.    1.96]

@@ -29,6 +29,9 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
         outside of the support and between integers, NaN where a parameter is not valid.
 
+    Raises:
+        TypeError: ``p`` is complex.
+
     >>> print(scipy.stats.bernoulli.logpmf(jnp.array([0, 1]), 0.3).round(4))
     [-0.3567 -1.204 ]
     """
@@ -49,6 +52,9 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
         of the support and between integers, NaN where a parameter is not valid.
+
+    Raises:
+        TypeError: ``p`` is complex.
 
     >>> print(scipy.stats.bernoulli.pmf(jnp.array([0, 1]), 0.3).round(4))
     [0.7 0.3]
@@ -71,6 +77,9 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``p`` is complex.
+
     >>> print(scipy.stats.bernoulli.cdf(jnp.array([0, 1]), 0.3).round(4))
     [0.7 1. ]
     """
@@ -90,6 +99,9 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where ``q`` is not
         from 0 to 1, or a parameter is not valid.
+
+    Raises:
+        TypeError: ``p`` is complex.
 
     >>> print(scipy.stats.bernoulli.ppf(jnp.array([0.1, 0.5, 0.9]), 0.3).round(4))
     [0. 0. 1.]

@@ -35,6 +35,10 @@ def logpdf(
         Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.beta.logpdf(jnp.array([0.1, 0.5, 0.9]), 2.0, 3.0).round(4))
     [-0.0284  0.4055 -2.2256]
     """
@@ -61,6 +65,10 @@ def pdf(
         Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.beta.pdf(jnp.array([0.1, 0.5, 0.9]), 2.0, 3.0).round(4))
     [0.972 1.5   0.108]
     """
@@ -85,6 +93,10 @@ def cdf(
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.beta.cdf(jnp.array([0.1, 0.5, 0.9]), 2.0, 3.0).round(4))
     [0.0523 0.6875 0.9963]
@@ -111,6 +123,10 @@ def logcdf(
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.beta.logcdf(jnp.array([0.1, 0.5, 0.9]), 2.0, 3.0).round(4))
     [-2.9508 -0.3747 -0.0037]
     """
@@ -134,6 +150,10 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.beta.sf(jnp.array([0.1, 0.5, 0.9]), 2.0, 3.0).round(4))
     [0.9477 0.3125 0.0037]
@@ -159,6 +179,10 @@ def logsf(
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.beta.logsf(jnp.array([0.1, 0.5, 0.9]), 2.0, 3.0).round(4))
     [-0.0537 -1.1632 -5.5994]

@@ -38,6 +38,10 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
         Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
         outside of the support and between integers, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.betabinom.logpmf(jnp.array([0, 2, 5]), 5, 2.0, 3.0).round(4))
     [-1.7918 -1.4351 -3.0445]
     """
@@ -61,6 +65,10 @@ def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike =
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
         of the support and between integers, NaN where a parameter is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.betabinom.pmf(jnp.array([0, 2, 5]), 5, 2.0, 3.0).round(4))
     [0.1667 0.2381 0.0476]

@@ -37,6 +37,9 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
         Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
         outside of the support and between integers, NaN where a parameter is not valid.
 
+    Raises:
+        TypeError: ``p`` is complex.
+
     >>> print(scipy.stats.binom.logpmf(jnp.array([0, 2, 5]), 5, 0.3).round(4))
     [-1.7834 -1.1754 -6.0199]
     """
@@ -58,6 +61,9 @@ def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
         of the support and between integers, NaN where a parameter is not valid.
+
+    Raises:
+        TypeError: ``p`` is complex.
 
     >>> print(scipy.stats.binom.pmf(jnp.array([0, 2, 5]), 5, 0.3).round(4))
     [0.1681 0.3087 0.0024]

@@ -32,6 +32,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.cauchy.logpdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [-1.8379 -1.1447 -2.7542]
     """
@@ -54,6 +57,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.cauchy.pdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.1592 0.3183 0.0637]
     """
@@ -75,6 +81,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.cauchy.cdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.25   0.5    0.8524]
     """
@@ -95,6 +104,9 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.stats.cauchy.logcdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [-1.3863 -0.6931 -0.1597]
@@ -118,6 +130,9 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.cauchy.sf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.75   0.5    0.1476]
     """
@@ -138,6 +153,9 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.stats.cauchy.logsf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [-0.2877 -0.6931 -1.9134]

@@ -27,6 +27,10 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
         Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.chi2.logpdf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
     [-1.5155 -1.8696 -3.8792]
     """
@@ -53,6 +57,10 @@ def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
         Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.chi2.pdf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
     [0.2197 0.1542 0.0207]
     """
@@ -75,6 +83,10 @@ def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.chi2.cdf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
     [0.0811 0.6084 0.954 ]
     """
@@ -96,6 +108,10 @@ def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.chi2.logcdf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
     [-2.512  -0.497  -0.0471]
@@ -120,6 +136,10 @@ def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.chi2.sf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
     [0.9189 0.3916 0.046 ]
     """
@@ -141,6 +161,10 @@ def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.chi2.logsf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
     [-0.0846 -0.9375 -3.0789]

@@ -28,6 +28,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.expon.logpdf(jnp.array([0.0, 1.0, 2.0])).round(4))
     [-0. -1. -2.]
     """
@@ -50,6 +53,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.expon.pdf(jnp.array([0.0, 1.0, 2.0])).round(4))
     [1.     0.3679 0.1353]
     """
@@ -71,6 +77,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.expon.cdf(jnp.array([0.0, 1.0, 2.0])).round(4))
     [0.     0.6321 0.8647]
     """
@@ -91,6 +100,9 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.stats.expon.logcdf(jnp.array([0.0, 1.0, 2.0])).round(4))
     [   -inf -0.4587 -0.1454]
@@ -114,6 +126,9 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.expon.sf(jnp.array([0.0, 1.0, 2.0])).round(4))
     [1.     0.3679 0.1353]
     """
@@ -134,6 +149,9 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.stats.expon.logsf(jnp.array([0.0, 1.0, 2.0])).round(4))
     [ 0. -1. -2.]

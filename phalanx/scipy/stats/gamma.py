@@ -31,6 +31,10 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
         Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.gamma.logpdf(jnp.array([0.5, 1.0, 4.0]), 2.0).round(4))
     [-1.1931 -1.     -2.6137]
     """
@@ -54,6 +58,10 @@ def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
         Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.gamma.pdf(jnp.array([0.5, 1.0, 4.0]), 2.0).round(4))
     [0.3033 0.3679 0.0733]
     """
@@ -76,6 +84,10 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.gamma.cdf(jnp.array([0.5, 1.0, 4.0]), 2.0).round(4))
     [0.0902 0.2642 0.9084]
     """
@@ -97,6 +109,10 @@ def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.gamma.logcdf(jnp.array([0.5, 1.0, 4.0]), 2.0).round(4))
     [-2.4057 -1.3309 -0.096 ]
@@ -121,6 +137,10 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.gamma.sf(jnp.array([0.5, 1.0, 4.0]), 2.0).round(4))
     [0.9098 0.7358 0.0916]
     """
@@ -142,6 +162,10 @@ def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.gamma.logsf(jnp.array([0.5, 1.0, 4.0]), 2.0).round(4))
     [-0.0945 -0.3069 -2.3906]

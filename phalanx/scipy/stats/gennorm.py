@@ -30,6 +30,10 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.gennorm.logpdf(jnp.array([-1.0, 0.0, 2.0]), 1.5).round(4))
     [-1.5908 -0.5908 -3.4193]
     """
@@ -51,6 +55,10 @@ def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.gennorm.pdf(jnp.array([-1.0, 0.0, 2.0]), 1.5).round(4))
     [0.2038 0.5539 0.0327]
     """
@@ -71,6 +79,10 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.gennorm.cdf(jnp.array([-1.0, 0.0, 2.0]), 1.5).round(4))
     [0.1124 0.5    0.9859]

@@ -29,6 +29,9 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
         outside of the support and between integers, NaN where a parameter is not valid.
 
+    Raises:
+        TypeError: ``p`` is complex.
+
     >>> print(scipy.stats.geom.logpmf(jnp.array([1, 2, 5]), 0.3).round(4))
     [-1.204  -1.5606 -2.6307]
     """
@@ -50,6 +53,9 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
         of the support and between integers, NaN where a parameter is not valid.
+
+    Raises:
+        TypeError: ``p`` is complex.
 
     >>> print(scipy.stats.geom.pmf(jnp.array([1, 2, 5]), 0.3).round(4))
     [0.3   0.21  0.072]

@@ -29,6 +29,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.gumbel_r.logpdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [-1.7183 -1.     -2.1353]
     """
@@ -51,6 +54,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.gumbel_r.pdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.1794 0.3679 0.1182]
     """
@@ -72,6 +78,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.gumbel_r.cdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.066  0.3679 0.8734]
     """
@@ -92,6 +101,9 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.stats.gumbel_r.logcdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [-2.7183 -1.     -0.1353]
@@ -115,6 +127,9 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.gumbel_r.sf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.934  0.6321 0.1266]
     """
@@ -136,6 +151,9 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.gumbel_r.logsf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [-0.0683 -0.4587 -2.0669]
     """
@@ -156,6 +174,9 @@ def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where ``p`` is not
         from 0 to 1, or a parameter is not valid.
+
+    Raises:
+        TypeError: ``p`` is complex.
 
     >>> print(scipy.stats.gumbel_r.ppf(jnp.array([0.1, 0.5, 0.9])).round(4))
     [-0.834   0.3665  2.2504]

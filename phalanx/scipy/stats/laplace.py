@@ -30,6 +30,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.laplace.logpdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [-1.6931 -0.6931 -2.6931]
     """
@@ -52,6 +55,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.laplace.pdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.1839 0.5    0.0677]
     """
@@ -72,6 +78,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.stats.laplace.cdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.1839 0.5    0.9323]

@@ -28,6 +28,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.logistic.logpdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [-1.6265 -1.3863 -2.2539]
     """
@@ -51,6 +54,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.logistic.pdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.1966 0.25   0.105 ]
     """
@@ -71,6 +77,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.stats.logistic.cdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.2689 0.5    0.8808]
@@ -94,6 +103,9 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.logistic.sf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.7311 0.5    0.1192]
     """
@@ -115,6 +127,9 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where ``x`` is not
         from 0 to 1, or a parameter is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.logistic.ppf(jnp.array([0.1, 0.5, 0.9])).round(4))
     [-2.1972  0.      2.1972]
     """
@@ -135,6 +150,9 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where ``x`` is not
         from 0 to 1, or a parameter is not valid.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.stats.logistic.isf(jnp.array([0.1, 0.5, 0.9])).round(4))
     [ 2.1972 -0.     -2.1972]

@@ -30,6 +30,9 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
         Floating-point numbers [...]; -inf where the xᵢ are not integers from 0 on that add up to
         ``n``, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
     >>> x = jnp.array([[1, 2, 1], [4, 0, 0]])
     >>> print(scipy.stats.multinomial.logpmf(x, 4, jnp.array([0.2, 0.5, 0.3])).round(4))
     [-1.7148 -6.4378]
@@ -61,6 +64,9 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     Returns:
         Floating-point numbers [...]; 0 where the xᵢ are not integers from 0 on that add up to
         ``n``, NaN where a parameter is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
 
     >>> x = jnp.array([[1, 2, 1], [4, 0, 0]])
     >>> print(scipy.stats.multinomial.pmf(x, 4, jnp.array([0.2, 0.5, 0.3])).round(4))

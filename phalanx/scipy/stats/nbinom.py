@@ -37,6 +37,9 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
         Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
         outside of the support and between integers, NaN where a parameter is not valid.
 
+    Raises:
+        TypeError: ``p`` is complex.
+
     >>> print(scipy.stats.nbinom.logpmf(jnp.array([0, 2, 5]), 2.5, 0.3).round(4))
     [-3.0099 -2.2474 -2.3311]
     """
@@ -61,6 +64,9 @@ def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
         of the support and between integers, NaN where a parameter is not valid.
+
+    Raises:
+        TypeError: ``p`` is complex.
 
     >>> print(scipy.stats.nbinom.pmf(jnp.array([0, 2, 5]), 2.5, 0.3).round(4))
     [0.0493 0.1057 0.0972]

@@ -30,6 +30,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.norm.logpdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [-1.4189 -0.9189 -2.9189]
     """
@@ -52,6 +55,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.norm.pdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.242  0.3989 0.054 ]
     """
@@ -73,6 +79,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.norm.cdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.1587 0.5    0.9772]
     """
@@ -93,6 +102,9 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.stats.norm.logcdf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [-1.841  -0.6931 -0.023 ]
@@ -116,6 +128,9 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.norm.sf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [0.8413 0.5    0.0228]
     """
@@ -136,6 +151,9 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.stats.norm.logsf(jnp.array([-1.0, 0.0, 2.0])).round(4))
     [-0.1728 -0.6931 -3.7832]

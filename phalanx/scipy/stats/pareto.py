@@ -29,6 +29,10 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
         Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.pareto.logpdf(jnp.array([1.0, 1.5, 4.0]), 2.0).round(4))
     [ 0.6931 -0.5232 -3.4657]
     """
@@ -52,6 +56,10 @@ def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
         Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.pareto.pdf(jnp.array([1.0, 1.5, 4.0]), 2.0).round(4))
     [2.     0.5926 0.0312]
     """
@@ -74,6 +82,10 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.pareto.cdf(jnp.array([1.0, 1.5, 4.0]), 2.0).round(4))
     [0.     0.5556 0.9375]
     """
@@ -95,6 +107,10 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.pareto.logcdf(jnp.array([1.0, 1.5, 4.0]), 2.0).round(4))
     [   -inf -0.5878 -0.0645]
@@ -119,6 +135,10 @@ def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.pareto.sf(jnp.array([1.0, 1.5, 4.0]), 2.0).round(4))
     [1.     0.4444 0.0625]
     """
@@ -141,6 +161,10 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.pareto.logsf(jnp.array([1.0, 1.5, 4.0]), 2.0).round(4))
     [ 0.     -0.8109 -2.7726]
     """
@@ -162,6 +186,9 @@ def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where ``q`` is not
         from 0 to 1, or a parameter is not valid.
+
+    Raises:
+        TypeError: ``b`` is complex.
 
     >>> print(scipy.stats.pareto.ppf(jnp.array([0.1, 0.5, 0.9]), 2.0).round(4))
     [1.0541 1.4142 3.1623]

@@ -34,6 +34,9 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
         outside of the support and between integers, NaN where a parameter is not valid.
 
+    Raises:
+        TypeError: ``mu`` is complex.
+
     >>> print(scipy.stats.poisson.logpmf(jnp.array([0, 2, 5]), 1.5).round(4))
     [-1.5    -1.3822 -4.2602]
     """
@@ -54,6 +57,9 @@ def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
         of the support and between integers, NaN where a parameter is not valid.
+
+    Raises:
+        TypeError: ``mu`` is complex.
 
     >>> print(scipy.stats.poisson.pmf(jnp.array([0, 2, 5]), 1.5).round(4))
     [0.2231 0.251  0.0141]
@@ -77,6 +83,9 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        TypeError: ``mu`` is complex.
+
     >>> print(scipy.stats.poisson.cdf(jnp.array([0, 2, 5]), 1.5).round(4))
     [0.2231 0.8088 0.9955]
     """
@@ -97,6 +106,9 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where ``mu`` is
         negative.
+
+    Raises:
+        TypeError: ``mu`` is complex.
 
     >>> print(scipy.stats.poisson.entropy(jnp.array([0.5, 1.5, 200.0])).round(4))
     [0.9276 1.5394 4.0677]

@@ -33,6 +33,10 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.t.logpdf(jnp.array([-1.0, 0.0, 2.0]), 3.0).round(4))
     [-1.5763 -1.0009 -2.6955]
     """
@@ -59,6 +63,10 @@ def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.t.pdf(jnp.array([-1.0, 0.0, 2.0]), 3.0).round(4))
     [0.2067 0.3676 0.0675]

@@ -65,6 +65,10 @@ def logpdf(
         Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.truncnorm.logpdf(jnp.array([-0.5, 0.0, 1.5]), -1.0, 2.0).round(4))
     [-0.8438 -0.7188 -1.8438]
     """
@@ -92,6 +96,10 @@ def pdf(
         Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.truncnorm.pdf(jnp.array([-0.5, 0.0, 1.5]), -1.0, 2.0).round(4))
     [0.4301 0.4874 0.1582]
     """
@@ -116,6 +124,10 @@ def cdf(
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.truncnorm.cdf(jnp.array([-0.5, 0.0, 1.5]), -1.0, 2.0).round(4))
     [0.1831 0.417  0.9462]
@@ -143,6 +155,10 @@ def logcdf(
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.truncnorm.logcdf(jnp.array([-0.5, 0.0, 1.5]), -1.0, 2.0).round(4))
     [-1.6977 -0.8747 -0.0553]
     """
@@ -166,6 +182,10 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.truncnorm.sf(jnp.array([-0.5, 0.0, 1.5]), -1.0, 2.0).round(4))
     [0.8169 0.583  0.0538]
@@ -191,6 +211,10 @@ def logsf(
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.truncnorm.logsf(jnp.array([-0.5, 0.0, 1.5]), -1.0, 2.0).round(4))
     [-0.2022 -0.5395 -2.9221]

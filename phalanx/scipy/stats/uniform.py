@@ -28,6 +28,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.uniform.logpdf(jnp.array([-1.0, 1.0, 3.0]), loc=0.0, scale=2.0).round(4))
     [   -inf -0.6931    -inf]
     """
@@ -49,6 +52,9 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        TypeError: ``x`` is complex.
+
     >>> print(scipy.stats.uniform.pdf(jnp.array([-1.0, 1.0, 3.0]), loc=0.0, scale=2.0).round(4))
     [0.  0.5 0. ]
     """
@@ -69,6 +75,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        TypeError: ``x`` is complex.
 
     >>> print(scipy.stats.uniform.cdf(jnp.array([-1.0, 1.0, 3.0]), loc=0.0, scale=2.0).round(4))
     [0.  0.5 1. ]

@@ -29,6 +29,10 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.vonmises.logpdf(jnp.array([0.0, 1.0, 3.0]), 1.5).round(4))
     [-0.8367 -1.5262 -3.8217]
     """
@@ -50,6 +54,10 @@ def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
         is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.vonmises.pdf(jnp.array([0.0, 1.0, 3.0]), 1.5).round(4))
     [0.4332 0.2174 0.0219]

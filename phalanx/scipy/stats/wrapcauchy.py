@@ -29,6 +29,10 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
         Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
         support, NaN where a parameter is not valid.
 
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
     >>> print(scipy.stats.wrapcauchy.logpdf(jnp.array([0.0, 1.0, 3.0]), 0.5).round(4))
     [-0.7393 -1.7826 -2.932 ]
     """
@@ -50,6 +54,10 @@ def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     Returns:
         Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
         support, NaN where a parameter is not valid.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
 
     >>> print(scipy.stats.wrapcauchy.pdf(jnp.array([0.0, 1.0, 3.0]), 0.5).round(4))
     [0.4775 0.1682 0.0533]

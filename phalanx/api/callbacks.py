@@ -176,7 +176,7 @@ def pure_callback(
     vmap_method: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """callback(*args, **kwargs), a Python function without effects, also inside ``jit``.
+    """Call a Python function without effects, callback(*args, **kwargs), also inside ``jit``.
 
     The compiler may call it any number of times, or not at all if nothing needs the result.
 
@@ -229,7 +229,7 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """callback(*args, **kwargs), a Python function with effects, also inside ``jit``.
+    """Call a Python function with effects, callback(*args, **kwargs), also inside ``jit``.
 
     It is called once for each time that the program comes to it: in every iteration of a loop, in
     the branch that is taken, in each lane of ``vmap``, on each device of ``pmap``.

@@ -291,7 +291,7 @@ def linearize(
 @overload
 def linearize(fun: Callable[P, Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 def linearize(fun: Callable[P, Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """(f(x), t -> f'(x) t): the value, and the Jacobian-vector product to apply many times.
+    """The value f(x), and the Jacobian-vector product t -> f'(x) t to apply many times.
 
     The derivative is itself a tree, so it may be the result or an argument of functions that
     are transformed.
@@ -329,7 +329,7 @@ def linear_transpose(
     Args:
         fun: a linear function of trees of arrays.
         *primals: examples of its arguments: arrays, or ``ShapeDtypeStruct``.
-        reduce_axes: none; the field no longer has them either.
+        reduce_axes: must be empty; sum over axes with ``lax.psum`` instead.
 
     Returns:
         A function from a tree like the result of ``fun`` to a tuple of trees, one like each of

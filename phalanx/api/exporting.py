@@ -497,7 +497,7 @@ def export(
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
 ) -> Callable[..., Exported]:
-    """x -> ``fun_jit`` at the types of x, as a portable module.
+    """A function that gives ``fun_jit``, at the types of its arguments, as a portable module.
 
     The module is StableHLO that later versions read, too, and other tools. It runs on one device,
     with all lanes of a ``pmap`` in it; or on as many as those over which a ``shard_map``, a mesh

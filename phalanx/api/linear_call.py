@@ -26,7 +26,7 @@ def linear_call(
     residual_args: Any,
     linear_args: Any,
 ) -> Any:
-    """fun(residual_args, linear_args), which is transposed by ``fun_transpose``.
+    """Call fun(residual_args, linear_args), a linear function that ``fun_transpose`` transposes.
 
     Args:
         fun: of two trees of arrays; linear in the second.

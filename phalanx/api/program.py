@@ -62,7 +62,7 @@ def make_program(
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
-    """x -> the program that ``fun`` is at the types of x, to print and to inspect.
+    """A function that gives the traced program of ``fun``, to print and to inspect.
 
     Args:
         fun: a function of trees of arrays.

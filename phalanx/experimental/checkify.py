@@ -189,7 +189,7 @@ def check_error(error: Error) -> None:
 def checkify(
     f: Callable[P, Any], errors: frozenset[ErrorCategory] = user_checks
 ) -> Callable[..., Any]:
-    """(x, ...) -> (error, f(x, ...)): what went wrong in ``f``, and its result.
+    """A function (x, ...) -> (error, f(x, ...)): what went wrong in ``f``, and its result.
 
     Args:
         f: a function of trees of arrays.

@@ -44,7 +44,8 @@ def odeint(
     mxstep: float = jnp.inf,
     hmax: float = jnp.inf,
 ) -> Any:
-    """y at the times t, where dy/dt = func(y, t, *args) and y = y0 at t[0].
+    """The solution of an ordinary differential equation dy/dt = func(y, t, *args) at the times t,
+    where y = y0 at t[0].
 
     By steps of the Runge-Kutta method of Dormand and Prince, as long as the tolerances allow; one
     ends at each of the times. In reverse mode the adjoint equation is solved, backwards in time

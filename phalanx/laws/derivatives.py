@@ -42,7 +42,7 @@ def check_grads(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> None:
-    """L t = (f(x + h t) - f(x - h t)) / 2h and <L t, c> = <t, L^T c>, to ``order``.
+    """Check derivatives: L t = (f(x + h t) - f(x - h t)) / 2h and <L t, c> = <t, L^T c>.
 
     Where ``f`` can be computed in float64 throughout, it is, and the tolerances are narrow.
 

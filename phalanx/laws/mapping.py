@@ -38,7 +38,7 @@ def check_batch(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> None:
-    """vmap(f)(x)[i] = f(x[i])
+    """Check that vmap(f)(x)[i] = f(x[i])
 
     Args:
         f: a function of trees of arrays, without collectives over the mapped axis.
@@ -101,7 +101,7 @@ def check_jit(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> None:
-    """jit(f) = f, and their derivatives to ``order``.
+    """Check that jit(f) = f, and their derivatives to ``order``.
 
     Args:
         f: a function of trees of arrays.
@@ -131,7 +131,7 @@ def check_pmap(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> None:
-    """pmap(f) = vmap(f), and their derivatives to ``order``: the pmap law.
+    """Check the pmap law: pmap(f) = vmap(f), and their derivatives to ``order``.
 
     Args:
         f: a function of trees of arrays, of one lane.

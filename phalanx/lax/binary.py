@@ -38,7 +38,7 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
-    """x - y.
+    """The difference x - y.
 
     Args:
         x: an array, or a number.
@@ -58,7 +58,9 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
-    """x y; of booleans, x ∧ y. With ``out_dtype``, the operands are converted to that first.
+    """The product x y; of booleans, x ∧ y.
+
+    With ``out_dtype``, the operands are converted to that first.
 
     Args:
         x: an array, or a number.
@@ -117,7 +119,7 @@ def _upper_half(x: Any, y: Any, half: int, signed: bool) -> Array:
 
 
 def div(x: ArrayLike, y: ArrayLike) -> Array:
-    """x / y; of integers, rounded towards 0.
+    """The quotient x / y; of integers, rounded towards 0.
 
     Args:
         x: an array, or a number.
@@ -157,7 +159,7 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
-    """xʸ; an integer y goes with any x.
+    """The power xʸ; an integer y goes with any x.
 
     Args:
         x: an array, or a number.
@@ -462,12 +464,12 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """x, but ``min`` where it is smaller and ``max`` where it is greater.
+    """The elements of x, but ``min`` where they are smaller and ``max`` where they are greater.
 
     Args:
         min: the lower limit, a number or an array of the shape of ``x``.
         x: an array of real numbers.
-        max: the upper limit, likewise.
+        max: the upper limit, a number or an array of real numbers.
 
     Returns:
         An array of the shape of ``x``.
@@ -485,7 +487,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
-    """x ∧ y, bit by bit, of integers and booleans.
+    """The conjunction x ∧ y, bit by bit, of integers and booleans.
 
     Args:
         x: an array, or a number.
@@ -504,7 +506,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
-    """x ∨ y, bit by bit, of integers and booleans.
+    """The disjunction x ∨ y, bit by bit, of integers and booleans.
 
     Args:
         x: an array, or a number.
@@ -523,7 +525,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
-    """x ⊕ y, bit by bit, of integers and booleans.
+    """The exclusive disjunction x ⊕ y, bit by bit, of integers and booleans.
 
     Args:
         x: an array, or a number.

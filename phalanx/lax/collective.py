@@ -391,7 +391,7 @@ def psum_scatter(
     axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> T:
-    """out_l = sum_m x_m[l]: the sum over lanes, of which each lane keeps its own part.
+    """The sum over lanes, of which each keeps its part (reduce-scatter): out_l = sum_m x_m[l].
 
     Args:
         x: a tree of arrays; dimension ``scatter_dimension`` has length n, or a multiple of it
@@ -444,7 +444,7 @@ def all_to_all(
     axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> T:
-    """out_l[m] = x_m[l]: lane m sends its part l to lane l.
+    """Exchange parts between lanes: lane m sends its part l to lane l, out_l[m] = x_m[l].
 
     Args:
         x: a tree of arrays.
@@ -592,7 +592,7 @@ def _permute_product(
 
 
 def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
-    """out_l = x_{perm[l]}.
+    """The values of the lanes in another order: out_l = x_{perm[l]}.
 
     Args:
         x: a tree of arrays, of one lane.
@@ -620,7 +620,7 @@ def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
 
 
 def pbroadcast(x: T, axis_name: AxisName, source: int) -> T:
-    """out_l = x_source, in every lane.
+    """The value of the lane ``source``, in every lane.
 
     Args:
         x: a tree of arrays, of one lane.

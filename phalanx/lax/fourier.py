@@ -25,7 +25,7 @@ class FftType(IntChoice):
 
 
 def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
-    """Σ x[j] exp(-2πi jk / n) over j, over the last dimensions, as many as there are lengths.
+    """The Fourier transform Σ x[j] exp(-2πi jk / n) over the last dimensions, one per length.
 
     Args:
         x: an array; complex, and real for RFFT.

@@ -16,7 +16,7 @@ _MOST_WRITTEN_OUT = 8
 
 
 def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> Array:
-    """a₀ + a₁ x + a₂ x² + ..., by Horner's rule.
+    """The value of a polynomial, a₀ + a₁ x + a₂ x² + ..., by Horner's rule.
 
     Args:
         x: an array.

@@ -86,7 +86,9 @@ def ragged_dot(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """[m, k] x [g, k, n] -> [m, n]: rows, of which groups, one after the other, meet a matrix each.
+    """A product of groups of rows, one after the other, with a matrix for each group.
+
+    Of [m, k] and [g, k, n] it is [m, n].
 
     The work grows with the number of rows and not with that of the groups.
 

@@ -148,7 +148,7 @@ def broadcasted_iota(
     Args:
         dtype: the dtype of the result.
         shape: the shape of the result: a tuple of integers, or an integer.
-        dimension: along which numbers rise.
+        dimension: the dimension along which numbers rise.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
 

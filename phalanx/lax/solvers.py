@@ -202,7 +202,7 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """x with matvec(x) = b, as ``solve`` finds it; derivatives are those of the equation.
+    """The x with matvec(x) = b, as ``solve`` finds it; derivatives are those of the equation.
 
     Args:
         matvec: a linear function from a tree of arrays to one like it. What it closes over is
@@ -271,7 +271,7 @@ def custom_root(
     tangent_solve: Solve,
     has_aux: bool = False,
 ) -> Any:
-    """x with f(x) = 0, as ``solve`` finds it; derivatives are by the implicit function theorem.
+    """The x with f(x) = 0 that ``solve`` finds; derivatives are by the implicit function theorem.
 
     They are with respect to what f closes over: dx = -(df/dx)⁻¹ df.
 

@@ -23,7 +23,7 @@ def sort(
 
     Args:
         operand: an array, or a sequence of arrays of one shape, which are permuted together.
-        dimension: along which to sort.
+        dimension: the dimension along which to sort.
         is_stable: whether equal elements keep their order.
         num_keys: how many of the arrays, from the first on, are compared.
 
@@ -62,7 +62,7 @@ def sort_key_val(
     Args:
         keys: what is compared.
         values: what moves along, of the same shape.
-        dimension: along which to sort.
+        dimension: the dimension along which to sort.
         is_stable: whether equal keys keep their order.
 
     Returns:
@@ -128,7 +128,7 @@ def approx_max_k(
     Args:
         operand: floating-point numbers.
         k: how many.
-        reduction_dimension: along which to search.
+        reduction_dimension: the dimension along which to search.
         recall_target: how many of the k greatest must be among them, as a share, above 0 and at
             most 1.
         reduction_input_size_override: of how many elements those of the operand are a part, for
@@ -167,7 +167,7 @@ def approx_min_k(
     Args:
         operand: floating-point numbers.
         k: how many.
-        reduction_dimension: along which to search.
+        reduction_dimension: the dimension along which to search.
         recall_target: how many of the k least must be among them, as a share, above 0 and at most
             1.
         reduction_input_size_override: of how many elements those of the operand are a part, for the

@@ -185,7 +185,7 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
 
 
 def bessel_i0e(x: ArrayLike) -> Array:
-    """e^-|x| I₀(x), with I₀ the modified Bessel function of the first kind.
+    """The scaled modified Bessel function of the first kind of order 0, e^-|x| I₀(x).
 
     Args:
         x: floating-point numbers.
@@ -203,7 +203,7 @@ def bessel_i0e(x: ArrayLike) -> Array:
 
 
 def bessel_i1e(x: ArrayLike) -> Array:
-    """e^-|x| I₁(x), with I₁ the modified Bessel function of the first kind.
+    """The scaled modified Bessel function of the first kind of order 1, e^-|x| I₁(x).
 
     Args:
         x: floating-point numbers.

@@ -28,7 +28,7 @@ class RoundingMethod(IntChoice):
 
 
 def abs(x: ArrayLike) -> Array:
-    """|x|; of a complex number, its real magnitude.
+    """The absolute value |x|; of a complex number, its real magnitude.
 
     Args:
         x: an array, or a number.
@@ -43,7 +43,7 @@ def abs(x: ArrayLike) -> Array:
 
 
 def neg(x: ArrayLike) -> Array:
-    """-x.
+    """The negative -x.
 
     Args:
         x: an array, or a number.
@@ -58,7 +58,7 @@ def neg(x: ArrayLike) -> Array:
 
 
 def sign(x: ArrayLike) -> Array:
-    """x / |x|, and 0 at 0.
+    """The sign x / |x|, and 0 at 0.
 
     Args:
         x: an array, or a number.
@@ -73,7 +73,7 @@ def sign(x: ArrayLike) -> Array:
 
 
 def square(x: ArrayLike) -> Array:
-    """x².
+    """The square x².
 
     Args:
         x: an array, or a number.
@@ -88,7 +88,7 @@ def square(x: ArrayLike) -> Array:
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """1 / x.
+    """The reciprocal 1 / x.
 
     Args:
         x: an array, or a number.
@@ -103,7 +103,7 @@ def reciprocal(x: ArrayLike) -> Array:
 
 
 def floor(x: ArrayLike) -> Array:
-    """⌊x⌋, the greatest integer not above x.
+    """The greatest integer not above x, ⌊x⌋.
 
     Args:
         x: real numbers, as an array, or a number.
@@ -121,7 +121,7 @@ def floor(x: ArrayLike) -> Array:
 
 
 def ceil(x: ArrayLike) -> Array:
-    """⌈x⌉, the least integer not below x.
+    """The least integer not below x, ⌈x⌉.
 
     Args:
         x: real numbers, as an array, or a number.
@@ -213,7 +213,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
-    """xʸ for a Python integer y, by repeated multiplication.
+    """The power xʸ for a Python integer y, by repeated multiplication.
 
     Args:
         x: an array, or a number.
@@ -229,7 +229,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
 
 def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """√x.
+    """The square root of x.
 
     Args:
         x: an array, or a number.
@@ -263,7 +263,7 @@ def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """∛x, also of negative numbers.
+    """The cube root ∛x, also of negative numbers.
 
     Args:
         x: real numbers, as an array, or a number.
@@ -283,7 +283,7 @@ def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """eˣ.
+    """The exponential eˣ.
 
     Args:
         x: an array, or a number.
@@ -300,7 +300,7 @@ def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """2ˣ.
+    """The power 2ˣ.
 
     Args:
         x: an array, or a number.
@@ -317,7 +317,7 @@ def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """eˣ - 1, accurate near 0.
+    """The exponential minus one, eˣ - 1, accurate near 0.
 
     Args:
         x: an array, or a number.
@@ -334,7 +334,7 @@ def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """ln x.
+    """The natural logarithm ln x.
 
     Args:
         x: an array, or a number.
@@ -368,7 +368,7 @@ def log2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """ln(1 + x), accurate near 0.
+    """The natural logarithm ln(1 + x), accurate near 0.
 
     Args:
         x: an array, or a number.
@@ -385,7 +385,7 @@ def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """1 / (1 + e⁻ˣ).
+    """The logistic sigmoid 1 / (1 + e⁻ˣ).
 
     Args:
         x: an array, or a number.
@@ -420,7 +420,7 @@ def one_minus_square(x: ArrayLike) -> Array:
 
 
 def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """sin x.
+    """The sine of x in radians.
 
     Args:
         x: an array, or a number.
@@ -437,7 +437,7 @@ def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """cos x.
+    """The cosine of x in radians.
 
     Args:
         x: an array, or a number.
@@ -454,7 +454,7 @@ def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """tan x.
+    """The tangent of x in radians.
 
     Args:
         x: an array, or a number.
@@ -471,7 +471,7 @@ def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def asin(x: ArrayLike) -> Array:
-    """arcsin x.
+    """The arc sine of x.
 
     Args:
         x: an array, or a number.
@@ -486,7 +486,7 @@ def asin(x: ArrayLike) -> Array:
 
 
 def acos(x: ArrayLike) -> Array:
-    """arccos x.
+    """The arc cosine of x.
 
     Args:
         x: an array, or a number.
@@ -501,7 +501,7 @@ def acos(x: ArrayLike) -> Array:
 
 
 def atan(x: ArrayLike) -> Array:
-    """arctan x.
+    """The arc tangent of x.
 
     Args:
         x: an array, or a number.
@@ -516,7 +516,7 @@ def atan(x: ArrayLike) -> Array:
 
 
 def sinh(x: ArrayLike) -> Array:
-    """sinh x.
+    """The hyperbolic sine of x.
 
     Args:
         x: an array, or a number.
@@ -531,7 +531,7 @@ def sinh(x: ArrayLike) -> Array:
 
 
 def cosh(x: ArrayLike) -> Array:
-    """cosh x.
+    """The hyperbolic cosine of x.
 
     Args:
         x: an array, or a number.
@@ -546,7 +546,7 @@ def cosh(x: ArrayLike) -> Array:
 
 
 def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """tanh x.
+    """The hyperbolic tangent of x.
 
     Args:
         x: an array, or a number.
@@ -563,7 +563,7 @@ def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def asinh(x: ArrayLike) -> Array:
-    """arsinh x.
+    """The inverse hyperbolic sine of x.
 
     Args:
         x: an array, or a number.
@@ -578,7 +578,7 @@ def asinh(x: ArrayLike) -> Array:
 
 
 def acosh(x: ArrayLike) -> Array:
-    """arcosh x.
+    """The inverse hyperbolic cosine of x.
 
     Args:
         x: an array, or a number.
@@ -593,7 +593,7 @@ def acosh(x: ArrayLike) -> Array:
 
 
 def atanh(x: ArrayLike) -> Array:
-    """artanh x.
+    """The inverse hyperbolic tangent of x.
 
     Args:
         x: an array, or a number.
@@ -629,7 +629,7 @@ def erf(x: ArrayLike) -> Array:
 
 
 def erfc(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """1 - erf x, accurate for large x.
+    """The complementary error function 1 - erf x, accurate for large x.
 
     Args:
         x: real numbers, as an array, or a number.
@@ -649,7 +649,7 @@ def erfc(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def erf_inv(x: ArrayLike) -> Array:
-    """The y with erf y = x.
+    """The inverse error function: the y with erf y = x.
 
     Args:
         x: real numbers, as an array, or a number.
@@ -667,7 +667,7 @@ def erf_inv(x: ArrayLike) -> Array:
 
 
 def lgamma(x: ArrayLike) -> Array:
-    """ln |Γ(x)|.
+    """The logarithm of the absolute value of the gamma function, ln |Γ(x)|.
 
     Args:
         x: real numbers, as an array, or a number.
@@ -685,7 +685,7 @@ def lgamma(x: ArrayLike) -> Array:
 
 
 def digamma(x: ArrayLike) -> Array:
-    """The derivative of ln Γ(x).
+    """The digamma function, the derivative of ln Γ(x).
 
     Args:
         x: real numbers, as an array, or a number.
@@ -757,7 +757,7 @@ def conj(x: ArrayLike) -> Array:
 
 
 def bitwise_not(x: ArrayLike) -> Array:
-    """¬x, bit by bit, of integers and booleans.
+    """The negation ¬x, bit by bit, of integers and booleans.
 
     Args:
         x: an array, or a number.

@@ -17,7 +17,7 @@ _SELU_SCALE = 1.0507009873554805
 
 
 def identity(x: ArrayLike) -> Array:
-    """x.
+    """The argument itself, as an array.
 
     Args:
         x: an array.
@@ -305,7 +305,7 @@ def hard_sigmoid(x: Any) -> Array:
 
 @staged
 def hard_silu(x: Any) -> Array:
-    """x hard_sigmoid(x); also called hard_swish.
+    """The piecewise ``silu`` x hard_sigmoid(x), elementwise; also called hard_swish.
 
     Args:
         x: an array.
@@ -325,7 +325,7 @@ hard_swish = hard_silu
 
 @staged
 def mish(x: Any) -> Array:
-    """x tanh(softplus(x)).
+    """The activation mish, x tanh(softplus(x)), elementwise.
 
     Args:
         x: an array.
@@ -342,7 +342,7 @@ def mish(x: Any) -> Array:
 
 @staged
 def sparse_plus(x: ArrayLike) -> Array:
-    """0 up to -1, x from 1 on, (x + 1)^2 / 4 between: a softplus that reaches both.
+    """A softplus that reaches 0 and x: 0 up to -1, x from 1 on, (x + 1)^2 / 4 between.
 
     Args:
         x: an array.
@@ -360,7 +360,7 @@ def sparse_plus(x: ArrayLike) -> Array:
 
 @staged
 def sparse_sigmoid(x: ArrayLike) -> Array:
-    """0 up to -1, 1 from 1 on, (x + 1) / 2 between: the derivative of ``sparse_plus``.
+    """The derivative of ``sparse_plus``: 0 up to -1, 1 from 1 on, (x + 1) / 2 between.
 
     Args:
         x: an array.
@@ -377,7 +377,7 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
 
 
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
-    """(x + √(x² + b)) / 2.
+    """The squareplus (x + √(x² + b)) / 2, elementwise: a smooth ``relu``.
 
     Args:
         x: an array.

@@ -164,7 +164,7 @@ def scaled_matmul(
     rhs_scales: ArrayLike,
     preferred_element_type: Any = np.float32,
 ) -> Array:
-    """lhs rhs^T, of matrices whose rows are scaled in blocks.
+    """The product lhs rhs^T of matrices whose rows are scaled in blocks.
 
     Args:
         lhs: [batch, m, k].

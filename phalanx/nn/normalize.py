@@ -157,7 +157,7 @@ def _log1mexp(x: Any) -> Any:
 
 
 def log1mexp(x: ArrayLike) -> Array:
-    """log(1 - exp(-x)), exact for large and small ``x``; NaN of negative ``x``.
+    """The logarithm log(1 - exp(-x)), exact for large and small ``x``; NaN of negative ``x``.
 
     Args:
         x: positive numbers.

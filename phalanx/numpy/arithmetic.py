@@ -140,7 +140,7 @@ def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
 
 
 def positive(x: ArrayLike, /) -> Array:
-    """x itself, elementwise.
+    """The numbers themselves, +x.
 
     Args:
         x: an array, or a number.
@@ -176,7 +176,7 @@ abs = absolute
 
 @one_program
 def fabs(x: ArrayLike, /) -> Array:
-    """|x| of real numbers, elementwise, as floating-point numbers.
+    """The absolute value |x| of real numbers, elementwise, as floating-point numbers.
 
     Args:
         x: an array, or a number.
@@ -198,7 +198,7 @@ def fabs(x: ArrayLike, /) -> Array:
 
 @one_program
 def sign(x: ArrayLike, /) -> Array:
-    """-1, 0 or 1 as x is negative, zero or positive, elementwise; z / |z| of complex numbers.
+    """The sign, elementwise: -1, 0 or 1 of real numbers, z / |z| of complex ones.
 
     Args:
         x: an array, or a number.
@@ -296,7 +296,7 @@ def reciprocal(x: ArrayLike, /) -> Array:
 
 @one_program
 def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x / y, elementwise, with broadcasting; integers give floating-point numbers.
+    """The quotient x / y, elementwise, with broadcasting; integers give floating-point numbers.
 
     Args:
         x: an array, or a number.
@@ -446,7 +446,7 @@ def _opposite(rest: Any, y: Any) -> Any:
 
 @one_program
 def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x - y trunc(x / y), elementwise: the remainder with the sign of x; of integers by 0, 0.
+    """The remainder x - y trunc(x / y), elementwise, with the sign of x; of integers by 0, 0.
 
     Args:
         x: real numbers, as an array, or a number.
@@ -583,7 +583,7 @@ def _divided(pair: tuple[Any, Any]) -> tuple[Any, Any]:
 
 
 def power(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x to the power y, elementwise, with broadcasting.
+    """The power x^y, elementwise, with broadcasting.
 
     An exponent that is a Python integer (or integral) multiplies repeatedly: exact for
     integers, and differentiable at zero and below. Integers wrap around; to a power that is
@@ -632,7 +632,7 @@ def _integer_power(x: Any, y: Any) -> Any:
 
 @one_program
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x to the power y, elementwise, in floating-point numbers.
+    """The power x^y, elementwise, in floating-point numbers.
 
     Args:
         x: an array, or a number.

@@ -136,7 +136,7 @@ def gradient(
         f: the values.
         varargs: the distance between samples: none (1), one for all axes, or one for each. A
             vector in place of a distance holds the coordinates of the samples along its axis.
-        axis: along which; None is all of them, which gives a list.
+        axis: the axis along which differences are taken; None is all, which gives a list.
         edge_order: of the slopes at both ends: 1, the default, of the line through two samples, or
             2, of the parabola through three.
 
@@ -481,7 +481,7 @@ def convolve(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """out[k] = Σ a[i] v[k - i] over i, of vectors.
+    """The discrete convolution of two vectors, out[k] = Σ a[i] v[k - i] over i.
 
     Args:
         a: a vector [n].
@@ -516,7 +516,7 @@ def correlate(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """out[k] = Σ a[i + k] conj(v[i]) over i, of vectors; see ``convolve`` for ``mode``.
+    """The cross-correlation of two vectors, out[k] = Σ a[i + k] conj(v[i]) over i.
 
     Args:
         a: a vector [n].

@@ -251,7 +251,7 @@ def nan_to_num(
     posinf: ArrayLike | None = None,
     neginf: ArrayLike | None = None,
 ) -> Array:
-    """x with nan replaced by ``nan`` and infinities by the largest finite numbers, elementwise.
+    """The elements with nan replaced by ``nan``, infinities by the largest finite numbers.
 
     Args:
         x: an array, or a number; keys are returned as they are.
@@ -289,7 +289,7 @@ def _in_dtype_of(x: Any, value: Any) -> Any:
 
 @one_program
 def heaviside(x: ArrayLike, at_zero: ArrayLike, /) -> Array:
-    """0 where x < 0, ``at_zero`` where x = 0, 1 where x > 0, elementwise.
+    """The unit step, elementwise: 0 where x < 0, ``at_zero`` where x = 0, 1 where x > 0.
 
     Args:
         x: real numbers, as an array, or a number.

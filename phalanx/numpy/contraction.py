@@ -344,7 +344,7 @@ def inner(
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Σ a[.., k] b[.., k] over the last dimension of both, for all pairs of the others.
+    """Inner products Σ a[.., k] b[.., k] over the last dimensions, for all pairs of the others.
 
     Args:
         a: an array.

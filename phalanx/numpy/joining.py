@@ -452,7 +452,7 @@ def repeat(
     Args:
         a: the array.
         repeats: a number for all elements, or one for each.
-        axis: along which.
+        axis: the axis along which elements are repeated; None flattens the array first.
         total_repeat_length: the length of the result, where ``repeats`` is traced: the last
             element is repeated, or elements are left out, to reach it.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the

@@ -535,7 +535,7 @@ def nanprod(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Π a over ``axis``, with nan as 1.
+    """The product of the elements over ``axis``, with nan as 1.
 
     Args:
         a: an array, or a number.

@@ -260,7 +260,7 @@ def get(ref: Ref | RefView, idx: Any = None) -> Any:
 
 
 def set(ref: Ref | RefView, idx: Any, value: Any) -> None:
-    """``ref[idx] = value``.
+    """Write a part of a reference: ``ref[idx] = value``.
 
     Args:
         ref: a reference, or a part of one (``ref.at[i]``).

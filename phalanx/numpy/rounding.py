@@ -68,7 +68,7 @@ def ceil(x: ArrayLike, /) -> Array:
 
 @one_program
 def trunc(x: ArrayLike) -> Array:
-    """x without its fractional part, elementwise, in the dtype of x.
+    """The numbers without their fractional parts, elementwise, in the dtype of x.
 
     Args:
         x: real numbers, as an array, or a number.
@@ -109,7 +109,7 @@ def rint(x: ArrayLike, /) -> Array:
 
 @one_program
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """a rounded to ``decimals`` decimal places, elementwise, halves to the even digit.
+    """The elements rounded to ``decimals`` decimal places, halves to the even digit.
 
     A negative number of decimals rounds to tens, hundreds, ...
 
@@ -210,7 +210,7 @@ def signbit(x: ArrayLike, /) -> Array:
 
 @one_program
 def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """|x| with the sign of y, elementwise.
+    """The absolute value |x| with the sign of y, elementwise.
 
     Args:
         x: real numbers, as an array, or a number.
@@ -233,7 +233,7 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @one_program
 def ldexp(x: ArrayLike, exponent: ArrayLike, /) -> Array:
-    """x 2^exponent, elementwise, for exponents that are integers.
+    """Numbers times powers of two, x 2^exponent, elementwise, for exponents that are integers.
 
     Args:
         x: an array, or a number.

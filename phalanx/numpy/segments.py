@@ -40,7 +40,7 @@ def segment_sum(
         num_segments: how many there are; default one more than the largest number. Inside a
             transformation it must be given.
         indices_are_sorted: a promise about ``segment_ids``, for speed on some devices.
-        unique_indices: another one, that no number is there twice.
+        unique_indices: a promise that no number is in ``segment_ids`` twice.
         bucket_size: at most so many rows are reduced in one go, and then what these gave: longer
             sums round less.
         mode: "drop" or "fill" (None): numbers of other segments are left out; "clip": they mean
@@ -87,7 +87,7 @@ def segment_prod(
         num_segments: how many there are; default one more than the largest number. Inside a
             transformation it must be given.
         indices_are_sorted: a promise about ``segment_ids``, for speed on some devices.
-        unique_indices: another one, that no number is there twice.
+        unique_indices: a promise that no number is in ``segment_ids`` twice.
         bucket_size: at most so many rows are multiplied in one go, and then what these gave.
         mode: "drop" or "fill" (None): numbers of other segments are left out; "clip": they mean the
             nearest segment; "promise_in_bounds": there are none.
@@ -131,7 +131,7 @@ def segment_max(
         num_segments: how many there are; default one more than the largest number. Inside a
             transformation it must be given.
         indices_are_sorted: a promise about ``segment_ids``, for speed on some devices.
-        unique_indices: another one, that no number is there twice.
+        unique_indices: a promise that no number is in ``segment_ids`` twice.
         bucket_size: at most so many rows are reduced in one go, and then what these gave.
         mode: "drop" or "fill" (None): numbers of other segments are left out; "clip": they mean the
             nearest segment; "promise_in_bounds": there are none.
@@ -175,7 +175,7 @@ def segment_min(
         num_segments: how many there are; default one more than the largest number. Inside a
             transformation it must be given.
         indices_are_sorted: a promise about ``segment_ids``, for speed on some devices.
-        unique_indices: another one, that no number is there twice.
+        unique_indices: a promise that no number is in ``segment_ids`` twice.
         bucket_size: at most so many rows are reduced in one go, and then what these gave.
         mode: "drop" or "fill" (None): numbers of other segments are left out; "clip": they mean the
             nearest segment; "promise_in_bounds": there are none.

@@ -56,7 +56,7 @@ def take(
     Args:
         a: the array.
         indices: integers, of any shape, which takes the place of ``axis`` in the result.
-        axis: along which; None flattens the array first.
+        axis: the axis along which indices count; None flattens the array first.
         out: must be None.
         mode: outside the array "fill" (the default) yields ``fill_value``, "clip" the nearest
             element (the first for all negative ones), "wrap" counts on from the beginning.
@@ -128,7 +128,7 @@ def take_along_axis(
     Args:
         arr: an array.
         indices: integers; the other dimensions broadcast with those of the array.
-        axis: along which; None flattens the array first.
+        axis: the axis along which indices count; None flattens the array first.
         mode: outside the array "fill" (the default) yields ``fill_value``, "clip" the nearest
             element (the first for all negative ones), "wrap" counts on from the beginning.
         fill_value: by default nan, or the least integer.
@@ -360,7 +360,7 @@ def compress(
     Args:
         condition: for each slice, whether it is wanted. It must be known unless ``size`` is given.
         a: the array.
-        axis: along which; None flattens the array first.
+        axis: the axis along which indices count; None flattens the array first.
         size: how many slices the result has: missing ones are filled, others left out.
         fill_value: what they are filled with.
         out: must be None.
@@ -424,7 +424,7 @@ def extract(
 def choose(
     a: ArrayLike, choices: Sequence[ArrayLike], out: None = None, mode: str = "raise"
 ) -> Array:
-    """choices[a[i]][i], elementwise; ``mode`` "clip" or "wrap" says what others mean.
+    """Elements of the choice that ``a`` names, choices[a[i]][i]; ``mode`` says what others mean.
 
     Args:
         a: the number of the choice, for each element.

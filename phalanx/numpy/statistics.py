@@ -529,7 +529,7 @@ def corrcoef(
 
     Args:
         x: variables in rows, observations in columns; or one variable.
-        y: further variables, likewise.
+        y: further variables, laid out as in ``x``.
         rowvar: whether variables are rows; otherwise they are columns.
         dtype: the dtype of the result; None for the one that follows from the data.
 

@@ -43,7 +43,7 @@ def exp(x: ArrayLike, /) -> Array:
 
 @one_program
 def exp2(x: ArrayLike, /) -> Array:
-    """2 to the power x, elementwise.
+    """The power 2^x, elementwise.
 
     Args:
         x: an array, or a number.
@@ -59,7 +59,7 @@ def exp2(x: ArrayLike, /) -> Array:
 
 @one_program
 def expm1(x: ArrayLike, /) -> Array:
-    """e to the power x, minus 1, also precise near x = 0, elementwise.
+    """The exponential e^x minus 1, also precise near x = 0, elementwise.
 
     Args:
         x: an array, or a number.
@@ -172,7 +172,7 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = 
 @with_methods(-float("inf"))
 @one_program
 def logaddexp2(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
-    """log2(2^x + 2^y), elementwise, without overflow.
+    """The logarithm of a sum of powers of two, log2(2^x + 2^y), elementwise, without overflow.
 
     Args:
         x: an array, or a number.

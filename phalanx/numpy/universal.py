@@ -104,7 +104,7 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
 
         Args:
             a: the elements.
-            axis: along which.
+            axis: the axis along which it works.
             dtype: in which to compute; default that of ``a``.
             out: must be None.
             keepdims: whether the axis stays, with length 1.

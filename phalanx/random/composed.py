@@ -58,8 +58,8 @@ def beta(
 
     Args:
         key: a single key.
-        a: a positive number, or an array that broadcasts to ``shape``.
-        b: likewise.
+        a: the first parameter, a positive number, or an array that broadcasts to ``shape``.
+        b: the second parameter, a positive number, or an array that broadcasts to ``shape``.
         shape: of the result; by default that to which ``a`` and ``b`` broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
@@ -196,8 +196,10 @@ def f(
 
     Args:
         key: a single key.
-        dfnum: a positive number, or an array that broadcasts to ``shape``.
-        dfden: likewise.
+        dfnum: degrees of freedom of the numerator, positive: a number, or an array that broadcasts
+            to ``shape``.
+        dfden: degrees of freedom of the denominator, positive: a number, or an array that
+            broadcasts to ``shape``.
         shape: of the result; by default that to which the parameters broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
@@ -408,8 +410,8 @@ def double_sided_maxwell(
 
     Args:
         key: a single key.
-        loc: a number, or an array.
-        scale: likewise.
+        loc: the center of the distribution, a number, or an array.
+        scale: the factor of the numbers, a number, or an array.
         shape: of the numbers for each element of the parameters; where it is empty, there are
             as many numbers for each of them as there are elements.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
@@ -624,8 +626,8 @@ def weibull_min(
 
     Args:
         key: a single key.
-        scale: a positive number, or an array.
-        concentration: likewise.
+        scale: the scale, a positive number, or an array.
+        concentration: the exponent c, a positive number, or an array.
         shape: of the random numbers that are scaled; it broadcasts with the parameters.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
 
@@ -667,9 +669,9 @@ def triangular(
 
     Args:
         key: a single key.
-        left: a number, or an array that broadcasts to ``shape``.
-        mode: likewise.
-        right: likewise.
+        left: the lower end, a number, or an array that broadcasts to ``shape``.
+        mode: where the density is largest, a number, or an array that broadcasts to ``shape``.
+        right: the upper end, a number, or an array that broadcasts to ``shape``.
         shape: of the result; by default that to which the parameters broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the

@@ -136,8 +136,8 @@ def truncated_normal(
 
     Args:
         key: a single key.
-        lower: a number, or an array that broadcasts to ``shape``.
-        upper: likewise.
+        lower: the lower bound, a number, or an array that broadcasts to ``shape``.
+        upper: the upper bound, a number, or an array that broadcasts to ``shape``.
         shape: of the result; by default that to which the bounds broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the

@@ -365,9 +365,9 @@ def binomial(
 
     Args:
         key: a single key.
-        n: a number, or an array that broadcasts to ``shape``; fractions of a trial do not count.
+        n: a number of trials, or an array that broadcasts to ``shape``; fractions do not count.
             NaN comes out where it is negative.
-        p: likewise.
+        p: the probability of success, from 0 to 1, or an array that broadcasts to ``shape``.
         shape: of the result; by default that to which ``n`` and ``p`` broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
 

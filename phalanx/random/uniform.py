@@ -192,8 +192,9 @@ def uniform(
         key: a single key.
         shape: of the result.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        minval: a number, or an array that broadcasts to ``shape``.
-        maxval: likewise.
+        minval: the lower bound, which can occur: a number, or an array that broadcasts to
+            ``shape``.
+        maxval: the upper bound, which does not: a number, or an array that broadcasts to ``shape``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
 
@@ -278,9 +279,9 @@ def randint(
     Args:
         key: a single key.
         shape: of the result.
-        minval: an integer, or an integer array that broadcasts to ``shape``. Of floats the
+        minval: the least integer, or an integer array that broadcasts to ``shape``. Of floats the
             fraction is cut, and those beyond the dtype's range are brought into it.
-        maxval: likewise.
+        maxval: one more than the greatest integer, given as ``minval`` is.
         dtype: an integer dtype; int32 by default, or int64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.

@@ -22,7 +22,7 @@ _BEHIND = "behind"  # "same", with the middle of an even number of elements behi
 def convolve(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: Any = None
 ) -> Array:
-    """out[k] = Σ in1[i] in2[k - i] over all i, of arrays of one rank.
+    """The convolution of two arrays of one rank, out[k] = Σ in1[i] in2[k - i] over all i.
 
     Args:
         in1: an array.
@@ -152,7 +152,7 @@ def fftconvolve(
         in2: an array of as many dimensions.
         mode: "full" has all overlaps, "same" as many elements as ``in1``, "valid" the complete
             ones.
-        axes: along which; default all. Along the others the arrays broadcast.
+        axes: the axes along which it works; default all. Along the others the arrays broadcast.
 
     Returns:
         An array of the rank of the operands, of the lengths that ``mode`` says.

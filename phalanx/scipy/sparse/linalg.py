@@ -32,7 +32,7 @@ def cg(
     maxiter: int | None = None,
     M: Any = None,
 ) -> tuple[Any, None]:
-    """x with A x = b for a Hermitian positive definite A, by conjugate gradients.
+    """The x with A x = b for a Hermitian positive definite A, by conjugate gradients.
 
     Hestenes and Stiefel (1952).
 
@@ -70,7 +70,7 @@ def bicgstab(
     maxiter: int | None = None,
     M: Any = None,
 ) -> tuple[Any, None]:
-    """x with A x = b for any regular A, by stabilized biconjugate gradients.
+    """The x with A x = b for any regular A, by stabilized biconjugate gradients.
 
     H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992). The parameters are those of ``cg``.
 
@@ -111,7 +111,7 @@ def gmres(
     M: Any = None,
     solve_method: str = "batched",
 ) -> tuple[Any, Array]:
-    """x with A x = b for any regular A, by generalized minimal residuals.
+    """The x with A x = b for any regular A, by generalized minimal residuals.
 
     Saad and Schultz, SIAM J. Sci. Stat. Comput. 7 (1986). The parameters are those of ``cg``,
     but for ``restart``, ``maxiter`` and ``solve_method``.

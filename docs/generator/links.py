@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 from docutils import nodes
@@ -45,7 +46,8 @@ class TypesAreLinks(SphinxPostTransform):
         page = self.env.docname
         for waiting in list(self.document.findall(addnodes.pending_xref)):
             if waiting.get("refdomain") == "py":
-                entry = names.named(waiting["reftarget"])
+                target = waiting["reftarget"]
+                entry = None if hasattr(builtins, target) else names.named(target)
                 if entry is not None and isinstance(entry.value, type):
                     target = self.app.builder.get_relative_uri(page, f"{FOLDER}/{entry.page}")
                     link = nodes.reference("", "", *waiting.children, internal=True, refuri=target)

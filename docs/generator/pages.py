@@ -130,9 +130,10 @@ def _directive(kind: str, text: str) -> str:
 def _details(home: str, doc: Doc) -> Iterator[str]:
     """Parameters, attributes, results, errors and examples."""
     for title, table in (("Args", doc.args), ("Attributes", doc.attributes)):
-        if any(table.values()):
+        told = {k: v for k, v in table.items() if v and k[0] != "_"}
+        if told:
             yield _rubric(title)
-            yield "\n\n".join(f"`{k}`\n: {_inside(v)}" for k, v in table.items() if v)
+            yield "\n\n".join(f"`{k}`\n: {_inside(v)}" for k, v in told.items())
     if doc.returns:
         yield _rubric("Returns")
         yield markdown(doc.returns)

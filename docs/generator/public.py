@@ -17,6 +17,8 @@ import numpy as np
 import phalanx
 from docs.generator.subjects import SUBJECTS
 from phalanx.base.lazily import ROOMS
+from phalanx.core.absent import is_absent
+from phalanx.run.array import DeviceArray
 
 PAGES = {  # each page of the reference that lists names: its title, and the modules on it
     "phalanx": ("transformations, devices, meshes", ["phalanx"]),
@@ -297,10 +299,15 @@ def signature(value: Any) -> inspect.Signature | None:
 
 
 def members(kind: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties of a class of ours, as they stand in it."""
+    """The public methods and properties of a class of ours, as they stand in it.
+
+    Of arrays they are those of arrays with data. Names that only tell what is used instead, as an
+    array has them, are none of these.
+    """
+    kind = DeviceArray if kind is phalanx.Array else kind
     for name in sorted(dir(kind)):
         held = inspect.getattr_static(kind, name)
-        if not name.startswith("_") and isinstance(held, _MEMBERS):
+        if not name.startswith("_") and isinstance(held, _MEMBERS) and not is_absent(held):
             yield name, held
 
 

@@ -296,7 +296,8 @@ class Array(_Declared):
     """An immutable n-dimensional array of one dtype.
 
     Both arrays that hold data and the tracers that stand for them inside transformations are
-    instances. Operators and methods are those of NumPy; ``phalanx.numpy`` installs them.
+    instances. Operators and methods are those of NumPy; ``phalanx.numpy`` installs them. Tracers
+    lack what needs data or devices, such as ``item``, ``devices`` and ``block_until_ready``.
 
     >>> import phalanx.numpy as jnp
     >>> x = jnp.arange(6.0).reshape(2, 3)

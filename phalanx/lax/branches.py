@@ -112,8 +112,9 @@ def cond(
 
     Args:
         pred: a boolean or a real number without dimensions; a number is true if it is not 0.
-        true_fun: of the operands.
-        false_fun: of the operands, with results of the same structure and types.
+        true_fun: the branch where the predicate holds, a function of the operands.
+        false_fun: the other branch, a function of the operands with results of the same structure
+            and types.
         *operands: trees of arrays.
         operand: the only operand, by name.
 

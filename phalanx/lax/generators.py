@@ -94,7 +94,7 @@ def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Array:
     Args:
         a: a scalar.
         b: a scalar of the same dtype.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
 
     Returns:
         An array of that shape, of the dtype of the bounds.

@@ -55,6 +55,7 @@ A = TypeVar("A")  # or the first part of that,
 B = TypeVar("B")  # the second,
 C = TypeVar("C")  # and the third
 X = TypeVar("X")  # a row
+_Held = tuple[Any, ...] | list[Any] | dict[Any, Any] | None  # whose numbers are arrays within
 _Rows = ArrayLike | Sequence[Any] | None  # arrays of NumPy for a function of arrays, too
 
 _Called = tuple[
@@ -67,10 +68,14 @@ _Called = tuple[
 
 @overload
 def while_loop(
-    cond_fun: Callable[[Array], Any], body_fun: Callable[[Array], Any], init_val: Array | complex
+    cond_fun: Callable[[Array], Any],
+    body_fun: Callable[[Array], Array | complex],
+    init_val: ArrayLike,
 ) -> Array: ...
 @overload
-def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: Any) -> T: ...
+def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: _Held) -> T: ...
+@overload
+def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T: ...
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: Any) -> T:
     """Repeat while a condition holds: val = body_fun(val) while cond_fun(val).
 
@@ -230,8 +235,8 @@ def _check_condition(condition: Program, who: str) -> None:
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,
-    body_fun: Callable[[Any, Array], Any],
-    init_val: Array | complex,
+    body_fun: Callable[[Any, Array], Array | complex],
+    init_val: ArrayLike,
     *,
     unroll: int | bool | None = None,
 ) -> Array: ...
@@ -240,7 +245,16 @@ def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,
     body_fun: Callable[[Any, T], T],
-    init_val: Any,
+    init_val: _Held,
+    *,
+    unroll: int | bool | None = None,
+) -> T: ...
+@overload
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, T], T],
+    init_val: T,
     *,
     unroll: int | bool | None = None,
 ) -> T: ...

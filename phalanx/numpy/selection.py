@@ -360,7 +360,7 @@ def compress(
     Args:
         condition: for each slice, whether it is wanted. It must be known unless ``size`` is given.
         a: the array.
-        axis: the axis along which indices count; None flattens the array first.
+        axis: the axis along which slices lie; None flattens the array first.
         size: how many slices the result has: missing ones are filled, others left out.
         fill_value: what they are filled with.
         out: must be None.

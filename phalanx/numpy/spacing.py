@@ -73,12 +73,12 @@ def linspace(
     Args:
         start: the first number, or an array of them.
         stop: the last one; without ``endpoint`` the one that would follow.
-        num: how many.
+        num: how many numbers there are.
         endpoint: whether stop is the last one.
         retstep: whether to return the distance between neighbours as well.
         dtype: of the result; an integer dtype rounds down.
-        axis: where the new dimension is.
-        device: where the result shall lie.
+        axis: where the new dimension stands in the result.
+        device: a device or a sharding: where the result lies; None for the default device.
 
     Returns:
         An array with ``num`` elements along ``axis``; with ``retstep`` also their distance.

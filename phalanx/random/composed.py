@@ -60,7 +60,7 @@ def beta(
         key: a single key.
         a: the first parameter, a positive number, or an array that broadcasts to ``shape``.
         b: the second parameter, a positive number, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that to which ``a`` and ``b`` broadcast.
+        shape: the shape of the result; by default that to which ``a`` and ``b`` broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
@@ -152,7 +152,7 @@ def chisquare(
     Args:
         key: a single key.
         df: a positive number, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that of ``df``.
+        shape: the shape of the result; by default that of ``df``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
@@ -200,7 +200,7 @@ def f(
             to ``shape``.
         dfden: degrees of freedom of the denominator, positive: a number, or an array that
             broadcasts to ``shape``.
-        shape: of the result; by default that to which the parameters broadcast.
+        shape: the shape of the result; by default that to which the parameters broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -241,7 +241,7 @@ def t(
     Args:
         key: a single key.
         df: a positive number, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that of ``df``.
+        shape: the shape of the result; by default that of ``df``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -283,7 +283,7 @@ def generalized_normal(
     Args:
         key: a single key.
         p: a positive number.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -370,7 +370,7 @@ def maxwell(
 
     Args:
         key: a single key.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -458,7 +458,7 @@ def wald(
     Args:
         key: a single key.
         mean: a positive number, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that of ``mean``.
+        shape: the shape of the result; by default that of ``mean``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -507,7 +507,7 @@ def geometric(
     Args:
         key: a single key.
         p: a number, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that of ``p``.
+        shape: the shape of the result; by default that of ``p``.
         dtype: an integer dtype; int32 by default, or int64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -551,7 +551,7 @@ def pareto(
     Args:
         key: a single key.
         b: a positive number, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that of ``b``.
+        shape: the shape of the result; by default that of ``b``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -590,7 +590,7 @@ def rayleigh(
     Args:
         key: a single key.
         scale: σ, a positive number or an array that broadcasts to ``shape``.
-        shape: of the result; by default that of ``scale``.
+        shape: the shape of the result; by default that of ``scale``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -672,7 +672,7 @@ def triangular(
         left: the lower end, a number, or an array that broadcasts to ``shape``.
         mode: where the density is largest, a number, or an array that broadcasts to ``shape``.
         right: the upper end, a number, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that to which the parameters broadcast.
+        shape: the shape of the result; by default that to which the parameters broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.

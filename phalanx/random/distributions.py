@@ -68,7 +68,7 @@ def normal(
 
     Args:
         key: a single key.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``. A
             complex dtype gives numbers whose parts have variance 1/2 each.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
@@ -138,7 +138,7 @@ def truncated_normal(
         key: a single key.
         lower: the lower bound, a number, or an array that broadcasts to ``shape``.
         upper: the upper bound, a number, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that to which the bounds broadcast.
+        shape: the shape of the result; by default that to which the bounds broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -187,7 +187,7 @@ def lognormal(
     Args:
         key: a single key.
         sigma: a number, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that of ``sigma``.
+        shape: the shape of the result; by default that of ``sigma``.
         dtype: a floating-point or complex dtype; float32 by default, or float64 under
             ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
@@ -228,7 +228,7 @@ def exponential(
 
     Args:
         key: a single key.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -271,7 +271,7 @@ def gumbel(
 
     Args:
         key: a single key.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         mode: how many random bits a number is made of: "high" for twice as many as "low", the
             default; large numbers, which are rare, need them.
@@ -318,7 +318,7 @@ def laplace(
 
     Args:
         key: a single key.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -352,7 +352,7 @@ def logistic(
 
     Args:
         key: a single key.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -386,7 +386,7 @@ def cauchy(
 
     Args:
         key: a single key.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.

@@ -70,7 +70,7 @@ def gamma(
     Args:
         key: a single key.
         a: a positive number, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that of ``a``.
+        shape: the shape of the result; by default that of ``a``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
@@ -105,7 +105,7 @@ def loggamma(
     Args:
         key: a single key.
         a: a positive number, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that of ``a``.
+        shape: the shape of the result; by default that of ``a``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
@@ -260,7 +260,7 @@ def poisson(
         key: a single key.
         lam: the mean λ, a number or an array that broadcasts to ``shape``; -1 comes out where it
             is negative or NaN.
-        shape: of the result; by default that of ``lam``.
+        shape: the shape of the result; by default that of ``lam``.
         dtype: an integer dtype; int32 by default, or int64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
@@ -368,7 +368,7 @@ def binomial(
         n: a number of trials, or an array that broadcasts to ``shape``; fractions do not count.
             NaN comes out where it is negative.
         p: the probability of success, from 0 to 1, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that to which ``n`` and ``p`` broadcast.
+        shape: the shape of the result; by default that to which ``n`` and ``p`` broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
 
     Returns:

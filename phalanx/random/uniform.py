@@ -141,7 +141,7 @@ def bits(
 
     Args:
         key: a single key.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         dtype: an unsigned integer dtype; by default uint32, or uint64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -190,7 +190,7 @@ def uniform(
 
     Args:
         key: a single key.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         minval: the lower bound, which can occur: a number, or an array that broadcasts to
             ``shape``.
@@ -278,7 +278,7 @@ def randint(
 
     Args:
         key: a single key.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         minval: the least integer, or an integer array that broadcasts to ``shape``. Of floats the
             fraction is cut, and those beyond the dtype's range are brought into it.
         maxval: one more than the greatest integer, given as ``minval`` is.
@@ -372,7 +372,7 @@ def bernoulli(
     Args:
         key: a single key.
         p: a number, or an array that broadcasts to ``shape``.
-        shape: of the result; by default that of ``p``.
+        shape: the shape of the result; by default that of ``p``.
         mode: how many random bits decide: "low" for as many as one number of the dtype of ``p``
             has, "high" for twice as many, which small probabilities need.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
@@ -430,7 +430,7 @@ def rademacher(
 
     Args:
         key: a single key.
-        shape: of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         dtype: any dtype that has -1; int32 by default, or int64 under ``enable_x64``.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.

@@ -107,6 +107,7 @@ class DeviceArray(Array):
 
     @property
     def aval(self) -> ArrayType:  # pyright: ignore[reportIncompatibleVariableOverride]: nobody sets it
+        """The type: shape, dtype, and how the array lies along axes of type Explicit."""
         return self._sig.type
 
     @property
@@ -178,7 +179,14 @@ class DeviceArray(Array):
         ]
 
     def addressable_data(self, index: int) -> DeviceArray:
-        """The part on number ``index`` of the devices of this process, in their order."""
+        """The part that one of the devices of this process holds.
+
+        Args:
+            index: the position of the device among those, in their order.
+
+        Returns:
+            An array on that device.
+        """
         return self._part(self.sharding.local_positions[index])
 
     def _part(self, position: int) -> DeviceArray:
@@ -358,7 +366,18 @@ class DeviceArray(Array):
 
     @boundary
     def item(self, *args: int) -> Any:
-        """The element as a Python number; needs a size of one, or an index."""
+        """The element as a Python number.
+
+        Args:
+            args: the index of the element, an integer for each dimension, or its position, counted
+                row by row; none for an array of one element.
+
+        Returns:
+            A Python number.
+
+        Raises:
+            ValueError: no index is given, and there is not just one element.
+        """
         if not args and self.size != 1:
             raise ValueError(
                 f"item: an array of one element is needed, got {self.aval}; x[index] gives one of "
@@ -371,7 +390,11 @@ class DeviceArray(Array):
         return self._value.tolist()
 
     def tobytes(self, order: str = "C") -> bytes:
-        """The bytes of the elements, row by row, or for order "F" column by column."""
+        """The bytes of the elements.
+
+        Args:
+            order: "C" for row by row, "F" for column by column.
+        """
         return self._value.tobytes(order)  # type: ignore[arg-type]
 
     @hiding

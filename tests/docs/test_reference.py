@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import phalanx
 import phalanx.numpy as jnp
 from docs import conf
 from docs.generator import names, pages, public
@@ -132,6 +133,16 @@ def test_parameters_are_explained_where_they_stand():
     assert len(found) > 3000
     bad = [(name, k) for name, k in found if vague.fullmatch(said[name][k].rstrip("."))]
     assert not bad
+
+
+def test_what_arrays_do_not_have_is_not_on_their_page():
+    listed = {name for name, _ in public.members(phalanx.Array)}
+    assert {"at", "reshape", "item", "devices"} <= listed and not listed & {
+        "numpy",
+        "add_",
+        "backward",
+    }
+    assert "phalanx.Array.reshape" in made()["phalanx.Array"]
 
 
 def test_dtypes_tell_which_numbers_they_have():

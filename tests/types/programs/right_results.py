@@ -46,6 +46,16 @@ def scans_from_numbers_and_numpy() -> None:
     print(added.sum(), counted.item(), nothing is None)
 
 
+def loops_from_numpy_and_named_tuples() -> None:
+    def move(point: Point) -> Point:
+        return Point(point.place + point.speed, point.speed, point.steps + 1)
+
+    print(lax.while_loop(lambda x: x.sum() < 99, lambda x: x + jnp.exp(x), rows).sum())
+    print(lax.while_loop(lambda p: p.place.sum() < 9, move, Point(ones, ones, 0)).steps)
+    print(lax.fori_loop(0, 3, lambda i, c: (c[0] + i, c[1] * 2), (0, ones))[1].sum())
+    print(lax.fori_loop(0, 3, lambda _, p: move(p), Point(ones, ones, 0)).place.sum())
+
+
 def scans_of_named_tuples_and_dicts() -> None:
     def move(point: Point, force: Array) -> tuple[Point, Array]:
         speed = point.speed + force

@@ -438,6 +438,21 @@ def while_loop_that_takes_two() -> None:
     lax.while_loop(lambda a, b: a < 3, lambda a, b: a + 1, 0)  # wrong
 
 
+def while_loop_body_of_another_structure() -> None:
+    lax.while_loop(lambda x: x.sum() < 3, lambda x: (x, x), x)  # wrong
+
+
+def while_loop_body_without_a_result() -> None:
+    def body(x: jax.Array) -> None:
+        jax.debug.print("{}", x)
+
+    lax.while_loop(lambda x: x.sum() < 3, body, x)  # wrong
+
+
+def fori_loop_body_of_another_structure() -> None:
+    lax.fori_loop(0, 3, lambda i, x: (x, i), x)  # wrong
+
+
 def switch_of_functions_unlisted() -> None:
     lax.switch(0, jnp.sin, jnp.cos, x)  # wrong
 

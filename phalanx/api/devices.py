@@ -472,7 +472,7 @@ def block_until_ready(x: T) -> T:
     [2. 2.]
     """
     if type(x) is DeviceArray:
-        x.block_until_ready()
+        x._wait()
         return x
     arrays = [leaf for leaf in tree.leaves(x) if isinstance(leaf, DeviceArray)]
     for array in arrays:

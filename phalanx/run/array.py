@@ -270,9 +270,18 @@ class DeviceArray(Array):
 
     def block_until_ready(self) -> DeviceArray:
         """Wait until the value has been computed; returns the array itself."""
-        self._check_alive()
-        backend().block([self._raw])
+        self._wait()
         return self
+
+    def _wait(self) -> None:
+        """Wait until the value has been computed."""
+        if type(self._sig) is DeletedSignature:
+            self._check_alive()
+        try:  # whether the memory is still there the runtime looks anyway
+            backend().block((self._raw,))
+        except DeletedArray:
+            self._check_alive()
+            raise
 
     def is_ready(self) -> bool:
         """Whether the value has been computed."""

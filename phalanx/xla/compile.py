@@ -19,7 +19,7 @@ from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, NoMesh, RuntimeFailure
 from phalanx.core.platforms import AnyDevice, platform_of
 from phalanx.core.types import ArrayType
-from phalanx.processes.joined import group_over
+from phalanx.processes.joined import group_over, joined_member
 from phalanx.run.backend import Exchange, Kernel, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
@@ -368,8 +368,7 @@ class XlaExecutable:
     def launcher(
         self, fixed: list[Any], finish: Callable[[list[Any]], Any]
     ) -> Callable[[Sequence[Any]], Any]:
-        execute = self.__call__
-        return lambda held: finish(execute(fixed + [x._raw for x in held]))
+        return _launcher(self.__call__, fixed, finish)
 
     def for_parts(
         self, results: Sequence[tuple[ArrayType, Sharding]], who: str
@@ -580,8 +579,7 @@ class CallingBack(XlaExecutable):
     def launcher(
         self, fixed: list[Any], finish: Callable[[list[Any]], Any]
     ) -> Callable[[Sequence[Any]], Any]:
-        run = self.__call__ if OLD or self._donated else self._run
-        return lambda held: finish(run(fixed + [x._raw for x in held]))
+        return _launcher(self.__call__ if OLD or self._donated else self._run, fixed, finish)
 
     def _run(self, raws: list[Any]) -> list[Any]:
         if self._device_count > 1:
@@ -618,7 +616,11 @@ class Stopping(CallingBack):
         try:
             results = self._execute(raws, True)
             outs = results.consume_with_handlers(self._handlers)
-            waiting_in_another_thread(results.consume_token().block_until_ready, self._name)
+            wait = results.consume_token().block_until_ready
+            if joined_member() is None:
+                wait()
+            else:
+                waiting_in_another_thread(wait, self._name)
             return outs
         except RuntimeError as e:
             failure = Stopped.cause(e) or translated(e, self._name)
@@ -675,6 +677,23 @@ class Independent(XlaExecutable):
         return [
             execute(parts).consume_with_handlers(handlers) for (execute, handlers), parts in pairs
         ]
+
+
+def _launcher(
+    run: Callable[[list[Any]], list[Any]], fixed: list[Any], finish: Callable[[list[Any]], Any]
+) -> Callable[[Sequence[Any]], Any]:
+    """What ``finish`` makes of the results of ``run``, as a function of arrays."""
+    if not isinstance(finish, Single) or fixed:
+        return lambda held: finish(run(fixed + [x._raw for x in held]))
+    make, kind, sig = object.__new__, finish.kind, finish.sig
+
+    def one(held: Sequence[Any]) -> Any:
+        made = make(kind)
+        made._raw = run([x._raw for x in held])[0]
+        made._sig = sig
+        return made
+
+    return one
 
 
 def _unpacked(kept: Packed) -> XlaExecutable:

@@ -221,6 +221,24 @@ def test_get_and_block():
     assert x.block_until_ready() is x and x.is_ready()
 
 
+@pytest.mark.parametrize(
+    "wait",
+    [
+        phalanx.block_until_ready,
+        lambda x: x.block_until_ready(),
+        lambda x: phalanx.block_until_ready([0, x]),
+    ],
+)
+@pytest.mark.parametrize("made_by", [jnp.exp, phalanx.pmap(jnp.exp)])
+def test_waiting_says_which_array_was_deleted_under_another_name(wait, made_by):
+    """A part of it, where it lies on several devices."""
+    x = made_by(np.arange(3.0, dtype=np.float32))
+    assert wait(x) is not None
+    x.addressable_shards[-1].data.delete()
+    with pytest.raises(errors.DeletedArray, match=r"f32\[3\] .*deleted"):
+        wait(x)
+
+
 @pytest.mark.parametrize("around", [phalanx.jit, phalanx.vmap, phalanx.pmap])
 def test_traced_arrays_stay_as_they_are(around):
     x = np.float32([1.0])

@@ -151,13 +151,41 @@ def _pad_by(function: Callable[..., Any], x: Any, widths: Any, options: dict[str
     return out
 
 
+_FEW = 16  # parts that are written down; of more, the elements are looked up
+
+
 def _pad_by_index(x: Any, d: int, width: tuple[int, int], mode: str) -> Any:
     n = x.shape[d]
-    if all(isinstance(m, int) for m in (n, *width)):
-        places = from_host(np.pad(np.arange(n, dtype=np.int32), width, mode))  # type: ignore
-    else:
-        places = _mirrored(n, width, mode)
-    return take(x, places, d, mode="clip")
+    if not all(isinstance(m, int) for m in (n, *width)):
+        return take(x, _mirrored(n, width, mode), d, mode="clip")
+    pad_places: Any = np.pad  # whose types know no mode that is a variable
+    places: list[int] = pad_places(np.arange(n), width, mode).tolist()
+    start, stop = _runs(places[: width[0]]), _runs(places[width[0] + n :])
+    if len(start) + len(stop) > _FEW:
+        return take(x, from_host(np.array(places, np.int32)), d, mode="clip")
+    parts = [*(_run(x, at, d) for at in start), x, *(_run(x, at, d) for at in stop)]
+    return ops.concatenate(*parts, dim=d) if len(parts) > 1 else x
+
+
+def _runs(places: list[int]) -> list[list[int]]:
+    """``places`` cut into parts of neighbours in order, neighbours in reverse, and equal ones."""
+    runs: list[list[int]] = []
+    for place in places:
+        run = runs[-1] if runs else [place - 2]
+        step = place - run[-1]
+        if abs(step) <= 1 and step == (run[1] - run[0] if len(run) > 1 else step):
+            run.append(place)
+        else:
+            runs.append([place])
+    return runs
+
+
+def _run(x: Any, places: list[int], d: int) -> Any:
+    first, last = places[0], places[-1]
+    part = ops.slice_dim(x, min(first, last), max(first, last) + 1, d)
+    if part.shape[d] < len(places):  # all of them are one
+        return ops.broadcast_to(part, (*x.shape[:d], len(places), *x.shape[d + 1 :]))
+    return ops.reverse(part, dims=(d,)) if last < first else part
 
 
 def _mirrored(n: Any, width: tuple[Any, Any], mode: str) -> Any:

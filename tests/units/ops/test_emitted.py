@@ -44,6 +44,14 @@ def test_differences_are_taken_once():
     assert elements(emitted(lambda x: jnp.gradient(x, axis=0), x)) < 9 * inner
 
 
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap"])
+def test_padding_repeats_parts(mode):
+    text = emitted(phalanx.grad(lambda x: jnp.pad(x, 3, mode=mode).sum()), (9, 9))
+    assert "scatter" not in text and "gather" not in text
+    text = emitted(lambda x: jnp.pad(x, 300, mode=mode), (2,))
+    assert text.count("stablehlo.slice") < 20
+
+
 def test_a_density_needs_no_logarithm():
     density, logarithm = (
         elements(emitted(lambda d, x, n=n: getattr(stats.gaussian_kde(d), n)(x), (50,), (200,)))

@@ -17,7 +17,7 @@ _SAME: Final = [
     "ops", "profiler", "random", "ref", "stages", "test_util", "tree", "typing",
     "example_libraries", "example_libraries.optimizers", "example_libraries.stax",
     "experimental.checkify", "experimental.custom_partitioning", "experimental.jet",
-    "experimental.sparse", "experimental.sparse.linalg", "experimental.maps",
+    "experimental.sparse.linalg", "experimental.maps",
     "experimental.layout", "experimental.mesh_utils",
     "experimental.multihost_utils", "experimental.ode", "experimental.pjit",
     "experimental.serialize_executable", "experimental.shard_map", "experimental.topologies",
@@ -35,12 +35,17 @@ _SAME: Final = [
     "scipy.stats.uniform", "scipy.stats.vonmises", "scipy.stats.wrapcauchy",
 ]  # fmt: skip
 
-_SPARSE: Final = ["ad", "api", "bcoo", "bcsr", "coo", "csr", "random", "transform", "util"]
+# modules that have the same names as the package
+_PARTS_OF_SPARSE: Final = [
+    "", ".ad", ".api", ".bcoo", ".bcsr", ".coo", ".csr", ".random", ".transform", ".util",
+]  # fmt: skip
 
 
 def _here(*names: str) -> tuple[str, ...]:
     return tuple([f"phalanx.compat.{name}" for name in names])
 
+
+_SPARSE: Final = ("phalanx.experimental.sparse", *_here("sparse"))
 
 _PUBLIC: Final[dict[str, tuple[str, ...]]] = {
     **{f"jax.{name}": (f"phalanx.{name}",) for name in _SAME},
@@ -52,7 +57,7 @@ _PUBLIC: Final[dict[str, tuple[str, ...]]] = {
     "jax.checkpoint_policies": ("phalanx.control.policies",),
     "jax.core": _here("core"),
     "jax.custom_derivatives": (*_here("derivatives"), "phalanx.custom_derivatives"),
-    **{f"jax.experimental.sparse.{name}": ("phalanx.experimental.sparse",) for name in _SPARSE},
+    **{f"jax.experimental.sparse{part}": _SPARSE for part in _PARTS_OF_SPARSE},
     "jax.experimental": ("phalanx.experimental",),
     "jax.experimental.compilation_cache": (),
     "jax.experimental.compilation_cache.compilation_cache": _here("compilation_cache"),

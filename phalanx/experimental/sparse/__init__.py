@@ -1,8 +1,8 @@
-"""Sparse arrays: ``BCOO``, by coordinates, and ``BCSR``, by rows.
+"""Sparse arrays: ``BCOO``, by coordinates, and the matrices ``BCSR``, ``COO``, ``CSR`` and ``CSC``.
 
-They store the elements that are not zero, the *entries*, and where these are. ``BCOO`` and ``BCSR``
-are pytrees, so ``jit``, ``vmap``, ``pmap`` and the others take them; ``sparsify`` makes functions
-of dense arrays take them, and ``sparse.grad`` differentiates by their entries.
+They store the elements that are not zero, the *entries*, and where these are. They are pytrees, so
+``jit``, ``vmap``, ``pmap`` and the others take them; ``sparsify`` makes functions of dense arrays
+take them, and ``sparse.grad`` differentiates by their entries.
 """
 
 import sys as _sys
@@ -10,7 +10,22 @@ import sys as _sys
 from phalanx.base.boundary import bound as _bound
 from phalanx.experimental.sparse import linalg
 from phalanx.experimental.sparse.bcoo import BCOO, JAXSparse
-from phalanx.experimental.sparse.bcsr import BCSR
+from phalanx.experimental.sparse.bcsr import (
+    BCSR,
+    bcsr_concatenate,
+    bcsr_dot_general,
+    bcsr_extract,
+    bcsr_sum_duplicates,
+)
+from phalanx.experimental.sparse.compressed import (
+    COO,
+    CSC,
+    CSR,
+    coo_matmat,
+    coo_matvec,
+    csr_matmat,
+    csr_matvec,
+)
 from phalanx.experimental.sparse.entries import (
     bcoo_extract,
     bcoo_multiply_dense,
@@ -31,17 +46,30 @@ from phalanx.experimental.sparse.shaping import (
     bcoo_transpose,
     bcoo_update_layout,
 )
-from phalanx.experimental.sparse.transforms import grad, sparsify, todense, value_and_grad
+from phalanx.experimental.sparse.transforms import (
+    grad,
+    jacfwd,
+    jacobian,
+    jacrev,
+    sparsify,
+    todense,
+    value_and_grad,
+)
 
 bcoo_todense = BCOO.todense
 bcsr_todense = BCSR.todense
-_bound(BCOO, BCSR)
+_bound(BCOO, BCSR, COO, CSR, CSC)
 bcoo_fromdense = BCOO.fromdense
 bcsr_fromdense = BCSR.fromdense
+coo_fromdense, coo_todense = COO.fromdense, COO.todense
+csr_fromdense, csr_todense = CSR.fromdense, CSR.todense
 
 __all__ = [
     "BCOO",
     "BCSR",
+    "COO",
+    "CSC",
+    "CSR",
     "JAXSparse",
     "bcoo_broadcast_in_dim",
     "bcoo_concatenate",
@@ -61,11 +89,26 @@ __all__ = [
     "bcoo_todense",
     "bcoo_transpose",
     "bcoo_update_layout",
+    "bcsr_concatenate",
+    "bcsr_dot_general",
+    "bcsr_extract",
     "bcsr_fromdense",
+    "bcsr_sum_duplicates",
     "bcsr_todense",
+    "coo_fromdense",
+    "coo_matmat",
+    "coo_matvec",
+    "coo_todense",
+    "csr_fromdense",
+    "csr_matmat",
+    "csr_matvec",
+    "csr_todense",
     "empty",
     "eye",
     "grad",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
     "linalg",
     "random_bcoo",
     "sparsify",

@@ -3,17 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 import phalanx.numpy as jnp
-from phalanx.experimental.sparse.bcoo import BCOO, JAXSparse
+from phalanx.base.source import user_location
+from phalanx.experimental.sparse.bcoo import BCOO
+from phalanx.experimental.sparse.layouts import inside
+from phalanx.experimental.sparse.matrices import Matrix, checked
+from phalanx.experimental.sparse.products import Pair, bcoo_dot_general
+from phalanx.experimental.sparse.shaping import bcoo_concatenate
 from phalanx.tree_util import register_pytree_node_class
 
 
+class Rows(Matrix):
+    """A matrix whose entries are stored row after row."""
+
+    arrays = ("data", "indices", "indptr")
+    indices_sorted = unique_indices = False
+
+    def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]) -> None:
+        self.data, self.indices, self.indptr = checked(type(self).__name__, args, shape)
+        self.shape = tuple(shape)
+        if len(self.indptr) != self.shape[0] + 1:
+            raise ValueError(
+                f"{type(self).__name__}: indptr must have one number more than the shape "
+                f"{self.shape} has rows, got {len(self.indptr)} at {user_location()}"
+            )
+
+    @classmethod
+    def from_bcoo(cls, arr: BCOO) -> Self:
+        """The matrix of a ``BCOO`` of two dimensions.
+
+        Args:
+            arr: a ``BCOO`` matrix.
+        """
+        if arr.n_batch or arr.n_dense or arr.ndim != 2:
+            raise ValueError(
+                f"{cls.__name__}.from_bcoo: a matrix of sparse dimensions is needed, got {arr}"
+            )
+        arr = arr.sort_indices()
+        starts = jnp.arange(arr.shape[0] + 1, dtype=arr.indices.dtype)
+        indptr = jnp.searchsorted(arr.indices[:, 0], starts).astype(arr.indices.dtype)
+        columns = jnp.where(inside(arr), arr.indices[:, 1], 0)
+        return cls((arr.data, columns, indptr), shape=arr.shape)
+
+    def to_bcoo(self) -> BCOO:
+        """The same matrix in coordinate format."""
+        number = jnp.arange(self.nse, dtype=self.indptr.dtype)
+        rows = jnp.searchsorted(self.indptr, number, side="right") - 1
+        columns = jnp.where(number < self.indptr[-1], self.indices, self.shape[1])
+        indices = jnp.stack([rows.astype(columns.dtype), columns], axis=-1)
+        return BCOO(
+            (self.data, indices), shape=self.shape,
+            indices_sorted=self.indices_sorted, unique_indices=self.unique_indices,
+        )  # fmt: skip
+
+
 @register_pytree_node_class
-class BCSR(JAXSparse):
+class BCSR(Rows):
     """Sparse matrix in compressed sparse row format.
 
     Entries are stored row after row. It is a pytree of its three arrays. Products and sums are
@@ -34,8 +83,7 @@ class BCSR(JAXSparse):
     [4. 3.]
     """
 
-    n_batch = n_dense = 0
-    n_sparse = ndim = 2
+    kept = ("shape", "indices_sorted", "unique_indices")
 
     def __init__(
         self,
@@ -45,85 +93,25 @@ class BCSR(JAXSparse):
         indices_sorted: bool = False,
         unique_indices: bool = False,
     ) -> None:
-        self.data, self.indices, self.indptr = map(jnp.asarray, args)
-        self.shape = tuple(shape)
+        super().__init__(args, shape=shape)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
-        flat = self.data.ndim == self.indices.ndim == self.indptr.ndim == 1
-        if len(self.shape) != 2 or not flat or len(self.indptr) != self.shape[0] + 1:
-            raise ValueError(
-                "BCSR: a matrix without batch and dense dimensions is needed, and one number more "
-                f"than it has rows, got {self.data.aval}, {self.indices.aval} and "
-                f"{self.indptr.aval} for the shape {self.shape}; BCOO has other forms"
-            )
-
-    def tree_flatten(self) -> tuple[tuple[Any, ...], Any]:
-        kept = self.shape, self.indices_sorted, self.unique_indices
-        return (self.data, self.indices, self.indptr), kept
 
     @classmethod
-    def tree_unflatten(cls, kept: Any, children: Any) -> BCSR:
-        """The matrix that ``tree_flatten`` took apart.
-
-        Args:
-            kept: what is no array: lengths, and what is known of the positions.
-            children: the arrays.
-        """
-        made = object.__new__(cls)
-        made.data, made.indices, made.indptr = children
-        made.shape, made.indices_sorted, made.unique_indices = kept
-        return made
-
-    @property
-    def nse(self) -> int:
-        """How many entries are listed."""
-        return len(self.indices)
-
-    @property
-    def size(self) -> int:
-        """The number of elements, zeros included."""
-        return self.shape[0] * self.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype of the entries."""
-        return self.data.dtype
-
-    def __repr__(self) -> str:
-        return f"BCSR({self.dtype.name}{list(self.shape)}, nse={self.nse})"
-
-    @classmethod
-    def from_bcoo(cls, arr: BCOO) -> BCSR:
+    def from_bcoo(cls, arr: BCOO) -> Self:
         """The ``BCSR`` of a ``BCOO`` of two dimensions.
 
         Args:
             arr: a ``BCOO`` matrix.
         """
-        if arr.n_batch or arr.n_dense or arr.ndim != 2:
-            raise ValueError(f"BCSR.from_bcoo: a matrix of sparse dimensions is needed, got {arr}")
-        arr = arr.sort_indices()
-        starts = jnp.arange(arr.shape[0] + 1, dtype=arr.indices.dtype)
-        indptr = jnp.searchsorted(arr.indices[:, 0], starts).astype(arr.indices.dtype)
-        return cls(
-            (arr.data, arr.indices[:, 1], indptr), shape=arr.shape,
-            indices_sorted=True, unique_indices=arr.unique_indices,
-        )  # fmt: skip
-
-    def to_bcoo(self) -> BCOO:
-        """The same matrix in coordinate format."""
-        number = jnp.arange(self.nse, dtype=self.indptr.dtype)
-        rows = jnp.searchsorted(self.indptr, number, side="right") - 1
-        columns = jnp.where(number < self.indptr[-1], self.indices, self.shape[1])
-        indices = jnp.stack([rows.astype(columns.dtype), columns], axis=-1)
-        return BCOO(
-            (self.data, indices), shape=self.shape,
-            indices_sorted=self.indices_sorted, unique_indices=self.unique_indices,
-        )  # fmt: skip
+        made = super().from_bcoo(arr)
+        made.indices_sorted, made.unique_indices = True, arr.unique_indices
+        return made
 
     @classmethod
     def fromdense(
         cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32,
         n_dense: int = 0, n_batch: int = 0,
-    ) -> BCSR:  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Sparse matrix in row format with the nonzero elements of a dense one.
 
         Args:
@@ -146,18 +134,6 @@ class BCSR(JAXSparse):
             BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
         )
 
-    @classmethod
-    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None) -> BCSR:
-        """The ``BCSR`` of a sparse matrix of SciPy.
-
-        Args:
-            mat: a sparse matrix of SciPy.
-            index_dtype: the integer dtype of the positions; None for int32.
-        """
-        csr = mat.tocsr()
-        kind = index_dtype or np.int32
-        return cls((csr.data, csr.indices.astype(kind), csr.indptr.astype(kind)), shape=csr.shape)
-
     def todense(self) -> Any:
         """The dense matrix of a ``BCSR``.
 
@@ -173,58 +149,97 @@ class BCSR(JAXSparse):
         """
         return self.to_bcoo().todense()
 
-    def sum_duplicates(self, nse: int | None = None) -> BCSR:
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> Self:
         """The same with one entry for each position.
 
         Args:
             nse: for how many entries there is room; None for as many as there are.
+            remove_zeros: accepted, and ignored: zeros stay.
         """
         return self.from_bcoo(self.to_bcoo().sum_duplicates(nse))
 
-    def transpose(self, axes: Sequence[int] | None = None) -> BCSR:
-        """The matrix with its dimensions in another order.
 
-        Args:
-            axes: the dimensions in their new order; None for backwards.
-        """
-        return self.from_bcoo(self.to_bcoo().transpose(axes))
+def bcsr_dot_general(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: tuple[Pair, Pair],
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """General product of arrays, as ``lax.dot_general``, where one or both are ``BCSR``.
 
-    @property
-    def T(self) -> BCSR:
-        """The matrix with rows for columns."""
-        return self.transpose()
+    Args:
+        lhs: a ``BCSR``, or a dense array.
+        rhs: likewise.
+        dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) dimensions.
+        precision: accepted, and ignored.
+        preferred_element_type: the dtype of the result; None for the promoted one.
+        out_sharding: accepted, and ignored.
 
-    def sum(self, axis: Any = None) -> Any:
-        """Sum over axes: a ``BCOO`` over one of them, a dense number over both.
+    Returns:
+        A dense array; a ``BCOO`` where both operands are sparse.
 
-        Args:
-            axis: the axis, or several; None for all.
-        """
-        return self.to_bcoo().sum(axis)
+    >>> matvec = (((1,), (0,)), ((), ()))
+    >>> print(bcsr_dot_general(BCSR.fromdense(jnp.eye(2)), jnp.ones(2), dimension_numbers=matvec))
+    [1. 1.]
+    """
+    lhs, rhs = [x.to_bcoo() if isinstance(x, BCSR) else x for x in (lhs, rhs)]
+    return bcoo_dot_general(
+        lhs, rhs, dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type
+    )
 
-    def block_until_ready(self) -> BCSR:
-        """Wait for the data."""
-        self.data.block_until_ready()
-        return self
 
-    def __matmul__(self, other: Any) -> Any:
-        return self.to_bcoo() @ (other.to_bcoo() if isinstance(other, BCSR) else other)
+def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
+    """The values that a dense matrix has at the positions of a ``BCSR``.
 
-    def __rmatmul__(self, other: Any) -> Any:
-        return other @ self.to_bcoo()
+    Args:
+        indices: the columns of the entries.
+        indptr: where each row begins.
+        mat: a dense matrix.
 
-    def __mul__(self, other: Any) -> BCSR:
-        other = other.to_bcoo() if isinstance(other, BCSR) else other
-        return self.from_bcoo(self.to_bcoo() * other)
+    Returns:
+        The entries.
 
-    __rmul__ = __mul__
+    >>> m = BCSR.fromdense(jnp.eye(2))
+    >>> print(bcsr_extract(m.indices, m.indptr, jnp.array([[5.0, 6.0], [7.0, 8.0]])))
+    [5. 8.]
+    """
+    mat, indices = jnp.asarray(mat), jnp.asarray(indices)
+    rows, columns = BCSR((indices, indices, indptr), shape=mat.shape).to_bcoo().indices.T
+    return mat.at[rows, columns].get(mode="fill", fill_value=0)
 
-    def __neg__(self) -> BCSR:
-        return self * -1
 
-    def __add__(self, other: Any) -> Any:
-        if isinstance(other, BCSR):
-            return self.from_bcoo(self.to_bcoo() + other.to_bcoo())
-        return self.to_bcoo() + other
+def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
+    """``BCSR`` matrices side by side.
 
-    __radd__ = __add__
+    Args:
+        operands: the matrices.
+        dimension: 0 for one below the other, 1 for one beside the other.
+
+    Returns:
+        A ``BCSR``.
+
+    >>> m = BCSR.fromdense(jnp.eye(2))
+    >>> bcsr_concatenate([m, m], dimension=0)
+    BCSR(float32[4, 2], nse=4)
+    """
+    return BCSR.from_bcoo(bcoo_concatenate([m.to_bcoo() for m in operands], dimension=dimension))
+
+
+def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
+    """``BCSR`` with one entry per position.
+
+    Args:
+        mat: a ``BCSR``.
+        nse: for how many entries there is room; None for as many as there are.
+
+    Returns:
+        A ``BCSR``.
+
+    >>> twice = BCSR((jnp.ones(2), jnp.zeros(2, int), jnp.array([0, 2])), shape=(1, 1))
+    >>> print(bcsr_sum_duplicates(twice).data)
+    [2.]
+    """
+    return mat.sum_duplicates(nse)

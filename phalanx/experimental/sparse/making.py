@@ -12,7 +12,9 @@ import phalanx.numpy as jnp
 from phalanx import random
 from phalanx.experimental.sparse.bcoo import BCOO, JAXSparse
 from phalanx.experimental.sparse.bcsr import BCSR
+from phalanx.experimental.sparse.compressed import COO, CSC, CSR
 from phalanx.experimental.sparse.layouts import each_of_batch
+from phalanx.experimental.sparse.matrices import Matrix
 
 
 def empty(
@@ -31,13 +33,13 @@ def empty(
         shape: the shape of the array.
         dtype: the dtype of the entries; None for float32, or float64 under ``enable_x64``.
         index_dtype: the integer dtype of the positions.
-        sparse_format: "bcoo" or "bcsr".
+        sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
         nse: the number of entries to keep room for.
         n_batch: how many of the first dimensions are batch dimensions.
         n_dense: how many of the last dimensions are dense.
 
     Returns:
-        A ``BCOO``, or a ``BCSR``.
+        A sparse array in that format.
 
     Raises:
         ValueError: ``sparse_format`` is another word.
@@ -75,12 +77,12 @@ def eye(
         k: which diagonal: 0 for the main one, positive above it, negative below.
         dtype: the dtype of the entries; None for float32, or float64 under ``enable_x64``.
         index_dtype: the integer dtype of the positions.
-        sparse_format: "bcoo" or "bcsr".
+        sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
         n_batch: how many of the first dimensions are batch dimensions.
         n_dense: how many of the last dimensions are dense.
 
     Returns:
-        A ``BCOO``, or a ``BCSR``.
+        A sparse array in that format.
 
     Raises:
         ValueError: ``sparse_format`` is another word.
@@ -98,10 +100,14 @@ def eye(
     return _in_format(made.update_layout(n_batch=n_batch, n_dense=n_dense), sparse_format, "eye")
 
 
+_FORMATS: dict[str, type[Matrix]] = {"bcsr": BCSR, "coo": COO, "csr": CSR, "csc": CSC}
+
+
 def _in_format(made: BCOO, name: str, who: str) -> JAXSparse:
-    if name not in ("bcoo", "bcsr"):
-        raise ValueError(f"{who}: sparse_format must be 'bcoo' or 'bcsr', got {name!r}")
-    return made if name == "bcoo" else BCSR.from_bcoo(made)
+    if name != "bcoo" and name not in _FORMATS:
+        known = ", ".join(map(repr, ["bcoo", *_FORMATS]))
+        raise ValueError(f"{who}: sparse_format must be one of {known}, got {name!r}")
+    return made if name == "bcoo" else _FORMATS[name].from_bcoo(made)
 
 
 def random_bcoo(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phalanx.api import derivatives
+import phalanx.numpy as jnp
+from phalanx.api import derivatives, jacobians
 from phalanx.api.arguments import as_tuple, check_callable, wrap
 from phalanx.base import tree
 from phalanx.base.source import name_of
@@ -14,8 +16,8 @@ from phalanx.core.interpret import interpret
 from phalanx.core.program import Equation, plain
 from phalanx.core.types import typeof
 from phalanx.experimental.sparse.bcoo import BCOO, would_be_dense
-from phalanx.experimental.sparse.bcsr import BCSR
 from phalanx.experimental.sparse.layouts import Entries
+from phalanx.experimental.sparse.matrices import Matrix
 from phalanx.experimental.sparse.products import bcoo_dot_general, bcoo_reduce_sum
 from phalanx.experimental.sparse.shaping import (
     bcoo_broadcast_in_dim,
@@ -38,7 +40,7 @@ _LINEAR = ("conj", "convert", "imag", "neg", "real", "stop_gradient")
 
 
 def _is_sparse(x: Any) -> bool:
-    return isinstance(x, (Entries, BCSR))
+    return isinstance(x, (Entries, Matrix))
 
 
 def todense(arr: Any) -> Any:
@@ -84,7 +86,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
     def sparse(*args: Any, **kwargs: Any) -> Any:
         leaves, treedef = tree.flatten((args, kwargs), is_leaf=_is_sparse)
-        leaves = [x.to_bcoo() if isinstance(x, BCSR) else x for x in leaves]
+        leaves = [x.to_bcoo() if isinstance(x, Matrix) else x for x in leaves]
         types = [x.aval if isinstance(x, Entries) else plain(typeof(x)) for x in leaves]
         body = trace_body(f, _called, treedef, types, f"sparsify({name_of(f)})")
         results = interpret(body.program, [*body.captured, *leaves], _step)
@@ -199,9 +201,7 @@ _RULES: dict[str, Callable[..., Any]] = {
 
 
 def _with_data(x: Any, data: Any) -> Any:
-    if isinstance(x, BCSR):
-        return BCSR((data, x.indices, x.indptr), shape=x.shape)
-    return x.with_data(data) if isinstance(x, Entries) else data
+    return x.with_data(data) if _is_sparse(x) else data
 
 
 def _data(arg: Any) -> Any:
@@ -230,7 +230,7 @@ def value_and_grad(
 
     Returns:
         A function of the same parameters that returns the value and the gradients. Gradients by a
-        ``BCOO`` are ``BCOO`` with the same positions.
+        sparse array are sparse arrays with the same positions.
 
     >>> import phalanx.numpy as jnp
     >>> m = BCOO.fromdense(jnp.eye(2))
@@ -272,8 +272,8 @@ def grad(
         kwargs: further arguments of ``phalanx.grad``, such as ``holomorphic``.
 
     Returns:
-        A function of the same parameters. Gradients by a ``BCOO`` are ``BCOO`` with the same
-        positions.
+        A function of the same parameters. Gradients by a sparse array are sparse arrays with the
+        same positions.
 
     >>> import phalanx.numpy as jnp
     >>> m = BCOO.fromdense(jnp.array([[1.0, 0.0], [2.0, 3.0]]))
@@ -288,3 +288,94 @@ def grad(
         return (found, value[1]) if has_aux else found
 
     return wrap(derived, fun)
+
+
+def jacfwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
+    """Jacobian of ``fun``, as ``phalanx.jacfwd``, by the entries of sparse arguments.
+
+    Args:
+        fun: returns dense arrays, or, if ``has_aux``, a pair of them and further data.
+        argnums: the positions of the arguments to differentiate by: an integer, or several.
+        has_aux: whether ``fun`` returns a pair.
+        kwargs: further arguments of ``phalanx.jacfwd``, such as ``holomorphic``.
+
+    Returns:
+        A function of the same parameters. Jacobians by a sparse array are ``BCOO`` with the
+        dimensions of the result for a batch.
+
+    >>> import phalanx.numpy as jnp
+    >>> m = BCOO.fromdense(jnp.array([[1.0, 0.0], [2.0, 3.0]]))
+    >>> slopes = jacfwd(lambda m: m @ jnp.array([5.0, 6.0]))(m)
+    >>> slopes, slopes.data.tolist()
+    (BCOO(float32[2, 2, 2], nse=3, n_batch=1), [[5.0, 0.0, 0.0], [0.0, 5.0, 6.0]])
+    """
+    return _jacobian(fun, argnums, has_aux, functools.partial(jacobians.jacfwd, **kwargs))
+
+
+def jacrev(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
+    """Jacobian of ``fun``, as ``phalanx.jacrev``, by the entries of sparse arguments.
+
+    Args:
+        fun: returns dense arrays, or, if ``has_aux``, a pair of them and further data.
+        argnums: the positions of the arguments to differentiate by: an integer, or several.
+        has_aux: whether ``fun`` returns a pair.
+        kwargs: further arguments of ``phalanx.jacrev``, such as ``holomorphic``.
+
+    Returns:
+        A function of the same parameters. Jacobians by a sparse array are ``BCOO`` with the
+        dimensions of the result for a batch.
+
+    >>> import phalanx.numpy as jnp
+    >>> m = BCOO.fromdense(jnp.array([[1.0, 0.0], [2.0, 3.0]]))
+    >>> jacrev(lambda m: jnp.sum(m @ jnp.ones(2)))(m).data.tolist()
+    [1.0, 1.0, 1.0]
+    """
+    return _jacobian(fun, argnums, has_aux, functools.partial(jacobians.jacrev, **kwargs))
+
+
+jacobian = jacrev
+
+
+def _jacobian(
+    fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, take: Callable[..., Any]
+) -> Callable[..., Any]:
+    nums = as_tuple(argnums, "sparse.jacobian", "argnums")
+
+    def derived(*args: Any, **named: Any) -> Any:
+        places = [n % len(args) for n in nums]
+        results: list[Any] = []
+
+        def of_data(*data: Any) -> Any:
+            given = list(args)
+            for i, values in zip(places, data, strict=True):
+                given[i] = _at_positions(args[i], values)
+            out = fun(*given, **named)
+            results.append(tree.structure(out[0] if has_aux else out))
+            return out
+
+        data = tuple([_data(args[i]) for i in places])
+        found = take(of_data, tuple(range(len(nums))), has_aux=has_aux)(*data)
+        found, *aux = found if has_aux else (found,)
+        sparse, treedef = tree.flatten(tuple([args[i] for i in places]), is_leaf=_is_sparse)
+        leaves, count = tree.leaves(found), len(sparse)
+        each = [leaves[k : k + count] for k in range(0, len(leaves), count)]
+        slopes = [treedef.unflatten(list(map(_slopes, sparse, s))) for s in each]
+        chosen = [s[0] if isinstance(argnums, int) else s for s in slopes]
+        jacobian = results[0].unflatten(chosen)
+        return (jacobian, *aux) if has_aux else jacobian
+
+    return wrap(derived, fun)
+
+
+def _slopes(x: Any, data: Any) -> Any:
+    """The derivatives ``data`` by the entries of ``x``, if it is sparse, at their positions."""
+    if not _is_sparse(x):
+        return data
+    x = x.to_bcoo() if isinstance(x, Matrix) else x
+    over = data.shape[: data.ndim - x.data.ndim]
+    indices = jnp.broadcast_to(x.indices, (*over, *x.indices.shape))
+    return BCOO((data, indices), shape=(*over, *x.shape))

@@ -1,5 +1,7 @@
 """Sparse arrays do what dense ones do, in every layout, with padding, and with duplicates."""
 
+import jax as peer
+import jax.experimental.sparse as peer_sparse
 import numpy as np
 import pytest
 import scipy.sparse
@@ -319,6 +321,81 @@ def test_rows_of_entries():
     assert isinstance(rows, sparse.JAXSparse) and isinstance(rows.to_bcoo(), sparse.JAXSparse)
 
 
+ARRAYS = {"COO": ("row", "col"), "CSR": ("indices", "indptr"), "CSC": ("indices", "indptr")}
+
+
+@pytest.mark.parametrize("nse", [None, 14])
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_matrices_without_batches_agree_with_the_peers(kind, nse):
+    wide = SQUARE[:3]
+    v, columns = np.float32([1, -2, 3, 5]), SQUARE[:, :2]
+    ours, theirs = (getattr(m, kind).fromdense(wide, nse=nse) for m in (sparse, peer_sparse))
+    for name in ("data", *ARRAYS[kind]):
+        assert getattr(ours, name).tolist() == getattr(theirs, name).tolist(), name
+    assert type(ours.T).__name__ == type(theirs.T).__name__ and repr(ours) == repr(theirs)
+    same(ours, wide)
+    same(ours.T, wide.T)
+    for m, x in ((ours, v), (ours, columns), (ours.T, v[:3])):
+        same(phalanx.jit(lambda m, x: m @ x)(m, x), dense(m) @ x)
+    slopes = phalanx.jit(sparse.grad(lambda m: jnp.sum(jnp.sin(m @ v))))(ours)
+    wanted = peer_sparse.grad(lambda m: peer.numpy.sum(peer.numpy.sin(m @ v)))(theirs)
+    used = np.count_nonzero(wide)
+    np.testing.assert_allclose(slopes.data[:used], wanted.data[:used], rtol=1e-5)
+    assert type(slopes) is type(ours)
+    same(type(ours).from_scipy_sparse(scipy.sparse.csr_matrix(wide)), wide)
+    same(sparse.eye(2, 3, sparse_format=kind.lower()), np.eye(2, 3))
+    rows = phalanx.vmap(lambda x: ours @ x)(columns.T)
+    np.testing.assert_allclose(rows, (wide @ columns).T, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["coo", "csr"])
+def test_products_of_matrices_without_batches(kind):
+    mat = getattr(sparse, f"{kind}_fromdense")(SQUARE[:3])
+    same(getattr(sparse, f"{kind}_todense")(mat), SQUARE[:3])
+    matvec, matmat = (getattr(sparse, f"{kind}_{name}") for name in ("matvec", "matmat"))
+    same(matvec(mat, SQUARE[0]), SQUARE[:3] @ SQUARE[0])
+    same(matvec(mat, SQUARE[0, :3], transpose=True), SQUARE[:3].T @ SQUARE[0, :3])
+    same(matmat(mat, SQUARE), SQUARE[:3] @ SQUARE)
+    same(matmat(mat, SQUARE[:3], transpose=True), SQUARE[:3].T @ SQUARE[:3])
+    for wrong in (lambda: matvec(mat, SQUARE), lambda: matmat(mat, SQUARE[0])):
+        with pytest.raises(ValueError, match=rf"{kind}_mat.*: an array of . dimensions and 4 rows"):
+            wrong()
+
+
+def test_functions_of_rows_of_entries():
+    rows, numbers = BCSR.fromdense(SQUARE), (((0,), (0,)), ((), ()))
+    same(sparse.bcsr_dot_general(rows, SQUARE, dimension_numbers=numbers), SQUARE.T @ SQUARE)
+    same(sparse.bcsr_extract(rows.indices, rows.indptr, SQUARE * 2), rows.data * 2)
+    for axis in (0, 1):
+        same(
+            sparse.bcsr_concatenate([rows, rows], dimension=axis),
+            np.concatenate([SQUARE] * 2, axis),
+        )
+    twice = BCSR((np.float32([1, 2]), np.int32([1, 1]), np.int32([0, 2])), shape=(1, 2))
+    assert sparse.bcsr_sum_duplicates(twice).data.tolist() == [3]
+
+
+@pytest.mark.parametrize("name", ["jacfwd", "jacrev", "jacobian"])
+def test_jacobians_by_entries_agree_with_the_peers(name):
+    def slopes(sparse, np):
+        mat, v = sparse.BCOO.fromdense(SQUARE), np.float32([1, 2, 3, 4])
+        return getattr(sparse, name)(lambda m, x: np.sin(m @ x), argnums=(0, 1))(mat, v)
+
+    (by_mat, by_v), (wanted, by_theirs) = slopes(sparse, jnp), slopes(peer_sparse, peer.numpy)
+    assert by_mat.shape == wanted.shape and by_mat.n_batch == wanted.n_batch == 1
+    assert by_mat.indices.tolist() == wanted.indices.tolist()
+    np.testing.assert_allclose(by_mat.data, wanted.data, rtol=1e-5)
+    np.testing.assert_allclose(by_v, by_theirs, rtol=1e-5)
+
+    def both(p):
+        return {"a": p["m"] @ p["v"], "b": jnp.sum(p["v"])}, 7
+
+    rows = BCSR.fromdense(SQUARE)
+    found, aux = getattr(sparse, name)(both, has_aux=True)({"m": rows, "v": jnp.ones(4)})
+    assert aux == 7 and set(found) == {"a", "b"} and found["b"]["m"].shape == (4, 4)
+    same(found["a"]["v"], SQUARE)
+
+
 def test_those_that_are_made():
     for args in ((3,), (3, 5), (4, 3, -1), (3, 4, 2), (2, 2, 5)):
         same(sparse.eye(*args), np.eye(*args))
@@ -330,8 +407,8 @@ def test_those_that_are_made():
     assert all(len(set(map(tuple, rows.tolist()))) == 3 for rows in mat.indices)
     with pytest.raises(ValueError, match="does not fit 4 positions"):
         sparse.random_bcoo(key, (2, 2), nse=5)
-    with pytest.raises(ValueError, match="'bcoo' or 'bcsr'"):
-        sparse.eye(3, sparse_format="csc")
+    with pytest.raises(ValueError, match="one of 'bcoo', 'bcsr', 'coo', 'csr', 'csc', got 'dia'"):
+        sparse.eye(3, sparse_format="dia")
 
 
 def test_linear_algebra():

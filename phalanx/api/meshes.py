@@ -21,7 +21,7 @@ from phalanx.spmd.torus import across_granules, along_torus, granules
 
 
 def make_mesh(
-    axis_shapes: Sequence[int],
+    axis_sizes: Sequence[int],
     axis_names: str | Sequence[str],
     axis_types: AxisType | Sequence[AxisType] | None = None,
     *,
@@ -30,7 +30,7 @@ def make_mesh(
     """A mesh of that shape over the first devices that there are.
 
     Args:
-        axis_shapes: the size of each axis.
+        axis_sizes: the size of each axis.
         axis_names: the name of each axis.
         axis_types: for each axis, who decides how arrays lie along it; Auto if not given.
         devices: those to use, in the order in which they fill the grid; all if not given. Those
@@ -47,7 +47,7 @@ def make_mesh(
     >>> phalanx.make_mesh((1, 1), ("data", "model"))
     Mesh('data': 1, 'model': 1, devices=[[0]] of cpu)
     """
-    return Mesh(_grid(axis_shapes, devices), axis_names, axis_types)
+    return Mesh(_grid(axis_sizes, devices), axis_names, axis_types)
 
 
 def create_device_mesh(

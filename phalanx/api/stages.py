@@ -35,6 +35,7 @@ from phalanx.run import execute
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
 from phalanx.run.calls import Prepared
 from phalanx.run.planning import RequestedShardings, check_devices, with_devices
+from phalanx.spmd.formats import format_of
 from phalanx.spmd.naming import named
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import loaded
@@ -228,6 +229,11 @@ class Traced(AheadOfTime):
         return self._traced.program
 
     @property
+    def effects(self) -> frozenset[Any]:
+        """What the program does besides giving results, such as printing."""
+        return frozenset(self.program.effects)
+
+    @property
     def jaxpr(self) -> Any:
         """The program, as other tools look at it."""
         return Traced.shown(self.program, self._traced.captured)
@@ -400,11 +406,8 @@ class Lowered(AheadOfTime):
         return self.compile().cost_analysis()
 
 
-_LAYOUTS = ("input_formats", "output_formats", "input_layouts", "output_layouts")
-_LAYOUT = (
-    "How elements lie in memory is left to the compiler; input_shardings and output_shardings tell "
-    "how arrays lie over devices"
-)
+_LAYOUTS = ("input_layouts", "output_layouts")
+_LAYOUT = "input_formats and output_formats tell how arrays lie, in memory and over devices"
 
 
 class Compiled(AheadOfTime):
@@ -447,6 +450,17 @@ class Compiled(AheadOfTime):
     def output_shardings(self) -> Any:
         """How the results lie."""
         return self.out_tree.unflatten(self._results_lie)
+
+    @property
+    def input_formats(self) -> Any:
+        """How the arguments lie, over devices and in memory, as a tree ``(args, kwargs)``."""
+        types = self.in_avals
+        return tree.map(lambda s, t: format_of(s, t.ndim), self.input_shardings, types)
+
+    @property
+    def output_formats(self) -> Any:
+        """How the results lie, over devices and in memory."""
+        return tree.map(lambda s, t: format_of(s, t.ndim), self.output_shardings, self.out_info)
 
     @property
     def out_info(self) -> Any:

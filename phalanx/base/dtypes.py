@@ -136,13 +136,13 @@ def is_inexact(dtype: Any) -> bool:
     return dtype in INEXACT
 
 
-def of_tangents(dtype: Any) -> Any:
+def of_tangents(primal_dtype: Any) -> Any:
     """The dtype of tangents: the same, or float0 where there is no derivative.
 
     >>> of_tangents(np.dtype("float32")), of_tangents(np.dtype("int32")) == float0
     (dtype('float32'), True)
     """
-    return dtype if is_inexact(dtype) else float0
+    return primal_dtype if is_inexact(primal_dtype) else float0
 
 
 # ---- canonical dtypes -----------------------------------------------------------------------

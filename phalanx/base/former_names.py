@@ -58,6 +58,7 @@ FORMER_WAYS = {  # and in which way one does now what they did
 FORMER_KEYWORDS = {  # and the keyword now, of functions that have it
     "a_min": "min", "a_max": "max", "newshape": "shape", "check_rep": "check_vma", "dim": "axis",
     "keepdim": "keepdims", "num_points": "num", "num_keys": "num", "wrt": "argnums",
+    "axis_shapes": "axis_sizes",
     "size": "shape", "low": "minval", "high": "maxval", "axis": "in_axes",
 }  # fmt: skip
 

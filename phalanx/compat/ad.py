@@ -59,10 +59,10 @@ def zeros_like_aval(aval: ArrayType) -> Any:
     return zeros(aval)
 
 
-def defjvp(prim: ForeignPrimitive, *rules: Callable[..., Any] | None) -> None:
+def defjvp(primitive: ForeignPrimitive, *jvprules: Callable[..., Any] | None) -> None:
     """For each operand ``(tangent, *primals, **params)`` to a term of the tangent, or None."""
-    terms = [rule and functools.partial(_without_result, rule) for rule in rules]
-    JVPS[prim] = functools.partial(_sum_of_terms, prim, terms)
+    terms = [rule and functools.partial(_without_result, rule) for rule in jvprules]
+    JVPS[primitive] = functools.partial(_sum_of_terms, primitive, terms)
 
 
 def _without_result(rule: Callable[..., Any], t: Any, out: Any, *xs: Any, **params: Any) -> Any:
@@ -70,9 +70,9 @@ def _without_result(rule: Callable[..., Any], t: Any, out: Any, *xs: Any, **para
     return rule(t, *xs, **params)
 
 
-def defjvp2(prim: ForeignPrimitive, *rules: Callable[..., Any] | None) -> None:
+def defjvp2(primitive: ForeignPrimitive, *jvprules: Callable[..., Any] | None) -> None:
     """The same with the result after the tangent."""
-    JVPS[prim] = functools.partial(_sum_of_terms, prim, rules)
+    JVPS[primitive] = functools.partial(_sum_of_terms, primitive, jvprules)
 
 
 def _sum_of_terms(
@@ -87,25 +87,25 @@ def _sum_of_terms(
     return out, functools.reduce(add_tangents, terms, ZeroTangent.from_primal_value(out))
 
 
-def deflinear(prim: ForeignPrimitive, transpose: Callable[..., Any]) -> None:
-    """``prim`` is linear; ``(cotangent, **params)`` to the cotangents of its operands."""
+def deflinear(primitive: ForeignPrimitive, transpose_rule: Callable[..., Any]) -> None:
+    """``primitive`` is linear; ``(cotangent, **params)`` to the cotangents of its operands."""
 
     def of_cotangent(ct: Any, *_: Any, **params: Any) -> Any:
-        return transpose(ct, **params)
+        return transpose_rule(ct, **params)
 
-    deflinear2(prim, of_cotangent)
+    deflinear2(primitive, of_cotangent)
 
 
-def deflinear2(prim: ForeignPrimitive, transpose: Callable[..., Any]) -> None:
+def deflinear2(primitive: ForeignPrimitive, transpose_rule: Callable[..., Any]) -> None:
     """The same of ``(cotangent, *operands, **params)``."""
-    JVPS[prim] = functools.partial(_linear, prim)
+    JVPS[primitive] = functools.partial(_linear, primitive)
 
     def rule(ct: Any, *operands: Any, **params: Any) -> list[Any]:
         if isinstance(ct, ZeroTangent):
             return [ZeroTangent(x.aval) if is_undefined_primal(x) else None for x in operands]
-        return transpose(ct, *operands, **params)
+        return transpose_rule(ct, *operands, **params)
 
-    TRANSPOSES[prim] = rule
+    TRANSPOSES[primitive] = rule
 
 
 def _linear(prim: ForeignPrimitive, primals: Any, tangents: Any, **params: Any) -> Any:
@@ -118,11 +118,11 @@ def _linear(prim: ForeignPrimitive, primals: Any, tangents: Any, **params: Any) 
 
 
 def defbilinear(
-    prim: ForeignPrimitive, left: Callable[..., Any], right: Callable[..., Any]
+    prim: ForeignPrimitive, lhs_rule: Callable[..., Any], rhs_rule: Callable[..., Any]
 ) -> None:
     """``prim`` of two operands is linear in each.
 
-    ``left`` and ``right`` are ``(cotangent, x, y, **params)`` to the cotangent of one.
+    ``lhs_rule`` and ``rhs_rule`` are ``(cotangent, x, y, **params)`` to the cotangent of one.
     """
 
     def of_first(t: Any, x: Any, y: Any, **params: Any) -> Any:
@@ -135,18 +135,18 @@ def defbilinear(
 
     def rule(ct: Any, x: Any, y: Any, **params: Any) -> tuple[Any, Any]:
         if is_undefined_primal(x):
-            return left(ct, x, y, **params), None
-        return None, right(ct, x, y, **params)
+            return lhs_rule(ct, x, y, **params), None
+        return None, rhs_rule(ct, x, y, **params)
 
     TRANSPOSES[prim] = rule
 
 
-def get_primitive_transpose(prim: ForeignPrimitive) -> Callable[..., Any]:
-    """The transpose rule of ``prim``.
+def get_primitive_transpose(p: ForeignPrimitive) -> Callable[..., Any]:
+    """The transpose rule of ``p``.
 
     Raises:
         NotImplementedError: it has none.
     """
-    if prim not in TRANSPOSES:
-        raise NotImplementedError(f"{prim}: no transpose rule has been given")
-    return TRANSPOSES[prim]
+    if p not in TRANSPOSES:
+        raise NotImplementedError(f"{p}: no transpose rule has been given")
+    return TRANSPOSES[p]

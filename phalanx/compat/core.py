@@ -131,15 +131,15 @@ def valid_jaxtype(x: Any) -> bool:
     return True
 
 
-def concrete_or_error(force: Callable[..., Any] | None, x: Any, context: str = "") -> Any:
-    """``force(x)`` of a known value.
+def concrete_or_error(force: Callable[..., Any] | None, val: Any, context: str = "") -> Any:
+    """``force(val)`` of a known value.
 
     Raises:
         ConcretizationTypeError: it is not known while tracing.
     """
-    value = known_value(x)
+    value = known_value(val)
     if value is None:
-        return (force or np.asarray)(x)  # which says so
+        return (force or np.asarray)(val)  # which says so
     return value if force is None else force(value)
 
 
@@ -155,7 +155,9 @@ def mapped_aval(size: int, axis: int | None, aval: ArrayType) -> ArrayType:
     return aval.update(shape=tuple(np.delete(aval.shape, axis)))
 
 
-def unmapped_aval(size: int, axis: int | None, aval: ArrayType, *_: Any) -> ArrayType:
+def unmapped_aval(
+    size: int, axis: int | None, aval: ArrayType, explicit_mesh_axis: Any = None
+) -> ArrayType:
     """The type of ``size`` lanes."""
     if axis is None:
         return aval
@@ -193,11 +195,11 @@ def find_top_trace(xs: Any) -> ours.Trace:
 ours.Trace.main = property(lambda trace: trace)  # type: ignore[attr-defined]  (traces have no levels)
 
 
-def max_dim(a: int, b: int) -> int:
+def max_dim(d1: int, d2: int) -> int:
     """The larger of two lengths."""
-    return larger(a, b)
+    return larger(d1, d2)
 
 
-def min_dim(a: int, b: int) -> int:
+def min_dim(d1: int, d2: int) -> int:
     """The smaller of two lengths."""
-    return smaller(a, b)
+    return smaller(d1, d2)

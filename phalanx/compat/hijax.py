@@ -76,11 +76,11 @@ class HiType:
         return self.to_tangent_aval()
 
 
-def register_hitype(cls: type, rule: Callable[[Any], HiType]) -> None:
-    """Let values of ``cls`` have the type that ``rule`` tells of one."""
-    if cls not in TYPES:
-        tree.register_pytree_node(cls, _taken_apart, _put_together)
-    TYPES[cls] = rule
+def register_hitype(val_cls: type, typeof_fn: Callable[[Any], HiType]) -> None:
+    """Let values of ``val_cls`` have the type that ``typeof_fn`` tells of one."""
+    if val_cls not in TYPES:
+        tree.register_pytree_node(val_cls, _taken_apart, _put_together)
+    TYPES[val_cls] = typeof_fn
 
 
 def _taken_apart(value: Any) -> tuple[list[Any], HiType]:

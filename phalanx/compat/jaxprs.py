@@ -110,6 +110,10 @@ class Jaxpr(Struct, frozen=True, eq=False, dict=True, weakref=True):
         """The same with other fields."""
         return replace(self, **changes)
 
+    def pretty_print(self, **_: Any) -> str:
+        """The program as text."""
+        return str(self)
+
     def __str__(self) -> str:
         return str(self.program)
 
@@ -163,6 +167,10 @@ class ClosedJaxpr(Struct, frozen=True, eq=False, weakref=True):
         return self.jaxpr.debug_info
 
     @property
+    def num_consts(self) -> int:
+        return len(self.consts)
+
+    @property
     def literals(self) -> Sequence[Any]:
         return self.consts
 
@@ -185,6 +193,10 @@ class ClosedJaxpr(Struct, frozen=True, eq=False, weakref=True):
     def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
         """The same of ``f(jaxpr)``."""
         return replace(self, jaxpr=f(self.jaxpr))
+
+    def pretty_print(self, **_: Any) -> str:
+        """The program as text."""
+        return str(self)
 
     def __str__(self) -> str:
         return str(self.jaxpr)
@@ -213,9 +225,9 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> lis
     return list(evaluate(jaxpr.program, [*consts, *args]))
 
 
-def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
-    """The function of variables that ``closed`` is."""
-    return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """The function of variables that ``closed_jaxpr`` is."""
+    return lambda *args: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
 
 
 def dce_jaxpr(

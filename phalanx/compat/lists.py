@@ -17,9 +17,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def unzip2(xys: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The first of all pairs, and the second."""
-    firsts, seconds = _columns(pairs, 2)
+    firsts, seconds = _columns(xys, 2)
     return firsts, seconds
 
 

@@ -54,6 +54,6 @@ def is_undefined_primal(x: Any) -> bool:
     return isinstance(x, UndefinedPrimal)
 
 
-def instantiate_zeros(x: Any) -> Any:
-    """``x``, or the zeros that it stands for."""
-    return x.instantiate() if isinstance(x, ZeroTangent) else x
+def instantiate_zeros(tangent: Any) -> Any:
+    """``tangent``, or the zeros that it stands for."""
+    return tangent.instantiate() if isinstance(tangent, ZeroTangent) else tangent

@@ -31,7 +31,6 @@ ABSENT: dict[str, str] = {
     "flags": _MEMORY,
     "format": _MEMORY,
     "strides": _MEMORY,
-    "byteswap": "x.view(dtype) reads the bits otherwise",
     "traceback": "errors name the line that made a traced value",
     # of PyTorch and TensorFlow
     "cpu": _MOVE,

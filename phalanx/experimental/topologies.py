@@ -87,6 +87,7 @@ def make_mesh(
     mesh_shape: Sequence[int],
     axis_names: Sequence[str],
     *,
+    contiguous_submeshes: bool = False,
     axis_types: Any = None,
 ) -> Mesh:
     """A mesh of described devices.
@@ -95,6 +96,7 @@ def make_mesh(
         topo: a description of devices.
         mesh_shape: the lengths of the grid.
         axis_names: the names of its axes.
+        contiguous_submeshes: accepted; blocks of axes of a torus are contiguous.
         axis_types: the kind of each axis; None: all ``Auto``.
 
     Returns:

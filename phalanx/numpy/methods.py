@@ -337,19 +337,43 @@ def nonzero(self: Any, *, size: int | None = None, fill_value: Any = None) -> An
     return choice.nonzero(self, size=size, fill_value=fill_value)
 
 
-def compress(self: Any, condition: Any, axis: int | None = None) -> Any:
+def compress(
+    self: Any,
+    condition: Any,
+    axis: int | None = None,
+    *,
+    out: None = None,
+    size: int | None = None,
+    fill_value: Any = 0,
+) -> Any:
     """See ``phalanx.numpy.compress``."""
-    return selection.compress(condition, self, axis)
+    return selection.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
-def view(self: Any, dtype: Any = None) -> Any:
+def byteswap(self: Any) -> Any:
+    """The array whose elements have their bytes in the opposite order."""
+    dtype = self.aval.dtype
+    if dtype.itemsize == 1:
+        return self
+    if np.issubdtype(dtype, np.complexfloating):
+        return ops.complex(byteswap(_real(self)), byteswap(_imag(self)))
+    octets = ops.bitcast(self, dtype=np.dtype("uint8"))
+    return ops.bitcast(ops.reverse(octets, dims=(self.aval.ndim,)), dtype=dtype)
+
+
+def view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The bits of the array read as elements of another dtype.
 
     Args:
         dtype: the dtype in which the bits are read; None for that of the array.
+        type: must be None: there are no other classes of arrays.
     """
-    if dtype is None:
-        return self
+    if type is not None:
+        raise NotImplementedError(f"view: type must be None, got {type!r}")
+    return self if dtype is None else _viewed(self, dtype)
+
+
+def _viewed(self: Any, dtype: Any) -> Any:
     if isinstance(dtype, (int, tuple, list)):
         raise TypeError(f"view: {dtype!r} is no dtype; x.reshape({dtype!r}) gives another shape")
     check_domain("view", self.aval, number_or_bool)
@@ -359,8 +383,8 @@ def view(self: Any, dtype: Any = None) -> Any:
     if np.bool_ in (wanted, present):
         other = np.dtype("uint8")
         if present == np.bool_:
-            return view(convert(self, other), wanted)
-        return convert(view(self, other), wanted)
+            return _viewed(convert(self, other), wanted)
+        return convert(_viewed(self, other), wanted)
     if wanted.itemsize == present.itemsize:
         return ops.bitcast(self, dtype=wanted)
     if not self.aval.ndim:
@@ -393,6 +417,7 @@ _METHODS: tuple[Callable[..., Any], ...] = (
     copy,
     flatten,
     to_device,
+    byteswap,
     compress,
     nonzero,
     view,

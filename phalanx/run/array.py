@@ -22,6 +22,7 @@ from phalanx.ops.basis import convert
 from phalanx.ops.shape import slice_dim
 from phalanx.run.guards import watch
 from phalanx.run.runtime import backend
+from phalanx.spmd.formats import Format, format_of
 from phalanx.spmd.named import NamedSharding, PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import spec_of, type_of
@@ -114,6 +115,11 @@ class DeviceArray(Array):
     def sharding(self) -> Sharding:
         """How the array is laid out over devices, whether or not the user chose that."""
         return self._sig.sharding.commit()
+
+    @property
+    def format(self) -> Format:
+        """The sharding, and the order of dimensions in memory: the last one is fastest."""
+        return format_of(self.sharding, self.ndim)
 
     def devices(self) -> set[Any]:
         """The devices that hold the array or a part of it."""

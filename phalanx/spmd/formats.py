@@ -17,6 +17,7 @@ class Layout(Struct, frozen=True):
     Attributes:
         major_to_minor: the dimensions, the slowest first.
         tiling: must be none.
+        sub_byte_element_size_in_bits: must be 0.
 
     >>> Layout(major_to_minor=(0, 1)).major_to_minor
     (0, 1)
@@ -24,6 +25,7 @@ class Layout(Struct, frozen=True):
 
     major_to_minor: tuple[int, ...] = ()
     tiling: Any = None
+    sub_byte_element_size_in_bits: int = 0
 
     AUTO = "auto"
 
@@ -45,6 +47,11 @@ class Format(Struct, frozen=True):
     sharding: Any = None
 
 
+def format_of(sharding: Any, ndim: int) -> Format:
+    """How an array of ``ndim`` dimensions lies: the last one fastest."""
+    return Format(Layout(tuple(range(ndim))), sharding)
+
+
 def sharding_of(target: Any, who: str) -> Any:
     """What a format says besides the order in memory; what is none, as it is.
 
@@ -55,8 +62,8 @@ def sharding_of(target: Any, who: str) -> Any:
         return target
     layout = target.layout
     if isinstance(layout, Layout):
-        order = layout.major_to_minor
-        if order != tuple(range(len(order))) or layout.tiling:
+        order, bits = layout.major_to_minor, layout.sub_byte_element_size_in_bits
+        if order != tuple(range(len(order))) or layout.tiling or bits:
             raise ValueError(
                 f"{who}: the order of dimensions in memory is the runtime's, the last one fastest, "
                 f"and cannot be {layout}, at {user_location()}; transpose the array"

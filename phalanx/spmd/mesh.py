@@ -192,13 +192,13 @@ class AbstractMesh:
             abstract_device=device,
         )
 
-    def update_axis_types(self, changes: Mapping[str, AxisType]) -> AbstractMesh:
+    def update_axis_types(self, name_to_type: Mapping[str, AxisType]) -> AbstractMesh:
         """The same mesh, some of whose axes have other types.
 
         Args:
-            changes: the new types, by the names of axes.
+            name_to_type: the new types, by the names of axes.
         """
-        types = self._types_with(changes)
+        types = self._types_with(name_to_type)
         device = self.abstract_device
         return AbstractMesh(self.axis_sizes, self.axis_names, types, abstract_device=device)
 
@@ -361,13 +361,13 @@ class Mesh(AbstractMesh, ContextDecorator):
             self.axis_types if axis_types is None else axis_types,
         )
 
-    def update_axis_types(self, changes: Mapping[str, AxisType]) -> Mesh:
+    def update_axis_types(self, name_to_type: Mapping[str, AxisType]) -> Mesh:
         """The same mesh, some of whose axes have other types.
 
         Args:
-            changes: the new types, by the names of axes.
+            name_to_type: the new types, by the names of axes.
         """
-        return Mesh(self.devices, self.axis_names, self._types_with(changes))
+        return Mesh(self.devices, self.axis_names, self._types_with(name_to_type))
 
     def _key(self) -> tuple[Any, ...]:
         return self.axes, self.flat, self.axis_types

@@ -105,7 +105,6 @@ class PartitionSpec(tuple[Entry, ...]):
 
     def update(
         self,
-        *,
         partitions: Iterable[Any] | None = None,
         unreduced: Set[str] | None = None,
         reduced: Set[str] | None = None,

@@ -261,16 +261,16 @@ class Sharding:
             )
         return blocks_of(shape, self.tiles)
 
-    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of the part of an array of ``shape`` that one device holds, with padding.
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of what one device holds of an array of ``global_shape``, with padding.
 
         Args:
-            shape: the shape of an array.
+            global_shape: the shape of an array.
 
         Raises:
             ValueError: a dimension is split that is not there.
         """
-        return tuple(b.length for b in self.blocks(shape))
+        return tuple(b.length for b in self.blocks(global_shape))
 
     def padded_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of all parts of an array of ``shape`` together, with padding.
@@ -308,21 +308,21 @@ class Sharding:
         """
         return _indices(self, tuple(shape))
 
-    def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, Index]:
-        """Per device the part of an array of ``shape`` that it holds, as slices.
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
+        """Per device the part of an array of ``global_shape`` that it holds, as slices.
 
         Args:
-            shape: the shape of an array.
+            global_shape: the shape of an array.
         """
-        return dict(zip(self.device_list, self.indices(tuple(shape)), strict=True))
+        return dict(zip(self.device_list, self.indices(tuple(global_shape)), strict=True))
 
-    def addressable_devices_indices_map(self, shape: Sequence[int]) -> dict[Any, Index]:
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
         """The same for the devices that this process can reach.
 
         Args:
-            shape: the shape of an array.
+            global_shape: the shape of an array.
         """
-        indices = self.indices(tuple(shape))
+        indices = self.indices(tuple(global_shape))
         return {self.device_list[p]: indices[p] for p in self.local_positions}
 
     def is_equivalent_to(self, other: object, ndim: int) -> bool:

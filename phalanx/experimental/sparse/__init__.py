@@ -21,10 +21,14 @@ from phalanx.experimental.sparse.compressed import (
     COO,
     CSC,
     CSR,
+    coo_fromdense,
     coo_matmat,
     coo_matvec,
+    coo_todense,
+    csr_fromdense,
     csr_matmat,
     csr_matvec,
+    csr_todense,
 )
 from phalanx.experimental.sparse.entries import (
     bcoo_extract,
@@ -61,8 +65,6 @@ bcsr_todense = BCSR.todense
 _bound(BCOO, BCSR, COO, CSR, CSC)
 bcoo_fromdense = BCOO.fromdense
 bcsr_fromdense = BCSR.fromdense
-coo_fromdense, coo_todense = COO.fromdense, COO.todense
-csr_fromdense, csr_todense = CSR.fromdense, CSR.todense
 
 __all__ = [
     "BCOO",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import phalanx.numpy as jnp
 from phalanx.base.errors import ShapeError
 from phalanx.base.source import user_location
@@ -143,6 +145,72 @@ def _other(kind: type, mat: Any, axes: Sequence[int] | None) -> Any:
 
 
 # ---- functions of them --------------------------------------------------------------------------
+
+
+def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
+    """``COO`` with the nonzero elements of a dense matrix.
+
+    Args:
+        mat: a dense matrix.
+        nse: the number of entries to store; None for as many as there are, which cannot be known
+            under ``jit``.
+        index_dtype: the integer dtype of the positions.
+
+    Returns:
+        A ``COO``.
+
+    >>> coo_fromdense(jnp.array([[0.0, 2.0], [3.0, 4.0]]))
+    COO(float32[2, 2], nse=3)
+    """
+    return COO.fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+
+def coo_todense(mat: COO) -> Any:
+    """The dense matrix of a ``COO``; entries at the same position are added up.
+
+    Args:
+        mat: a ``COO``.
+
+    Returns:
+        A dense matrix of the same shape.
+
+    >>> print(coo_todense(coo_fromdense(jnp.array([[0.0, 2.0]]))))
+    [[0. 2.]]
+    """
+    return mat.todense()
+
+
+def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
+    """``CSR`` with the nonzero elements of a dense matrix.
+
+    Args:
+        mat: a dense matrix.
+        nse: the number of entries to store; None for as many as there are, which cannot be known
+            under ``jit``.
+        index_dtype: the integer dtype of the positions.
+
+    Returns:
+        A ``CSR``.
+
+    >>> csr_fromdense(jnp.array([[0.0, 2.0], [3.0, 4.0]]))
+    CSR(float32[2, 2], nse=3)
+    """
+    return CSR.fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+
+def csr_todense(mat: CSR) -> Any:
+    """The dense matrix of a ``CSR``; entries at the same position are added up.
+
+    Args:
+        mat: a ``CSR``.
+
+    Returns:
+        A dense matrix of the same shape.
+
+    >>> print(csr_todense(csr_fromdense(jnp.array([[0.0, 2.0]]))))
+    [[0. 2.]]
+    """
+    return mat.todense()
 
 
 def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Any:

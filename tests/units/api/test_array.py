@@ -104,6 +104,21 @@ def test_lists_and_iteration(x):
         len(jnp.array(1.0))
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float16", "float32", "bool", "complex64"])
+def test_bytes_in_the_opposite_order(dtype):
+    values = np.arange(6).reshape(2, 3).astype(dtype)
+    swapped = phalanx.jit(lambda x: x.byteswap())(jnp.array(values))
+    assert np.asarray(swapped).tobytes() == values.byteswap().tobytes()
+
+
+def test_methods_take_what_numpys_functions_take(x):
+    kept = x.compress(jnp.array([False, True]), axis=0, size=2, fill_value=7)
+    assert kept.tolist() == [HOST[1].tolist(), np.full((3, 4), 7).tolist()]
+    assert x.view(jnp.int32, type=None).dtype == jnp.int32
+    with pytest.raises(NotImplementedError, match="type must be None"):
+        x.view(type=np.ndarray)
+
+
 def test_formats():
     assert f"{jnp.array(3.14159):.2f}" == "3.14" and f"{jnp.array(7):04d}" == "0007"
     assert f"{jnp.arange(3)}" == "[0 1 2]"

@@ -87,6 +87,17 @@ def test_what_is_read_computes_what_was_traced(program):
             np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+def test_programs_tell_of_themselves():
+    def shows(x):
+        phalanx.debug.print("{}", x)
+
+    closed = make_jaxpr(lambda x: jnp.sin(x) + np.arange(3.0, dtype=np.float32))(X)
+    assert closed.pretty_print(use_color=False) == closed.jaxpr.pretty_print() == str(closed)
+    assert closed.num_consts == len(closed.consts) == 1
+    effects = [phalanx.jit(f).trace(X).effects for f in (jnp.sin, shows)]
+    assert [bool(each) for each in effects] == [False, True]
+
+
 def test_values_that_are_captured_are_constants():
     def gradient(w):
         closed = make_jaxpr(lambda x: (w * x).sum())(X)

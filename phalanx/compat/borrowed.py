@@ -13,6 +13,7 @@ _PLACES: Final = {
     "UpdateFn": "collections.abc:Callable",
     "ad": "jax.interpreters.ad",
     "ad_util": "jax._src.ad_util",
+    "add_jaxvals_p": "jax.lax:add_jaxvals_p",
     "api_util": "jax.api_util",
     "array": "jax._src.array",
     "batching": "jax.interpreters.batching",
@@ -86,6 +87,7 @@ _HAVE: Final = {
     "jax.experimental.sparse.linalg": "ad core dispatch jax jnp mlir sparse",
     "jax.experimental.topologies": "Device jax mesh_utils xb",
     "jax.interpreters": "traceback_util",
+    "jax.interpreters.ad": "add_jaxvals_p",
     "jax.random": "random_gamma_p",
 }
 

@@ -42,11 +42,9 @@ MODULES_REFUSED: Final = {
     "jax.experimental.random": "use jax.random",
     "jax.experimental.rnn": "write the cell, and lax.scan over it",
     "jax.experimental.roofline": "use phalanx plan, or jax.jit(f).lower(x).cost_analysis()",
-    "jax.experimental.scheduling_groups": "the order of operations is the compiler's",
     "jax.experimental.source_mapper": "use jax.jit(f).lower(x).as_text(debug_info=True)",
     "jax.experimental.thunky": "compile with jax.jit(f).lower(x).compile(options)",
     "jax.experimental.transfer": "use jax.device_put",
-    "jax.experimental.xla_metadata": "the compiler is told by jax.jit(f).lower(x).compile(options)",
     "jax.extend.ifrt_programs": "compile with jax.jit(f).lower(x).compile()",
     "jax.extend.lowering": "lower a function of arrays, jax.interpreters.mlir.lower_fun",
     "jax.extend.mlir": "programs come as text or bytes, jax.jit(f).lower(x).as_text()",
@@ -123,7 +121,7 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
     ),
     "jax.experimental.layout": (
         "the order of dimensions in memory is the compiler's",
-        ["explicit_layout", "with_layout_constraint"],
+        ["explicit_layout"],
     ),
     "jax.experimental.mesh_utils": (
         "use jax.make_mesh, or create_device_mesh",
@@ -328,7 +326,7 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
     ),
     "jax.interpreters.ad": (
         "use jax.jvp, jax.linearize and jax.vjp",
-        ["add_jaxvals_p", "backward_pass", "jvp", "jvp_jaxpr", "linearize"],
+        ["backward_pass", "jvp", "jvp_jaxpr", "linearize"],
     ),
     "jax.interpreters.batching": (
         "use jax.vmap, or register the class as a tree of arrays",
@@ -408,7 +406,7 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
     ),
     "jax.interpreters.xla": (
         "bind the operation",
-        ["Backend", "apply_primitive"],
+        ["Backend"],
     ),
     "jax.lax": (
         "what needs the result of another comes after it; when else, the compiler decides",
@@ -448,9 +446,14 @@ class NotOffered(type):
     def __call__(cls, *_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError(f"{cls.__module__}.{cls.__name__} is not offered: {cls.why}")
 
+    __getitem__ = __iter__ = __call__
+
     def __getattr__(cls, name: str) -> NotOffered:
         if name.startswith("_") or not why_refused(cls.__module__):
-            raise AttributeError(f"{cls.__module__}.{cls.__name__} has no attribute {name!r}")
+            raise AttributeError(
+                f"{cls.__module__}.{cls.__name__} has no attribute {name!r}; it is not offered: "
+                f"{cls.why}"
+            )
         return not_offered(cls.__module__, f"{cls.__name__}.{name}")  # it may be a module
 
 

@@ -29,7 +29,6 @@ ABSENT: dict[str, str] = {
     "base": _MEMORY,
     "data": _MEMORY,
     "flags": _MEMORY,
-    "format": _MEMORY,
     "strides": _MEMORY,
     "traceback": "errors name the line that made a traced value",
     # of PyTorch and TensorFlow

@@ -105,9 +105,9 @@ def test_names_that_are_ours_alone_are_private():
     ours = {n for n in OWN - PRIVATE if not n.startswith("__")} - numpy_s - ABSENT
     assert ours == {
         "addressable_data", "addressable_shards", "at", "aval", "block_until_ready", "clone",
-        "committed", "copy_to_host_async", "delete", "devices", "global_shards", "is_deleted",
-        "is_fully_addressable", "is_fully_replicated", "is_ready", "on_device_size_in_bytes",
-        "platform", "sharding", "unsafe_buffer_pointer", "weak_type",
+        "committed", "copy_to_host_async", "delete", "devices", "format", "global_shards",
+        "is_deleted", "is_fully_addressable", "is_fully_replicated", "is_ready",
+        "on_device_size_in_bytes", "platform", "sharding", "unsafe_buffer_pointer", "weak_type",
     } - numpy_s  # fmt: skip
     traced = []
     phalanx.jit(lambda x: traced.extend(dir(x)) or x)(X)

@@ -36,10 +36,8 @@ NOT_TAKEN = {  # which are experiments, are told of, or are called by their plac
     "jax.custom_gradient": {"with_logs", "remat", "with_accums"},
     "jax.debug.visualize_sharding": {"scale", "color_map"},
     "jax.dtypes.issubdtype": {"a", "b"},
-    **{
-        f"jax.experimental.sparse.{kind}_todense": {"mat"}
-        for kind in ("bcoo", "bcsr", "coo", "csr")
-    },
+    "jax.experimental.sparse.bcoo_todense": {"mat"},
+    "jax.experimental.sparse.bcsr_todense": {"mat"},
     "jax.grad": {"reduce_axes"},
     "jax.interpreters.batching.bdim_at_front": {"mesh_axis"},
     "jax.interpreters.batching.broadcast": {"mesh_axis"},
@@ -188,6 +186,39 @@ def test_names_that_are_refused_can_be_imported():
     assert not isinstance(3, LoweringRule)
     with pytest.raises(NotImplementedError, match=r"mlir.ir_constant is not offered: lower a func"):
         ir_constant(3)
+
+
+def test_what_is_refused_says_so_however_it_is_used():
+    from jax.experimental import jax2tf
+    from jax.experimental.pallas import mosaic_gpu
+
+    for use in (
+        lambda: jax2tf.convert(jnp.sin),
+        lambda: mosaic_gpu.SMEM[(2, 3)],
+        lambda: [*mosaic_gpu.Layout],
+        lambda: mosaic_gpu.Layout.WGMMA.reduce(0),
+    ):
+        with pytest.raises(NotImplementedError, match=r"is not offered: "):
+            use()
+
+
+def test_hints_to_compilers_change_no_values():
+    import jax
+    from jax.experimental.layout import Layout, with_layout_constraint
+    from jax.experimental.scheduling_groups import scheduling_group
+    from jax.experimental.xla_metadata import must_fuse_call, set_xla_metadata, xla_metadata_call
+
+    @jax.jit
+    @must_fuse_call("one")
+    @xla_metadata_call(group=1)
+    def f(x):
+        with set_xla_metadata(kind="slow"), scheduling_group("mine"):
+            y = with_layout_constraint(set_xla_metadata(x + 1, kind="fast"), Layout((0, 1)))
+        return jax.interpreters.xla.apply_primitive(jax.lax.neg_p, y)
+
+    assert f(jnp.ones((1, 2))).tolist() == [[-2, -2]]
+    with pytest.raises(ValueError, match="with_layout_constraint: the order of dimensions"):
+        with_layout_constraint(jnp.ones((1, 2)), Layout((1, 0)))
 
 
 def test_policies_are_a_module_and_an_attribute():

@@ -70,7 +70,8 @@ def pad(
         An array of the dtype of ``array``, longer in each dimension by what is padded.
 
     Raises:
-        ValueError: a mode that does not exist, or an option that is none of its own.
+        ValueError: a mode that does not exist, an option that is none of its own, or a mode that
+            takes elements from a dimension without any.
 
     >>> print(jnp.pad(jnp.array([1, 2, 3]), (1, 2), mode="reflect"))
     [2 1 2 3 2 1]
@@ -92,6 +93,11 @@ def _pad_along(x: ArrayLike, widths: Sequence[tuple[int, int]], mode: str, **opt
     along = _padding_along(mode, x, options)
     for d, width in enumerate(widths):
         if any(width):
+            if x.shape[d] == 0:
+                raise ValueError(
+                    f"pad: dimension {d} of {x.aval} is empty, and mode {mode!r} needs an "
+                    "element; 'constant' does not"
+                )
             x = along(x, d, width)
     return x
 
@@ -122,8 +128,8 @@ def _padding_along(mode: str, x: Any, options: dict[str, Any]) -> Callable[..., 
         near = [(n, n) for n in x.shape]
         if given is not None:
             near = _pairs(given, x.ndim, "stat_length")
-        if any(n < 1 for pair in near for n in pair):
-            raise ValueError(f"pad: stat_length must be positive, got {near}")
+            if any(n < 1 for pair in near for n in pair):
+                raise ValueError(f"pad: stat_length must be positive, got {near}")
 
         def near_by(x: Any, d: int, width: Any) -> Any:
             return _pad_statistic(x, d, width, _STATISTICS[mode], near[d])
@@ -232,8 +238,8 @@ def _pairs(value: Any, ndim: int, what: str, number: bool = False) -> list[tuple
     if is_dict(value):
         given = {ops.dimension("pad", d, ndim): p for d, p in value.items()}
         return [_pairs(given.get(d, 0), 1, what, number)[0] for d in range(ndim)]
-    if isinstance(value, (Array, NDARRAY)) and not number:
-        value = np.asarray(value).tolist()
+    if isinstance(value, (Array, NDARRAY)):
+        value = _listed(value) if number else np.asarray(value).tolist()
     if not isinstance(value, SEQUENCE):
         return [(_entry(value, number),) * 2] * ndim
     if len(value) == 1:
@@ -247,6 +253,10 @@ def _pairs(value: Any, ndim: int, what: str, number: bool = False) -> list[tuple
         f"pad: {what} must be a number, a pair, or a pair for each of {ndim} dimensions, "
         f"got {value}"
     )
+
+
+def _listed(values: Any) -> Any:
+    return [_listed(v) for v in values] if values.ndim else values
 
 
 def _entry(value: Any, number: bool) -> Any:

@@ -316,6 +316,9 @@ PADS = [
     {"mode": "symmetric", "reflect_type": "odd"},
     {"mode": "reflect", "reflect_type": "even"},
     {"mode": "linear_ramp", "end_values": ((1, 2), (-3, 4))},
+    {"mode": "linear_ramp", "end_values": np.array([[1, 2], [-3, 4]])},
+    {"mode": "constant", "constant_values": np.array([1, 2])},
+    {"constant_values": np.array([[1, 2], [-3, 4]])},
 ]
 
 
@@ -326,6 +329,22 @@ def test_pad_takes_the_options_of_its_modes(dtype):
     padded = phalanx.jit(lambda x: [jnp.pad(x, w, **o) for w, o in cases])(x)
     for found, (width, options) in zip(padded, cases, strict=True):
         close(found, np.pad(x, width, **options), rtol=1e-5)
+
+
+def test_pad_has_slopes_by_the_values_it_puts():
+    def padded(ends):
+        return jnp.pad(jnp.arange(4.0).reshape(2, 2), 1, constant_values=ends).sum()
+
+    ends = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(phalanx.grad(padded)(ends), [[2, 2], [4, 4]])
+
+
+@pytest.mark.parametrize("mode", ["edge", "wrap", "reflect", "linear_ramp", "mean", "maximum"])
+def test_pad_needs_an_element_to_take(mode):
+    empty = jnp.zeros((2, 0))
+    assert jnp.pad(empty, ((1, 1), (0, 0)), mode).shape == (4, 0)
+    with pytest.raises(ValueError, match=f"dimension 1 of .* is empty, and mode '{mode}'"):
+        jnp.pad(empty, 1, mode)
 
 
 def test_pad_refuses_options_of_other_modes():

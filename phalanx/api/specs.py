@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 from msgspec import Struct
 
 from phalanx.base import tree
 from phalanx.base.errors import suggest_axis
-from phalanx.base.keys import key_of
+from phalanx.base.keys import PLAIN, key_of
+from phalanx.base.kinds import class_of
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
 from phalanx.core.layouts import Axes
@@ -32,19 +34,19 @@ def snapshot(specs: Any) -> tuple[Any, tuple[Any, ...]]:
     return treedef.unflatten(leaves), (treedef, *map(key_of, leaves))
 
 
+_NEVER_CHANGE = PLAIN | {bool, float, complex}
+
+
 class AsItIs:
     """A Python value among arguments: a node of the tree, without leaves, that is put together to
-    ``value`` itself. What it is tells calls apart; one that cannot say so is another in each."""
+    ``value`` itself. What it is tells calls apart; an object that may change is another in each."""
 
     __slots__ = ("key", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        try:
-            self.key: Any = key_of(value)
-            hash(self.key)
-        except Exception:  # whatever the class of the value raises
-            self.key = object()
+        kept = isinstance(value, Enum) or class_of(value) in _NEVER_CHANGE
+        self.key: Any = key_of(value) if kept else object()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AsItIs) and other.key == self.key

@@ -29,10 +29,10 @@ def key_of(value: Any) -> Hashable:
     True
     """
     kind = class_of(value)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return value
     if kind is tuple:
-        return tuple([x if class_of(x) in _PLAIN else key_of(x) for x in value])
+        return tuple([x if class_of(x) in PLAIN else key_of(x) for x in value])
     way = _ways[kind]
     if way is None:
         way = _ways[kind] = _way_of(kind)
@@ -41,7 +41,7 @@ def key_of(value: Any) -> Hashable:
 
 # Equal ones of the same class are the same, and nothing of another class equals them, but for
 # numbers of other classes, which are marked.
-_PLAIN = frozenset(
+PLAIN = frozenset(
     {int, str, bytes, NoneType, type, FunctionType, BuiltinFunctionType, ModuleType, type(...)}
     | {type(d) for d in dtypes.ALL}
 )

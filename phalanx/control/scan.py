@@ -38,8 +38,8 @@ def _lower(
     def step(b: Builder, i: Value, state: Sequence[Value]) -> list[Value]:
         at = b.subtract(b.constant(length - 1, I32), i) if reverse else i
         given = frame.with_carry(xs, frame.carried_out(state))
-        rows = zip(given, ins, program.inputs, strict=True)
-        inputs = [_row(b, x, at, v.type) if r.layout else x for x, r, v in rows]
+        rows = zip(given, ins, b.ins, program.inputs, strict=True)
+        inputs = [_row(b, x, at, t, v.type) if r.layout else x for x, r, t, v in rows]
         results = zip(state, b.inline(program, *inputs), outs, b.outs, strict=True)
         return [new if r is CARRY else _write(b, old, new, at, t) for old, new, r, t in results]
 
@@ -72,9 +72,11 @@ def _empty(b: Builder, type: ArrayType) -> Value:
     return b.broadcast_in_dim(b.constant(0, type.dtype), type.shape, ())
 
 
-def _row(b: Builder, x: Value, at: Value, row: ArrayType) -> Value:
+def _row(b: Builder, x: Value, at: Value, type: ArrayType, row: ArrayType) -> Value:
+    """The row ``at`` of ``x``, which is of ``type``."""
     starts = [at] + [b.constant(0, I32)] * row.ndim
-    return b.reshape(b.dynamic_slice(x, starts, (1, *row.shape)), row.shape)
+    one = b.dynamic_slice(b.summed_as(type, x), starts, (1, *row.shape))
+    return b.reshape(b.summed_as(type, one), row.shape)
 
 
 def _write(b: Builder, whole: Value, row: Value, at: Value, type: ArrayType) -> Value:

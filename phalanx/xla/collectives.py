@@ -54,10 +54,15 @@ def _sharding(
 
 
 def _says(x: Value, split: ir.Attribute) -> bool:
-    """Whether the last that was done to ``x`` says of it that it lies as ``split``."""
+    """Whether the last that was done to ``x``, here, says of it that it lies as ``split``.
+
+    What was said outside of a loop does not count within, where XLA would take the sum for whole.
+    """
     made: Any = x.owner
     constrained = getattr(made, "name", None) == "sdy.sharding_constraint"
-    return constrained and made.attributes["sharding"] == split
+    if not constrained or made.attributes["sharding"] != split:
+        return False
+    return made.parent == ir.InsertionPoint.current.block.owner
 
 
 class CollectiveEmitter(RegionEmitter):

@@ -230,27 +230,38 @@ def test_values_of_python_may_be_leaves_of_arguments(mesh):
     seen = []
 
     def f(options, x):
-        seen.append(options["what"])
+        seen.append(options["how"])
         return sum([x] * options["times"])
 
-    specs = {"times": None, "what": None}, P("x")
-    what = object()
+    specs = {"times": None, "how": None}, P("x")
     for times in (2, 2, 3):
-        y = over(mesh, f, specs)({"times": times, "what": what}, X)
+        y = over(mesh, f, specs)({"times": times, "how": "summed"}, X)
         np.testing.assert_array_equal(y, times * X)
-    assert seen == [what] * 2
+    assert seen == ["summed"] * 2
     with pytest.raises(ValueError, match="not evenly divisible"):
-        over(mesh, f, specs)({"times": 2, "what": what}, X[:3])
+        over(mesh, f, specs)({"times": 2, "how": "summed"}, X[:3])
 
 
-def test_a_value_of_python_that_cannot_be_hashed_is_another_in_each_call(mesh):
-    class Counter:
-        count = 1
+class Counter:
+    count = 1
 
-        def __hash__(self):
-            raise RuntimeError("it may change")
 
-    f, counter = over(mesh, lambda c, x: x + c.count, (None, P("x"))), Counter()
+class Unhashable(Counter):
+    def __hash__(self):
+        raise RuntimeError("it may change")
+
+
+class Elementwise(Counter):
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        return np.array([True, False])
+
+
+@pytest.mark.parametrize("kind", [Counter, Unhashable, Elementwise])
+def test_an_object_that_may_change_is_another_in_each_call(mesh, kind):
+    f, counter = over(mesh, lambda c, x: x + c.count, (None, P("x"))), kind()
     np.testing.assert_array_equal(f(counter, X), X + 1)
     counter.count = 2
     np.testing.assert_array_equal(f(counter, X), X + 2)

@@ -67,6 +67,49 @@ def test_an_argument_that_nothing_depends_on_has_a_sum_of_zeros():
         np.testing.assert_array_equal(reshard(y, P()), 0)
 
 
+LOOPS = {
+    "closed over": lambda u, rows: lax.scan(lambda c, _: (c + u, None), u, None, length=3)[0],
+    "counted": lambda u, rows: lax.fori_loop(0, 3, lambda i, c: c + u, jnp.zeros_like(u)),
+    "given out": lambda u, rows: lax.scan(lambda c, _: (c, u), 0.0, None, length=3)[1],
+    "rows": lambda u, rows: lax.scan(lambda c, x: (c + x, None), u, rows)[0],
+    "rows, two a step, backwards": lambda u, rows: lax.scan(
+        lambda c, x: (c + x + u, c), u, rows, unroll=2, reverse=True
+    )[1],
+    "in a loop": lambda u, rows: lax.fori_loop(
+        0, 2, lambda i, c: lax.fori_loop(0, 3, lambda j, d: d + u, c) + rows[0], u
+    ),
+    "in a branch": lambda u, rows: lax.fori_loop(
+        0, 3, lambda i, c: lax.cond(i > 0, lambda: c + u, lambda: c), u
+    ),
+    "called": lambda u, rows: lax.fori_loop(0, 3, lambda i, c: phalanx.jit(jnp.add)(c, u), u),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_loops_read_sums_from_outside(loop):
+    """The result is that of whole arrays, and so are its slopes by the summands."""
+    stack = np.stack([X, -X.T, X * X])
+    expected = np.asarray(LOOPS[loop](jnp.asarray(X), jnp.asarray(stack)))
+
+    def taken(x, rows):
+        parts = reshard(x, P("x", unreduced={"y"})), reshard(rows, P(None, "x", unreduced={"y"}))
+        return reshard(LOOPS[loop](*parts), P())
+
+    np.testing.assert_allclose(phalanx.jit(taken)(X, stack), expected, rtol=1e-5)
+    slopes = phalanx.jit(phalanx.grad(lambda *a: (taken(*a) ** 2).sum(), (0, 1)))(X, stack)
+    whole = phalanx.grad(lambda *a: (LOOPS[loop](*a) ** 2).sum(), (0, 1))(X, stack)
+    for found, one in zip(slopes, whole, strict=True):
+        np.testing.assert_allclose(found, one, rtol=1e-5)
+
+
+def test_a_loop_of_unknown_length_reads_a_sum_from_outside():
+    def looped(u):
+        return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + u), (0, u))[1]
+
+    taken = phalanx.jit(lambda x: reshard(looped(reshard(x, LEFT)), P()))
+    np.testing.assert_allclose(taken(X), 4 * X, rtol=1e-6)
+
+
 def test_nothing_reads_what_has_no_value_yet():
     u = product()
     told = f"Array(shape=(8, 8), dtype=float32, sharding={u.sharding})"

@@ -368,14 +368,15 @@ def view(self: Any, dtype: Any = None, type: None = None) -> Any:
         dtype: the dtype in which the bits are read; None for that of the array.
         type: must be None: there are no other classes of arrays.
     """
+    if isinstance(dtype, (int, tuple, list)):
+        shape = dtype if type is None else (dtype, type)
+        raise TypeError(f"view: {dtype!r} is no dtype; x.reshape({shape!r}) gives another shape")
     if type is not None:
         raise NotImplementedError(f"view: type must be None, got {type!r}")
     return self if dtype is None else _viewed(self, dtype)
 
 
 def _viewed(self: Any, dtype: Any) -> Any:
-    if isinstance(dtype, (int, tuple, list)):
-        raise TypeError(f"view: {dtype!r} is no dtype; x.reshape({dtype!r}) gives another shape")
     check_domain("view", self.aval, number_or_bool)
     wanted, present = dtypes.requested(dtype), self.aval.dtype
     if wanted == present:

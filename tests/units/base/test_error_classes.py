@@ -41,7 +41,7 @@ CAUGHT = {
         lambda: phalanx.jit(jnp.sin).lower(X).compile()(X[0]),
         (TypeError,),
         r"Argument types differ from the types for which this computation was compiled\. The "
-        "mismatches are: Argument 'x' compiled with f32",
+        r"mismatches are:\nArgument 'x' compiled with f32",
     ),
     "an option that there is not": (
         lambda: phalanx.jit(jnp.sin, compiler_options={"xla_no_such": True})(X),

@@ -101,7 +101,9 @@ def test_what_other_libraries_call_otherwise_is_told():
         phalanx.numpy.sum(x, dim=0)
     with pytest.raises(TypeError, match=r"keyword argument 'unbiased'\. Use ddof=1, or ddof=0$"):
         x.std(unbiased=False)
-    with pytest.raises(TypeError, match=r"for one parameter are a tuple: \(3, 1\)$"):
+    with pytest.raises(TypeError, match=r"for one parameter are a tuple: \(3, 1, 1\)$"):
+        x.view(3, 1, 1)
+    with pytest.raises(TypeError, match=r"3 is no dtype; x\.reshape\(\(3, 1\)\) gives"):
         x.view(3, 1)
     with pytest.raises(TypeError, match=r"takes 1 positional argument but 3 were given$"):
         phalanx.numpy.abs(1, 2, 3)

@@ -369,8 +369,8 @@ def view(self: Any, dtype: Any = None, type: None = None) -> Any:
         type: must be None: there are no other classes of arrays.
     """
     if isinstance(dtype, (int, tuple, list)):
-        shape = dtype if type is None else (dtype, type)
-        raise TypeError(f"view: {dtype!r} is no dtype; x.reshape({shape!r}) gives another shape")
+        shape = f"{dtype}" if type is None else f"({dtype}, {type})"
+        raise TypeError(f"view: {dtype!r} is no dtype; x.reshape({shape}) gives another shape")
     if type is not None:
         raise NotImplementedError(f"view: type must be None, got {type!r}")
     return self if dtype is None else _viewed(self, dtype)

@@ -89,7 +89,7 @@ def pad(
 
 
 @one_program
-def _pad_along(x: ArrayLike, widths: Sequence[tuple[int, int]], mode: str, **options: Any) -> Any:
+def _pad_along(x: Any, widths: Sequence[tuple[int, int]], mode: str, **options: Any) -> Any:
     along = _padding_along(mode, x, options)
     for d, width in enumerate(widths):
         if any(width):

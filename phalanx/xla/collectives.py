@@ -62,7 +62,7 @@ def _says(x: Value, split: ir.Attribute) -> bool:
     constrained = getattr(made, "name", None) == "sdy.sharding_constraint"
     if not constrained or made.attributes["sharding"] != split:
         return False
-    return made.parent == ir.InsertionPoint.current.block.owner
+    return bool(made.parent == ir.InsertionPoint.current.block.owner)
 
 
 class CollectiveEmitter(RegionEmitter):

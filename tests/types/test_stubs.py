@@ -32,7 +32,7 @@ def missing(body, there, where):
     for name, kind in declared(body):
         if kind is not None and name.startswith("_"):
             continue  # what several have in common, in words of ours
-        if not hasattr(there, name):
+        if name not in dir(there) and not hasattr(there, name):  # some are only there at times
             yield f"{where}.{name}"
         elif kind is not None:
             yield from missing(kind.body, getattr(there, name), f"{where}.{name}")

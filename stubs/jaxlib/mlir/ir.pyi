@@ -32,6 +32,8 @@ class Location(_Block):
     def name(name: str, child: Location, /) -> Location: ...
 
 class InsertionPoint(_Block):
+    current: ClassVar[InsertionPoint]
+    block: Block
     def __init__(self, block: Block | Operation, /) -> None: ...
 
 # ---- types ----
@@ -176,6 +178,7 @@ class Value:
 class Block:
     arguments: Sequence[Value]
     operations: Sequence[Operation]
+    owner: Operation
     @staticmethod
     def create_at_start(region: Region, types: Sequence[Type], /) -> Block: ...
     def __iter__(self) -> Iterator[Operation]: ...

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import phalanx
+from accelerators import attention
 from accelerators.compiling import COMPILED, FAILED, NONE, REFUSED, table
 from accelerators.here import DIFFERS, SAME, compared
 from accelerators.subjects import Subject
@@ -38,6 +39,14 @@ def test_the_table_counts_and_names_what_did_not_compile():
 def test_the_page_has_the_table_that_was_made():
     made = (ROOT / "accelerators" / "table.md").read_text()
     assert made in (ROOT / "docs" / "ahead-of-time.md").read_text()
+
+
+def test_the_page_says_which_attention_is_a_kernel():
+    page = (ROOT / "docs" / "accelerators.md").read_text()
+    rows = re.findall(r"^\| .* \| (?:kernel|products|refused) \|.*$", page, re.MULTILINE)
+    assert [r.split(" | ")[0] for r in rows] == [f"| {call.words}" for call in attention.CALLS]
+    for some in (slice(None, None, 5), slice(-2, None)):
+        assert rows[some] == [attention.row(call) for call in attention.CALLS[some]]
 
 
 def of_factors(*factors):

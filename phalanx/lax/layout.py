@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, TypeVar, cast, overload
 
 import numpy as np
@@ -17,7 +19,7 @@ from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.control.call import call
 from phalanx.core.correspond import leaving
-from phalanx.core.layouts import by_one_axis
+from phalanx.core.layouts import OpenLayout, by_one_axis
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import SCALARS, Array, ArrayLike, ArrayType, typeof
@@ -141,7 +143,8 @@ def in_place(
             _refuse_sums_of_nothing(sharding, inputs, who)
             args, kwargs = treedef.unflatten(list(map(in_the_open, inputs)))
             made = function(*args, **kwargs)
-            made = _constrained(made, _cut_by_fewer(sharding, typeof(made).ndim, inputs), who)
+            first = _first(sharding, typeof(made).ndim, inputs, function, treedef)
+            made = _constrained(made, first, who)
         return (_constrained(made, sharding, who),)
 
     others = [x for x in leaves if type(x) is not DeviceArray]
@@ -179,16 +182,53 @@ def _in_parts(
     return None if any(leaves) and axes - typeof(made).unreduced else made
 
 
-def _cut_by_fewer(sharding: Sharding, ndim: int, operands: Iterable[Any]) -> Sharding | None:
-    """``sharding`` as it lies before along fewer axes; None where it does at once."""
-    said = [
-        x.aval.lies.layout for x in operands if isinstance(x, Array) and x.aval.lies is not None
-    ]
+def _first(
+    sharding: Sharding, ndim: int, inputs: Sequence[Any], function: Any, treedef: Any
+) -> Sharding | None:
+    """How the result lies before it lies as ``sharding``; None where it does at once.
+
+    Products that XLA's partitioner may compute wrong lie along fewer axes first; or, where an axis
+    of the sum is to cut the lanes of a product, which another cuts, as these.
+    """
+    said = [x.aval.lies.layout for x in inputs if isinstance(x, Array) and x.aval.lies is not None]
     if not said or not isinstance(sharding, NamedSharding):
         return None
     asked = sharding.spec.open_layout
-    fewer = by_one_axis(asked, ndim, said)
-    return None if fewer == asked else sharding.update(spec=PartitionSpec.of(fewer))
+    first = by_one_axis(asked, ndim, said)
+    times = Counter(str(axis) for layout in said for axes in layout for axis in axes)
+    shared = {axis for axis, n in times.items() if n > 1}
+    if len(shared) > 1 and not shared.isdisjoint(str(a) for axes in asked for a in axes or ()):
+        first = _by_lanes(asked, shared, inputs, function, treedef) or first
+    return None if first == asked else sharding.update(spec=PartitionSpec.of(first))
+
+
+def _by_lanes(
+    asked: OpenLayout, shared: set[str], inputs: Sequence[Any], function: Any, treedef: Any
+) -> OpenLayout | None:
+    """As what lanes lie of which several operands have, where ``asked`` cuts them by the sum."""
+    values = [i for i, x in enumerate(inputs) if isinstance(x, Array)]
+
+    def summed(*arrays: Any) -> list[Any]:
+        given = list(inputs)
+        for i, x in zip(values, arrays, strict=True):
+            given[i] = x
+        args, kwargs = treedef.unflatten(given)
+        with leaving(frozenset(shared)):
+            return [function(*args, **kwargs)]
+
+    try:
+        program, _ = stage(summed, [inputs[i].aval for i in values], "summed")
+    except ShardingTypeError:
+        return None
+    lies = program.output_types[0].lies
+    if lies is None:
+        return None
+    pairs = [*zip_longest(lies.layout, asked, fillvalue=())]
+    moved = any(
+        lanes and shared.issuperset(lanes) and not lies.unreduced.isdisjoint(axes or ())
+        for lanes, axes in pairs
+    )
+    return lies.layout if moved else None
 
 
 def _refuse_sums_of_nothing(sharding: Sharding, inputs: Iterable[Any], who: str) -> None:

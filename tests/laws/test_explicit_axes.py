@@ -100,6 +100,35 @@ def test_products_asked_for_along_several_axes(lhs, rhs, asked):
         np.testing.assert_allclose(made, x @ w, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 4")
+@pytest.mark.parametrize("letters", ["bij,bjk->bik", "ibj,bjk->ibk"])
+@pytest.mark.parametrize("lane, summed", ["xy", "yx"])
+@pytest.mark.parametrize("last", ["i", "k"])
+def test_lanes_of_products_cut_by_what_cut_the_sum(letters, lane, summed, last):
+    operands, result = letters.split("->")
+    before, after = {"b": lane, "j": summed}, {"b": summed, last: lane}
+    x, w = np.sin(np.arange(256.0)).reshape(8, 4, 8), np.cos(np.arange(256.0)).reshape(8, 8, 4)
+    if letters.startswith("i"):
+        x = x.swapaxes(0, 1)
+    asked = P(*map(after.get, result))
+
+    def product(x, w):
+        return jnp.einsum(letters, x, w, out_sharding=asked)
+
+    with phalanx.set_mesh(phalanx.make_mesh((2, 4), ("x", "y"), (AxisType.Explicit,) * 2)):
+        specs = [P(*map(before.get, operand)) for operand in operands.split(",")]
+        given = [phalanx.device_put(np.float32(v), s) for v, s in zip((x, w), specs, strict=True)]
+        made = phalanx.jit(product)(*given)
+        assert made.sharding.spec == asked
+        np.testing.assert_allclose(made, np.einsum(letters, x, w), rtol=1e-4, atol=1e-5)
+        slopes = phalanx.jit(phalanx.grad(lambda *a: (product(*a) ** 2).sum(), (0, 1)))(*given)
+    whole = phalanx.grad(lambda *a: (jnp.einsum(letters, *a) ** 2).sum(), (0, 1))(
+        np.float32(x), np.float32(w)
+    )
+    for found, wanted in zip(slopes, whole, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 2 x 2")
 @pytest.mark.parametrize(
     ("lhs", "rhs", "asked"),

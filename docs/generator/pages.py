@@ -19,6 +19,7 @@ from docs.generator.signatures import written
 
 FOLDER = "reference"
 GUIDES = 6  # at most, that a page names
+NEAR = 6  # functions of the same subject
 
 
 def write(docs: Path) -> None:
@@ -204,8 +205,7 @@ def _see_also(entry: Entry, mentions: dict[str, list[tuple[str, str]]]) -> Itera
     ]
     if alike and entry.module.count(".") < 3:
         lines.append("- by the same name: " + _codes(tuple(alike[:6])))
-    _, group = public.group_of(entry)
-    near = [f"[`{one.short}`]({one.page}.md)" for one in group if one is not entry]
+    near = [f"[`{one.short}`]({one.page}.md)" for one in public.near(entry, NEAR)]
     if near and entry.module != "phalanx.errors":
         lines.append(f"- on the same subject: {', '.join(near)}")
     guides = mentions.get(entry.name, ())

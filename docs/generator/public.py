@@ -278,6 +278,24 @@ def group_of(entry: Entry) -> tuple[str, tuple[Entry, ...]]:
     return title, tuple(group)
 
 
+def near(entry: Entry, most: int) -> list[Entry]:
+    """Entries of the same subject: all, or of more than ``most`` those written next to it."""
+    _, group = group_of(entry)
+    others = [one for one in group if one is not entry]
+    if len(others) > most:
+        written = sorted(group, key=_written)
+        start = max(0, min(written.index(entry) - most // 2, len(written) - most - 1))
+        beside = written[start : start + most + 1]
+        others = [one for one in others if one in beside]
+    return others
+
+
+def _written(entry: Entry) -> tuple[str, int]:
+    """In which module, and at which line."""
+    code = getattr(inspect.unwrap(entry.value) if callable(entry.value) else None, "__code__", None)
+    return entry.home, code.co_firstlineno if code else 0
+
+
 def _subject(module: str, entry: Entry, titles: dict[str, list[str]]) -> str:
     for title, homes in titles.items():
         if any(entry.home == home or entry.home.startswith(f"{home}.") for home in homes):

@@ -22,7 +22,7 @@ from phalanx.core.program import plain
 from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, ArrayLike, ArrayType, typeof
 from phalanx.lax.layout import reshard
-from phalanx.run import put
+from phalanx.run import lay, put
 from phalanx.run.array import DeviceArray, default_sharding, place
 from phalanx.run.backend import Device as Device
 from phalanx.run.guards import Explicitly
@@ -309,6 +309,8 @@ def _put(x: Any, target: Any) -> Any:
     if isinstance(target, Space):
         return _in(target, x)
     sharding = _sharding(target, typeof(x))
+    if isinstance(x, DeviceArray) and x.sharding.device_set != sharding.device_set:
+        x = lay.summed(x)  # where it lies: elsewhere are not all of the parts
     if _is_about_sums(typeof(x), sharding):
         return reshard(x, sharding)
     return put.device_put(x, to=sharding, back=None) if isinstance(x, Array) else _new(x, sharding)

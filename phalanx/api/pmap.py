@@ -41,7 +41,7 @@ from phalanx.api.specs import snapshot
 from phalanx.api.transformed import Compiling, InAxes, P, R, Wrapped
 from phalanx.base import tree
 from phalanx.base.config import config
-from phalanx.base.errors import ReplicationError
+from phalanx.base.errors import ReplicationError, ShardingTypeError
 from phalanx.base.recent import Recent
 from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
@@ -49,6 +49,7 @@ from phalanx.control.mapped import mapped
 from phalanx.control.spanned import spanned
 from phalanx.core import axes
 from phalanx.core.blocks import fewest_blocks
+from phalanx.core.correspond import how_to_sum
 from phalanx.core.layouts import Axes
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, plain
@@ -226,7 +227,10 @@ class Pmapped(Dispatched):
         with self._entered(sizes, sharing):
             staged = stage_with_refs(flat, lanes, name_of(self.fun), names.all())
         program, captured, written = staged
-        ranks = [t.ndim for t in program.output_types[len(written) :]]
+        types = program.output_types[len(written) :]
+        for type, name in zip(types, result_names(flat.out_tree), strict=False):
+            _refuse_sums(type, name, self.who)
+        ranks = [t.ndim for t in types]
         outs = (FIXED,) * len(written) + self._outs(flat, ranks, ins)
         ins = (FIXED,) * len(captured) + ins
         self._check_replicated(staged, ins, outs, flat, names)
@@ -368,6 +372,17 @@ class _Shell(Tracer):
 
     def __init__(self, type: ArrayType) -> None:
         super().__init__(ROOT, type)
+
+
+def _refuse_sums(type: ArrayType, name: str, who: str) -> None:
+    """Raise ShardingTypeError if a result in one lane, of ``type``, is a sum still to be taken, or
+    one whose cotangent is: those are over devices, and the lanes have these."""
+    if type.lies is not None and type.lies.has_sums:
+        raise ShardingTypeError(
+            f"{who}: the {name} is {type}, at {user_location()}, and lanes do not return unreduced "
+            f"or reduced arrays. Take the sum in the lane, {how_to_sum(type)}, or use shard_map, "
+            "whose specs tell them"
+        )
 
 
 def _types(leaves: Sequence[Any]) -> tuple[Any, ...]:

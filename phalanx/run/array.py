@@ -55,6 +55,7 @@ class Signature:
             cls._interned[key] = cached
         return cached
 
+    @hiding
     def __reduce__(self) -> tuple[Any, ...]:
         return Signature.of, (self.type, self.sharding)
 
@@ -314,6 +315,7 @@ class DeviceArray(Array):
             watch("device_to_host", self.aval)  # what a CPU device holds is on the host already
         return backend().fetch(self._raw, self.aval, self.sharding.plain)
 
+    @hiding
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         value = self._value
         if dtype is not None and np.dtype(dtype) != value.dtype:
@@ -495,6 +497,7 @@ class DeviceArray(Array):
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]: to say why
         raise TypeError("unhashable type: an array; use x.item(), or a tuple x.tolist()")
 
+    @hiding
     def __reduce__(self) -> tuple[Any, ...]:
         if is_key(self.aval.dtype):
             return _unpickle_keys, (self._fetched(), self.aval)
@@ -503,7 +506,10 @@ class DeviceArray(Array):
     def __copy__(self) -> DeviceArray:
         return self
 
-    def __deepcopy__(self, memo: dict[Any, Any]) -> DeviceArray:
+    @hiding
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Array:
+        if unreduced_along(self._sig.sharding):
+            return self.copy()
         return place(self._fetched(), self.aval, self._sig.sharding)
 
 

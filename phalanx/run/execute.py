@@ -79,7 +79,7 @@ class Runnable(Prepared):
         self.executable = executable
         self.constants = count = len(constants)
         where = zip(constants, in_shardings, strict=False) if executable.is_here else ()
-        self.fixed = [moved(c, s)._raw for c, s in where]
+        self.fixed = [(c if c._sig.sharding.plain is s else moved(c, s))._raw for c, s in where]
         self.in_shardings = in_shardings[count:]
         self.misplaced = [
             i for i, s in enumerate(self.in_shardings) if sigs[i].sharding.plain is not s

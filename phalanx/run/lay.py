@@ -25,7 +25,7 @@ def lay_array(x: Any, lies: OverMesh | None) -> DeviceArray:
     array = as_array(x)
     here = array.sharding
     if lies is None:
-        array = _summed(array)
+        array = summed(array)
         return moved(array, _of_auto_axes(array.sharding))
     asked = sharding_of(lies)
     known = [settings().mesh, here.mesh if isinstance(here, NamedSharding) else None]
@@ -41,7 +41,7 @@ def lay_array(x: Any, lies: OverMesh | None) -> DeviceArray:
     return moved(array, target)
 
 
-def _summed(array: DeviceArray) -> DeviceArray:
+def summed(array: DeviceArray) -> DeviceArray:
     """``array``, where its sum is taken if that was still to be done."""
     here = array.sharding
     if not isinstance(here, NamedSharding) or not here.spec.unreduced:

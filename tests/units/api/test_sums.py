@@ -1,5 +1,8 @@
 """Arrays whose sum over devices is still to be taken."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -128,7 +131,7 @@ def refused_blocks():
 
 
 def refused_lanes():
-    return phalanx.pmap(lambda x: x)(product())
+    return phalanx.pmap(lambda x: reshard(x, P()))(product())
 
 
 def refused_mask():
@@ -197,3 +200,51 @@ def test_a_gradient_of_a_gradient():
     s, c = np.sin(X), np.cos(X)
     wanted = 6 * s * c**2 - 3 * s**3
     np.testing.assert_allclose(reshard(second(w), P()), wanted, rtol=1e-4, atol=1e-5)
+
+
+CLOSED_OVER = {
+    "a loop": lambda u: lax.scan(lambda c, _: (c + u, None), u, None, length=3)[0],
+    "a branch": lambda u: lax.cond(True, lambda: u + u, lambda: u),
+    "what is jitted": lambda u: phalanx.jit(lambda s: s * u)(3.0),
+    "what is mapped": lambda u: phalanx.vmap(lambda s: s * u)(jnp.arange(3.0)),
+    "a derivative": lambda u: phalanx.jvp(lambda s: s * u, (2.0,), (3.0,))[1],
+}
+
+
+@pytest.mark.parametrize("what", CLOSED_OVER)
+def test_what_is_compiled_closes_over_sums(what):
+    closed = CLOSED_OVER[what]
+    found = reshard(closed(reshard(X, P("x", unreduced={"y"}))), P())
+    np.testing.assert_allclose(found, closed(jnp.asarray(X)), rtol=1e-5)
+    u = product()
+    slope = phalanx.grad(lambda s: reshard(s * u, P()).sum())(2.0)
+    np.testing.assert_allclose(slope, (X @ X).sum(), rtol=1e-5)
+
+
+def test_a_sum_that_is_put_on_other_devices_is_taken_first():
+    u, one = product(), phalanx.devices()[3]
+    pair = phalanx.make_mesh((2,), ("x",), (AxisType.Explicit,), devices=phalanx.devices()[:2])
+    for to in (one, NamedSharding(pair, P("x")), phalanx.devices()[:4]):
+        y = phalanx.device_put(u, to)
+        np.testing.assert_allclose(y, X @ X, rtol=1e-5)
+        assert len(y.devices()) < 8
+    assert phalanx.device_put(u, one).devices() == {one}
+
+
+def test_a_copy_of_a_sum_is_the_same_sum():
+    u = product()
+    twin = copy.deepcopy(u)
+    assert typeof(twin) == typeof(u) and twin.sharding == u.sharding and twin is not u
+    u.delete()
+    np.testing.assert_allclose(reshard(twin, P()), X @ X, rtol=1e-5)
+    with pytest.raises(ShardingTypeError, match=r"no value yet"):
+        pickle.dumps(twin)
+
+
+@pytest.mark.parametrize("to", [P(unreduced={"x"}), P("y", reduced={"x"})])
+def test_lanes_return_no_sums(to):
+    put = phalanx.pmap(lambda x: (x, phalanx.device_put(2 * x, to)))
+    with pytest.raises(ShardingTypeError, match=r"result\[1\] is f32\[8\S*\]\{[UR]:x\}.*test_sums"):
+        put(X)
+    taken = phalanx.pmap(lambda x: reshard(phalanx.device_put(2 * x, to), P()))
+    np.testing.assert_array_equal(taken(X), 2 * X)

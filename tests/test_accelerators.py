@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 import phalanx
 from accelerators import attention
 from accelerators.compiling import COMPILED, FAILED, NONE, REFUSED, table
@@ -60,6 +62,8 @@ def of_factors(*factors):
 def test_what_differs_from_a_cpu_is_found():
     assert compared(of_factors(2.0, 2.0, 2.0)) == (SAME, "")
     assert compared(of_factors(2.0, 2.0, 2.0 + 1e-6)) == (SAME, "")
+    assert compared(of_factors(np.inf, np.inf, np.inf)) == (SAME, "")
+    assert compared(of_factors(np.inf, np.inf, -np.inf))[0] == DIFFERS
     outcome, why = compared(of_factors(2.0, 2.0, 2.01))
     assert outcome == DIFFERS
     assert why.endswith("times what rounding explains")

@@ -16,7 +16,7 @@ from phalanx.api.shard_map import shard_map
 from phalanx.api.transformed import P, R
 from phalanx.api.vmap import input_dims, is_none
 from phalanx.base import tree
-from phalanx.base.errors import ArgumentError
+from phalanx.base.errors import ArgumentError, suggest_axis
 from phalanx.base.source import name_of, user_location
 from phalanx.spmd.named import PartitionSpec
 
@@ -78,12 +78,28 @@ def smap(
     joined = tree.map(lambda d: _joined_at(d, axis_name, who), out_axes, is_leaf=is_none)
 
     def mapped(*args: Any) -> Any:
+        _check_axis(axis_name, who)
         if in_axes is Infer:
             _check_told(axis_name, who)
         specs = Infer if in_axes is Infer else _cut_at(in_axes, args, fun, axis_name, who)
         return shard_map(fun, in_specs=specs, out_specs=joined, axis_names={axis_name})(*args)
 
     return wrap(mapped, fun)
+
+
+def _check_axis(axis_name: str, who: str) -> None:
+    """Raise ValueError if the current mesh has no such axis."""
+    mesh = get_abstract_mesh()
+    if mesh.empty:
+        raise ValueError(
+            f"{who}: there is no mesh, at {user_location()}; run it in "
+            "`with phalanx.set_mesh(mesh):`"
+        )
+    if axis_name not in mesh.axis_names:
+        raise ValueError(
+            f"{who}: axis_name is {axis_name!r}, which is no axis of {mesh}, at "
+            f"{user_location()}. {suggest_axis(axis_name, mesh.axis_names)}"
+        )
 
 
 def _check_told(axis_name: str, who: str) -> None:

@@ -164,7 +164,7 @@ def install(array: type, namespace: ModuleType) -> None:
     for name, (symbol, function) in _COMPARISONS.items():
         _set(array, f"__{name}__", _operator(symbol, function)[0], function)
     for name, function in _UNARY.items():
-        _set(array, f"__{name}__", _method(function), function)
+        _set(array, f"__{name}__", hiding(_method(function)), function)
     for function in _FUNCTIONS:
         _set(array, function.__name__, boundary(_method(function)), function)
     for method in _METHODS:

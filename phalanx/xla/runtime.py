@@ -140,6 +140,5 @@ def sharding_of(chosen: Any, devices: tuple[Any, ...]) -> Sharding:
     if chosen.is_replicated():
         return Sharding(devices)
     grid = list(chosen.tile_assignment_dimensions())
-    if chosen.replicate_on_last_tile_dim() or list(chosen.subgroup_types()):
-        grid.pop()
-    return Sharding(devices, grid, list(chosen.tile_assignment_devices()))
+    subgroups = len(chosen.subgroup_types()) or chosen.replicate_on_last_tile_dim()
+    return Sharding(devices, grid[: len(grid) - subgroups], list(chosen.tile_assignment_devices()))

@@ -248,3 +248,39 @@ def test_lanes_return_no_sums(to):
         put(X)
     taken = phalanx.pmap(lambda x: reshard(phalanx.device_put(2 * x, to), P()))
     np.testing.assert_array_equal(taken(X), 2 * X)
+
+
+@pytest.mark.parametrize("entries", [(), ("x",), (None, "y"), ("x", "y")])
+def test_sums_lie_next_to_axes_of_type_auto(entries):
+    grid = phalanx.make_mesh(
+        (2, 2, 2), ("x", "y", "z"), (AxisType.Auto, AxisType.Auto, AxisType.Explicit)
+    )
+    left = P(unreduced={"z"})
+
+    def laid(x):
+        return reshard(lax.with_sharding_constraint(x, P(*entries)), left)
+
+    with phalanx.set_mesh(grid):
+        for u in (reshard(X, left), phalanx.device_put(X, left), phalanx.jit(laid)(X)):
+            assert u.sharding.spec.unreduced == {"z"} == typeof(u).unreduced
+            np.testing.assert_array_equal(reshard(u + u, P()), 2 * X)
+            np.testing.assert_array_equal(phalanx.jit(lambda u: reshard(3 * u, P()))(u), 3 * X)
+        columns, rows = phalanx.device_put(X, P(None, "z")), phalanx.device_put(X, P("z"))
+        both = phalanx.jit(lambda a, b: jnp.matmul(a, b, out_sharding=left))
+        np.testing.assert_allclose(reshard(both(columns, rows), P()), X @ X, rtol=1e-5)
+
+
+@pytest.fixture
+def as_users_have_it():
+    before = phalanx.config.traceback_filtering
+    phalanx.config.update("traceback_filtering", "auto")
+    yield
+    phalanx.config.update("traceback_filtering", before)
+
+
+@pytest.mark.usefixtures("as_users_have_it")
+@pytest.mark.parametrize("read", [abs, np.asarray, pickle.dumps])
+def test_what_python_itself_calls_ends_in_the_users_line(read):
+    with pytest.raises(ShardingTypeError) as raised:
+        read(product())
+    assert {entry.path.name for entry in raised.traceback} == {"test_sums.py"}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import builtins
 import functools
 import importlib
-import logging
 import string
 import threading
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from phalanx.api.callbacks import Positions, effects_of, lane_positions, on_host
 from phalanx.api.transformed import P
 from phalanx.base import tree
 from phalanx.base.kinds import is_ndarray
+from phalanx.base.log import inform
 from phalanx.base.source import name_of, user_frame, user_location
 from phalanx.core.axes import is_internal
 from phalanx.ops.callback import Host, call_host
@@ -29,7 +29,6 @@ from phalanx.run.array import with_value
 from phalanx.transforms.stage import is_value
 
 _printing = threading.RLock()
-_logger = logging.getLogger("phalanx.debug")
 
 
 class _Watching(Struct, frozen=True):
@@ -180,7 +179,7 @@ def log(
     INFO:phalanx.debug:x is 3
     """
     _check_whole("debug.log", partitioned)
-    said = functools.partial(_say, "debug.log", _logger.info, ordered, skip_format_check)
+    said = functools.partial(_say, "debug.log", inform, ordered, skip_format_check)
     return said if fmt is None else said(fmt, *args, **kwargs)
 
 

@@ -91,7 +91,7 @@ def _primal(x: Any) -> Any:
 
 
 def _check_input(
-    x: Any, names: LeafNames, i: int, holomorphic: bool, allow_int: bool, who: str
+    x: Any, names: LeafNames, i: int, holomorphic: bool, allow_int: bool | None, who: str
 ) -> None:
     if not is_value(x):
         check_leaf(x, names[i], who)
@@ -102,9 +102,11 @@ def _check_input(
         )
     if not dtypes.is_inexact(dtype) and not allow_int:
         way = f"pass {float(x)}" if isinstance(x, int) else "convert it with .astype(float)"
+        others = "choose others with argnums"
+        others = f"or {others}" if allow_int is None else f"{others}, or set allow_int=True"
         raise TypeError(
             f"{who}: {names[i]} is {plain(typeof(x))}, and only floating-point and complex "
-            f"arguments have a gradient; {way}, choose others with argnums, or set allow_int=True"
+            f"arguments have a gradient; {way}, {others}"
         )
 
 
@@ -128,9 +130,9 @@ class Chosen(Struct, frozen=True):
     @classmethod
     def of(
         cls, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any,
-        who: str, has_aux: bool, holomorphic: bool, allow_int: bool = False,
+        who: str, has_aux: bool, holomorphic: bool, allow_int: bool | None = None,
     ) -> Chosen:  # fmt: skip
-        """Those at the positions ``argnums``.
+        """Those at the positions ``argnums``; ``allow_int`` is None where users cannot set it.
 
         Raises:
             ArgumentError: there is no such position.

@@ -47,19 +47,7 @@ def jacfwd(
            [0., 4.]], dtype=float32)
     """
     check_callable(fun, "jacfwd")
-    who = f"jacfwd({name_of(fun)})"
-
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic)
-        _, derivative = linearize(chosen.body, *chosen.args)
-        columns = _basis(chosen.leaves)
-        tangents = vmap(lambda *ts: derivative(*chosen.arguments(ts)))(*columns)
-        out = tree.map(
-            lambda y: chosen.results(_split_rows(y, chosen.leaves, leading=False)), tangents
-        )
-        return chosen.body.with_data(out)
-
-    return wrap(jacobian, fun)
+    return _by_columns(fun, argnums, has_aux, holomorphic, f"jacfwd({name_of(fun)})")
 
 
 def jacrev(
@@ -94,26 +82,7 @@ def jacrev(
            [0., 4.]], dtype=float32)
     """
     check_callable(fun, "jacrev")
-    who = f"jacrev({name_of(fun)})"
-
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int)
-        result, pullback = vjp(chosen.body, *chosen.args)
-        outs, out_tree = tree.flatten(result)
-        for y in outs:
-            if not differentiable(y):
-                raise TypeError(
-                    f"{who}: the function returned {plain(typeof(y))}, which has no derivative; it "
-                    "must return floating-point or complex numbers (has_aux=True for others), or "
-                    "see vjp"
-                )
-        rows = _basis(outs)
-        gradients = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*rows)
-        split = [_split_rows(g, outs, leading=True) for g in tree.leaves(gradients)]
-        jac = out_tree.unflatten([chosen.results([s[i] for s in split]) for i in range(len(outs))])
-        return chosen.body.with_data(jac)
-
-    return wrap(jacobian, fun)
+    return _by_rows(fun, argnums, has_aux, holomorphic, allow_int, f"jacrev({name_of(fun)})")
 
 
 def hessian(
@@ -140,12 +109,57 @@ def hessian(
     Array([[ 6.,  0.],
            [ 0., 12.]], dtype=float32)
     """
-    return jacfwd(
-        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
-        argnums,
-        has_aux=has_aux,
-        holomorphic=holomorphic,
-    )
+    check_callable(fun, "hessian")
+    who = f"hessian({name_of(fun)})"
+    gradient = _by_rows(fun, argnums, has_aux, holomorphic, None, who)
+    return _by_columns(gradient, argnums, has_aux, holomorphic, who)
+
+
+def _by_columns(
+    fun: Callable[P, Any], argnums: int | Sequence[int], has_aux: bool, holomorphic: bool, who: str
+) -> Callable[P, Any]:
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic)
+        _, derivative = linearize(chosen.body, *chosen.args)
+        tangents = _in_all_directions(lambda *ts: derivative(*chosen.arguments(ts)), chosen.leaves)
+        out = tree.map(
+            lambda y: chosen.results(_split_rows(y, chosen.leaves, leading=False)), tangents
+        )
+        return chosen.body.with_data(out)
+
+    return wrap(jacobian, fun)
+
+
+def _by_rows(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    holomorphic: bool,
+    allow_int: bool | None,
+    who: str,
+) -> Callable[P, Any]:
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int)
+        result, pullback = vjp(chosen.body, *chosen.args)
+        outs, out_tree = tree.flatten(result)
+        for y in outs:
+            if not differentiable(y):
+                raise TypeError(
+                    f"{who}: the function returned {plain(typeof(y))}, which has no derivative; it "
+                    "must return floating-point or complex numbers (has_aux=True for others), or "
+                    "see vjp"
+                )
+        gradients = _in_all_directions(lambda *cts: pullback(out_tree.unflatten(cts)), outs)
+        split = [_split_rows(g, outs, leading=True) for g in tree.leaves(gradients)]
+        jac = out_tree.unflatten([chosen.results([s[i] for s in split]) for i in range(len(outs))])
+        return chosen.body.with_data(jac)
+
+    return wrap(jacobian, fun)
+
+
+def _in_all_directions(linear: Callable[..., Any], leaves: Sequence[Any]) -> Any:
+    """``linear`` of each direction in the space of ``leaves``; without leaves there is none."""
+    return vmap(linear, axis_size=None if leaves else 0)(*_basis(leaves))
 
 
 def _basis(leaves: Sequence[Any]) -> list[Any]:

@@ -13,9 +13,8 @@ from phalanx.base.tree import shown
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import check_functions, leaves_of
-from phalanx.lax.shape import concatenate, pad, slice_in_dim
-from phalanx.ops.basis import add, convert, full
-from phalanx.ops.domains import BOOL, I32
+from phalanx.lax.shape import concatenate, slice_in_dim
+from phalanx.ops.cumulative import interleaved
 from phalanx.ops.shape import reverse as flip
 
 __all__ = ["associative_scan"]
@@ -113,19 +112,6 @@ def _scan_pairs(combine: Callable[..., Any], rows: list[Any], dims: list[int], n
     later = part(rows, 2, n, 2)
     between = combine(before, later) if n > 2 else later
     return [
-        _interleaved(concatenate([first, x], d), odd, d, n)
+        interleaved(concatenate([first, x], d), odd, d)
         for first, x, odd, d in zip(part(rows, 0, 1), between, at_odd, dims, strict=True)
     ]
-
-
-def _interleaved(even: Any, odd: Any, dim: int, n: int) -> Any:
-    """Rows of ``even`` and ``odd`` in turn along ``dim``, ``n`` in all."""
-    zero = full((), 0, typeof(even).dtype)
-
-    def spread(x: Any, before: int, after: int) -> Any:
-        between = [(before, after, 1) if d == dim else (0, 0, 0) for d in range(typeof(x).ndim)]
-        padded = pad(x, zero, between)
-        return convert(padded, dtype=I32, weak=False) if typeof(x).dtype == BOOL else padded
-
-    both = add(spread(even, 0, (n + 1) % 2), spread(odd, 1, n % 2))
-    return convert(both, dtype=BOOL, weak=False) if typeof(even).dtype == BOOL else both

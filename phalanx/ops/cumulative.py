@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
@@ -30,9 +32,10 @@ from phalanx.core.primitive import (
 )
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add, linear_in_first, mul
+from phalanx.ops.bits import or_
 from phalanx.ops.compare import attained_share, greater_of, max, min, smaller_of
 from phalanx.ops.complex import c64
-from phalanx.ops.domains import Domain, check_domain, f32, i32, number, number_or_bool
+from phalanx.ops.domains import BOOL, Domain, check_domain, f32, i32, number, number_or_bool
 from phalanx.ops.elementwise import logaddexp, logaddexp_body, logaddexp_share
 from phalanx.ops.length import need_numbers
 from phalanx.ops.reduce import Identity, highest, lowest
@@ -157,13 +160,23 @@ def _scan_pairs(
     odd = scan(pair(slice_dim(even, 0, half, dim), odd))
     later = between(slice_dim(odd, 0, rest, dim), slice_dim(even, 1, rest + 1, dim))
     even = concatenate(slice_dim(even, 0, 1, dim), later, dim=dim)
-    return add(_apart(even, dim, 0, (n + 1) % 2), _apart(odd, dim, 1, n % 2))
+    return interleaved(even, odd, dim)
 
 
-def _apart(x: Any, dim: int, low: int, high: int) -> Any:
-    """The elements with zeros between, and so many before and after."""
-    edges = [(low, high, 1) if d == dim else (0, 0, 0) for d in range(typeof(x).ndim)]
-    return pad(x, dtypes.scalar(0, typeof(x).dtype), config=tuple(edges))
+def interleaved(even: Any, odd: Any, dim: int) -> Any:
+    """The elements of ``even``, of which there may be one more, and ``odd`` in turn."""
+    dtype = typeof(even).dtype
+    more = typeof(even).shape[dim] - typeof(odd).shape[dim]
+    join = or_ if dtype == BOOL else add
+    zero = dtypes.scalar(0, dtype)
+    if dtypes.is_inexact(dtype):
+        zero = np.negative(zero)  # 0.0 added to -0.0 would be 0.0; added to 0.0, -0.0 is nothing
+
+    def apart(x: Any, low: int, high: int) -> Any:
+        edges = [(low, high, 1) if d == dim else (0, 0, 0) for d in range(typeof(x).ndim)]
+        return pad(x, zero, config=tuple(edges))
+
+    return join(apart(even, 0, 1 - more), apart(odd, 1, more))
 
 
 def _flipped(x: Any, dim: int, reversed: bool) -> Any:

@@ -270,6 +270,30 @@ def test_hessians():
     assert float(by_trees["a"]["b"]) == 6 and float(by_trees["b"]["b"]) == 4
 
 
+@pytest.mark.parametrize("of", [phalanx.grad, phalanx.jacfwd, phalanx.jacrev, phalanx.hessian])
+def test_derivatives_by_nothing_are_empty(of):
+    assert of(lambda x: 3.0)({}) == {}
+    assert of(lambda x: x.sum(), argnums=())(X) == ()
+
+
+@pytest.mark.parametrize("of", [phalanx.jacfwd, phalanx.jacrev, phalanx.hessian])
+def test_derivatives_of_nothing_are_empty(of):
+    assert of(lambda x: {})(X) == {}
+
+
+@pytest.mark.parametrize("of", [phalanx.jacfwd, phalanx.hessian])
+def test_jacobians_advise_what_they_take(of):
+    with pytest.raises(TypeError) as told:
+        of(lambda x: x * 2.0)(np.arange(3))
+    assert str(told.value).startswith(f"{of.__name__}(<lambda>): x is ")
+    assert "or choose others with argnums" in str(told.value)
+    assert "allow_int" not in str(told.value)
+    with pytest.raises(TypeError, match=rf"^{of.__name__}"):
+        of(3)
+    with pytest.raises(TypeError, match=rf"^{of.__name__}\(<lambda>\): with has_aux"):
+        of(lambda x: x.sum(), has_aux=True)(X)
+
+
 def test_a_position_that_is_named_twice_gets_its_derivative_twice():
     def f(x, y):
         return x * x * y

@@ -257,6 +257,19 @@ def test_associative_scan(n, reverse):
     near(found, wanted)
 
 
+def test_associative_scan_keeps_signs_of_zero_and_takes_each_kind_of_number():
+    x = np.float32([-1, 0, 5, -0.0, 2])
+    for given in (x, x.astype("bfloat16"), x + 0j, x.astype("int8")):
+        wanted = np.asarray(list(itertools.accumulate(given, lambda a, b: a * b)), given.dtype)
+        found = np.asarray(lax.associative_scan(jnp.multiply, given))
+        np.testing.assert_array_equal(found, wanted)
+        of_found, of_wanted = (np.signbit(v.real.astype(float)) for v in (found, wanted))
+        np.testing.assert_array_equal(of_found, of_wanted)
+    for dtype in (bool, "int4", "uint8", "float8_e4m3fnuz"):
+        held = lax.associative_scan(jnp.maximum, jnp.array([0, 0, 1, 0]).astype(dtype))
+        assert held.dtype == dtype and held.tolist() == [0, 0, 1, 1]
+
+
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_associative_scan_gives_what_a_scan_in_its_direction_gives(n, reverse):

@@ -166,6 +166,19 @@ def test_cumprod_differentiates_at_zeros():
     np.testing.assert_allclose(found, wanted)
 
 
+@pytest.mark.parametrize("name", ["cumprod", "cummax", "cummin"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_derivative_leaves_the_running_value_as_it_is(name, reverse):
+    inf, nan = np.inf, np.nan
+    for x in ([-1, 0, 5, -0.0], [-0.0, -0.0, -1], [-0.0] * 5, [2, -inf, 3], [-1, nan, -0.0, inf]):
+        x = np.array(x, F32)
+        op = jit(lambda x: getattr(ops, name)(x, dim=0, reverse=reverse))
+        wanted, found = np.asarray(op(x)), np.asarray(jvp(op, (x,), (x,))[0])
+        np.testing.assert_array_equal(found, wanted)
+        signs = np.signbit([found, wanted])[:, ~np.isnan(wanted)]
+        assert (signs[0] == signs[1]).all(), (x, found, wanted)
+
+
 @pytest.mark.parametrize("op", [ops.cummax, ops.cummin])
 def test_equals_share_the_slope_of_a_running_extreme(op):
     found = grad(lambda x: op(x, dim=0, reverse=False)[3])(np.ones(6, F32))

@@ -109,11 +109,22 @@ def transpose(
     >>> transpose(structure([0, 0]), structure({"x": 0}), [{"x": 1}, {"x": 2}])
     {'x': [1, 2]}
     """
+    for name, given in (("outer_treedef", outer_treedef), ("inner_treedef", inner_treedef)):
+        if not isinstance(given, PyTreeSpec) and (given is not None or name == "outer_treedef"):
+            raise TreeError(
+                f"tree.transpose: {name} must be a structure, got {given!r}; "
+                "tree.structure gives that of a tree"
+            )
+    if inner_treedef is None and not outer_treedef.num_leaves:
+        raise TreeError(
+            f"tree.transpose: {outer_treedef} has no subtrees to take the inner structure from; "
+            "give inner_treedef"
+        )
     try:
         subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
         part = structure(subtrees[0]) if inner_treedef is None else inner_treedef
         rows = [part.flatten_up_to(subtree) for subtree in subtrees]
-    except (ValueError, IndexError) as error:
+    except ValueError as error:
         part = inner_treedef
         rows = None if part is None else _rows_below(outer_treedef, part, pytree_to_transpose)
         if part is None or rows is None:

@@ -54,7 +54,10 @@ Carry = TypeVar("Carry")  # and what it hands on to the next step,
 A = TypeVar("A")  # or the first part of that,
 B = TypeVar("B")  # the second,
 C = TypeVar("C")  # and the third
+K = TypeVar("K")  # the keys of a dict of them
 X = TypeVar("X")  # a row
+_Many = tuple[Any, Any, Any, Any, *tuple[Any, ...]]
+Many = TypeVar("Many", bound=_Many)  # a carry of four parts or more
 _Held = tuple[Any, ...] | list[Any] | dict[Any, Any] | None  # whose numbers are arrays within
 _Rows = ArrayLike | Sequence[Any] | None  # arrays of NumPy for a function of arrays, too
 
@@ -69,7 +72,7 @@ _Called = tuple[
 @overload
 def while_loop(
     cond_fun: Callable[[Array], Any],
-    body_fun: Callable[[Array], Array | complex],
+    body_fun: Callable[[Array], ArrayLike],
     init_val: ArrayLike,
 ) -> Array: ...
 @overload
@@ -235,7 +238,7 @@ def _check_condition(condition: Program, who: str) -> None:
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,
-    body_fun: Callable[[Any, Array], Array | complex],
+    body_fun: Callable[[Any, Array], ArrayLike],
     init_val: ArrayLike,
     *,
     unroll: int | bool | None = None,
@@ -392,7 +395,7 @@ def scan(  # pyright: ignore[reportOverlappingOverload]: for rows of another typ
 @overload
 def scan(
     f: Callable[[tuple[A, B], Any], tuple[tuple[Any, Any], T]],
-    init: tuple[A | ArrayLike, B | ArrayLike],
+    init: tuple[A | ArrayLike | _Held, B | ArrayLike | _Held],
     xs: _Rows = None,
     length: int | None = None,
     reverse: bool = False,
@@ -402,13 +405,43 @@ def scan(
 @overload
 def scan(
     f: Callable[[tuple[A, B, C], Any], tuple[tuple[Any, Any, Any], T]],
-    init: tuple[A | ArrayLike, B | ArrayLike, C | ArrayLike],
+    init: tuple[A | ArrayLike | _Held, B | ArrayLike | _Held, C | ArrayLike | _Held],
     xs: _Rows = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[tuple[A, B, C], T]: ...
+@overload
+def scan(
+    f: Callable[[Many, Any], tuple[Many, T]],
+    init: _Many,
+    xs: _Rows = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Many, T]: ...
+@overload
+def scan(
+    f: Callable[[list[A], Any], tuple[list[A], T]],
+    init: list[Any],
+    xs: _Rows = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[list[A], T]: ...
+@overload
+def scan(
+    f: Callable[[dict[K, A], Any], tuple[dict[K, A], T]],
+    init: dict[K, Any],
+    xs: _Rows = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[dict[K, A], T]: ...
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,

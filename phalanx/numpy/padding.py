@@ -15,7 +15,7 @@ from phalanx.base.kinds import NDARRAY, SEQUENCE, is_dict
 from phalanx.base.lengths import larger, length
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.arithmetic import divmod, floor_divide, literal
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
@@ -293,21 +293,37 @@ def _pad_ramp(x: Any, d: int, width: tuple[int, int], ends: tuple[Any, Any]) -> 
         if not count:
             continue
         edge = ops.slice_dim(x, 0, 1, d) if side == 0 else ops.slice_dim(x, n - 1, n, d)
-        shape = tuple(count if i == d else m for i, m in enumerate(x.shape))
-        real = dtypes.to_inexact(x.aval.dtype)
-        step = ops.div(
-            ops.iota(dtype=real, shape=shape, dim=d), dtypes.scalar(count, real)
-        )  # 0, 1/count, ...: the edge is at 1
+        ramp = _ramp(as_array("pad", end), edge, count, d)
         if side:
-            step = ops.reverse(step, dims=(d,))
-        edge = ops.broadcast_to(convert(edge, real), shape)
-        last = ops.broadcast_to(convert(as_array("pad", end), real), shape)
-        ramp = ops.add(last, ops.mul(ops.sub(edge, last), step))
-        if dtypes.is_integer(x.aval.dtype):
-            ramp = ops.floor(ramp)
+            ramp = ops.reverse(ramp, dims=(d,))
         ramp = convert(ramp, x.aval.dtype, x.aval.weak)
         parts = [ramp, *parts] if side == 0 else [*parts, ramp]
     return ops.concatenate(*parts, dim=d) if len(parts) > 1 else x
+
+
+def _ramp(first: Any, last: Any, count: int, d: int) -> Any:
+    """``count`` elements from ``first`` on, of which the next is ``last``; integers are floored."""
+    dtype = last.aval.dtype
+    shape = tuple(count if i == d else m for i, m in enumerate(last.shape))
+    integers = dtypes.is_integer(dtype) and dtypes.is_integer(first.aval.dtype)
+    exact = integers and count < 2**15  # whose square has 32 bits
+    whole = dtype if dtype.itemsize >= 4 else _I32
+    inner = whole if exact else dtypes.to_inexact(dtype)
+    first, last = (ops.broadcast_to(convert(v, inner), shape) for v in (first, last))
+    step = ops.iota(dtype=inner, shape=shape, dim=d)
+    if exact:
+        return _integer_ramp(first, last, step, ops.constant_like(step, count))
+    step = ops.div(step, dtypes.scalar(count, inner))  # 0, 1/count, ...: ``last`` is at 1
+    ramp = ops.add(first, ops.mul(ops.sub(last, first), step))
+    return ops.floor(ramp) if dtypes.is_integer(dtype) else ramp
+
+
+def _integer_ramp(first: Any, last: Any, step: Any, count: Any) -> Any:
+    """The floor of (first (count - step) + last step) / count, whose numerator may overflow."""
+    rest = ops.sub(count, step)
+    (a, b), (c, d) = divmod(first, count), divmod(last, count)
+    parts = ops.add(ops.mul(b, rest), ops.mul(d, step))
+    return ops.add(ops.add(ops.mul(a, rest), ops.mul(c, step)), floor_divide(parts, count))
 
 
 def _pad_statistic(

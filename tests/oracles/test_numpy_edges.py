@@ -331,6 +331,21 @@ def test_pad_takes_the_options_of_its_modes(dtype):
         close(found, np.pad(x, width, **options), rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "uint32"])
+def test_ramps_of_integers_are_exact(dtype):
+    info = np.iinfo(dtype)
+    x = np.array([info.min, 11, info.max], dtype)
+    ramp = jnp.pad(jnp.array(x), (7, 300), "linear_ramp", end_values=3)
+    wanted = [3 + (int(x[0]) - 3) * i // 7 for i in range(7)]
+    wanted += [*x.tolist(), *[3 + (int(x[2]) - 3) * i // 300 for i in reversed(range(300))]]
+    assert ramp.dtype == dtype
+    assert ramp.tolist() == wanted
+    few = np.array([-2, 3, -8, -25, 6], np.int32)
+    for ends in (((1, 5),), 2.5):
+        wanted = np.pad(few, (3, 4), "linear_ramp", end_values=ends)
+        np.testing.assert_array_equal(jnp.pad(few, (3, 4), "linear_ramp", end_values=ends), wanted)
+
+
 def test_pad_has_slopes_by_the_values_it_puts():
     def padded(ends):
         return jnp.pad(jnp.arange(4.0).reshape(2, 2), 1, constant_values=ends).sum()

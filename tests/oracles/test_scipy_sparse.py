@@ -58,6 +58,28 @@ def test_derivatives_and_lanes():
     np.testing.assert_allclose(lanes[1], np.linalg.solve(a, 2 * b), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("solve", [sparse.cg, sparse.bicgstab, sparse.gmres])
+@pytest.mark.parametrize("kind", ["BCOO", "BCSR", "COO", "CSR", "CSC"])
+def test_sparse_matrices_are_operators(solve, kind):
+    made = getattr(phalanx.experimental.sparse, kind).fromdense
+    dense, b = np.array([[4, 1, 0], [1, 3, 0], [0, 0, 2]], np.float32), np.ones(3, np.float32)
+    inverse = np.diag(1 / np.diag(dense))
+    found = phalanx.jit(lambda A, M: solve(A, b, M=M)[0])(made(dense), made(inverse))
+    np.testing.assert_allclose(found, np.linalg.solve(dense, b), rtol=1e-4)
+
+
+def test_solutions_have_slopes_by_entries_of_a_sparse_matrix():
+    dense, b = np.array([[4, 1], [1, 3]], np.float32), np.ones(2, np.float32)
+
+    def total(a):
+        return sparse.bicgstab(a, b, tol=1e-7)[0].sum()
+
+    a = phalanx.experimental.sparse.BCOO.fromdense(dense)
+    found = phalanx.grad(lambda data: total(type(a)((data, a.indices), shape=a.shape)))(a.data)
+    inverse = np.linalg.inv(dense)
+    np.testing.assert_allclose(found, -np.outer(inverse.T @ b, inverse @ b).ravel(), rtol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

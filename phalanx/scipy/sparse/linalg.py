@@ -37,7 +37,8 @@ def cg(
     Hestenes and Stiefel (1952).
 
     Args:
-        A: a matrix [n, n], or a linear function from a tree of arrays to one like it.
+        A: a matrix [n, n], dense or sparse, or a linear function from a tree of arrays to one
+            like it.
         b: the right side, a vector [n] or a tree of arrays.
         x0: where the iteration starts, a tree like ``b``; zeros if not given.
         tol: the relative tolerance: the norm of the residual b - A x that is small enough, as a
@@ -75,7 +76,8 @@ def bicgstab(
     H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992). The parameters are those of ``cg``.
 
     Args:
-        A: a matrix [n, n], or a linear function from a tree of arrays to one like it.
+        A: a matrix [n, n], dense or sparse, or a linear function from a tree of arrays to one
+            like it.
         b: the right side, a vector [n] or a tree of arrays.
         x0: where the iteration starts, a tree like ``b``; zeros if not given.
         tol: the relative tolerance: the norm of the residual b - A x that is small enough, as a
@@ -117,7 +119,8 @@ def gmres(
     but for ``restart``, ``maxiter`` and ``solve_method``.
 
     Args:
-        A: a regular matrix [n, n], or a linear function from a tree of arrays to one like it.
+        A: a regular matrix [n, n], dense or sparse, or a linear function from a tree of arrays
+            to one like it.
         b: the right side, a vector [n] or a tree of arrays.
         x0: where the iteration starts, a tree like ``b``; zeros if not given.
         tol: the relative tolerance: the norm of the residual b - A x that is small enough, as a
@@ -210,7 +213,9 @@ def _function(who: str, name: str, A: Any) -> Product:
     if callable(A):
         return A
     if getattr(A, "ndim", None) == 2 and A.shape[0] == A.shape[1]:
-        return lambda x: jnp.asarray(A) @ x
+        # a sparse matrix, which is a tree of arrays, has a product of its own
+        matrix = jnp.asarray(A) if tree.is_leaf(A) else A
+        return lambda x: matrix @ x
     raise TypeError(f"{who}: {name} must be a square matrix or a function, got {A!r}")
 
 

@@ -70,6 +70,34 @@ def scans_of_named_tuples_and_dicts() -> None:
     print(state["w"].sum(), path.shape)
 
 
+def scans_from_numbers_among_parts() -> None:
+    def four(
+        c: tuple[Array, Array, Array, Array], row: Array
+    ) -> tuple[tuple[Array, Array, Array, Array], Array]:
+        return (c[0] + 1, c[1], c[2], c[3] + row), row
+
+    def nested(
+        c: tuple[tuple[Array, Array], Array], row: Array
+    ) -> tuple[tuple[tuple[Array, Array], Array], Array]:
+        return (c[0], c[1] + row), row
+
+    def listed(c: list[Array], row: Array) -> tuple[list[Array], Array]:
+        return [c[0] + 1, c[1] + row], row
+
+    def named(c: dict[str, Array], row: Array) -> tuple[dict[str, Array], Array]:
+        return {"total": c["total"] + row.sum()}, row
+
+    print(lax.scan(four, (0.0, 0.0, 0.0, ones), rows)[0][3].sum())
+    print(lax.scan(nested, ((0.0, 0.0), ones), rows)[0][0][1].item())
+    print(lax.scan(listed, [0.0, ones], rows)[0][0].item())
+    print(lax.scan(named, {"total": 0.0}, rows)[0]["total"].item())
+
+
+def loops_whose_bodies_give_numpy() -> None:
+    print(lax.fori_loop(0, 4, lambda i, c: np.float32(1), jnp.float32(0)).item())
+    print(lax.while_loop(lambda c: c < 1, lambda c: np.float32(1), jnp.float32(0)).item())
+
+
 def scans_of_lambdas() -> None:
     (a, b), out = lax.scan(lambda c, row: ((c[0] + row, c[1] * 2), c[1]), (ones, ones), x)
     print(a.sum(), b.sum(), out.shape, lax.scan(lambda c, _: (c * 2, None), ones, length=3)[0])

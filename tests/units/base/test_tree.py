@@ -227,6 +227,12 @@ def test_transpose():
     with pytest.raises(TreeError, match="key mismatch"):
         nodes.transpose(outer, tree.structure({"x": 0}), [{"x": 1}, {"z": 2}])
     assert nodes.transpose(tree.structure([]), tree.structure({"x": 0}), []) == {"x": []}
+    with pytest.raises(TreeError, match=r"has no subtrees to take .*give inner_treedef"):
+        nodes.transpose(tree.structure([]), None, [])
+    with pytest.raises(TreeError, match=r"outer_treedef must be a structure, got \[0, 0\]"):
+        nodes.transpose([0, 0], inner, rows)
+    with pytest.raises(TreeError, match=r"inner_treedef must be a structure, got \[0\]"):
+        nodes.transpose(outer, [0], rows)
 
 
 @tree.register_pytree_node_class

@@ -120,7 +120,7 @@ def test_names_that_are_not_there_say_why():
     compiled = phalanx.jit(lambda x: x).lower(1.0).compile()
     for owner, name, why in [
         (phalanx, "device_cuont", "Did you mean 'device_count'"),
-        (compiled, "input_formats", "input_shardings and output_shardings"),
+        (compiled, "input_format", "Did you mean 'input_formats'"),
         (compiled, "output_sharding", "Did you mean 'output_shardings'"),
     ]:
         with pytest.raises(AttributeError, match=why):

@@ -455,7 +455,7 @@ def _reduced(self: Ref) -> tuple[Any, ...]:
     return _remade, (load(self),)
 
 
-def _remade(value: Array) -> Ref:
+def _remade(value: Any) -> Ref:
     return new_ref(value)  # which bytes could not name: the public function has its name
 
 

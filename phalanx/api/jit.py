@@ -282,8 +282,9 @@ def jit(
             decorator with these options is returned.
         in_shardings: how the arguments lie over devices: a tree of shardings, or of specs under
             the mesh that is set, that is a prefix of the tuple of arguments by position. What
-            comes from the host, or lies where nobody put it, is put there. None: an argument
-            stays where it lies, and where it may lie anywhere the compiler chooses.
+            comes from the host, or lies where nobody put it, or on the same devices in another
+            order, is put there. None: an argument stays where it lies, and where it may lie
+            anywhere the compiler chooses.
         out_shardings: the same for the results. None: they lie as the compiler chooses.
         static_argnums: positions of arguments that are Python values, fixed while tracing;
             they must be hashable. A new value traces anew.

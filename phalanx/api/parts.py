@@ -36,7 +36,8 @@ def make_array_from_callback(
         shape: of the whole array.
         sharding: how it is to lie.
         data_callback: called once for each part that a device of this process holds, with one
-            slice for each dimension; returns that part of the array.
+            slice for each dimension; returns that part of the array, or, where a sum is still to
+            be taken, the summand that each device with that part has.
         dtype: of the whole array; if not given, that of the parts.
 
     Returns:
@@ -132,7 +133,8 @@ def make_array_from_process_local_data(
             of data, one for all or a tree that ends where, or above where, that of the data ends.
         local_data: what the devices of this process hold, put together: along a dimension that is
             split over processes its rows of it, along any other the whole dimension. Or a tree of
-            such arrays.
+            such arrays. Of a sum that is still to be taken it is the summand that each of its
+            devices has.
         global_shape: of the whole array, None in it where that follows from the data; of a tree of
             data like ``sharding``.
 

@@ -11,7 +11,7 @@ from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.formats import sharding_of
-from phalanx.spmd.named import PartitionSpec
+from phalanx.spmd.named import PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
 
 
@@ -89,13 +89,21 @@ def check_followed(
     for i, (there, wanted, type) in enumerate(zip(lying, asked, types, strict=True)):
         if wanted is None or there is None or not there.committed:
             continue
-        if not wanted.is_equivalent_to(there, type.ndim):
+        if not wanted.is_equivalent_to(there, type.ndim) and not _in_other_order(wanted, there):
             raise ValueError(  # "Sharding passed ... arg" is the field's, for matching
                 f"{who}: Sharding passed to jit does not match the sharding on the respective arg: "
                 f"{names[i]}, {type}, lies as {there}, and in_shardings asks for {wanted}, at "
                 f"{user_location()}. Move it first: phalanx.device_put(x, sharding), or leave its "
                 "in_shardings None"
             )
+
+
+def _in_other_order(one: Sharding, other: Sharding) -> bool:
+    """Whether both divide arrays alike among the same devices, but in another order of these."""
+    if unreduced_along(one) or unreduced_along(other):  # parts of a sum are not exchanged
+        return False
+    divided, also = ((s.tiles, s.assignment, s.memory, s.device_set) for s in (one, other))
+    return divided == also
 
 
 def _is_leaf(x: Any) -> bool:

@@ -12,7 +12,7 @@ import phalanx.numpy as jnp
 from phalanx import NamedSharding, P, lax, random
 from phalanx.errors import DeviceError, DevicesDiffer, NoMesh
 from phalanx.experimental.layout import Format, Layout
-from phalanx.sharding import PmapSharding, SingleDeviceSharding
+from phalanx.sharding import Mesh, PmapSharding, SingleDeviceSharding
 from phalanx.spmd.pickled import PickledDevice, unpickled_devices
 from phalanx.xla import XlaBackend
 
@@ -368,6 +368,21 @@ def test_what_stands_for_an_array_says_how_it_lies():
         odd = phalanx.ShapeDtypeStruct((3, 3), X.dtype, sharding=rows)
         with pytest.raises(ValueError, match=r"sharding of x, at .*does not divide dimension 0"):
             phalanx.jit(jnp.sin).lower(odd)
+
+
+@pytest.mark.skipif(COUNT < 2, reason="needs an order of devices")
+def test_an_argument_may_lie_over_the_same_devices_in_another_order():
+    devices = phalanx.devices()
+    there, rows = (NamedSharding(Mesh(ds, "x"), P("x")) for ds in (devices[::-1], devices))
+    x = np.arange(4.0 * COUNT, dtype="f").reshape(COUNT, 4)
+    y = phalanx.device_put(x, there)
+    f = phalanx.jit(lambda a, b: 2 * a + b, in_shardings=(rows, None))
+    for found in (f(y, x), f(x, y), f(y, y)):
+        np.testing.assert_array_equal(found, 3 * x)
+    assert f(y, x).sharding.device_list == tuple(devices)
+    np.testing.assert_array_equal(phalanx.grad(lambda a: f(a, x).sum())(y), np.full_like(x, 2))
+    with pytest.raises(ValueError, match="Sharding passed to jit does not match"):
+        f(phalanx.device_put(x, NamedSharding(there.mesh, P())), x)
 
 
 def test_memory_is_given_up_or_kept_apart():

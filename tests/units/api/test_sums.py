@@ -84,6 +84,7 @@ LOOPS = {
     "in a branch": lambda u, rows: lax.fori_loop(
         0, 3, lambda i, c: lax.cond(i > 0, lambda: c + u, lambda: c), u
     ),
+    "running sums": lambda u, rows: lax.associative_scan(jnp.add, rows, reverse=True),
     "called": lambda u, rows: lax.fori_loop(0, 3, lambda i, c: phalanx.jit(jnp.add)(c, u), u),
 }
 
@@ -284,3 +285,13 @@ def test_what_python_itself_calls_ends_in_the_users_line(read):
     with pytest.raises(ShardingTypeError) as raised:
         read(product())
     assert {entry.path.name for entry in raised.traceback} == {"test_sums.py"}
+
+
+def test_data_of_a_process_are_a_summand_of_each_device():
+    to = NamedSharding(mesh(), P("x", unreduced={"y"}))
+    for u in (
+        phalanx.make_array_from_process_local_data(to, X),
+        phalanx.make_array_from_callback(X.shape, to, X.__getitem__),
+    ):
+        assert typeof(u).unreduced == {"y"}
+        np.testing.assert_array_equal(reshard(u, P()), 4 * X)

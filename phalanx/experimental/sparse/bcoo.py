@@ -279,7 +279,9 @@ class BCOO(Entries, JAXSparse):
         if isinstance(other, Entries):
             return plus(self, other)
         if np.shape(other) != self.shape:
-            raise would_be_dense(f"adding an array of shape {np.shape(other)} to {self}")
+            raise would_be_dense(
+                f"adding an array of shape {np.shape(other)} to a sparse one of {self.shape}"
+            )
         return self.todense() + other
 
     __radd__ = __add__

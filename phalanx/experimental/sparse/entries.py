@@ -177,7 +177,7 @@ def bcoo_multiply_dense(sp_mat: Entries, v: Any) -> Any:
     if v.ndim > len(sp_mat.shape) or not all(n in (1, whole) for n, whole in lengths):
         raise ValueError(
             f"bcoo_multiply_dense: an array of shape {v.shape} does not broadcast to that of "
-            f"{sp_mat}; todense() gives what other shapes can be multiplied with"
+            f"a sparse one, {sp_mat.shape}; todense() gives what takes other shapes"
         )
     v = v.reshape((1,) * (sp_mat.ndim - v.ndim) + v.shape)
     v = jnp.broadcast_to(v, (*sp_mat.shape[: sp_mat.n_batch], *v.shape[sp_mat.n_batch :]))

@@ -436,6 +436,15 @@ def test_a_product_that_does_not_fit_is_refused_as_that_of_arrays():
         MAT @ np.ones(3)
 
 
+@pytest.mark.parametrize("kind", [sparse.BCSR, sparse.COO, sparse.CSR, sparse.CSC])
+def test_words_about_other_matrices_do_not_name_the_one_that_computes(kind):
+    matrix = kind.fromdense(SQUARE)
+    with pytest.raises(NotImplementedError, match=r"of shape \(\) to a sparse one of \(4, 4\)"):
+        matrix + 1
+    with pytest.raises(ValueError, match=r"to that of a sparse one, \(4, 4\)"):
+        matrix * np.ones(7)
+
+
 @pytest.mark.parametrize("wrong, error", [
     (lambda: MAT + 1, "would give a dense result"),
     (lambda: MAT / MAT, "would give a dense result"),

@@ -11,7 +11,6 @@ from docs.generator import public
 # What differs, and why.
 DIFFERENT = {
     "a folder for what is measured must be named": ["profiler.trace log_dir"],
-    "the name that most packages use": ["make_mesh axis_sizes"],
     "by name, as elsewhere": [
         f"{name} out_sharding"
         for name in (
@@ -32,7 +31,6 @@ DIFFERENT = {
     "functions are methods": [
         "experimental.sparse.bcoo_todense mat", "experimental.sparse.bcsr_todense mat",
     ],
-    "devices come in their order": ["experimental.topologies.make_mesh contiguous_submeshes"],
     "refused, and told": ["grad reduce_axes", "value_and_grad reduce_axes"],
     "new there, and said of no use": [
         "vmap sum_match",

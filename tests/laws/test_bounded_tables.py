@@ -137,8 +137,11 @@ def work(numbers):
 
 
 def test_no_table_grows_beyond_what_it_says():
-    work(range(1, 20))
-    before = {name: size(table) for name, table, _ in containers()}
+    before: dict[str, int] = {}
+    for numbers in (range(1, 10), range(10, 20)):  # a pool may be empty at one of the two
+        work(numbers)
+        for name, table, _ in containers():
+            before[name] = max(before.get(name, 0), size(table))
     work(range(20, 120))
     for name, table, most in containers():
         most = before.get(name, 0) if most is None else most

@@ -187,8 +187,8 @@ def _first(
 ) -> Sharding | None:
     """How the result lies before it lies as ``sharding``; None where it does at once.
 
-    Products that XLA's partitioner may compute wrong lie along fewer axes first; or, where an axis
-    of the sum is to cut the lanes of a product, which another cuts, as these.
+    Some products XLA's partitioner would compute wrong at once. They lie along fewer axes first;
+    or as their batch does in the operands, where the axis that cuts the sum is to cut the batch.
     """
     said = [x.aval.lies.layout for x in inputs if isinstance(x, Array) and x.aval.lies is not None]
     if not said or not isinstance(sharding, NamedSharding):
@@ -198,14 +198,17 @@ def _first(
     times = Counter(str(axis) for layout in said for axes in layout for axis in axes)
     shared = {axis for axis, n in times.items() if n > 1}
     if len(shared) > 1 and not shared.isdisjoint(str(a) for axes in asked for a in axes or ()):
-        first = _by_lanes(asked, shared, inputs, function, treedef) or first
+        first = _as_batch_lies(asked, shared, inputs, function, treedef) or first
     return None if first == asked else sharding.update(spec=PartitionSpec.of(first))
 
 
-def _by_lanes(
+def _as_batch_lies(
     asked: OpenLayout, shared: set[str], inputs: Sequence[Any], function: Any, treedef: Any
 ) -> OpenLayout | None:
-    """As what lanes lie of which several operands have, where ``asked`` cuts them by the sum."""
+    """How a product lies that follows its operands, if ``asked`` cuts the batch by the sum's axis.
+
+    It is traced once more for that, with the sums over the ``shared`` axes left to be taken.
+    """
     values = [i for i, x in enumerate(inputs) if isinstance(x, Array)]
 
     def summed(*arrays: Any) -> list[Any]:
@@ -223,10 +226,9 @@ def _by_lanes(
     lies = program.output_types[0].lies
     if lies is None:
         return None
-    pairs = [*zip_longest(lies.layout, asked, fillvalue=())]
     moved = any(
-        lanes and shared.issuperset(lanes) and not lies.unreduced.isdisjoint(axes or ())
-        for lanes, axes in pairs
+        batch and shared.issuperset(batch) and not lies.unreduced.isdisjoint(axes or ())
+        for batch, axes in zip_longest(lies.layout, asked, fillvalue=())
     )
     return lies.layout if moved else None
 

@@ -1,7 +1,7 @@
 """What no result needs, left out of what programs run.
 
-A compiler leaves out much of that, too, but not what the runs of a loop compute, store and carry
-along for each other alone.
+A compiler leaves out much of that, too, once it is written and read; but not what the runs of a
+loop compute, store and carry along for each other alone.
 """
 
 from __future__ import annotations
@@ -19,14 +19,6 @@ from phalanx.transforms.simplify import fixpoint
 
 
 def only_needed(program: Program) -> Program:
-    """``program`` with what its results and effects need, if it runs programs.
-
-    Of one that runs none the compiler sees as much.
-    """
-    return narrowed(program) if any([p.subprograms for p in program.primitives]) else program
-
-
-def narrowed(program: Program) -> Program:
     """``program`` with what its results and effects need, in its sub-programs, too.
 
     What runs in lanes stays whole: what a device runs of it is another program.

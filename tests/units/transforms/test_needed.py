@@ -97,8 +97,12 @@ def test_a_program_of_which_all_is_needed_is_itself():
 
     program = traced(f)
     assert only_needed(program) is program
-    straight = traced(lambda x: (jnp.cos(x), jnp.sin(x))[1])  # which a compiler sees as well
-    assert only_needed(straight) is straight
+
+
+def test_a_gradient_is_written_without_the_value_that_it_does_not_give():
+    assert names(same(lambda x: (jnp.cos(x), jnp.sin(x))[1])) == {"sin"}
+    text = ph.jit(ph.grad(lambda x: jnp.exp(x).sum())).lower(np.ones(2, np.float32)).as_text()
+    assert "stablehlo.exponential" in text and "stablehlo.reduce" not in text
 
 
 def test_effects_stay_with_what_they_need(capfd):

@@ -711,7 +711,14 @@ def read_environment() -> None:
         if variable is not None and os.environ[variable] != _environment.get(variable):
             text = _environment[variable] = os.environ[variable]
             _process[option.name] = _check(option, option.parse(text), variable)
+    for name, (only, _) in foreign.FIXED.items():
+        variable = f"JAX_{name.upper()}"
+        if text := os.environ.get(variable):
+            foreign.check(name, _PARSERS.get(type(only), str)(text), variable)
     _of_process.refresh(())
+
+
+_PARSERS: dict[type, Callable[[str], Any]] = {bool: _boolean_from, int: _count_from}
 
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

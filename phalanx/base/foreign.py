@@ -157,12 +157,12 @@ def update(name: str, new: Any) -> None:
         _set[name] = new
 
 
-def check(name: str, new: Any) -> None:
-    """Whether the option may have that value.
+def check(name: str, new: Any, who: str = "config") -> None:
+    """Whether the option may have that value, which ``who`` asks for.
 
     Raises:
         ConfigError: it may not.
     """
     if name in FIXED and new != FIXED[name][0]:
         only, why = FIXED[name]
-        raise ConfigError(f"config: {name} is {only!r} here and cannot be {new!r}: {why}")
+        raise ConfigError(f"{who}: {name} is {only!r} here and cannot be {new!r}: {why}")

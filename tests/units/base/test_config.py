@@ -220,6 +220,14 @@ def test_a_bad_environment_variable_is_named():
     ]
 
 
+def test_environment_variables_of_what_is_fixed_are_refused_in_words():
+    ran = in_a_process("", JAX_MOCK_GPU_TOPOLOGY="1x2x4")
+    assert "JAX_MOCK_GPU_TOPOLOGY: mock_gpu_topology is '' here and cannot be '1x2x4'" in ran.stderr
+    assert "experimental.topologies" in ran.stderr
+    same = in_a_process("print(3)", JAX_MOCK_GPU_TOPOLOGY="", JAX_USE_SHARDY_PARTITIONER="1")
+    assert same.stdout.strip() == "3"
+
+
 def test_an_option_that_is_not_there_is_no_attribute():
     with pytest.raises(AttributeError, match=r"'enable_x46'\. Did you mean 'enable_x64'") as e:
         _ = config.enable_x46

@@ -714,7 +714,8 @@ def read_environment() -> None:
     for name, (only, _) in foreign.FIXED.items():
         variable = f"JAX_{name.upper()}"
         if text := os.environ.get(variable):
-            foreign.check(name, _PARSERS.get(type(only), str)(text), variable)
+            kind: type = type(only)
+            foreign.check(name, _PARSERS.get(kind, str)(text), variable)
     _of_process.refresh(())
 
 

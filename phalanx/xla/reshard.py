@@ -1,9 +1,11 @@
-"""Moving an array among its devices by a program, without the host."""
+"""Moving arrays among devices by programs and copies, without the host."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from phalanx import xla
 from phalanx.base.recent import Recent
@@ -13,9 +15,10 @@ from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.compile import XlaExecutable, compile
 from phalanx.xla.runtime import device_list, raw_sharding, xc
-from phalanx.xla.tiles import recipes
+from phalanx.xla.tiles import Recipe, recipes
 
 _programs: Recent[XlaExecutable] = Recent(256)
+_I32 = np.dtype("int32")
 
 
 def reshard(raw: Any, type: ArrayType, source: Sharding, target: Sharding) -> Any | None:
@@ -48,32 +51,39 @@ def _identity(type: ArrayType, source: Sharding, target: Sharding) -> XlaExecuta
 def spread(
     parts: Sequence[Any], type: ArrayType, source: Sharding, target: Sharding
 ) -> list[Any] | None:
-    """The parts of an array for other devices, cut where they lie and copied from there.
+    """The parts of an array for other devices: cut where they lie, copied, and joined there.
 
-    None where they would have to be joined, or filled up.
+    None where they would have to be joined in other memory than the devices' own.
     """
     tiles, order = recipes(type.shape, source, target)
-    if any(len(tile.pieces) > 1 or tile.shape != tile.padded for tile in tiles):
+    if target.memory and any(map(_is_to_be_joined, tiles)):
         return None
     part = ArrayType(source.shard_shape(type.shape), type.dtype)
     wanted: dict[int, list[Bounds]] = {}  # of each part
-    for number, there, _ in [tile.pieces[0] for tile in tiles]:
+    for number, there, _ in [piece for tile in tiles for piece in tile.pieces]:
         wanted.setdefault(number, []).append(_bounds(there, part.shape))
     made = {
         number: iter(_cut(parts[number], part, tuple(pieces), source.local_devices[number]))
         for number, pieces in wanted.items()
     }
-    every = [next(made[tile.pieces[0][0]]) for tile in tiles]
+    pieces = [[next(made[number]) for number, _, _ in tile.pieces] for tile in tiles]
     homes = [Sharding((device,), memory=target.memory) for device in target.local_devices]
-    return xc.batched_copy_array_to_devices_with_sharding(
-        [every[n] for n in order],
-        [device_list(home.device_list) for home in homes],
-        [raw_sharding(home, type.ndim) for home in homes],
-        [xc.ArrayCopySemantics.ALWAYS_COPY] * len(homes),
+    sent = [(x, home) for n, home in zip(order, homes, strict=True) for x in pieces[n]]
+    arrived = iter(
+        xc.batched_copy_array_to_devices_with_sharding(
+            [x for x, _ in sent],
+            [device_list(home.device_list) for _, home in sent],
+            [raw_sharding(home, type.ndim) for _, home in sent],
+            [xc.ArrayCopySemantics.ALWAYS_COPY] * len(sent),
+        )
     )
+    return [
+        _joined([next(arrived) for _ in pieces[n]], tiles[n], type.dtype, device)
+        for n, device in zip(order, target.local_devices, strict=True)
+    ]
 
 
-Bounds = tuple[tuple[int, int], ...]  # of what is taken, along each dimension
+Bounds = tuple[tuple[int, int], ...]  # of what is taken, or where it goes, along each dimension
 
 
 def _bounds(slices: Sequence[Any], shape: Sequence[int]) -> Bounds:
@@ -86,14 +96,61 @@ def _cut(raw: Any, part: ArrayType, pieces: tuple[Bounds, ...], device: Any) -> 
     """Those ``pieces`` of a part of an array, by a program on its device."""
     if pieces == (tuple((0, n) for n in part.shape),):
         return [raw]
-    key = part, device, pieces
-    executable = _programs[key]
+
+    def emit(b: Any, x: Any) -> list[Any]:
+        return [_taken(b, x, p) for p in pieces]
+
+    outs = [ArrayType(tuple(end - start for start, end in p), part.dtype) for p in pieces]
+    return _on_a_device(device, ("cut", part, pieces), [part], outs, emit)([raw])
+
+
+def _is_to_be_joined(tile: Recipe) -> bool:
+    return len(tile.pieces) > 1 or tile.shape != tile.padded
+
+
+def _joined(raws: list[Any], tile: Recipe, dtype: Any, device: Any) -> Any:
+    """The ``tile`` of pieces that are on its device, by a program there."""
+    if not _is_to_be_joined(tile):
+        return raws[0]
+    places = tuple([_bounds(here, tile.shape) for _, _, here in tile.pieces])
+
+    def emit(b: Any, *xs: Any) -> list[Any]:
+        x = b.constant(0, dtype, tile.shape)
+        for piece, place in zip(xs, places, strict=True):
+            starts = [b.constant(start, _I32) for start, _ in place]
+            x = b.dynamic_update_slice(x, piece, starts)
+        return [_filled_up(b, x, tile)]
+
+    ins = [ArrayType(tuple(end - start for start, end in p), dtype) for p in places]
+    outs = [ArrayType(tile.padded, dtype)]
+    key = "join", tile.shape, tile.padded, places, dtype
+    return _on_a_device(device, key, ins, outs, emit)(raws)[0]
+
+
+def _filled_up(b: Any, x: Any, tile: Recipe) -> Any:
+    """``x`` with copies of its last rows up to the padded shape of ``tile``."""
+    shape = tile.shape
+    for d, end in enumerate(tile.padded):
+        if end == shape[d]:
+            continue
+        last = _taken(b, x, tuple((n - 1 if i == d else 0, n) for i, n in enumerate(shape)))
+        more = (*shape[:d], end - shape[d], *shape[d + 1 :])
+        x = b.concatenate([x, b.broadcast_in_dim(last, more, (*range(len(shape)),))], d)
+        shape = (*shape[:d], end, *shape[d + 1 :])
+    return x
+
+
+def _taken(b: Any, x: Any, bounds: Bounds) -> Any:
+    return b.slice(x, *zip(*bounds, strict=True), (1,) * len(bounds))
+
+
+def _on_a_device(
+    device: Any, key: tuple[Any, ...], ins: list[ArrayType], outs: list[ArrayType], emit: Any
+) -> XlaExecutable:
+    """The program that ``emit`` writes, on a device by itself; ``key`` tells it from others."""
+    executable = _programs[device, key]
     if executable is None:
-        outs = [ArrayType(tuple(end - start for start, end in p), part.dtype) for p in pieces]
-
-        def emit(b: Any, x: Any) -> list[Any]:
-            return [b.slice(x, *zip(*p, strict=True), (1,) * len(p)) for p in pieces]
-
-        plan = Plan((device,), (), ((),), ((),) * len(outs))
-        executable = _programs[key] = compile(xla.lower.build([part], outs, plan, emit, name="cut"))
-    return executable([raw])
+        plan = Plan((device,), (), ((),) * len(ins), ((),) * len(outs))
+        executable = compile(xla.lower.build(ins, outs, plan, emit, name=key[0]))
+        _programs[device, key] = executable
+    return executable

@@ -99,7 +99,7 @@ def _laid_out(
     return parts[0] if parts and len(target.device_list) == 1 else Parts(split, parts)
 
 
-class _Recipe(Struct, frozen=True):
+class Recipe(Struct, frozen=True):
     """A tile of ``shape`` made of ``pieces`` and then copies of its last rows up to ``padded``.
 
     A piece is the number of a part, what is taken of it, and where in the tile that goes.
@@ -137,7 +137,7 @@ def _room(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 @memoized(1024)
 def recipes(
     shape: tuple[int, ...], source: Sharding | None, target: Sharding
-) -> tuple[tuple[_Recipe, ...], tuple[int, ...]]:
+) -> tuple[tuple[Recipe, ...], tuple[int, ...]]:
     """The tiles of ``target``, of the parts of ``source``; which one goes to which local device.
 
     Without ``source`` there is one part, the whole array.
@@ -147,7 +147,7 @@ def recipes(
         parts.setdefault(source.tile_at(position) if source else (), number)
     split = blocks_of(shape, source.tiles if source else ())
     depth = len(source.tiles) if source else 0
-    tiles: dict[tuple[int, ...], _Recipe] = {}
+    tiles: dict[tuple[int, ...], Recipe] = {}
     order: list[int] = []
     for position in target.local_positions:
         tile = target.tile_at(position)
@@ -157,7 +157,7 @@ def recipes(
             rows = [r or range(max(n - 1, 0), n) for r, n in zip(rows, shape, strict=True)]
             pieces = _pieces(rows, split, depth, parts)
             lengths = tuple(map(len, rows))
-            tiles[tile] = _Recipe(lengths, target.shard_shape(shape), tuple(pieces))
+            tiles[tile] = Recipe(lengths, target.shard_shape(shape), tuple(pieces))
         order.append(list(tiles).index(tile))
     return tuple(tiles.values()), tuple(order)
 

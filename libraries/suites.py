@@ -101,14 +101,14 @@ def run_all(
         return list(pool.map(lambda group: run_group(source, group, results, seconds), groups))
 
 
-def run_group(source: Path, group: list[Path], results: Path, seconds: int) -> Run:
+def run_group(source: Path, group: list[Path], results: Path, seconds: int, *more: str) -> Run:
     """Run files under Phalanx, and under jax what did not pass."""
     first = group[0]
-    ours = run_files(source, group, results, OURS, seconds)
+    ours = run_files(source, group, results, OURS, seconds, *more)
     if all_passed(first, ours):
         return first, ours, report_of(results, group, PEER)
     beside = ["-p", "libraries.rest", f"--beside={ours}"] if ours.exists() else []
-    return first, ours, run_files(source, group, results, PEER, seconds, *beside)
+    return first, ours, run_files(source, group, results, PEER, seconds, *more, *beside)
 
 
 def all_passed(file: Path, report: Path) -> bool:

@@ -7,6 +7,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from libraries.suites import (
     OURS,
     PEER,
@@ -72,6 +74,35 @@ def test_a_library_is_run_under_both(tmp_path):
     assert own.parent.name == OURS and own.name == theirs.name == "some_test.xml"
     again = {name.rpartition("::")[2] for name in dict(read_report(first, theirs))}
     assert again == {"test_neither", "test_the_peer_alone[array0]", "test_skipped"}
+
+
+def test_those_that_pass_under_jax_alone_are_the_named_ones(tmp_path):
+    (tmp_path / "some_test.py").write_text("import stands_in\n" + TESTS)
+    (tmp_path / "stands_in.py").touch()
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --of-another-plugin")
+    command = [sys.executable, "-m", "libraries.named", str(tmp_path / "some_test.py")]
+    options = ["-p", "stands_in", "--lists", str(tmp_path), "--results", str(tmp_path / "results")]
+    alone = ["some_test::test_the_peer_alone[array0]", "some_test::test_skipped"]
+
+    def told(*named):
+        (tmp_path / "some.txt").write_text("\n".join(["# A reason.", *named, ""]))
+        env = os.environ | {"PYTHONPATH": str(tmp_path)}
+        done = subprocess.run(
+            [*command, *options], cwd=ROOT, env=env, capture_output=True, text=True
+        )
+        *lines, count = done.stdout.splitlines()
+        assert count == "some_test.py: 2 pass, and 2 with jax alone", done.stderr
+        return done.returncode, lines
+
+    assert told(*alone) == (0, [])
+    other = "some_test::test_both"
+    assert told(alone[0], other) == (
+        1,
+        [
+            f"some_test.py: {alone[1]} passes with jax alone, and is not named",
+            f"some_test.py: {other} is named, but does not pass with jax alone",
+        ],
+    )
 
 
 def test_files_of_a_folder_run_in_one_process(tmp_path):
@@ -176,8 +207,9 @@ def test_the_standards_suite_is_run_with_what_is_known_to_fail(tmp_path):
     assert done.returncode == 2 and "a checkout of array-api-tests is needed" in done.stderr
 
 
-def test_what_fails_of_the_standard_has_its_reason():
-    parts = (ROOT / "libraries" / "standard.txt").read_text().split("\n\n")[1:]
-    for reason, *tests in (part.splitlines() for part in parts):
-        assert reason.startswith("# ") and tests
-        assert all(test.startswith("array_api_tests/test_") for test in tests)
+@pytest.mark.parametrize("file", sorted((ROOT / "libraries").glob("*.txt")), ids=lambda f: f.stem)
+def test_what_fails_of_a_suite_has_its_reason(file):
+    parts = file.read_text().split("\n\n")[1:]
+    tests = [line for part in parts for line in part.splitlines() if not line.startswith("# ")]
+    assert all(part.startswith("# ") for part in parts) and len(set(tests)) == len(tests)
+    assert all("::test" in test for test in tests)

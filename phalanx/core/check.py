@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from phalanx.base.errors import ProgramError
+from phalanx.core.correspond import leaving
 from phalanx.core.program import Atom, Equation, Program, Var, plain
 
 
@@ -40,9 +41,11 @@ def _check_inputs(atoms: list[Atom], defined: set[Var], equation: Equation | Non
 
 def _check_types(equation: Equation) -> None:
     prim = equation.prim
-    types = prim.result_type([a.type for a in equation.inputs], equation.params)
-    expected = tuple(types) if prim.multi else (types,)
     written = tuple(v.type for v in equation.outputs)
+    # which sums are left to be taken was asked for where it was traced, and is told by types alone
+    with leaving(frozenset().union(*[t.unreduced for t in written])):
+        types = prim.result_type([a.type for a in equation.inputs], equation.params)
+    expected = tuple(types) if prim.multi else (types,)
     if tuple(map(plain, expected)) != written:
         raise ProgramError(
             f"equation {prim.name}: its type rule gives {expected}, but the program has {written}"

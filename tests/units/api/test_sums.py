@@ -45,6 +45,14 @@ def test_operations_outside_of_jit():
     np.testing.assert_allclose(reshard(phalanx.vmap(lambda r: -r)(u), P()), -X @ X, rtol=1e-5)
 
 
+def test_programs_with_sums_left_to_take_are_checked():
+    with phalanx.enable_checks():
+        pulled = phalanx.jit(phalanx.grad(lambda x: jnp.sum(jnp.sin(x) @ X)))
+        x = phalanx.device_put(X, P("y", reduced={"x"}))
+        np.testing.assert_allclose(reshard(pulled(x), P()), np.cos(X) * X.sum(1), rtol=1e-5)
+        np.testing.assert_allclose(reshard(phalanx.jit(product)(), P()), X @ X, rtol=1e-5)
+
+
 def test_complex_numbers():
     z = (X + 1j * X.T).astype("complex64")
     np.testing.assert_allclose(phalanx.jit(lambda z: reshard(reshard(z, LEFT), P()))(z), z)

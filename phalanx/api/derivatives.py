@@ -18,6 +18,7 @@ from phalanx.base.source import name_of, user_location
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref
 from phalanx.core.types import ArrayType, typeof
+from phalanx.transforms.apart import known_apart
 from phalanx.transforms.linearize import LinearMap
 from phalanx.transforms.linearize import jvp as jvp_flat
 from phalanx.transforms.linearize import linearize as linearize_flat
@@ -356,6 +357,8 @@ def linear_transpose(
     types = [_example_type(x, names, i, who) for i, x in enumerate(leaves)]
     flat = Flat(fun, treedef, NO_STATIC, who)
     program, captured = stage(flat, types, name_of(fun))
+    known = len(captured)
+    program = known_apart(program, [i >= known for i in range(len(program.inputs))])
     linear = LinearMap(program, captured, (True,) * len(program.outputs))
     homes = tuple(map(home_of, leaves))
     return Pullback(linear, treedef, tuple(types), flat.out_tree, program.output_types, homes)

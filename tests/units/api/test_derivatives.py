@@ -228,6 +228,32 @@ def test_what_is_not_linear_has_no_transpose():
         phalanx.linear_transpose(jnp.sin, X)(X)
 
 
+rectify = phalanx.jit(lambda x: jnp.where(x > 0, x * x, 0))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: rectify(rectify(x)),
+        phalanx.checkpoint(lambda x: rectify(rectify(x))),
+        lambda x: rectify(lax.cond(x[0] > 0, lambda x: rectify(rectify(x)), lambda x: x, x)),
+        lambda x: lax.scan(lambda c, _: (rectify(c), c), x, None, length=3)[0],
+    ],
+    ids=["jit", "checkpoint", "cond", "scan"],
+)
+def test_the_transpose_of_a_derivative_is_the_pullback(f):
+    def derivative(t):
+        return phalanx.jvp(f, (X,), (t,))[1]
+
+    (back,) = phalanx.linear_transpose(derivative, X)(W[1])
+    np.testing.assert_allclose(back, phalanx.vjp(f, X)[1](W[1])[0], rtol=1e-6)
+
+
+def test_what_is_not_linear_inside_a_function_has_no_transpose():
+    with pytest.raises(MissingRule, match="sin"):
+        phalanx.linear_transpose(lambda t: phalanx.jit(lambda x, t: x * jnp.sin(t))(X, t), X)(X)
+
+
 def test_jvp_and_vjp_are_adjoint():
     def f(x):
         return jnp.tanh(W @ jnp.exp(x)) / (1 + x[0] ** 2)

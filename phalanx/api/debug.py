@@ -202,9 +202,10 @@ def _say(
         _check_format(who, fmt, args, kwargs)
 
     def show(positions: Positions, *args: Any, **kwargs: Any) -> None:
+        args, kwargs = tree.map(_array, (args, kwargs))
         put(_lane(positions) + fmt.format(*args, **kwargs))
 
-    _watch(who, _of_scalars(show), args, kwargs, ordered)
+    _watch(who, show, args, kwargs, ordered)
 
 
 def _check_whole(who: str, partitioned: bool) -> None:

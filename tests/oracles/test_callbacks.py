@@ -52,6 +52,7 @@ def printed(library, transform, capfd):
     lax, debug = library.lax, library.debug
 
     def f(x):
+        i32 = lax.convert_element_type(x, np.int32)
         debug.print("x {}", x, ordered=True)
 
         def step(c, i):
@@ -60,7 +61,7 @@ def printed(library, transform, capfd):
             return c * x, None
 
         c, _ = lax.scan(step, x, np.arange(3))
-        debug.print("{:.1f}", c, ordered=True)
+        debug.print("{:.1f} {r!r} {tree}", c, r=c, tree={"a": i32, "b": [c]}, ordered=True)
         return c
 
     transform(library)(f)(np.float32(2))

@@ -176,7 +176,7 @@ def _of_user(traceback: TracebackType | None) -> TracebackType | None:
     entries: list[TracebackType] = []
     within = False
     for entry in _entries(traceback):
-        within = _is_hidden(entry, within)
+        within = _is_excluded(entry) or _is_within(entry, within)
         if not within:
             entries.append(entry)
     for entry, following in zip(entries, [*entries[1:], None], strict=False):
@@ -184,10 +184,14 @@ def _of_user(traceback: TracebackType | None) -> TracebackType | None:
     return entries[0] if entries else None
 
 
-def _is_hidden(entry: TracebackType, within: bool) -> bool:
-    """Whether an entry that is, or is not, ``within`` ours is not the user's."""
+def _is_excluded(entry: TracebackType) -> bool:
+    return entry.tb_frame.f_code.co_filename.startswith(tuple(excluded))
+
+
+def _is_within(entry: TracebackType, within: bool) -> bool:
+    """Whether an entry is ours, or of what we called: the one before it is, or not, ``within``."""
     file = entry.tb_frame.f_code.co_filename
-    if is_ours(file) or file.startswith(tuple(excluded)):
+    if is_ours(file):
         return True
     if file == "<string>" and _is_written(entry):
         return True
@@ -258,7 +262,7 @@ def _is_raised_here(error: Exception) -> bool:
     """Whether one of our functions raised ``error``, as its traceback still shows."""
     within = False
     for entry in _entries(error.__traceback__):
-        within = _is_hidden(entry, within)
+        within = _is_within(entry, within)
     return within
 
 

@@ -298,6 +298,19 @@ def test_exceptions_of_the_users_functions_are_theirs():
 # ---- public functions are what they were --------------------------------------------------------
 
 
+def test_exceptions_of_libraries_that_are_left_out_are_theirs(monkeypatch):
+    def again():
+        try:
+            raise Mine("of a library")
+        except Mine as mine:
+            mine.__traceback__ = None  # so this frame is not there, nor the ``raise`` in it
+            raise
+
+    monkeypatch.setattr("phalanx.base.boundary.excluded", [__file__])
+    with pytest.raises(Mine, match=r"^of a library$"):
+        phalanx.jvp(lambda x: again(), (1.0,), (1.0,))
+
+
 def test_public_functions_are_pickled_by_name_and_have_one_identity():
     for function in (jnp.sin, lax.add, phalanx.jit, phalanx.random.normal, phalanx.tree.map):
         assert pickle.loads(pickle.dumps(function)) is function

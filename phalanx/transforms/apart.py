@@ -12,7 +12,7 @@ from itertools import compress
 
 from phalanx.core.program import Atom, Equation, Program
 from phalanx.transforms.linearize import Linearized, linearize_program
-from phalanx.transforms.needed import narrowed
+from phalanx.transforms.needed import only_needed
 
 
 def known_apart(program: Program, linear: Sequence[bool]) -> Program:
@@ -40,7 +40,7 @@ def _parts(e: Equation, moving: Collection[Atom]) -> Program | None:
         return None
     alone = Program.of_one(e.prim, [a.type for a in e.inputs], e.params, e.prim.name, e.location)
     halves = linearize_program(alone, active)
-    whole = narrowed(_joined(halves, [*compress(e.inputs, active)]))
+    whole = only_needed(_joined(halves, [*compress(e.inputs, active)]))
     read = set(whole.outputs).union(*[x.inputs for x in whole.equations])
     if not read.isdisjoint(compress(whole.inputs, active)):
         return None

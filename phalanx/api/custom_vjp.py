@@ -88,9 +88,9 @@ class custom_vjp(Custom[P, R]):
 
     Raises:
         MissingRule: it is differentiated and has no rules.
-        TypeError: it is differentiated in forward mode, or by a value that it closes over; an
-            argument is neither an array nor in ``nondiff_argnums``; or a rule returns something
-            of the wrong structure or type.
+        ClosureDifferentiated: it is differentiated by a value that it closes over.
+        TypeError: it is differentiated in forward mode; an argument is neither an array nor in
+            ``nondiff_argnums``; or a rule returns something of the wrong structure or type.
 
     >>> import phalanx
     >>> @phalanx.custom_vjp

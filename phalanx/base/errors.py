@@ -305,6 +305,10 @@ class MissingDerivative(MissingRule, AttributeError):
     """A function with derivative rules of its own was not given any before it is differentiated."""
 
 
+class ClosureDifferentiated(PhalanxError, TypeError):
+    """A function with a backward rule is differentiated by a value that it closes over."""
+
+
 class ProgramError(PhalanxError, TypeError):
     """The checker found a program that breaks its own types."""
 

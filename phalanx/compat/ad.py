@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from phalanx.base.errors import ClosureDifferentiated
 from phalanx.compat.primitives import JVPS, TRANSPOSES, ForeignPrimitive
 from phalanx.compat.zeros import (
     UndefinedPrimal,
@@ -19,6 +20,7 @@ from phalanx.ops.elementwise import add
 from phalanx.transforms.linearize import Dual, DualTracer
 
 __all__ = [
+    "CustomVJPException",
     "JVPTrace",
     "JVPTracer",
     "UndefinedPrimal",
@@ -39,6 +41,7 @@ __all__ = [
 ]
 
 Zero = ZeroTangent
+CustomVJPException = ClosureDifferentiated
 primitive_jvps = JVPS
 primitive_transposes = TRANSPOSES
 JVPTrace, JVPTracer = Dual, DualTracer

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from msgspec import Struct
 
 from phalanx.base import dtypes
+from phalanx.base.errors import ClosureDifferentiated
 from phalanx.base.source import Location, user_location
 from phalanx.control.custom import Applied, Flat, RuleOperands, fitted, run, with_rules
 from phalanx.control.result_dims import ResultDims
@@ -179,7 +180,7 @@ def _differentiate(
 
 
 def _check_closed(dual: Dual, results: Sequence[Any], rule: VjpRule) -> None:
-    """Raise TypeError if ``results`` depend on what is differentiated besides by the operands."""
+    """Raise an error if ``results`` depend on what is differentiated besides by the operands."""
     for y in results:
         if dual.split(y)[1] is not ZERO:
             refuse_closed(rule.name, dual.name)
@@ -187,7 +188,7 @@ def _check_closed(dual: Dual, results: Sequence[Any], rule: VjpRule) -> None:
 
 def refuse_closed(name: str, by: str) -> NoReturn:
     """Raise the error for a function that closes over what is differentiated."""
-    raise TypeError(
+    raise ClosureDifferentiated(
         f"custom_vjp({name}): {by} differentiates, at {user_location()}, by a value that {name} or "
         "its forward rule closes over, or takes as a nondifferentiable argument; its backward rule "
         "gives cotangents for the other arguments alone. Make the value such an argument, and let "

@@ -81,3 +81,15 @@ def test_the_folder_of_compiled_programs(tmp_path):
         assert not compilation_cache.is_initialized()
     finally:
         phalanx.config.update("compilation_cache_dir", before)
+
+
+def test_the_exception_of_a_rule_that_does_not_know_what_is_differentiated():
+    from jax._src.interpreters.ad import CustomVJPException
+
+    def scaled(factor):
+        times = phalanx.custom_vjp(lambda x: factor * x)
+        times.defvjp(lambda x: (factor * x, None), lambda _, ct: (factor * ct,))
+        return times(2.0)
+
+    with pytest.raises(CustomVJPException, match="closes over"):
+        phalanx.grad(scaled)(3.0)

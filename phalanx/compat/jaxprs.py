@@ -19,7 +19,8 @@ from phalanx.api.aot import struct
 from phalanx.api.program import traced_program
 from phalanx.base.kinds import is_sequence
 from phalanx.compat.api_util import DebugInfo
-from phalanx.compat.names import arranged, in_order, theirs
+from phalanx.compat.casts import with_casts
+from phalanx.compat.names import arranged, in_order, said_of, theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.compat.sources import SourceInfo, scopes_of
 from phalanx.core.program import Equation, Literal, Program, Var
@@ -49,7 +50,9 @@ class JaxprEqn(Struct, frozen=True, eq=False, weakref=True):
         results = e.outputs if given is None else [e.outputs[i] for i in given]
         params = theirs(e.prim, own, inside)
         source = SourceInfo(e.location, within)
-        return cls(operands, [*results], view(e.prim), params, e.effects, source)
+        return cls(
+            operands, [*results], view(e.prim, said_of(e.prim, own)), params, e.effects, source
+        )
 
     @property
     def equation(self) -> Equation:
@@ -82,7 +85,7 @@ class Jaxpr(Struct, frozen=True, eq=False, dict=True, weakref=True):
             [*program.inputs[:constants]],
             [*program.inputs[constants:]],
             [*program.outputs],
-            [JaxprEqn.of(e, within) for e in program.equations],
+            [JaxprEqn.of(e, within) for e in with_casts(program).equations],
             program.effects,
             DebugInfo("jit", program.name),
         )

@@ -12,7 +12,7 @@ from phalanx.base.kinds import class_of
 from phalanx.compat.loops import LOOPS, Arranged, arranged_loop, counted, with_roles
 from phalanx.core import primitive as core
 from phalanx.core.layouts import Axes
-from phalanx.core.manual import as_said, typed
+from phalanx.core.manual import Typed, as_said, typed
 from phalanx.core.program import Program
 from phalanx.core.roles import Roles
 from phalanx.lax.unary import RoundingMethod
@@ -61,6 +61,9 @@ _ROUNDED: Final[Values] = {
 _RULES: Final = {"num_consts": 0, "symbolic_zeros": False}
 _SEVERAL: Final[Values] = {"dim": (lambda dim: (dim,), lambda axes: axes[0])}
 _SUMMED: Final = {"dtype": "preferred_element_type"}
+_TOLD: Final[Values] = {
+    "axes": (lambda axes: tuple(map(as_said, axes)), lambda a: tuple(map(Typed, a)))
+}
 _TRIANGULAR: Final = {"left": "left_side", "low": "lower", "unit": "unit_diagonal"}
 _UPDATED: Final = {**_OF_WINDOWS, "update_jaxpr": None, "update_consts": ()}
 _WINDOWS: Final = {"window": "window_dimensions", "strides": "window_strides"}
@@ -77,6 +80,7 @@ _SAID: Final = [  # of operations that have the same name
     Said("gather", {**_NUMBERS, "fill": "fill_value"}, _MODE, _OF_WINDOWS),
     Said("iota", {"dim": "dimension"}, besides=_LYING),
     Said("pad", {"config": "padding_config"}),
+    Said("pvary", values=_TOLD),
     Said("qr", _FACTORS),
     Said("reshape", {"shape": "new_sizes"}, besides={"dimensions": None, **_LYING}),
     Said("round", {"mode": "rounding_method"}, _ROUNDED),
@@ -122,8 +126,15 @@ NAMES: Final[dict[str, Said]] = {
 }
 
 
-def said_of(prim: core.Primitive) -> Said:
-    """What the field says of ``prim``."""
+# of a sum along axes of which types know: no result varies along them
+INVARIANT: Final = Said("psum_invariant", {"groups": "axis_index_groups"}, _TOLD)
+
+
+def said_of(prim: core.Primitive, params: Mapping[str, Any] | None = None) -> Said:
+    """What the field says of ``prim``, which depends for sums on the parameters."""
+    axes = params["axes"] if params and prim.name == "psum" else ()
+    if axes and len(typed(axes)) == len(axes):
+        return INVARIANT
     return NAMES.get(prim.name) or Said(prim.name)
 
 
@@ -145,7 +156,7 @@ def theirs(
     prim: core.Primitive, params: Mapping[str, Any], shown: Callable[..., Any]
 ) -> dict[str, Any]:
     """``params``, which are ``arranged``, under the field's names; programs are ``shown``."""
-    said = said_of(prim)
+    said = said_of(prim, params)
     if prim.name in LOOPS:
         params = counted(prim, params)
     out = dict(said.besides)
@@ -162,10 +173,10 @@ def theirs(
 
 
 def ours(
-    prim: core.Primitive, params: Mapping[str, Any], hidden: Callable[..., Any]
+    prim: core.Primitive, said: Said, params: Mapping[str, Any], hidden: Callable[..., Any]
 ) -> dict[str, Any]:
-    """The way back; ``hidden`` takes what is shown to a program, and leaves all else."""
-    said = said_of(prim)
+    """The way back of what is ``said`` of ``prim``; ``hidden`` takes what is shown to a program,
+    and leaves all else."""
     back = {their: our for our, their in said.names.items()}
     out: dict[str, Any] = {}
     for name, value in params.items():

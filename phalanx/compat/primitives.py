@@ -12,7 +12,7 @@ from typing import Any
 
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
-from phalanx.compat.names import TYPES, in_order, ours, said_of
+from phalanx.compat.names import TYPES, Said, in_order, ours, said_of
 from phalanx.compat.zeros import UndefinedPrimal, ZeroTangent
 from phalanx.control.call import lower_call
 from phalanx.control.custom import RuleOperands
@@ -108,29 +108,31 @@ class ForeignPrimitive:
         """What it is here."""
         if self._declaration is None:
             self._declaration = _declared(self)
-            _views[self._declaration] = self
+            _views[self._declaration, said_of(self._declaration).name] = self
         return self._declaration
 
     def __repr__(self) -> str:
         return self.name
 
 
-_views: dict[core.Primitive, ForeignPrimitive] = {}
+_views: dict[tuple[core.Primitive, str], ForeignPrimitive] = {}  # with their names
 
 
-def view(prim: core.Primitive) -> ForeignPrimitive:
-    """What the field would call ``prim``; always the same object."""
-    known = _views.get(prim)
+def view(prim: core.Primitive, said: Said | None = None) -> ForeignPrimitive:
+    """What the field would call ``prim``, of which this is ``said``; always the same object."""
+    said = said or said_of(prim)
+    known = _views.get((prim, said.name))
     if known is None:
-        known = _views[prim] = Operation(prim)
+        known = _views[prim, said.name] = Operation(prim, said)
     return known
 
 
 class Operation(ForeignPrimitive):
     """One of our operations."""
 
-    def __init__(self, prim: core.Primitive) -> None:
-        super().__init__(said_of(prim).name)
+    def __init__(self, prim: core.Primitive, said: Said) -> None:
+        super().__init__(said.name)
+        self._said = said
         self._declaration = prim
         self.multiple_results = prim.multi
 
@@ -140,7 +142,7 @@ class Operation(ForeignPrimitive):
     def own_params(
         self, params: Mapping[str, Any], operands: Iterable[ArrayType]
     ) -> dict[str, Any]:
-        return ours(self.declaration, params, _program_in)
+        return ours(self.declaration, self._said, params, _program_in)
 
 
 def _program_in(x: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 from phalanx.compat.jaxprs import ClosedJaxpr
 from phalanx.compat.linear_util import WrappedFun, wrap_init
-from phalanx.compat.names import arranged, theirs
+from phalanx.compat.names import arranged, said_of, theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.control.custom_jvp import custom_jvp
 from phalanx.control.custom_vjp import custom_vjp
@@ -64,7 +64,8 @@ class UserTrace(InnerTrace, metaclass=Traces):
         custom = _CUSTOM.get(prim)
         if custom is None:
             operands, given, own = arranged(prim, args, params)
-            out = self.process_primitive(view(prim), operands, theirs(prim, own, ClosedJaxpr.of))
+            operation, shown = view(prim, said_of(prim, own)), theirs(prim, own, ClosedJaxpr.of)
+            out = self.process_primitive(operation, operands, shown)
             if given is not None:
                 out = [y for _, y in sorted(zip(given, out, strict=True), key=itemgetter(0))]
         else:

@@ -118,6 +118,36 @@ def test_operations_are_known_by_identity_and_by_name():
     assert scan.primitive is operations.scan_p and isinstance(scan.params["jaxpr"], ClosedJaxpr)
 
 
+def casting(jax, mesh):
+    lax, P = jax.lax, jax.sharding.PartitionSpec
+
+    def f(x, y):
+        return lax.psum(x, "i") * x + lax.pmax(y, "i") * x
+
+    return jax.shard_map(f, mesh=mesh, in_specs=(P("i"), P()), out_specs=P("i"))
+
+
+@pytest.mark.skipif(phalanx.device_count() < 2, reason="needs a mesh of 2")
+def test_casts_along_manual_axes_are_equations():
+    x, y = np.arange(4, dtype="f4"), np.array([2, 3], "f4")
+    given = peer.make_mesh((2,), ("i",), axis_types=(peer.sharding.AxisType.Auto,))
+    (theirs,) = peer.make_jaxpr(casting(peer, given))(x, y).eqns
+    mesh = phalanx.make_mesh((2,), ("i",))
+    (mapped,) = make_jaxpr(casting(phalanx, mesh))(x, y).eqns
+    body = mapped.params["jaxpr"]
+    names = [e.primitive.name for e in body.eqns]
+    assert names == [e.primitive.name for e in theirs.params["jaxpr"].eqns]
+    assert body.eqns[0].primitive is operations.psum_invariant_p
+    assert body.eqns[0].params["axes"] == body.eqns[1].params["axes"] == ("i",)
+    again = phalanx.shard_map(
+        lambda *xs: interpreted(body.jaxpr, body.consts, *xs),
+        mesh=mesh,
+        in_specs=(P("i"), P()),
+        out_specs=P("i"),
+    )
+    np.testing.assert_allclose(again(x, y)[0], casting(phalanx, mesh)(x, y))
+
+
 def of_loops(jaxpr, consts, *args):
     """As an interpreter that runs loops by itself does."""
     values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True))

@@ -462,6 +462,15 @@ class CollectiveBuilder(Protocol):
         """``x``, which lies over the devices of the program as ``sharding`` says."""
         ...
 
+    def lying(self, x: Value, lies: OverMesh) -> Value:
+        """``x``, which ``lies`` so, as types tell."""
+        ...
+
+    def cut_as_told(self, x: Value, type: ArrayType, dims: Ints, product: OverMesh) -> Value:
+        """``x``, an operand of a ``product`` whose sum over ``dims`` is still to be taken: only
+        what ``type`` tells cuts these, or else XLA ends the process."""
+        ...
+
     def whole_along(self, x: Value, dims: Ints) -> Value:
         """``x``, whose dimensions ``dims`` are cut over no devices; of others nothing is said."""
         ...

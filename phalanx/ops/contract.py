@@ -143,6 +143,10 @@ def _dot_lower(
     precision: Any = None,
     dtype: np.dtype | None = None,
 ) -> Value:
+    lies = b.outs[0].lies and b.outs[0].lies.explicit
+    if lies is not None and lies.unreduced:
+        values = zip((x, y), b.ins, contract, strict=True)
+        x, y = [b.cut_as_told(v, t, dims, lies) for v, t, dims in values]
     return b.dot_general(x, y, contract, batch, b.outs[0].dtype, precision)
 
 

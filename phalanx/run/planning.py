@@ -96,6 +96,20 @@ def mesh_of_types(program: Program) -> AbstractMesh | None:
     return None
 
 
+def told_axes(program: Program) -> NamedSharding | None:
+    """How a row lies that is cut by all axes along which types of results say how these lie.
+
+    Only a part of the program may have Explicit axes: that the mesh is set of which they are of
+    type Auto says that results lie as the compiler decides.
+    """
+    mesh = mesh_of_types(program)
+    if mesh is None:
+        return None
+    around = settings().mesh or mesh
+    names = tuple([name for name in mesh.explicit_axes if name not in around.auto_axes])
+    return NamedSharding(mesh, P(names)) if names else None  # type: ignore[arg-type]
+
+
 def as_types_say(program: Program) -> list[Sharding | None]:
     """How each output lies, as its type says; None where types say nothing."""
     mesh = mesh_of_types(program)
@@ -207,6 +221,13 @@ def _plan_over(
         wish if given is None else in_terms_of_mesh(given, t.ndim, devices, axes)
         for given, t, wish in zip(places.outs, program.output_types, made, strict=True)
     ]
+    row = told_axes(program)
+    (along,) = (row and in_terms_of_mesh(row, 1, devices, axes)) or ((),)
+    if along:  # what types do not say to be cut by these is not
+        outs = [
+            (None,) * t.ndim if layout is None else layout
+            for layout, t in zip(outs, program.output_types, strict=True)
+        ]
     in_sums = [sums_in_terms_of_mesh(s, devices, axes) for s in placed]
     said = [of_type if s is None else s for s, of_type in zip(places.outs, told, strict=True)]
     out_sums = [() if s is None else sums_in_terms_of_mesh(s, devices, axes) for s in said]
@@ -215,7 +236,7 @@ def _plan_over(
     return Plan(
         devices, axes, tuple(ins), tuple(outs), mesh.levels,
         tuple(in_sums) if any(in_sums) else (), tuple(out_sums) if any(out_sums) else (),
-        alone and ins == taken and outs == made,
+        along or (), alone and ins == taken and outs == made,
     )  # fmt: skip
 
 

@@ -164,7 +164,8 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
         return self._at_positions(x, lies, total, (lies, None))
 
     def left_as_sum(self, x: ir.Value, lies: OverMesh) -> ir.Value:
-        if not self.manual:
+        if not self.manual and self.order == [name for name, _ in self.plan.axes]:
+            self.follows_order = True  # in another order XLA confuses positions
             return super().left_as_sum(x, lies)
         kind = self.type(x)
 

@@ -38,9 +38,14 @@ PACKED = 65536
 
 
 def _sharding(
-    layout: Layout | OpenLayout, ndim: int, shared: bool = False, sums: tuple[str, ...] = ()
+    layout: Layout | OpenLayout,
+    ndim: int,
+    shared: bool = False,
+    sums: tuple[str, ...] = (),
+    whole: tuple[str, ...] = (),
 ) -> ir.Attribute:
     axes = [*layout, *[()] * (ndim - len(layout))]
+    cutting = {name for names in axes for name in names or ()}
     # of a sum the compiler is left nothing to choose: it would take it there, and again later
     split = [
         sdy.DimensionShardingAttr.get(
@@ -50,7 +55,10 @@ def _sharding(
         for names in axes
     ]
     unreduced = [sdy.AxisRefAttr.get(name) for name in sums]
-    return sdy.TensorShardingAttr.get(MESH, split, unreduced_axes=unreduced)
+    replicated = [sdy.AxisRefAttr.get(name) for name in whole if name not in cutting]
+    return sdy.TensorShardingAttr.get(
+        MESH, split, replicated_axes=replicated, unreduced_axes=unreduced
+    )
 
 
 def _says(x: Value, split: ir.Attribute) -> bool:
@@ -70,20 +78,16 @@ class CollectiveEmitter(RegionEmitter):
 
     def __init__(self, plan: Plan, module: ir.Module) -> None:
         super().__init__(plan, module)
+        self.order = [name for name, _ in plan.axes]  # of the axes in the module
+        self.follows_order = False  # whether what was written depends on it
         self._channels = 0
         self._nested: set[tuple[str, str]] = set()  # axes that are taken inside of others
         self._splits: dict[Any, ir.Attribute | None] = {}  # by sharding, dimensions, taken axes
 
-    def declare_mesh(self, name: str) -> None:
-        """Write the mesh of the plan into the module, which is called ``name``.
-
-        Axes that are taken inside of others stand behind these: otherwise XLA ends the process.
-
-        Raises:
-            MeshesDiffer: some are taken inside of each other.
-        """
+    def declare_mesh(self, order: list[str]) -> None:
+        """Write the mesh of the plan into the module, with its axes in ``order``."""
         sizes = dict(self.plan.axes)
-        order, names = self._outer_first(name), list(sizes)
+        names = list(sizes)
         axes = [sdy.MeshAxisAttr.get(axis, sizes[axis]) for axis in order]
         places: list[int] = []
         if order != names:
@@ -91,7 +95,13 @@ class CollectiveEmitter(RegionEmitter):
             places = grid.transpose([names.index(axis) for axis in order]).ravel().tolist()
         sdy.mesh(MESH, sdy.MeshAttr.get(axes, places))
 
-    def _outer_first(self, name: str) -> list[str]:
+    def outer_first(self, name: str) -> list[str]:
+        """The axes of the mesh of the module, which is called ``name``, in an order in which those
+        taken inside of others stand behind these: otherwise XLA ends the process.
+
+        Raises:
+            MeshesDiffer: some are taken inside of each other.
+        """
         order, left = list[str](), [axis for axis, _ in self.plan.axes]
         while left:
             outer = [a for a in left if not any([(b, a) in self._nested for b in left])]
@@ -107,14 +117,19 @@ class CollectiveEmitter(RegionEmitter):
         return order
 
     def sharding(
-        self, layout: Layout | OpenLayout, ndim: int, sums: tuple[str, ...] = ()
+        self, layout: Layout | OpenLayout, ndim: int, sums: tuple[str, ...] = (), told: bool = False
     ) -> ir.Attribute:
         """``#sdy.sharding`` that splits dimensions over mesh axes; the rest is replicated.
 
-        Where the layout says None of a dimension, the partitioner chooses. Sums over the axes
-        ``sums`` are still to be taken.
+        Where the layout says None of a dimension, the partitioner chooses; if it is what types have
+        ``told``, not along the axes of which types tell. Sums over the axes ``sums`` are still to
+        be taken.
         """
-        return self.attribute(_sharding, layout, ndim, False, sums)
+        names = self.plan.told if told and None in layout and not sums else ()
+        whole = tuple([name for name in self.order if name in names and name not in self.manual])
+        sums = tuple(sorted(sums, key=self.order.index))
+        self.follows_order |= len(whole) > 1 or len(sums) > 1
+        return self.attribute(_sharding, layout, ndim, False, sums, whole)
 
     def _shardings(
         self, layouts: Sequence[Layout], types: Sequence[ArrayType],
@@ -124,7 +139,7 @@ class CollectiveEmitter(RegionEmitter):
         then it may split what a position has over further axes, but of ``sums``."""
 
         def one(layout: Layout, ndim: int, lies: OverMesh | None) -> ir.Attribute:
-            split = lies and self._split(sharding_of(lies), ndim, self.manual)
+            split = lies and self._split(sharding_of(lies), ndim, self.manual, told=True)
             return split or self.attribute(_sharding, layout, ndim, shared)
 
         triples = zip(layouts, types, sums, strict=True)
@@ -235,13 +250,26 @@ class CollectiveEmitter(RegionEmitter):
         return self.op("stablehlo.partition_id", self.tensor((), U32), ())
 
     def constrained(self, x: Value, sharding: Sharding) -> Value:
-        key = sharding, self.type(x).ndim, self.manual
+        return self._constrained(x, sharding, False)
+
+    def lying(self, x: Value, lies: OverMesh) -> Value:
+        return self._constrained(x, sharding_of(lies), True)
+
+    def _constrained(self, x: Value, sharding: Sharding, told: bool) -> Value:
+        key = sharding, self.type(x).ndim, self.manual, told
         if key not in self._splits:
             self._splits[key] = self._split(*key)
         split = self._splits[key]
         if split is None or (unreduced_along(sharding) and _says(x, split)):
             return x
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
+
+    def cut_as_told(self, x: Value, type: ArrayType, dims: Ints, product: OverMesh) -> Value:
+        over = sharding_of(product)
+        if type.unreduced or not over.mesh.auto_axes:
+            return x
+        layout = [names if d in dims else names or None for d, names in enumerate(type.layout)]
+        return self._constrained(x, over.update(spec=P().with_layout(layout)), True)
 
     def whole_along(self, x: Value, dims: Ints) -> Value:
         if not self.parted or not dims:
@@ -252,7 +280,7 @@ class CollectiveEmitter(RegionEmitter):
 
     def summed_as(self, type: ArrayType, x: Value) -> Value:
         lies = type.lies and type.lies.explicit
-        return x if lies is None or not lies.has_sums else self.constrained(x, sharding_of(lies))
+        return x if lies is None or not lies.has_sums else self.lying(x, lies)
 
     def summed(self, x: Value, lies: OverMesh) -> Value:
         said = sharding_of(lies)  # what is left open might become such a sum again
@@ -272,7 +300,9 @@ class CollectiveEmitter(RegionEmitter):
         whole = b.broadcast_in_dim(self.constrained(one, scalar), kind.shape, ())
         return b.multiply(x, self.constrained(whole, said))
 
-    def _split(self, sharding: Sharding, ndim: int, manual: frozenset[str]) -> ir.Attribute | None:
+    def _split(
+        self, sharding: Sharding, ndim: int, manual: frozenset[str], told: bool
+    ) -> ir.Attribute | None:
         """What the module says of values that are to lie as ``sharding``; None if it cannot."""
         plan = self.plan
         layout = in_terms_of_mesh(sharding, ndim, plan.devices, plan.axes)
@@ -280,7 +310,7 @@ class CollectiveEmitter(RegionEmitter):
             return None
         free = [names and tuple(n for n in names if n not in manual) for names in layout]
         sums = sums_in_terms_of_mesh(sharding, plan.devices, plan.axes)
-        return self.sharding(tuple(free), ndim, sums)
+        return self.sharding(tuple(free), ndim, sums, told)
 
     def in_memory(self, x: Value, kind: str | None) -> Value:
         self.moves_memory |= kind is not None
@@ -316,7 +346,8 @@ class CollectiveEmitter(RegionEmitter):
             return list(body(self.builder, *args))
         types = [self.type(a) for a in args]
         free = self.parted
-        names = [name for name in free if over is None or name in over]
+        names = [n for n in self.order if n in free and (over is None or n in over)]
+        self.follows_order |= len(names) > 1
         shared = len(names) < len(free)
         in_sums, out_sums = sums or ([None] * len(types), [None] * len(out_types))
         attributes = {

@@ -98,13 +98,18 @@ def build(
     emit: Callable[..., Any],
     donate: tuple[int, ...] = (),
     name: str = "main",
+    order: list[str] | None = None,
 ) -> XlaModule:
-    """The module whose main function ``emit(b, *inputs)`` writes."""
+    """The module whose main function ``emit(b, *inputs)`` writes.
+
+    It is written once more if what was written depends on the ``order`` of axes, and tells another.
+    """
     with context_for_module(), ir.Location.unknown():
         module = ir.Module.create()
         module.operation.attributes["sym_name"] = ir.StringAttr.get(re.sub(r"\W", "_", name))
         with ir.InsertionPoint(module.body):
             b = MlirBuilder(plan, module)
+            b.order = order or b.order
             b.symbolic = any([symbolic(t.shape) for t in in_types])
             _count_partitions(b, module)
             inside = [plan.padded(t, x) for t, x in _laid_out(in_types, plan.in_layouts)]
@@ -120,8 +125,11 @@ def build(
         b.fill(main.regions[0], [b.tensor_of(t) for t in inside], body, "func.return")
         b.forget_lengths(module)
         if plan.axes:
+            found = b.outer_first(name)
+            if b.follows_order and found != b.order:
+                return build(in_types, out_types, plan, emit, donate, name, found)
             with ir.InsertionPoint(module.body.operations[0]):
-                b.declare_mesh(name)
+                b.declare_mesh(found)
         try:
             module.operation.verify()
         except ir.MLIRError as error:
@@ -146,12 +154,13 @@ def _say(
     layouts: Sequence[OpenLayout | None],
     sums: Sequence[tuple[str, ...]],
     types: Sequence[ArrayType],
+    told: bool,
 ) -> None:
     """Say of arguments or results how they lie."""
     sums = sums or ((),) * len(types)
     for said, layout, over, t in zip(attributes, layouts, sums, types, strict=True):
         if layout is not None:
-            said["sdy.sharding"] = b.sharding(layout, t.ndim, over)
+            said["sdy.sharding"] = b.sharding(layout, t.ndim, over, told)
 
 
 def _main(
@@ -167,8 +176,8 @@ def _main(
     for i in donate:
         arguments[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
     if b.plan.axes:
-        _say(b, arguments, b.plan.in_layouts, b.plan.in_sums, in_types)
-        _say(b, results, b.plan.out_layouts, b.plan.out_sums, out_types)
+        _say(b, arguments, b.plan.in_layouts, b.plan.in_sums, in_types, told=False)
+        _say(b, results, b.plan.out_layouts, b.plan.out_sums, out_types, told=True)
     main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arguments])
     main.result_attrs = ir.ArrayAttr.get([ir.DictAttr.get(r) for r in results])
     return main

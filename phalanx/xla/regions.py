@@ -18,7 +18,6 @@ from phalanx.core.builder import Body
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
-from phalanx.spmd.told import sharding_of
 from phalanx.transforms.derive import trace_closed
 from phalanx.xla.emitter import element_type
 from phalanx.xla.failures import refused
@@ -338,7 +337,7 @@ class RegionEmitter(StructuralEmitter):
         self.conditional = outer
         for var, value in zip(equation.outputs, out if prim.multi else (out,), strict=True):
             lies = var.type.lies and var.type.lies.explicit
-            env[var] = value if lies is None else self.builder.constrained(value, sharding_of(lies))
+            env[var] = value if lies is None else self.builder.lying(value, lies)
 
     def _read(self, atoms: Iterable[Atom], env: dict[Any, Value]) -> list[Value]:
         return [env[a] if type(a) is Var else self.constant(a.value, a.type.dtype) for a in atoms]

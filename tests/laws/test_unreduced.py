@@ -119,3 +119,26 @@ def test_beside_axes_that_are_left_to_the_compiler(place):
             np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-5)
         slope = phalanx.grad(lambda w: jnp.sum(jnp.sin(x @ phalanx.reshard(w, P(reduced={axis})))))
         np.testing.assert_allclose(phalanx.jit(slope)(x), x.T @ np.cos(x @ x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 2 x 2")
+@pytest.mark.parametrize("axes", [{"a"}, {"b"}, {"a", "b"}])
+def test_beside_blocks_of_blocks(axes):
+    """There the module counts the axes in another order than the mesh does."""
+    x = RNG.normal(size=(4, 4)).astype("f")
+
+    def columns(block):
+        cut = P(None, "a")
+        return phalanx.shard_map(jnp.sin, in_specs=cut, out_specs=cut, axis_names={"a"})(block)
+
+    @phalanx.jit
+    def function(x):
+        cut, both, left = P("b"), P("a", "b"), phalanx.reshard(x, P(unreduced=axes))
+        blocks = phalanx.shard_map(columns, in_specs=cut, out_specs=cut, axis_names={"b"})
+        tiles = phalanx.shard_map(jnp.sin, in_specs=both, out_specs=both, axis_names={"a", "b"})
+        return summed(3 * left), blocks(summed(x)), tiles(x)
+
+    with phalanx.set_mesh(phalanx.make_mesh((2, 2, 2), tuple("abc"), (AxisType.Explicit,) * 3)):
+        found = function(x)
+    for y, want in zip(found, (3 * x, np.sin(x), np.sin(x)), strict=True):
+        np.testing.assert_allclose(y, want, rtol=1e-5)

@@ -28,6 +28,7 @@ class TensorShardingAttr(ir.Attribute):
         dimensions: Sequence[ir.Attribute],
         /,
         *,
+        replicated_axes: Sequence[AxisRefAttr] = ...,
         unreduced_axes: Sequence[AxisRefAttr] = ...,
     ) -> TensorShardingAttr: ...
 

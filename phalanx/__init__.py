@@ -33,7 +33,7 @@ from phalanx import (
     tree_util,
 )
 from phalanx.ad_checkpoint import checkpoint, checkpoint_policies, remat
-from phalanx.api.aot import ShapeDtypeStruct
+from phalanx.api.aot import ShapeDtypeStruct, typeof
 from phalanx.api.callbacks import effects_barrier, io_callback, pure_callback
 from phalanx.api.contexts import (
     debug_infs,
@@ -97,7 +97,7 @@ from phalanx.api.vmap import vmap
 from phalanx.base.boundary import bound as _bound
 from phalanx.base.lazily import later as _later
 from phalanx.base.version import __version__, __version_info__
-from phalanx.core.refs import Ref, typeof
+from phalanx.core.refs import Ref
 from phalanx.core.trace import ROOT as _ROOT
 from phalanx.core.types import Array
 from phalanx.core.types import ArrayType as _ArrayType

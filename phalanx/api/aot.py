@@ -14,11 +14,12 @@ from phalanx.api.arguments import LeafNames, check_leaf
 from phalanx.base import dtypes
 from phalanx.base.config import settings
 from phalanx.base.source import user_location
+from phalanx.core import types
 from phalanx.core.manual import ManualAxisType, Typed
 from phalanx.core.over_mesh import OverMesh, both
 from phalanx.core.program import plain
-from phalanx.core.refs import Ref, load
-from phalanx.core.types import Array, ArrayType, typeof
+from phalanx.core.refs import AbstractRef, Ref, load
+from phalanx.core.types import Array, ArrayType
 from phalanx.numpy.promotion import as_shape
 from phalanx.run.array import DeviceArray
 from phalanx.spmd import formats
@@ -147,6 +148,30 @@ def _sharding(said: Any) -> Sharding | None:
     )
 
 
+def typeof(x: Any) -> ArrayType | AbstractRef:
+    """The type of an array, a traced value, a NumPy array, a scalar, a mutable reference, or of
+    what describes an array.
+
+    Args:
+        x: an array, a traced value, a number, a reference, or a ``ShapeDtypeStruct``.
+
+    Returns:
+        A type, which has ``shape``, ``dtype`` and ``weak_type``.
+
+    Raises:
+        TypeError: ``x`` is none of these.
+
+    >>> import phalanx
+    >>> phalanx.typeof(1.0), phalanx.typeof(phalanx.new_ref(1.0))
+    (f32[]~, Ref{f32[]})
+    >>> phalanx.typeof(phalanx.ShapeDtypeStruct((2, 3), "float32"))
+    f32[2,3]
+    """
+    if isinstance(x, ShapeDtypeStruct):
+        return abstract(x, ["x"], 0, "typeof")
+    return x.aval if isinstance(x, Ref) else types.typeof(x)
+
+
 def struct(type: ArrayType, sharding: Sharding | None = None) -> ShapeDtypeStruct:
     """``type`` as users see it, of an array that is to lie as ``sharding`` says.
 
@@ -176,7 +201,7 @@ def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayTyp
         return ArrayType(shape, dtypes.canonical(x.dtype), weak, varying, lies)
     if not is_value(x):
         check_leaf(x, names[i], who)
-    kind = typeof(x)
+    kind = types.typeof(x)
     return ArrayType(kind.shape, kind.dtype, kind.weak)
 
 

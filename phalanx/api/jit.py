@@ -23,7 +23,6 @@ from phalanx.api.shardings import Asked, check_followed
 from phalanx.api.transformed import Compiling, P, R, Wrapped
 from phalanx.base import tree
 from phalanx.base.config import config
-from phalanx.base.errors import ShardingTypeError
 from phalanx.base.nodes import outline
 from phalanx.base.source import name_of, user_location
 from phalanx.control.call import call
@@ -33,7 +32,7 @@ from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.calls import Call, Runs
-from phalanx.run.constrain import constrain
+from phalanx.run.constrain import constrain, with_results_lying
 from phalanx.run.execute import compile_program, option_key
 from phalanx.run.planning import RequestedShardings
 from phalanx.run.runtime import backend as runtime
@@ -121,10 +120,24 @@ class Jitted(Dispatched):
             flat = Flat(self.fun, given.treedef, given.static, self.who, ref_numbers(types))
             staged = stage_with_refs(flat, arrays, name_of(self.fun), names.all())
             program, captured, written = staged
+            program = self._with_sums(program, flat.out_tree, len(written))
             traced = TracedFunction(program, captured, flat.out_tree, written, flat.stored)
             if traced.reusable:
                 self.caches.traced[key] = traced
         return traced
+
+    def _with_sums(self, program: Program, out_tree: Any, written: int) -> Program:
+        """``program``, whose results are sums that are still to be taken where that is asked for,
+        and no others; the first of them are what was ``written``."""
+        if self.outs.nothing:
+            return program
+        outs: list[Sharding | None] = [None] * len(program.outputs)
+        asked = self.outs.of(outline(out_tree), later=True)
+        outs[written : written + len(asked)] = asked
+        for i, (sharding, atom) in enumerate(zip(outs, program.outputs, strict=True)):
+            if sharding is not None and unreduced_along(sharding) == plain(atom.type).unreduced:
+                outs[i] = None
+        return with_results_lying(program, outs)
 
     def _lying(self, given: Given, types: list[ArrayType]) -> list[ArrayType]:
         """``types``, which also say how arguments lie for which ``in_shardings`` says so."""
@@ -193,13 +206,6 @@ class Jitted(Dispatched):
         kinds = program.output_types[first : results - last]
         whose = [f"the {name}" for name in result_names(out_tree)]
         self.outs.check(outs, kinds, whose)
-        for asked, kind, name in zip(outs, kinds, whose, strict=True):
-            if asked is not None and unreduced_along(asked) != kind.unreduced:
-                raise ShardingTypeError(
-                    f"{self.who}: {name} is {kind}, and out_shardings asks for {asked}, at "
-                    f"{user_location()}: sums are taken, or left to be taken, inside the function; "
-                    f"there it is phalanx.reshard(x, {getattr(asked, 'spec', 'P()')})"
-                )
         return RequestedShardings(tuple(ins), (*(None,) * first, *outs, *(None,) * last))
 
     # ---- ahead of time ----

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from phalanx.api import aot
 from phalanx.api.custom_jvp import custom_jvp
 from phalanx.api.custom_vjp import custom_vjp
 from phalanx.base import tree
@@ -21,7 +22,6 @@ from phalanx.base.kinds import class_of
 from phalanx.base.source import user_location
 from phalanx.compat.avals import AbstractValue, ShapedArray
 from phalanx.compat.zeros import ZeroTangent, instantiate_zeros
-from phalanx.core import refs
 from phalanx.core.refs import AbstractRef, Ref
 from phalanx.core.trace import Trace, Tracer, current, owner_of
 from phalanx.core.types import Array, ArrayType
@@ -102,8 +102,8 @@ def typeof(x: Any) -> Any:
     if rule is not None:
         return rule(x)
     if not _IN_TREE.get():
-        return refs.typeof(x)
-    return _Leaf(refs.typeof(x) if isinstance(x, (Array, np.ndarray, np.generic, Ref)) else None)
+        return aot.typeof(x)
+    return _Leaf(aot.typeof(x) if isinstance(x, (Array, np.ndarray, np.generic, Ref)) else None)
 
 
 _IN_TREE: ContextVar[bool] = ContextVar("_IN_TREE", default=False)  # a value is taken apart

@@ -125,25 +125,6 @@ class Ref(Shaped):
     _advice = "; a reference is no array: read what it holds, ref[...]"
 
 
-def typeof(x: Any) -> ArrayType | AbstractRef:
-    """The type of an array, a traced value, a NumPy array, a scalar, or a mutable reference.
-
-    Args:
-        x: an array, a traced value, or a number.
-
-    Returns:
-        A type, which has ``shape``, ``dtype`` and ``weak_type``.
-
-    Raises:
-        TypeError: ``x`` is none of these.
-
-    >>> import phalanx
-    >>> phalanx.typeof(1.0), phalanx.typeof(phalanx.new_ref(1.0))
-    (f32[]~, Ref{f32[]})
-    """
-    return x.aval if isinstance(x, Ref) else types.typeof(x)
-
-
 def load(ref: Ref) -> Any:
     """What ``ref`` holds now.
 

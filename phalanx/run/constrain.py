@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from phalanx.base import dtypes
@@ -22,7 +23,7 @@ from phalanx.core.primitive import (
     Operands,
     Primitive,
 )
-from phalanx.core.program import plain
+from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array, run_compiled
@@ -117,3 +118,18 @@ constrain = Primitive(
     elements=Elements(copied=True),
     doc="x, laid out as a sharding says; sdy.sharding_constraint",
 )
+
+
+def with_results_lying(program: Program, shardings: Sequence[Sharding | None]) -> Program:
+    """``program``, whose results lie as ``shardings`` say, where they say something."""
+    after: list[Equation] = []
+    outputs: list[Atom] = []
+    for atom, sharding in zip(program.outputs, shardings, strict=True):
+        outputs.append(atom)
+        if sharding is not None:
+            params = {"sharding": sharding}
+            outputs[-1] = Var(constrain.result_type([plain(atom.type)], params))
+            after.append(Equation(constrain, [atom], params, (outputs[-1],), user_location()))
+    if not after:
+        return program
+    return program.update(equations=[*program.equations, *after], outputs=outputs)

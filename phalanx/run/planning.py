@@ -230,7 +230,10 @@ def _plan_over(
         ]
     in_sums = [sums_in_terms_of_mesh(s, devices, axes) for s in placed]
     said = [of_type if s is None else s for s, of_type in zip(places.outs, told, strict=True)]
-    out_sums = [() if s is None else sums_in_terms_of_mesh(s, devices, axes) for s in said]
+    out_sums = [  # XLA takes what has no elements for whole
+        () if s is None or not t.size else sums_in_terms_of_mesh(s, devices, axes)
+        for s, t in zip(said, program.output_types, strict=True)
+    ]
     here = Sharding(devices).is_fully_addressable and type(devices[0]) is not AnyDevice
     alone = here and placement.is_independent(program, mesh)
     return Plan(

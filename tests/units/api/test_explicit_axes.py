@@ -182,6 +182,7 @@ def test_what_types_tell_is_what_shard_map_takes():
 
 def test_shapes_without_data_say_how_they_lie():
     x = phalanx.ShapeDtypeStruct((8, 4), "float32", sharding=P("x", "y"))
+    assert str(phalanx.typeof(x)) == "f32[8@x,4@y]"
     traced = phalanx.jit(lambda x: x.sum(0)).trace(x)
     compiled = traced.lower().compile()
     for told in (phalanx.eval_shape(lambda x: x.sum(0), x), traced.out_info, compiled.out_info):

@@ -93,6 +93,7 @@ def test_what_the_stages_know():
     lowered = traced.lower()
     compiled = lowered.compile()
     weak = phalanx.ShapeDtypeStruct((), "float32", weak_type=True)
+    assert repr(phalanx.typeof(weak)) == "f32[]~"
     assert traced.jaxpr is traced.program and len(traced.program.inputs) == 2
     for stage in (traced, lowered, compiled):
         assert stage.fun_name == "<lambda>"

@@ -131,10 +131,6 @@ def test_nothing_reads_what_has_no_value_yet():
             read(u)
 
 
-def refused_out():
-    return phalanx.jit(lambda x: x, out_shardings=P())(product())
-
-
 def refused_blocks():
     return phalanx.shard_map(lambda x: x, in_specs=P("x"), out_specs=P("x"))(product())
 
@@ -162,7 +158,7 @@ def refused_integers():
 @pytest.mark.parametrize(
     "f",
     [
-        refused_out, refused_blocks, refused_lanes, refused_mask,
+        refused_blocks, refused_lanes, refused_mask,
         refused_factor, refused_filling, refused_integers,
     ],
 )  # fmt: skip
@@ -198,6 +194,27 @@ def test_what_is_laid_out_first_is_known_to_what_follows():
 
     f(X)
     assert list(map(str, types)) == ["f32[8@y,8]{R:x}"]
+
+
+def test_results_are_sums_as_out_shardings_say():
+    double = phalanx.jit(
+        lambda x: {"left": 2 * x, "own": x}, out_shardings={"left": LEFT, "own": None}
+    )
+    for f in (double, phalanx.jit(double), double.lower(phalanx.device_put(X, P())).compile()):
+        made = f(phalanx.device_put(X, P()))
+        assert typeof(made["left"]).unreduced == {"y"} and not typeof(made["own"]).unreduced
+        np.testing.assert_allclose(reshard(made["left"], P()), 2 * X)
+    taken = phalanx.jit(lambda u: u, out_shardings=P("x"))(product())
+    assert typeof(taken).sharding.spec == P("x", None)
+    np.testing.assert_allclose(taken, X @ X, rtol=1e-5)
+
+
+def test_sums_without_elements():
+    u = product()
+    for f in (lambda u: u[:0], phalanx.jit(lambda u: 2 * u[:0])):
+        assert typeof(f(u)).unreduced == {"y"} and f(u).shape == (0, 8)
+    sums = reshard(lax.associative_scan(jnp.add, u), P())
+    np.testing.assert_allclose(sums, np.cumsum(X @ X, 0), rtol=1e-5)
 
 
 def test_a_gradient_of_a_gradient():

@@ -249,13 +249,17 @@ def _instead(keyword: str, function: Callable[..., Any]) -> str:
 
 def _is_accident(error: Exception) -> bool:
     """Whether one of our functions raised ``error``, but no ``raise`` in it did."""
-    if isinstance(error, (PhalanxError, OSError)) or not _is_raised_here(error):
+    if isinstance(error, (PhalanxError, OSError)):
         return False  # what the system says, it says of a file, by its name
     if not hasattr(error, _ACCIDENT):  # at the first boundary, where all frames are there
-        *_, last = _entries(error.__traceback__)
-        purpose = last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
-        setattr(error, _ACCIDENT, not purpose)
+        setattr(error, _ACCIDENT, _is_raised_here(error) and not _is_on_purpose(error))
     return getattr(error, _ACCIDENT)
+
+
+def _is_on_purpose(error: Exception) -> bool:
+    """Whether a ``raise`` raised ``error``, as its traceback still shows."""
+    *_, last = _entries(error.__traceback__)
+    return last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
 
 
 def _is_raised_here(error: Exception) -> bool:

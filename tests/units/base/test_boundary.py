@@ -309,6 +309,8 @@ def test_exceptions_of_libraries_that_are_left_out_are_theirs(monkeypatch):
     monkeypatch.setattr("phalanx.base.boundary.excluded", [__file__])
     with pytest.raises(Mine, match=r"^of a library$"):
         phalanx.jvp(lambda x: again(), (1.0,), (1.0,))
+    with pytest.raises(Mine, match=r"^$"):  # nothing is left of its traceback behind ``jit``
+        phalanx.jvp(phalanx.jit(fails), (1.0,), (1.0,))
 
 
 def test_public_functions_are_pickled_by_name_and_have_one_identity():

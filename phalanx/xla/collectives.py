@@ -357,9 +357,10 @@ class CollectiveEmitter(RegionEmitter):
         }
         parts = [self._part(t, layout) for t, layout in zip(types, in_layouts, strict=True)]
         results = [self.tensor_of(t) for t in out_types]
-        outer, self.manual = self.manual, self.manual.union(names)
+        outer = self.manual, self.number
+        self.manual, self.number = self.manual.union(names), None  # it uses nothing from outside
         if self.parted:  # the compiler decides about further ones
-            self._nested.update(itertools.product(outer, names))
+            self._nested.update(itertools.product(outer[0], names))
         try:
             return self.region_op(
                 "sdy.manual_computation",
@@ -370,7 +371,7 @@ class CollectiveEmitter(RegionEmitter):
                 terminator="sdy.return",
             )
         finally:
-            self.manual = outer
+            self.manual, self.number = outer
 
     def _without_empties(self, body: Body) -> Body:
         """``body``, which does not use operands that have no elements.

@@ -76,7 +76,7 @@ class Emitter:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.anywhere = False  # whether what is written is for every platform
+        self.plans: Sequence[Plan] = ()  # for any of which this is written, where it is for several
         self.moves_memory = False  # whether a value was brought to other memory than the devices'
         self.equation: Equation | None = None  # that is being lowered
         self.scope: dict[Any, Any] = {}
@@ -92,9 +92,9 @@ class Emitter:
         """What the program is written for. Who asks writes another for another platform.
 
         Raises:
-            OfItsPlatform: it is to be for every platform.
+            OfItsPlatform: it is written for several.
         """
-        if self.anywhere:
+        if self.plans:
             raise OfItsPlatform
         return self.plan.target
 

@@ -81,7 +81,12 @@ def lower_for_each(program: Program, plan: Plan, platforms: Sequence[str]) -> Xl
 def _of_several(
     types: tuple[Types, Types], plans: Sequence[Plan], emit: Emit, name: str
 ) -> XlaModule:
-    """What ``emit`` writes, for the one among ``plans`` whose number it takes first."""
+    """What ``emit`` writes, for the one among ``plans`` whose number it takes first.
+
+    Operations that are lowered otherwise on some of the platforms choose by the number. Where a
+    rule asks for the platform as it goes, it is too late for that, and the whole is written for
+    each.
+    """
     ins, outs = types
     first = plans[0]
     first = replace(
@@ -90,20 +95,14 @@ def _of_several(
         in_sums=first.in_sums and ((), *first.in_sums),
     )
 
-    def for_all(b: MlirBuilder, _: Any, *values: Any) -> Any:
-        b.anywhere = True
+    def shared(b: MlirBuilder, number: Any, *values: Any) -> list[Any]:
+        b.plans, b.number = plans, number
         return emit(b, *values)
 
-    def choose(b: MlirBuilder, number: Any, *values: Any) -> list[Any]:
-        def on(plan: Plan) -> Any:
-            def write(b: MlirBuilder) -> Any:
-                with b.planned(plan):
-                    return emit(b, *values)
-
-            return write
-
-        return b.case(number, list(map(on, plans)))
+    def apart(b: MlirBuilder, number: Any, *values: Any) -> list[Any]:
+        b.plans, b.number = plans, number
+        return b.for_each(lambda: emit(b, *values))
 
     with suppress(OfItsPlatform):
-        return build((_INDEX, *ins), outs, first, for_all, name=name)
-    return build((_INDEX, *ins), outs, first, choose, name=name)
+        return build((_INDEX, *ins), outs, first, shared, name=name)
+    return build((_INDEX, *ins), outs, first, apart, name=name)

@@ -14,12 +14,12 @@ from jaxlib.mlir.dialects import func
 
 from phalanx.base.kinds import SEQUENCE, is_mapping, is_ndarray
 from phalanx.base.lengths import larger, symbolic
-from phalanx.core.builder import Body
+from phalanx.core.builder import Body, Builder
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.transforms.derive import trace_closed
-from phalanx.xla.emitter import element_type
+from phalanx.xla.emitter import OfItsPlatform, element_type
 from phalanx.xla.failures import refused
 from phalanx.xla.structural import StructuralEmitter
 
@@ -28,6 +28,7 @@ _BOOLS: tuple[type, ...] = (bool, np.bool_)
 Values = Sequence[ir.Value]
 Ints = Sequence[int]
 I32 = np.dtype(np.int32)
+_Functions = dict[Any, tuple[str, list[ir.Type]]]  # by what they do: names and types of results
 
 
 def gives_nothing(equation: Equation) -> bool:
@@ -41,6 +42,16 @@ def gives_nothing(equation: Equation) -> bool:
         return False
     written = equation.prim.on_devices.region is not None or equation.effects
     return not written and not any(v.type.size for v in results)
+
+
+def differs(equation: Equation, plans: Sequence[Plan]) -> bool:
+    """Whether it is lowered otherwise, or something in it is, for some of ``plans``."""
+    if not plans:
+        return False
+    inside = [e.prim for program in equation.programs for e in program.walk()]
+    own = {prim for prim in (equation.prim, *inside) if prim.lower_on}
+    rules = [[prim.lowering(plan.target.platform) for prim in own] for plan in plans if own]
+    return any([rule != rules[0] for rule in rules])
 
 
 def _number(x: Value) -> int | None:
@@ -59,7 +70,9 @@ class RegionEmitter(StructuralEmitter):
         self.module = module
         self.manual: frozenset[str] = frozenset()  # axes that manual computations have taken
         self.conditional = False  # inside what some devices may leave out
-        self._functions: dict[Any, tuple[str, list[ir.Type]]] = {}
+        self.number: Value | None = None  # which of ``plans`` it is, where that can be told
+        self._functions: _Functions = {}
+        self._functions_for: dict[Plan, _Functions] = {}
         self._names: set[str] = {"main"}
 
     @property
@@ -230,12 +243,31 @@ class RegionEmitter(StructuralEmitter):
     @contextmanager
     def planned(self, plan: Plan) -> Generator[None]:
         """What is written inside is for the devices of ``plan``, and so are its functions."""
-        outer = self.plan, self._functions
-        self.plan, self._functions = plan, {}
+        outer = self.plan, self.plans, self._functions
+        self.plan, self.plans = plan, ()
+        self._functions = self._functions_for.setdefault(plan, {})
         try:
             yield
         finally:
-            self.plan, self._functions = outer
+            self.plan, self.plans, self._functions = outer
+
+    def for_each(self, write: Callable[[], Values]) -> list[Value]:
+        """What ``write`` writes for that one of ``plans`` which it turns out to be.
+
+        Raises:
+            OfItsPlatform: which one it is cannot be told in a function, or in a manual computation.
+        """
+        if self.number is None:
+            raise OfItsPlatform
+
+        def on(plan: Plan) -> Body:
+            def branch(_: Builder) -> Values:
+                with self.planned(plan):
+                    return write()
+
+            return branch
+
+        return self.case(self.number, list(map(on, self.plans)))
 
     def call(self, key: Any, emit: Body, args: Values) -> list[Value]:
         if self.symbolic:  # functions would have to be told what lengths are
@@ -277,7 +309,9 @@ class RegionEmitter(StructuralEmitter):
             name = self._fresh_name(getattr(key[0], "name", "f"))
             with ir.InsertionPoint(self.module.body):
                 function = func.FuncOp(name, (parameters, []), visibility="private")
+            number, self.number = self.number, None
             values = self.fill(function.regions[0], parameters, emit, "func.return")
+            self.number = number
             results: list[ir.Type] = [v.type for v in values]
             function.attributes["function_type"] = ir.TypeAttr.get(
                 ir.FunctionType.get(parameters, results)
@@ -330,14 +364,22 @@ class RegionEmitter(StructuralEmitter):
         operands = self._read(equation.inputs, env)
         outer, self.conditional = self.conditional, self.conditional or prim.decides is not None
         try:
-            platform = self.target.platform if prim.lower_on else ""
-            out = prim.lowering(platform)(self.builder, *operands, **equation.params)
+            if differs(equation, self.plans):
+                results = self.for_each(lambda: self._lowered(equation, operands))
+            else:
+                results = self._lowered(equation, operands)
         except ir.MLIRError as error:
             raise refused(error, prim.name, equation.location) from None
         self.conditional = outer
-        for var, value in zip(equation.outputs, out if prim.multi else (out,), strict=True):
+        for var, value in zip(equation.outputs, results, strict=True):
             lies = var.type.lies and var.type.lies.explicit
             env[var] = value if lies is None else self.builder.lying(value, lies)
+
+    def _lowered(self, equation: Equation, operands: Values) -> Values:
+        prim = equation.prim
+        platform = self.plan.target.platform if prim.lower_on else ""
+        out = prim.lowering(platform)(self.builder, *operands, **equation.params)
+        return out if prim.multi else (out,)
 
     def _read(self, atoms: Iterable[Atom], env: dict[Any, Value]) -> list[Value]:
         return [env[a] if type(a) is Var else self.constant(a.value, a.type.dtype) for a in atoms]

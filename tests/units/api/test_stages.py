@@ -163,6 +163,23 @@ def test_what_is_lowered_for_several_platforms_takes_the_number_of_one():
     assert "stablehlo.sine" not in text
 
 
+def test_only_operations_that_differ_are_written_for_each_platform():
+    def text(draws):
+        def f(key, x):
+            drawn = [phalanx.random.bits(phalanx.random.fold_in(key, i)) for i in range(draws)]
+            ordered = phalanx.jit(lambda x: jnp.sort(jnp.sin(x)))(x)
+            return sum(drawn), jnp.tanh(ordered)
+
+        traced = phalanx.jit(f).trace(phalanx.random.key(0), X)
+        return traced.lower(lowering_platforms=("tpu", "cuda", "cpu")).as_text()
+
+    once, twice = text(1), text(2)
+    counts = [once.count(f"stablehlo.{f} ") for f in ("tanh", "sine")]
+    assert counts == [1, 3]  # a function that sorts is one for each
+    assert once.count('"stablehlo.sort"') == 3
+    assert once.count("func.func") == twice.count("func.func")
+
+
 @pytest.mark.spmd
 def test_lanes_are_lowered_for_one_other_platform():
     count = phalanx.device_count()

@@ -26,6 +26,7 @@ from phalanx.base.config import config
 from phalanx.base.nodes import outline
 from phalanx.base.source import name_of, user_location
 from phalanx.control.call import call
+from phalanx.control.compiled_call import compiled_call
 from phalanx.core import axes
 from phalanx.core.program import Program, plain
 from phalanx.core.refs import Ref, refuse_aliases
@@ -108,6 +109,9 @@ class Jitted(Dispatched):
 
     def _run(self, program: Program, operands: Sequence[Any]) -> Sequence[Any]:
         """Bind what stands for this function inside other transformations."""
+        if self.compiler_options:
+            options = tuple(self.compiler_options.items())
+            return compiled_call(*operands, program=program, options=options)
         return call(*operands, program=program)
 
     def traced(self, given: Given, types: tuple[Any, ...]) -> TracedFunction:

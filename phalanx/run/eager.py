@@ -34,13 +34,18 @@ def evaluate_eagerly(prim: Primitive, args: tuple[Any, ...], params: dict[str, A
     return run_compiled(prim, args, params)
 
 
-def run_compiled(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """Run ``prim`` as a program of one equation, compiled if it has not been before."""
+def run_compiled(
+    prim: Primitive,
+    args: tuple[Any, ...],
+    params: dict[str, Any],
+    options: tuple[tuple[str, Any], ...] = (),
+) -> Any:
+    """Run ``prim`` as a program of one equation, compiled with ``options`` if it has not been."""
     arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
     owner = _owner(prim, params) if prim.multi else None
     static = static_key(params) if owner is None else _key_without(owner, params)
     known = calls if owner is None else owner.derived
-    key = (prim, settings().key, static, *[a._sig for a in arrays])
+    key = (prim, settings().key, options, static, *[a._sig for a in arrays])
     try:
         call = known[key]
     except TypeError:
@@ -49,7 +54,7 @@ def run_compiled(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any])
     if call is None:
         if prim.execution.on_host is not None:
             return _on_host(prim, prim.execution.on_host, arrays, params)
-        call = known[key] = _compiled(prim, arrays, params, owner)
+        call = known[key] = _compiled(prim, arrays, params, owner, dict(options))
     return call.run(arrays)
 
 
@@ -98,12 +103,13 @@ def _without(owner: Program, value: Any) -> Any:
 
 
 def _compiled(
-    prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any], owner: Program | None
-) -> Call:
+    prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any], owner: Program | None,
+    options: dict[str, Any],
+) -> Call:  # fmt: skip
     types = tuple([a._sig.type for a in arrays])
     program = program_of(prim, types, params) if owner is None else _of_one(prim, types, params)
     results = (0,) * len(program.outputs) if prim.multi else 0
-    prepared = compile_program(program, [a._sig for a in arrays])
+    prepared = compile_program(program, [a._sig for a in arrays], options=options)
     return told_of(Call(prepared, arrays, tree.structure(results)), program)
 
 

@@ -12,7 +12,8 @@ from phalanx.laws.parameters import check_parameters
 
 # Their parameters are programs, functions or devices; they have tests of their own.
 WITHOUT_EXAMPLES = {
-    "call", "checkpoint", "composite", "cond", "custom_jvp", "custom_vjp", "custom_vjp_linear",
+    "call", "checkpoint", "compiled_call", "composite", "cond", "custom_jvp", "custom_vjp",
+    "custom_vjp_linear",
     "custom_vjp_unknown", "custom_vmap", "exported", "foreign_call", "host_call",
     "inspect_sharding", "length", "linear_call", "mapped", "report", "rng_uniform", "scan",
     "segment", "spanned", "vectorized", "while", "with_sharding_constraint",

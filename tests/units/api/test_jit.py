@@ -350,6 +350,16 @@ def test_options_of_the_compiler_belong_to_the_function():
         wrong(X)
     with pytest.raises(ValueError, match="strings, numbers or booleans"):
         phalanx.jit(lambda x: x, compiler_options={"xla_cpu_enable_fast_math": []})
+    for derived in (phalanx.grad(lambda x: wrong(x).sum()), phalanx.vmap(wrong)):
+        with pytest.raises(ValueError, match="xla_no_such_thing"):
+            derived(X)
+    np.testing.assert_array_equal(phalanx.vmap(f)(X), X + 1)
+    for inside in (
+        phalanx.jit(f),
+        lambda x: phalanx.lax.scan(lambda c, _: (f(c), None), x, length=2),
+    ):
+        with pytest.raises(ValueError, match=r"`compiler_options` .* top-level .*, at test_jit"):
+            inside(X)
 
 
 def test_the_attributes_of_the_function_are_those_of_the_compiled_one():

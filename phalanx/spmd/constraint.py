@@ -36,7 +36,7 @@ def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False)
                 "one with phalanx.set_mesh(mesh), or give NamedSharding(mesh, spec), at "
                 f"{user_location()}"
             )
-        asked = _over_mesh(mesh, asked, who)
+        asked = NamedSharding.asked(mesh, asked, who)
     if not is_abstract(asked):
         return asked
     if mesh.has_devices and mesh.axes == asked.mesh.axes:
@@ -48,14 +48,6 @@ def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False)
         f"{user_location()}; set one with phalanx.set_mesh(mesh), or lower alone, for a platform "
         "that need not be here: f.trace(x).lower(lowering_platforms=('tpu',))"
     )
-
-
-def _over_mesh(mesh: Mesh, spec: PartitionSpec, who: str) -> NamedSharding:
-    """What ``spec`` says over ``mesh``, or ValueError in the name of ``who``, who was given it."""
-    try:
-        return NamedSharding(mesh, spec)
-    except ValueError as e:
-        raise ValueError(str(e).replace(NamedSharding.__name__, who, 1)) from None
 
 
 def is_abstract(sharding: Sharding) -> TypeGuard[NamedSharding]:

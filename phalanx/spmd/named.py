@@ -275,29 +275,35 @@ class NamedSharding(Sharding):
     def __new__(  # type: ignore[misc]
         cls, mesh: AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None
     ) -> Self:
-        _check(mesh, spec, cls.__name__)
-        made = cls._one(cast("Mesh", mesh), spec, True)
+        made = cls.asked(mesh, spec, cls.__name__)
         return made if memory_kind is None else made.with_memory_kind(memory_kind)
 
     @classmethod
+    def asked(cls, mesh: AbstractMesh, spec: PartitionSpec, who: str) -> Self:
+        """What ``spec`` says over ``mesh``; errors are in the name of ``who``, who was given it."""
+        _check(mesh, spec, who)
+        return cls._one(cast("Mesh", mesh), spec, True, who=who)
+
+    @classmethod
     def _one(
-        cls, mesh: Mesh, spec: PartitionSpec, committed: bool, memory: str | None = None
-    ) -> Self:
+        cls, mesh: Mesh, spec: PartitionSpec, committed: bool, memory: str | None = None,
+        who: str = "NamedSharding",
+    ) -> Self:  # fmt: skip
         """The one object that says so."""
         key = (cls, mesh, spec, committed, memory)
         cached = NamedSharding._named[key]
         if cached is None:
-            cached = NamedSharding._named.add(key, cls._over(*key[1:]))
+            cached = NamedSharding._named.add(key, cls._over(*key[1:], who))
         return cast("Self", cached)
 
     @classmethod
     def _over(
-        cls, mesh: Mesh, spec: PartitionSpec, committed: bool, memory: str | None
+        cls, mesh: Mesh, spec: PartitionSpec, committed: bool, memory: str | None, who: str
     ) -> NamedSharding:
         layout = tuple(() if names is None else names for names in spec.open_layout)
         # without axes a grid has one place still, also where there is no device for it
         devices = mesh.flat if mesh.has_devices else range(math.prod(mesh.axis_sizes))
-        plain = from_axes(devices, mesh.axes, layout, cls.__name__).in_memory(memory)
+        plain = from_axes(devices, mesh.axes, layout, who).in_memory(memory)
         made = object.__new__(cls)
         for field in _FIELDS:
             setattr(made, field, getattr(plain, field))

@@ -540,12 +540,16 @@ class Compiled(AheadOfTime):
         return abstract(x, call.names, i, call.who)
 
     def _check_places(self, leaves: Sequence[Any]) -> None:
-        """Raise ValueError if a leaf that the user placed lies otherwise than it must."""
+        """Raise ValueError if a leaf that the user placed lies otherwise than it must.
+
+        It may lie as the argument did that the function was lowered for.
+        """
         for i in self._kept:
-            x, home = leaves[i], self._homes[i]
+            x, home, before = leaves[i], self._homes[i], self._whole.shardings[i]
             if not isinstance(x, DeviceArray) or not x.committed:
                 continue
-            if not home.is_equivalent_to(x.sharding, x.ndim):
+            fitting = [home] if before is None else [home, before]
+            if not any([s.is_equivalent_to(x.sharding, x.ndim) for s in fitting]):
                 raise ValueError(  # "Computation was ... mismatches" is the field's, for matching
                     f"{self._traced.who}: Computation was compiled for input shardings that "
                     "disagree with the shardings of arguments passed to it. Here are the "

@@ -197,3 +197,18 @@ def test_what_is_lowered_for_others_is_not_compiled_for_these_devices():
             traced.lower(lowering_platforms=platforms).compile()
     with pytest.raises(ValueError, match=r"platforms must be some of cpu, .*tpux"):
         traced.lower(lowering_platforms=("tpux",))
+
+
+@pytest.mark.skipif(phalanx.device_count() < 2, reason="needs two devices")
+def test_what_is_compiled_takes_what_it_was_lowered_for():
+    devices = np.array(phalanx.devices())
+    there, back = [
+        phalanx.NamedSharding(phalanx.sharding.Mesh(grid, "x"), phalanx.P("x"))
+        for grid in (devices, devices[::-1])
+    ]
+    x = np.arange(2.0 * len(devices))
+    placed = phalanx.device_put(x, back)
+    f = phalanx.jit(lambda x: x * 2, in_shardings=there)
+    np.testing.assert_array_equal(f.lower(placed).compile()(placed), 2 * x)
+    with pytest.raises(ValueError, match="disagree with the shardings"):
+        f.lower(x).compile()(placed)

@@ -48,6 +48,7 @@ from phalanx.base.errors import (
     UnboundAxis,
     UnexpectedTracerError,
     UnknownOption,
+    UnreducedError,
 )
 from phalanx.base.lazily import later as _later
 
@@ -97,6 +98,7 @@ __all__ = [
     "TreeError",
     "TypePromotionError",
     "UnboundAxis",
+    "UnreducedError",
     "UnexpectedTracerError",
     "UnknownOption",
 ]

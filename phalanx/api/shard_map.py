@@ -234,9 +234,10 @@ class ShardMapped(Dispatched):
         ins = (FIXED,) * len(captured) + ins
         for atom, role, name in zip(program.outputs[first:], outs, results, strict=True):
             check_result(plain(atom.type), role, name, self.who)
-            for axis in _missing(atom.type, role, here):
-                where = culprits(program, [r.axes for r in ins], atom, axis)
-                raise ReplicationError(_differs(self.who, name, axis, where))
+            missing = _missing(atom.type, role, here)
+            if missing:
+                where = culprits(program, [r.axes for r in ins], atom, missing[0])
+                raise _differs(f"{self.who}: {name}", role, missing, atom.type, where)
         outs = (FIXED,) * first + outs
         whole = on_whole_arrays(program, here.axes, ins, outs, here.mesh)
         return TracedFunction(whole, captured, flat.out_tree, written, flat.stored)
@@ -281,9 +282,9 @@ class ShardMapped(Dispatched):
             types = [plain(typeof(y)) for y in results]
             names, ends = self._results(flat, types, ins, call)
             for kind, role, name in zip(types, ends, names, strict=True):
-                for axis in _missing(kind, role, here):
-                    if axis not in role.sums:
-                        raise ReplicationError(_differs(self.who, name, axis, []))
+                missing = [axis for axis in _missing(kind, role, here) if axis not in role.sums]
+                if missing:
+                    raise _differs(f"{self.who}: {name}", role, missing, kind, [])
             return ends
 
         def of_rows(*rows: Any) -> list[Any]:
@@ -373,14 +374,22 @@ def _missing(type: ArrayType, role: Role, here: Positions) -> list[Any]:
     return [axis for axis, _ in here.axes if axis in type.varying - role.axes - role.unreduced]
 
 
-def _differs(who: str, what: str, axis: Any, where: Sequence[Equation]) -> str:
+def _differs(
+    what: str, role: Role, missing: Sequence[Any], type: ArrayType, where: Sequence[Equation]
+) -> ReplicationError:
+    """The error about ``what``, of whose spec ``missing`` are axes along which it varies."""
     lines = lines_of(where)
     cause = f": it uses what differs at {lines}" if lines else ""
-    return (
-        f"{who}: {what} is the same along axis {axis!r}, at {user_location()}, "
-        f"but it differs{cause}. Reduce it, with lax.pmean(x, {axis!r}) or lax.psum, or name the "
-        "axis in its spec"
+    word, given = ("axis", missing[0]) if len(missing) == 1 else ("axes", tuple(missing))
+    return ReplicationError(
+        f"{what} is the same along {word} {_named(missing)}, {spec_of(role)}, at "
+        f"{user_location()}, but it varies along {_named(sorted(type.varying, key=str))}{cause}. "
+        f"Reduce it, with lax.pmean(x, {given!r}) or lax.psum, or name the {word} in its spec"
     )
+
+
+def _named(axes: Sequence[Any]) -> str:
+    return ", ".join(map(repr, axes))
 
 
 @overload

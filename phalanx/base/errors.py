@@ -40,8 +40,9 @@ class AxisSizeError(PhalanxError, ValueError):
     """Mapped arguments disagree about the size of an axis, or nothing tells it."""
 
 
-class UnboundAxis(PhalanxError, NameError):
-    """A collective names an axis that no enclosing ``pmap``, ``vmap`` or ``shard_map`` binds."""
+class UnboundAxis(PhalanxError, NameError, ValueError):
+    """A collective names an axis that no enclosing ``pmap``, ``vmap`` or ``shard_map`` binds. The
+    field says that a name is wrong, or, of casts, a value."""
 
     @classmethod
     def of(
@@ -170,6 +171,11 @@ class ShardingTypeError(PhalanxError, TypeError, ValueError):
         if self._operation not in ("", name):
             self.args = (f"{name}, in {self.args[0]}",)
         self._operation = ""
+
+
+class UnreducedError(ShardingTypeError, NotImplementedError):
+    """An operand is a sum that is still to be taken, and the operation cannot be done to its
+    parts."""
 
 
 class NoMesh(PhalanxError, RuntimeError, ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 
 def phrased(text: str) -> str:
@@ -79,6 +79,25 @@ def _result_apart(found: re.Match[str]) -> str:
     )
 
 
+def _not_the_same(found: re.Match[str]) -> str:
+    axes, spec, varying = found.groups()
+    missing = [axis for axis in _WORDS.findall(varying) if axis in _WORDS.findall(axes)]
+    named = [axis for axis in _WORDS.findall(varying) if axis not in missing]
+    return (
+        f"out_specs require replication which can't be statically inferred: out_specs is {spec} "
+        f"which implies that the corresponding output value is only varying across mesh axes "
+        f"{_braced(named)} and not {_braced(missing)}, but it was inferred to be possibly varying "
+        f"over {_braced(_WORDS.findall(varying))}"
+    )
+
+
+_WORDS = re.compile(r"\w+")
+
+
+def _braced(names: Iterable[str]) -> str:
+    return f"{{{','.join(names)}}}"
+
+
 _PHRASES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (
         re.compile(r"^([\w.]+)(?:\(.*\))?(?:: ((?:in|out)_shardings))?: P\(.*\) stands alone"),
@@ -103,8 +122,13 @@ _PHRASES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         r"jitted function inside the mesh context manager. Got \1",
     ),
     (
-        re.compile("spmd_axis_name deals the examples out over"),
-        "Only one of spmd_axis_name or arrays sharded on spmd_axis_name can be given",
+        re.compile(r"spmd_axis_name deals the examples out over (.*), and the arguments"),
+        r"Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed, "
+        r"got spmd_axis_name=\1",
+    ),
+    (
+        re.compile("spmd_axis_name cannot appear in its specs"),
+        "vmap spmd_axis_name cannot appear in shard_map in_specs or out_specs",
     ),
     (
         re.compile(
@@ -177,17 +201,27 @@ _PHRASES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         _unlike_sums,
     ),
     (
+        re.compile(r"^(\w+): .* is unreduced: .* cannot be done to its parts"),
+        r"unreduced rule for \1 is not implemented",
+    ),
+    (
         re.compile("^(?:\\w+): out_sharding leaves the sum over"),
         "unreduced axes should be equal to the contracting specs, and lhs and rhs contracting dims "
         "should be sharded identically",
+    ),
+    (
+        re.compile(r"^(?:pcast|pvary): unbound axis name: (\S+) \(in scope"),
+        r"pvary should be called under jax.shard_map. Found an unbound axis name: \1",
     ),
     (
         re.compile(r"^(\w+): unbound axis name: (\S+) \(in scope"),
         r"Found an unbound axis name: \2. To fix this, please call \1 under `jax.shard_map`",
     ),
     (
-        re.compile("s say that .* is the same along axis .*, but it differs"),
-        "out_specs require replication which can't be statically inferred",
+        re.compile(
+            r"s say that .* is the same along ax[ei]s (.*), (P\(.*\)), at .*varies along (.*?)[:.]"
+        ),
+        _not_the_same,
     ),
     (
         re.compile(r"^shard_map\(.*\): there is no mesh, at"),

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, NoReturn
 from msgspec import Struct
 
 from phalanx.base.dtypes import is_inexact
-from phalanx.base.errors import ShardingTypeError
+from phalanx.base.errors import ShardingTypeError, UnreducedError
 from phalanx.base.source import user_location
 from phalanx.core.manual import typed
 from phalanx.core.over_mesh import Axed, OverMesh, spec_text
@@ -242,7 +242,8 @@ class _Told:
         """The axes over which the sum of a result is still to be taken, as those of operands.
 
         Raises:
-            ShardingTypeError: the operation on parts of sums does not give parts of its result.
+            UnreducedError: the operation on parts of sums does not give parts of its result.
+            ShardingTypeError: other operands are no such sums.
         """
         axes = self.types[left[0]].unreduced
         if axes & varying:
@@ -252,7 +253,8 @@ class _Told:
         groups = [every] if linear == ALL else linear
         fitting = [g for g in groups if set(left) <= set(g)]
         if not fitting:
-            self._refuse_sum(left, "and the operation cannot be done to its parts")
+            problem = "and the operation cannot be done to its parts"
+            self._refuse_sum(left, problem, UnreducedError)
         for i in fitting[0]:
             if self.types[i].unreduced != axes:
                 self._refuse_sum(left, f"and {self.types[i]} is not")
@@ -269,9 +271,11 @@ class _Told:
                     f"one as its cotangent; lay it out whole there, {_spec(t, _NONE, along)}"
                 )
 
-    def _refuse_sum(self, left: Sequence[int], problem: str) -> NoReturn:
+    def _refuse_sum(
+        self, left: Sequence[int], problem: str, error: type[ShardingTypeError] = ShardingTypeError
+    ) -> NoReturn:
         type = self.types[left[0]]
-        raise ShardingTypeError(
+        raise error(
             f"{self.name}: {type}, at {user_location()}, is unreduced: the sum over "
             f"{_named(sorted(type.unreduced, key=str))} is still to be taken, {problem}; operands "
             f"are {' and '.join(map(str, self.types))}. Take the sum first: {how_to_sum(type)}",

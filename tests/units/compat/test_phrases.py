@@ -53,9 +53,9 @@ ALONG_EXPLICIT_AXES = {
     "Mapped away dimension of inputs .* should be sharded the same": lambda: phalanx.vmap(jnp.add)(
         laid("x"), laid("y")
     ),
-    "Only one of spmd_axis_name or arrays sharded on": lambda: phalanx.vmap(
-        jnp.sin, spmd_axis_name="y"
-    )(laid("x")),
+    "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type": lambda: (
+        phalanx.vmap(jnp.sin, spmd_axis_name="y")(laid("x"))
+    ),
     "lhs is unreduced while rhs is not": lambda: summed("y") + laid("x"),
     "lhs and rhs to `add` must be unreduced along the same": lambda: summed("y") + summed("x"),
     "unreduced axes should be equal to the contracting specs": lambda: jnp.einsum(
@@ -83,6 +83,15 @@ def cast_twice(x):
 IN_SHARD_MAP = {
     "Found an unbound axis name: z. .* call psum under `jax": mapped(lambda x: lax.psum(x, "z")),
     "require replication .* statically inferred": mapped(lambda x: x, outs=P()),
+    r"out_specs is P\('y'\) which implies .* across mesh axes \{y\} and not \{x\}, but it was "
+    r"inferred to be possibly varying over \{x,y\}": mapped(lambda x: x, P("x", "y"), P("y")),
+    "pvary should be called under jax.shard_map": lambda: lax.pcast(1.0, "x", to="varying"),
+    "unreduced rule for sin is not implemented": mapped(
+        lambda x: jnp.sin(lax.pcast(x, "x", to="unreduced"))
+    ),
+    "vmap spmd_axis_name cannot appear in": lambda: phalanx.vmap(
+        phalanx.shard_map(lambda x: x, in_specs=P("x"), out_specs=P("x")), spmd_axis_name="x"
+    )(laid(None, "y")),
     "shard_map applied to the function 'constrained'": mapped(constrained, P("x", None, None)),
     "out_specs passed to shard_map": mapped(lambda x: x, outs=P("x", unreduced={"y"})),
     "jax.lax.pcast can only accept axis_name which": mapped(cast_twice),

@@ -11,9 +11,9 @@ from phalanx.api.contexts import ensure_compile_time_eval
 from phalanx.base.dtypes import of_tangents as primal_dtype_to_tangent_dtype
 from phalanx.base.errors import InconclusiveDimensionOperation
 from phalanx.base.lengths import larger, smaller
-from phalanx.compat import hijax
 from phalanx.compat.api_util import DebugInfo
 from phalanx.compat.avals import AbstractValue, ShapedArray
+from phalanx.compat.hijax import typeof
 from phalanx.compat.jaxprs import (
     ClosedJaxpr,
     Jaxpr,
@@ -32,7 +32,7 @@ from phalanx.core import trace as ours
 from phalanx.core.check import check
 from phalanx.core.program import Literal, Var
 from phalanx.core.trace import ROOT, Tracer, current, known_value, owner_of
-from phalanx.core.types import SCALARS, Array, ArrayType, typeof
+from phalanx.core.types import SCALARS, Array, ArrayType
 
 __all__ = [
     "AbstractToken",
@@ -99,6 +99,7 @@ array_types = {Array, np.ndarray, np.generic, *SCALARS}
 pytype_aval_mappings: dict[type, Callable[..., Any]] = {t: typeof for t in array_types}
 JaxprTypeError = TypeError
 eval_context = ensure_compile_time_eval
+get_aval = typeof
 
 
 class DropVar:
@@ -115,11 +116,6 @@ class AbstractToken:
 
 class TypedNdArray(np.ndarray):
     """A literal of NumPy with a dtype of its own. Here literals are ordinary arrays."""
-
-
-def get_aval(x: Any) -> Any:
-    """The type of ``x``."""
-    return hijax.typeof(x)
 
 
 def valid_jaxtype(x: Any) -> bool:

@@ -125,6 +125,13 @@ def test_what_is_returned_is_a_value_of_the_library():
     assert isinstance(phalanx.grad(lambda x: x.first.sum())(X), Pair)
 
 
+def test_what_stands_for_an_array_has_its_type():
+    stands = phalanx.ShapeDtypeStruct((2,), "float32", weak_type=True, vma={"i"})
+    kind = core.typeof(stands)
+    assert (kind.shape, kind.dtype, kind.weak, kind.vma) == ((2,), np.float32, True, {"i"})
+    assert core.valid_jaxtype(stands)
+
+
 @pytest.mark.parametrize("kind", RULES)
 def test_the_rule_of_the_class_is_the_derivative(kind):
     """It says 10 and 1, where what the operation does has other derivatives."""

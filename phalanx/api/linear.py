@@ -19,7 +19,7 @@ from phalanx.base.source import name_of, user_location
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import SCALARS, ArrayType, typeof
 from phalanx.numpy.refs import addupdate
 from phalanx.ops.basis import convert, instantiate, zeros
 from phalanx.run.array import DeviceArray
@@ -52,13 +52,7 @@ def tangent_in(t: Any, kind: ArrayType, names: LeafNames, i: int, who: str) -> A
         return ZERO
     if not is_value(t):
         check_leaf(t, f"the tangent of {names[i]}", who)
-    given = typeof(t)
-    if given.shape != kind.shape or not (given.dtype == kind.dtype or given.weak):
-        raise ArgumentError(
-            f"{who}: the tangent of {names[i]} must be {plain(kind)} like the primal, got "
-            f"{plain(given)}"
-        )
-    return instantiate_scalar(t, kind)
+    return _like(t, kind, f"{who}: the tangent of {names[i]}", "primal")
 
 
 def _given_out(ct: Any, type: ArrayType, name: str, who: str) -> Any:
@@ -66,13 +60,16 @@ def _given_out(ct: Any, type: ArrayType, name: str, who: str) -> Any:
     if not dtypes.is_inexact(type.dtype):
         return ZERO
     check_leaf(ct, f"the cotangent of {name}", who)
-    given = typeof(ct)
-    if given.shape != type.shape or not (given.dtype == type.dtype or given.weak):
-        raise ArgumentError(
-            f"{who}: the cotangent of {name} must be {plain(type)} like the result, got "
-            f"{plain(given)}"
-        )
-    return instantiate_scalar(ct, type)
+    return _like(ct, type, f"{who}: the cotangent of {name}", "result")
+
+
+def _like(x: Any, type: ArrayType, what: str, other: str) -> Any:
+    """A tangent or cotangent of something of ``type``; integers are none, but Python's may be."""
+    given = typeof(x)
+    adapts = given.weak and (dtypes.is_inexact(given.dtype) or isinstance(x, SCALARS))
+    if given.shape != type.shape or not (given.dtype == type.dtype or adapts):
+        raise ArgumentError(f"{what} must be {plain(type)} like the {other}, got {plain(given)}")
+    return instantiate_scalar(x, type)
 
 
 def instantiate_scalar(x: Any, type: ArrayType) -> Any:

@@ -254,6 +254,15 @@ def test_what_is_not_linear_inside_a_function_has_no_transpose():
         phalanx.linear_transpose(lambda t: phalanx.jit(lambda x, t: x * jnp.sin(t))(X, t), X)(X)
 
 
+@pytest.mark.parametrize("how", [lambda f: f, phalanx.jit])
+def test_arrays_of_integers_are_no_tangents(how):
+    one, five = jnp.array(1.0), jnp.array(5)
+    with pytest.raises(TypeError, match=r"tangent of x must be f32\[\].* like the primal, got "):
+        how(lambda x, t: phalanx.jvp(lambda x: 1 + x, (x,), (t,)))(one, five)
+    with pytest.raises(TypeError, match=r"cotangent of .* like the result, got "):
+        how(lambda x, t: phalanx.vjp(lambda x: 1 + x, x)[1](t))(one, five)
+
+
 def test_jvp_and_vjp_are_adjoint():
     def f(x):
         return jnp.tanh(W @ jnp.exp(x)) / (1 + x[0] ** 2)

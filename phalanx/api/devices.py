@@ -23,7 +23,7 @@ from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, ArrayLike, ArrayType, typeof
 from phalanx.lax.layout import reshard
 from phalanx.run import lay, put
-from phalanx.run.array import DeviceArray, default_sharding, place
+from phalanx.run.array import DeviceArray, default_sharding, place, wait_for
 from phalanx.run.backend import Device as Device
 from phalanx.run.guards import Explicitly
 from phalanx.run.runtime import backend as runtime
@@ -474,10 +474,7 @@ def block_until_ready(x: T) -> T:
     [2. 2.]
     """
     if type(x) is DeviceArray:
-        x._wait()
+        wait_for((x,))
         return x
-    arrays = [leaf for leaf in tree.leaves(x) if isinstance(leaf, DeviceArray)]
-    for array in arrays:
-        array._check_alive()
-    runtime().block([array._raw for array in arrays])
+    wait_for([leaf for leaf in tree.leaves(x) if isinstance(leaf, DeviceArray)])
     return x

@@ -18,6 +18,7 @@ from optree import PyTreeSpec
 
 from phalanx.base.config import settings
 from phalanx.base.errors import TreeError
+from phalanx.base.gathering import forget, gather
 from phalanx.base.keys import key_of
 from phalanx.base.kinds import class_of
 from phalanx.base.registry import SPACE, optree
@@ -101,7 +102,7 @@ def leaves(tree: Tree, is_leaf: IsLeaf = None) -> list[Any]:
     >>> leaves([1, {"y": 2, "x": 3}])
     [1, 3, 2]
     """
-    return optree.tree_flatten(tree, is_leaf, namespace=SPACE)[0]
+    return gather(tree) if is_leaf is None else flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Tree, is_leaf: IsLeaf = None) -> PyTreeSpec:
@@ -649,6 +650,7 @@ def register_pytree_node(
         warnings.simplefilter("ignore", UserWarning)
         _partly_typed.register_pytree_node(nodetype, flatten_func, unflatten_func, namespace=SPACE)
         _partly_typed.register_pytree_node(nodetype, flatten, unflatten, namespace=_CALLS)
+    forget(nodetype)
     if flatten_with_keys_func is not None:
         _with_keys[nodetype] = flatten_with_keys_func
 

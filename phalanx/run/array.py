@@ -277,18 +277,8 @@ class DeviceArray(Array):
 
     def block_until_ready(self) -> DeviceArray:
         """Wait until the value has been computed; returns the array itself."""
-        self._wait()
+        wait_for((self,))
         return self
-
-    def _wait(self) -> None:
-        """Wait until the value has been computed."""
-        if type(self._sig) is DeletedSignature:
-            self._check_alive()
-        try:  # whether the memory is still there the runtime looks anyway
-            backend().block((self._raw,))
-        except DeletedArray:
-            self._check_alive()
-            raise
 
     def is_ready(self) -> bool:
         """Whether the value has been computed."""
@@ -658,6 +648,26 @@ def assemble(parts: Sequence[DeviceArray], type: ArrayType, sharding: Sharding) 
     """One array of parts that lie on ``sharding.local_devices``, in order, without a copy."""
     raw = backend().assemble([p._raw for p in parts], type, sharding.plain)
     return DeviceArray(raw, Signature.of(type, sharding))
+
+
+def wait_for(arrays: Sequence[DeviceArray]) -> None:
+    """Wait until the values of ``arrays`` have been computed.
+
+    Raises:
+        DeletedArray: the memory of one is not there any more.
+    """
+    if DeletedSignature in [type(x._sig) for x in arrays]:
+        _check_each(arrays)
+    try:  # whether the memory is still there the runtime looks anyway
+        backend().block([x._raw for x in arrays])
+    except DeletedArray:
+        _check_each(arrays)
+        raise
+
+
+def _check_each(arrays: Sequence[DeviceArray]) -> None:
+    for x in arrays:
+        x._check_alive()
 
 
 def words_of(keys: DeviceArray) -> DeviceArray:

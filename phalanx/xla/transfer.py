@@ -162,7 +162,9 @@ def block(raws: Sequence[Raw]) -> None:
         if len(raws) == 1 and joined_member() is None:  # as most programs do, in each step
             raws[0].block_until_ready()
         else:
-            arrays = [a for raw in raws for a in held(raw)]
+            arrays = list(raws)
+            if Parts in map(type, raws):
+                arrays = [a for raw in raws for a in held(raw)]
             wait = functools.partial(xc.batched_block_until_ready, arrays)
             waited(raws, wait, "waiting for an array")
     except RuntimeError as e:

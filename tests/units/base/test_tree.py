@@ -441,3 +441,25 @@ def test_paths_into_a_namedtuple_that_was_registered():
     assert [(tree.keystr(path), leaf) for path, leaf in pairs] == [("[<flat index 0>][0]", 1)]
     assert treedef.unflatten([3]) == Half([3], 2)
     assert tree.map_with_path(lambda path, x: x + 1, Half(1, 2)) == Half(2, 2)
+
+
+Status = collections.namedtuple("Status", "code body")
+
+
+def test_leaves_come_in_the_order_of_their_structure():
+    ordered, default = collections.OrderedDict(b=1, a=2), collections.defaultdict(int, b=3, a=4)
+    kinds = [{"b": 5, "a": (6, None)}, ordered, default, collections.deque([7, 8])]
+    nodes = [*kinds, Point(9, [10]), Box(11), Named(12, 13), Layer(14, 15), {2: 16, "a": 17}, "18"]
+    expected = [6, 5, 1, 2, 4, 3, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, "18"]
+    assert tree.leaves(nodes) == tree.flatten(nodes)[0] == expected
+
+
+def test_leaves_are_those_of_a_class_as_it_is_registered_now():
+    class Late:
+        x = 1
+
+    late, status = Late(), Status(1, 2)
+    assert tree.leaves((late, status)) == [late, 1, 2]
+    tree.register_pytree_node(Late, lambda late: ((late.x, 3), None), lambda *_: late)
+    tree.register_pytree_node(Status, lambda s: ((s.body,), s.code), lambda c, b: Status(c, *b))
+    assert tree.leaves((late, status)) == [1, 3, 2]

@@ -1,0 +1,88 @@
+"""The leaves of a tree without its structure, in less time than flattening takes.
+
+``optree`` asks of each leaf, under locks, whether it is a node of one kind or another. Here that is
+asked once of each class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import NoneType
+from typing import Any, cast
+
+from phalanx.base.kinds import class_of
+from phalanx.base.recent import Recent
+from phalanx.base.registry import SPACE, optree
+
+Way = Callable[[Any], Iterable[Any]]  # from a node to its children
+
+
+def gather(tree: Any) -> list[Any]:
+    """The leaves of ``tree``, left to right.
+
+    >>> gather({"b": (2, None), "a": [1]})
+    [1, 2]
+    """
+    found: list[Any] = []
+    _gather((tree,), found)
+    return found
+
+
+def forget(kind: type) -> None:
+    """Instances of the class are other nodes than before, or nodes now."""
+    _ways.forget(kind)
+
+
+def _gather(nodes: Iterable[Any], found: list[Any]) -> None:
+    for node in nodes:
+        way = _ways[type(node)] or _found_way(node)
+        if way is _leaf:
+            found.append(node)
+        else:
+            _gather(way(node), found)
+
+
+def _found_way(node: Any) -> Way:
+    kind = class_of(node)
+    way = _ways[kind] = _OF_BUILTINS.get(kind) or _way_of(node, kind)
+    return way
+
+
+def _way_of(node: Any, kind: type) -> Way:
+    if optree.tree_is_leaf(node, namespace=SPACE):
+        return _leaf
+    registered: Any = optree.register_pytree_node.get(kind, namespace=SPACE)  # type: ignore[attr-defined]
+    if registered is None:  # a named tuple, or another one with fields
+        return _elements
+    flatten = registered.flatten_func
+
+    def children(node: Any) -> Iterable[Any]:
+        made = flatten(node)
+        return made[0] if class_of(made) is tuple and len(made) == 2 else _below(node)
+
+    return children
+
+
+def _leaf(node: Any) -> Iterable[Any]:
+    return (node,)
+
+
+def _values(node: dict[Any, Any]) -> Iterable[Any]:
+    try:
+        return [node[key] for key in sorted(node)]
+    except TypeError:  # keys that Python does not compare have an order, too
+        return _below(node)
+
+
+def _below(node: Any) -> Iterable[Any]:
+    return optree.tree_flatten(node, lambda x: x is not node, namespace=SPACE)[0]
+
+
+_elements: Way = cast(Any, tuple).__iter__  # whatever a subclass makes of it
+_OF_BUILTINS: dict[type, Way] = {
+    tuple: _elements,
+    list: iter,
+    dict: _values,
+    NoneType: lambda _: (),
+}
+_ways: Recent[Way] = Recent(1024)

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from phalanx.core.manual import typed
 from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.core.types import LiteralType
 from phalanx.ops.vary import pvary, sorted_axes
 
 
 def with_casts(program: Program) -> Program:
-    """``program`` in which all operands of an operation vary along the same axes, to types.
+    """``program`` in which operands of an operation vary along the same axes, to types.
 
     What an operation with programs of its own makes of its operands, these say.
     """
@@ -18,14 +19,14 @@ def with_casts(program: Program) -> Program:
 
 
 def _cast(e: Equation) -> Iterator[Equation]:
-    varying = typed(e.prim.axes(e.params)).union(*[a.type.varying for a in e.inputs])
-    if not varying or e.prim.subprograms or e.prim is pvary:
+    if e.prim.subprograms or e.prim is pvary:
         yield e
         return
+    varying = typed(e.prim.axes(e.params)).union(*[a.type.varying for a in e.inputs])
     inputs: list[Atom] = []
     for x in e.inputs:
         missing = sorted_axes(varying - x.type.varying - x.type.unreduced - x.type.reduced)
-        if missing:
+        if missing and type(x.type) is not LiteralType:  # literals fit any operand
             cast = Var(x.type.update(varying=x.type.varying.union(missing)))
             yield Equation(pvary, [x], {"axes": missing}, (cast,), e.location)
             x = cast

@@ -52,6 +52,9 @@ PROGRAMS = [
     lambda x: (jnp.argmax(x, 1), jnp.argmin(x, 0), jnp.round(x / 2), lax.round(x / 2)),
     lambda x: jnp.linalg.qr(x)[1].sum() + jnp.linalg.svd(x)[1].sum(),
     lambda x: lax.linalg.triangular_solve(x[:, :2], x, left_side=True, lower=True),
+    lambda x: phalanx.shard_map(
+        lambda y: 2.0 * y + lax.psum(y, "i"), mesh=MESH, in_specs=P("i"), out_specs=P("i")
+    )(x),
     lambda x: phalanx.shard_map(jnp.sin, mesh=MESH, in_specs=P("i"), out_specs=P("i"))(x),
 ]
 

@@ -225,11 +225,23 @@ def _resampled(
     wide = real if real.itemsize > 4 else np.dtype("float32")
     scales, moves = (jnp.asarray(v, wide) for v in (scale, translation))
     out = x.astype(lattice.common((x.dtype, False), (wide, False))[0])
-    for i, d in enumerate(dims):
+    for i in _cheapest_first([(x.shape[d], shape[d]) for d in dims]):
+        d = dims[i]
         sizes = x.shape[d], shape[d]
         weights = _weights(sizes, scales[i], moves[i], method, antialias).astype(out.dtype)
         out = jnp.moveaxis(jnp.tensordot(out, weights, (d, 0), precision=precision), -1, d)
     return out.astype(x.dtype)
+
+
+def _cheapest_first(sizes: Sequence[tuple[int, int]]) -> Sequence[int]:
+    """The order of dimensions in which ``old`` samples become ``new`` ones by fewest products.
+
+    Those along a before those along b are fewer if 1 / old_a - 1 / new_a < 1 / old_b - 1 / new_b.
+    """
+    every = range(len(sizes))
+    if symbolic([n for each in sizes for n in each]):
+        return every
+    return sorted(every, key=lambda i: 1 / max(sizes[i][0], 1) - 1 / max(sizes[i][1], 1))
 
 
 def _weights(

@@ -714,8 +714,7 @@ def read_environment() -> None:
     for name, (only, _) in foreign.FIXED.items():
         variable = f"JAX_{name.upper()}"
         if text := os.environ.get(variable):
-            kind: type = type(only)
-            foreign.check(name, _PARSERS.get(kind, str)(text), variable)
+            foreign.check(name, _PARSERS.get(only.__class__, str)(text), variable)
     _of_process.refresh(())
 
 

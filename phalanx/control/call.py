@@ -21,8 +21,9 @@ def frame_of_one(*, program: Program) -> Frame:
     return Frame((program,), (FIXED,) * len(program.inputs), (FIXED,) * len(program.outputs))
 
 
-# Operations of a program that is written out where it is called. XLA does that to all functions,
-# one by one, and a library may call as many as it has steps, each traced anew.
+# Operations of a program that is written out where it is called, as one is that does nothing but
+# call another. XLA does that to all functions, one by one, and a library may call as many as it
+# has steps, each traced anew.
 _FEW = 8
 
 
@@ -30,7 +31,7 @@ def lower_call(b: Builder, *xs: Value, program: Program) -> list[Value]:
     """Write a call of a function of the module, or the program in place of it."""
     if program.axes or any(p.on_devices.region is not None for p in program.primitives):
         return b.inline(program, *xs)  # what it communicates over depends on where it stands
-    if len(list(islice(program.walk(), _FEW + 1))) <= _FEW:
+    if len(program.equations) == 1 or len(list(islice(program.walk(), _FEW + 1))) <= _FEW:
         return b.inline(program, *xs)
 
     def body(b: Builder, *parameters: Value) -> list[Value]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from phalanx import ops
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike
@@ -10,7 +12,7 @@ from phalanx.ops.bessel import bessel_i0e as _bessel_i0e
 from phalanx.ops.bessel import bessel_i1e as _bessel_i1e
 from phalanx.ops.incomplete import betainc as _betainc
 from phalanx.ops.incomplete import igamma as _igamma
-from phalanx.ops.special import zeta as _zeta
+from phalanx.ops.zeta import zeta as _zeta
 
 # ---- incomplete functions -------------------------------------------------------------------
 
@@ -147,11 +149,23 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     >>> [f"{y:.4f}" for y in lax.polygamma(np.float32([0.0, 1.0]), np.float32([1.0, 1.0]))]
     ['-0.5772', '1.6449']
     """
-    return nth_polygamma(*alike("polygamma", m, x))
+    return nth_polygamma(m, *alike("polygamma", m, x))
+
+
+def nth_polygamma(order: ArrayLike, m: ArrayLike, x: ArrayLike) -> Array:
+    """The derivative of order m; ``order`` is what was given as m, perhaps a number of Python."""
+    if type(order) is not int or not 0 <= order <= _MOST:
+        return _polygamma_of_each(m, x)
+    if order == 0:
+        return ops.digamma(x)
+    return ops.mul(_zeta(float(order + 1), x), float((-1) ** (order + 1) * math.factorial(order)))
+
+
+_MOST = 34  # for which m! is a number of single precision
 
 
 @staged
-def nth_polygamma(m: ArrayLike, x: ArrayLike) -> Array:
+def _polygamma_of_each(m: ArrayLike, x: ArrayLike) -> Array:
     """(-1)ᵐ⁺¹ m! ζ(m + 1, x), for m ≥ 1 (DLMF 5.15.2, 25.11.12)."""
     order = ops.add(m, 1)
     size = ops.mul(ops.exp(ops.lgamma(order)), _zeta(order, x))

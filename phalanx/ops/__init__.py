@@ -82,7 +82,7 @@ from phalanx.ops.elementwise import (
     tanh,
 )
 from phalanx.ops.fft import fft
-from phalanx.ops.gamma import digamma, lgamma, polygamma
+from phalanx.ops.gamma import digamma, lgamma
 from phalanx.ops.generators import rng_bit_generator, rng_uniform
 from phalanx.ops.index import (
     GatherDimensionNumbers,

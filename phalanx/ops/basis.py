@@ -148,6 +148,7 @@ def pointwise(
     name: str,
     lower: Body,
     *,
+    lower_on: Mapping[str, Body] | None = None,
     on: Domain = number_or_bool,
     result: np.dtype | Callable[[np.dtype], np.dtype] | None = None,
     partials: Partials = (),
@@ -165,6 +166,7 @@ def pointwise(
     Args:
         name: its name.
         lower: ``(b, *values, **params)`` to a value.
+        lower_on: how it is lowered on some platforms.
         on: the dtypes it takes.
         result: the result's dtype, or a function of the operands' dtype; default the same.
         partials: per operand ``(out, *operands, **params)`` to the partial derivative, or
@@ -197,6 +199,7 @@ def pointwise(
         name,
         type_rule,
         pointwise_lowering(lower),
+        lower_on={name: pointwise_lowering(body) for name, body in (lower_on or {}).items()},
         linearize=linearize or _from_partials(lambda: prim, partials),
         transpose=transpose if transpose is not None else NoRule("it is not linear"),
         batch=batch_pointwise(lambda: prim),

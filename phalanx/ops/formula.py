@@ -207,6 +207,11 @@ def polygamma_of(order: int, x: Any) -> Any:
     return Number(x.b, x.b.polygamma(x.like(float(order)).value, x.value))
 
 
+def hurwitz_of(s: Number, q: Number) -> Number:
+    """ζ(s, q) for q > 0, as XLA computes it; it is not differentiated."""
+    return Number(q.b, q.b.zeta(s.value, q.value))
+
+
 exp = _function("exponential", lambda x, y: y)
 expm1 = _function("exponential_minus_one", lambda x, y: y + 1.0)
 log = _function("log", lambda x, y: 1.0 / x)
@@ -526,6 +531,7 @@ def special(
     on: Callable[[np.dtype], bool] = dtypes.is_floating,
     params: type[Any] = Differentiated,
     operations: Operations = 100,
+    on_accelerators: Formula | None = None,
 ) -> Primitive:
     """Declare the primitive that computes ``formula``, in float32 at least.
 
@@ -540,16 +546,23 @@ def special(
             function.
         params: the parameters, a TypedDict that extends ``Differentiated``.
         operations: how many of arithmetic an element takes, about.
+        on_accelerators: a formula in place of the first one, for its values there.
     """
 
-    def lower(b: Builder, *xs: Value, by: tuple[int, ...] = (), **params: Any) -> Value:
-        dtype = b.type(xs[0]).dtype
-        wide = dtype if dtype.itemsize >= 4 else _F32
-        numbers = [Number(b, b.convert(x, wide)) for x in xs]
-        out = _differentiated(partial(formula, **params), numbers, by)
-        for x in numbers:  # of which a formula may take the wrong way, or none
-            out = where(is_nan(x), x, out)
-        return b.convert(numbers[0].like(out).value, dtype)
+    def lowered(by_value: Formula) -> Callable[..., Value]:
+        """The lowering by one formula for values, and by the first one for derivatives."""
+
+        def lower(b: Builder, *xs: Value, by: tuple[int, ...] = (), **params: Any) -> Value:
+            dtype = b.type(xs[0]).dtype
+            wide = dtype if dtype.itemsize >= 4 else _F32
+            numbers = [Number(b, b.convert(x, wide)) for x in xs]
+            chosen = formula if by else by_value
+            out = _differentiated(partial(chosen, **params), numbers, by)
+            for x in numbers:  # of which a formula may take the wrong way, or none
+                out = where(is_nan(x), x, out)
+            return b.convert(numbers[0].like(out).value, dtype)
+
+        return lower
 
     def slope(i: int) -> Callable[..., Any]:
         def rule(out: Any, *xs: Any, by: tuple[int, ...] = (), **params: Any) -> Any:
@@ -560,9 +573,11 @@ def special(
 
         return rule
 
+    on_others = lowered(on_accelerators) if on_accelerators else None
     prim = pointwise(
         name,
-        lower,
+        lowered(formula),
+        lower_on={"gpu": on_others, "tpu": on_others} if on_others else {},
         on=on,
         partials=[slope(i) for i in range(len(known))],
         operations=operations,

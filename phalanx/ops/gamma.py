@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.core.builder import Builder
 from phalanx.core.primitive import Example, Primitive
-from phalanx.ops.basis import mul, pointwise
+from phalanx.ops.basis import mul
 from phalanx.ops.domains import f32
 from phalanx.ops.formula import (
     Number,
@@ -39,21 +38,10 @@ from phalanx.ops.formula import (
     within,
 )
 from phalanx.ops.turns import sine_of_half_turns
+from phalanx.ops.zeta import BERNOULLI, hurwitz, zeta
 
 LARGE = 8.0  # from where on Stirling's series is used
 _POSITIVE = Example((f32(2, 3),), low=0.5, high=3.0)
-BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510]
-
-
-def hurwitz(s: int, q: float) -> float:
-    """ζ(s, q): 20 terms, and the rest by Euler and Maclaurin (DLMF 25.11.28)."""
-    z = q + 20
-    rest = z ** (1 - s) / (s - 1) + z**-s / 2
-    factor = s * z ** (-s - 1)
-    for j, b in enumerate(BERNOULLI, 1):
-        rest += factor * b / math.factorial(2 * j)
-        factor *= (s + 2 * j - 1) * (s + 2 * j) / (z * z)
-    return math.fsum([(q + k) ** -s for k in range(20)]) + rest
 
 
 # ---- series ---------------------------------------------------------------------------------
@@ -189,30 +177,10 @@ lgamma: Primitive = special(
 digamma: Primitive = special(
     "digamma",
     psi,
-    known=[lambda y, x: polygamma(x, order=1)],
+    known=[lambda y, x: zeta(2.0, x)],
     operations=90,
     doc="ψ(x), the derivative of log Γ (DLMF 5.2.2)",
     examples=[_POSITIVE],
-)
-
-
-def _polygamma_lower(b: Builder, x: Any, order: int) -> Any:
-    return b.polygamma(b.constant(order, b.outs[0].dtype, b.outs[0].shape), x)
-
-
-class _Order(TypedDict):
-    order: int
-
-
-polygamma = pointwise(
-    "polygamma",
-    _polygamma_lower,
-    on=dtypes.is_floating,
-    partials=[lambda y, x, order: polygamma(x, order=order + 1)],
-    params=_Order,
-    operations=80,
-    doc="the derivative of ψ of an order from 1 on; chlo.polygamma",
-    examples=[Example((f32(2, 3),), {"order": 1}, low=0.5, high=3.0)],
 )
 
 

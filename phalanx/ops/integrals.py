@@ -42,9 +42,10 @@ from phalanx.ops.formula import (
     where,
     within,
 )
-from phalanx.ops.gamma import BERNOULLI, psi
+from phalanx.ops.gamma import psi
 from phalanx.ops.shape import zeros_like
 from phalanx.ops.special import erf
+from phalanx.ops.zeta import BERNOULLI
 
 _EULER = 0.57721566490153286061
 _POSITIVE = Example((f32(2, 3),), low=0.5, high=6.0)

@@ -1,4 +1,4 @@
-"""The error function and its inverse, the zeta function, and entropies."""
+"""The error function and its inverse, and entropies."""
 
 from __future__ import annotations
 
@@ -16,18 +16,13 @@ from phalanx.ops.elementwise import div, exp, square
 from phalanx.ops.elementwise import log as log_of
 from phalanx.ops.formula import (
     absolute,
-    floor,
-    is_nan,
-    iterate,
     log,
     polynomial,
-    power,
     precision,
     special,
     where,
     within,
 )
-from phalanx.ops.gamma import BERNOULLI
 
 _SLOPE_AT_0 = 2 / math.sqrt(math.pi)  # of erf
 
@@ -64,67 +59,6 @@ erf_inv = pointwise(
     operations=40,
     doc="the x with erf x = y, for y in [-1, 1]; chlo.erf_inv",
     examples=[Example((f32(2, 3),), low=-0.9, high=0.9)],
-)
-
-
-# ---- zeta -----------------------------------------------------------------------------------
-
-
-def _hurwitz(s: Any, q: Any) -> Any:
-    """Terms up to 0, some more, and the rest by Euler and Maclaurin (DLMF 25.11.28).
-
-    What is above 0 is in units of v¹⁻ˢ: terms may underflow where their sum does not.
-    """
-    terms, corrections = (11, 8) if precision(s) < 1e-10 else (7, 5)  # that is what digits need
-    whole = (floor(q) >= q) & (q <= 0.0)
-    valid = (s > 1.0) & ~whole & ((q > 0.0) | (floor(s) >= s)) & (s < math.inf) & (q < math.inf)
-    u, v = within(valid, s, 2.0), within(valid, q, 1.0)
-
-    def step(n: Any, v: Any, total: Any) -> tuple[Any, Any, Any]:
-        below = v < 0.0
-        return where(below, v + 1.0, v), total + where(below, power(v, -u), 0.0), ~below
-
-    v, total = iterate(step, [v, 0.0], 10_000)
-    above = 1.0
-    for k in range(1, terms):
-        above = above + power((v + float(k)) / v, -u)
-    z = v + float(terms)
-    first = power(z / v, 1.0 - u)
-    some = first > 0.0  # where it vanishes the rest may be infinite
-    rest = within(some, _euler_maclaurin(u, z, corrections), 0.0)
-    inside = total + power(v, 1.0 - u) * (above / v + where(some, first * rest, 0.0))
-    pole = ((s > 1.0) & whole) | ((s >= 1.0) & (s <= 1.0))
-    limit = where((s > 1.0) & (q > 0.0), where(s >= math.inf, _at_infinity(q), 0.0), math.nan)
-    outside = where(pole & ~is_nan(q), math.inf, limit)
-    return where(valid, inside, outside)
-
-
-def _euler_maclaurin(s: Any, z: Any, corrections: int) -> Any:
-    """Σ (z + k)⁻ˢ over k ≥ 0, divided by z¹⁻ˢ."""
-    w, total = 1.0 / z, 0.0
-    for j in range(corrections, 0, -1):
-        factor = ((s + (2 * j - 1.0)) * w) * ((s + 2.0 * j) * w)
-        total = total * factor + BERNOULLI[j - 1] / math.factorial(2 * j)
-    return total * s * w * w + 0.5 * w + 1.0 / (s - 1.0)
-
-
-def _at_infinity(q: Any) -> Any:
-    """The limit of q^-s for s to infinity."""
-    return where(q > 1.0, 0.0, where(q < 1.0, math.inf, q))
-
-
-def _zeta_slope(s: Any, q: Any) -> Any:
-    """The derivative by q (DLMF 25.11.17)."""
-    return neg(mul(s, zeta(add(s, 1), q)))
-
-
-zeta: Primitive = special(
-    "zeta",
-    _hurwitz,
-    known=[None, lambda out, s, q: _zeta_slope(s, q)],
-    operations=140,
-    doc="ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, for s > 1 (DLMF 25.11.1)",
-    examples=[Example((f32(3), f32(3)), low=1.5, high=3.0)],
 )
 
 

@@ -93,6 +93,7 @@ class ElementwiseEmitter(Emitter):
     shift_right_logical = _binary("stablehlo.shift_right_logical")
     next_after = _binary("chlo.next_after")
     polygamma = _binary("chlo.polygamma")
+    zeta = _binary("chlo.zeta")
 
     def abs(self, x: Value, /) -> Value:
         t = self.type(x)

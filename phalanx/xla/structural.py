@@ -19,6 +19,11 @@ Ints = Sequence[int]
 I32 = np.dtype(np.int32)
 
 
+def _in_order(dims: Ints) -> bool:
+    """Whether dimensions stay where they are."""
+    return [*dims] == [*range(len(dims))]
+
+
 class StructuralEmitter(LengthEmitter):
     """Elements moved, repeated or selected by position."""
 
@@ -52,6 +57,8 @@ class StructuralEmitter(LengthEmitter):
 
     def _broadcast_in_dim(self, x: Value, shape: tuple[int, ...], dims: Ints) -> Value:
         result, at = self.tensor(tuple(shape), self.type(x).dtype), self.int_list(dims)
+        if result == x.type and _in_order(dims):
+            return x
         if self.symbolic and symbolic(shape):
             name, operands = "stablehlo.dynamic_broadcast_in_dim", [x, self.extents(shape)]
             return self.op(name, result, operands, broadcast_dimensions=at)
@@ -66,6 +73,8 @@ class StructuralEmitter(LengthEmitter):
         return self.op("stablehlo.reshape", result, [x])
 
     def transpose(self, x: Value, perm: Ints) -> Value:
+        if _in_order(perm):
+            return x
         t = self.type(x)
         result = self.tensor(tuple(t.shape[p] for p in perm), t.dtype)
         return self.op("stablehlo.transpose", result, [x], permutation=self.int_list(perm))

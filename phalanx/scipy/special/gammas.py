@@ -264,7 +264,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     >>> print(scipy.special.polygamma(jnp.array([0, 1, 2]), 1.0).round(4))
     [-0.5772  1.6449 -2.4041]
     """
-    return nth_polygamma(*real("polygamma", n, x))
+    return nth_polygamma(n, *real("polygamma", n, x))
 
 
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:

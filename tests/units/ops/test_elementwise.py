@@ -1,11 +1,15 @@
 """Elementwise primitives: values against NumPy and SciPy, derivatives where they are delicate."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.special
 
-from phalanx import enable_x64, grad, jvp, ops
+from phalanx import enable_x64, grad, jit, jvp, ops
+from phalanx.core.primitive import Primitive
 from phalanx.ops.elementwise import integer_pow
+from phalanx.ops.zeta import zeta
 from tests.laws.slopes import along
 
 F32 = np.float32
@@ -54,11 +58,27 @@ def test_values(op, reference, at):
     np.testing.assert_allclose(op(at), wanted, rtol=3e-5, atol=3e-6)
 
 
-def test_polygamma_is_the_derivative_of_digamma():
-    wanted = scipy.special.polygamma(1, ABOVE.astype(np.float64))
-    np.testing.assert_allclose(ops.polygamma(ABOVE, order=1), wanted, rtol=1e-4)
-    _, slope = jvp(ops.digamma, (ABOVE,), (np.ones_like(ABOVE),))
+def test_the_derivative_of_digamma_is_a_zeta_function():
+    x = np.append(ABOVE, np.linspace(-30.4, -0.6, 31, dtype=np.float32))
+    wanted = scipy.special.polygamma(1, x.astype(np.float64))
+    _, slope = jvp(ops.digamma, (x,), (np.ones_like(x),))
     np.testing.assert_allclose(slope, wanted, rtol=1e-4)
+    curvature = grad(lambda x: grad(lambda x: ops.digamma(x))(x))
+    np.testing.assert_allclose(curvature(F32(0.5)), scipy.special.polygamma(2, 0.5), rtol=1e-5)
+
+
+@pytest.mark.parametrize("platform", ["gpu", "tpu"])
+def test_zeta_as_accelerators_compute_it(monkeypatch, platform):
+    monkeypatch.setattr(
+        Primitive, "lowering", lambda prim, _: prim.lower_on.get(platform, prim.lower)
+    )
+    q = np.concatenate([np.linspace(0.01, 30, 99), np.linspace(-20.7, -0.01, 99), [-3.0, 0.0, 1.0]])
+    for s in (2, 3, 8):
+        wanted = scipy.special.polygamma(s - 1, q) / ((-1) ** s * math.factorial(s - 1))
+        wanted[-3:-1] = np.inf  # at the poles
+        found = jit(lambda s, q: zeta(s, q))(np.full(q.shape, s, F32), q.astype(F32))
+        wanted = np.where(np.abs(wanted) > 3e38, np.inf, wanted)
+        np.testing.assert_allclose(found, wanted, rtol=2e-4)
 
 
 def test_exp2_of_integers_is_exact():

@@ -105,7 +105,7 @@ def _by_differences(s: Any, q: Any) -> Any:
 
 def _slope(s: Any, q: Any) -> Any:
     """The derivative by q (DLMF 25.11.17)."""
-    following = s + 1 if isinstance(s, np.generic) else add(s, 1)  # a number stays one
+    following = s + 1 if issubclass(type(s), np.generic) else add(s, 1)  # a number stays one
     return neg(mul(s, zeta(following, q)))
 
 

@@ -47,7 +47,7 @@ def at_every_position(
             return innermost
         (axis, size), *more = axes
         inner = tuple(more)
-        here = Axis(axis, size, rest or Split(axis, Blocks(size, 1)))
+        here = Axis(axis, size, rest or Split((axis,), (1,), Blocks(size, 1)))
 
         def run(*values: Any) -> list[Any]:
             lanes = [in_lanes(x, r, here, inner) for x, r in zip(values, ins, strict=True)]

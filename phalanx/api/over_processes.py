@@ -53,8 +53,9 @@ def one_by_one(
     Each has as many lanes as the one that has most of them; what it has fewer is padding.
     """
     dealt, axis, rows = UnevenBlocks.of(sharing.every), sharing.axis, sharing.rows
-    rest = Split(("the processes of", axis), dealt)
-    each = Sharing(sharing.who, sharing.group, sharing.devices, rest.name, 1)
+    processes = ("the processes of", axis)
+    rest = Split((processes,), (dealt.count,), dealt)
+    each = Sharing(sharing.who, sharing.group, sharing.devices, processes, 1)
     held = np.minimum(np.arange(dealt.length), rows - 1).tolist()
 
     def padded(x: Any, dim: int | None) -> Any:

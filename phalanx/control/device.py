@@ -52,7 +52,7 @@ def _block(
             names.append(axis)
             continue
         names.append(("the blocks of", axis))
-        here = Axis(axis, lanes.length, Split(names[-1], lanes, together=parted))
+        here = Axis(axis, lanes.length, Split((names[-1],), (lanes.count,), lanes, parted))
         if not parted:  # what the compiler puts in may need all devices, in every lane
             meeting = frozenset(axes[axes.index(axis) :])
             schedule = DeviceLanes(axis, lanes.length, meeting, chunks)

@@ -21,6 +21,7 @@ that is all that another runs shares its region.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -97,10 +98,10 @@ def _told_as_cut(program: Program, outs: Roles) -> Program:
 
 
 def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
-    """``axis``, dealt out along one of the mesh axes over which its lanes are to lie.
+    """``axis``, dealt out along the mesh axes over which its lanes are to lie.
 
-    It is one along which all positions do the same, so that each can do it for lanes of its own.
-    Over which axes they are to lie the user says, or the type of what has lanes.
+    These are such along which all positions do the same, so that each can do it for lanes of its
+    own. Over which axes they are to lie the user says, or the type of what has lanes.
 
     Raises:
         ShardingTypeError: positions of an axis over which lanes lie do not do the same.
@@ -110,15 +111,20 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
     cut = [said for said in axis.cut if said in taken]
     if axis.lies is not None:
         axis = replace(axis, lies=axis.lies.without_axes(map(as_said, dict(params["axes"]))))
-    wanted = [said for said in taken if said in (axis.over or ())] or cut
+    wanted = [said for said in axis.over or () if said in taken] or cut
     if not wanted or axis.rest or any(r.layout and not r.in_blocks for r in roles):
         return axis
     busy = program.axes.union(*[r.axes for r in roles])
+    names, sizes = list[Any](), list[int]()
     for name, count in map(taken.__getitem__, wanted):
-        if name not in busy and axis.size % count == 0:
-            left = axis.over and tuple([o for o in axis.over if o != as_said(name)])
-            here = Split(name, Blocks(axis.size, count))
-            return replace(axis, size=here.blocks.length, rest=here, over=left)
+        if name not in busy and axis.size % math.prod([*sizes, count]) == 0:
+            names.append(name)
+            sizes.append(count)
+    if names:
+        used = set(map(as_said, names))
+        left = axis.over and tuple([said for said in axis.over if said not in used])
+        here = Split(tuple(names), tuple(sizes), Blocks(axis.size, math.prod(sizes)))
+        return replace(axis, size=here.blocks.length, rest=here, over=left)
     if cut:
         raise ShardingTypeError(
             f"vmap of shard_map({program.name}): {cut[0]!r} cuts what is mapped over, at "

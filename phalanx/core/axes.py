@@ -24,11 +24,13 @@ Names = tuple[Any, ...]  # of axes
 class Split(Struct, frozen=True):
     """Where the rest of an axis lies of which an array dimension has only a part.
 
-    Its lanes are dealt out in ``blocks``, one to each position of the axis ``name``. Where the
-    positions go ``together`` they must agree on what they run, even if it does not communicate.
+    Its lanes are dealt out in ``blocks``, one to each position of the axes ``names``, of ``sizes``,
+    the first of them outermost. Where the positions go ``together`` they must agree on what they
+    run, even if it does not communicate.
     """
 
-    name: Any
+    names: Names
+    sizes: tuple[int, ...]
     blocks: Blocks
     together: bool = False
 
@@ -102,8 +104,13 @@ class Axis(Struct, frozen=True):
 
     @property
     def outside(self) -> tuple[Any, ...]:
-        """The name of the axis over which the blocks lie, if there are several."""
-        return () if self.rest is None or self.devices == 1 else (self.rest.name,)
+        """The names of the axes over which the blocks lie, if there are several blocks."""
+        return () if self.rest is None or self.devices == 1 else self.rest.names
+
+    @property
+    def sizes_outside(self) -> tuple[int, ...]:
+        """The sizes of these axes."""
+        return () if self.rest is None or self.devices == 1 else self.rest.sizes
 
 
 Axes = tuple[tuple[Any, int], ...]  # ((name, size), ...), innermost last

@@ -443,8 +443,7 @@ def _beyond(prim: Primitive, axis: Axis, axes: Names, sizes: Ints) -> tuple[int,
     """Which of ``axes`` is ``axis``, their sizes, and the exchange beyond the lanes here."""
     k = axes.index(axis.name)
     outside = axes[:k] + axis.outside + axes[k + 1 :]
-    blocks = (axis.devices,) if axis.outside else ()
-    counts = sizes[:k] + blocks + sizes[k + 1 :]
+    counts = sizes[:k] + axis.sizes_outside + sizes[k + 1 :]
 
     def exchange(y: Any) -> Any:
         return prim(y, axes=outside, sizes=counts, groups=None)
@@ -489,7 +488,7 @@ def _every_lane(axis: Axis, x: Any) -> Any:
     """The leading lanes of ``x`` together with those of all other blocks."""
     if not axis.outside:
         return x
-    params = {"axes": axis.outside, "sizes": (axis.devices,), "groups": None}
+    params = {"axes": axis.outside, "sizes": axis.sizes_outside, "groups": None}
     return from_blocks(axis, all_gather(x, **params), 0)
 
 

@@ -201,6 +201,26 @@ def test_examples_are_dealt_out_along_an_idle_axis(mesh, check_vma):
         phalanx.vmap(others[0], axis_name="i", spmd_axis_name="y")(xs)
 
 
+@pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 2 x 2")
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a"), ("c", "a")])
+def test_examples_are_dealt_out_along_all_idle_axes(names):
+    def exchanged(x):
+        every, away = lax.all_gather(x, "i"), [(i, (i + 3) % 8) for i in range(8)]
+        swapped = lax.all_to_all(every, "i", 0, 0)[3] + lax.psum_scatter(every, "i")
+        return every.sum(0) * lax.axis_index("i") + lax.ppermute(x, "i", away) + swapped
+
+    x, cut = np.linspace(0, 1, 16, dtype=np.float32).reshape(8, 2), P("c")
+    f = phalanx.vmap(exchanged, axis_name="i")
+    three = phalanx.make_mesh((2, 2, 2), ("a", "b", "c"))
+    mapped = over(three, exchanged, P(), P()) if "c" in names else over(three, exchanged, cut, cut)
+    g = phalanx.vmap(mapped, axis_name="i", spmd_axis_name=names)
+    found = phalanx.jit(g)(x)
+    assert found.sharding.spec[0] == names
+    np.testing.assert_allclose(found, f(x), rtol=1e-5)
+    slopes = [phalanx.grad(lambda x, h=h: jnp.sum(jnp.sin(h(x))))(x) for h in (f, phalanx.jit(g))]
+    np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-4, atol=1e-5)
+
+
 # ---- arguments ----------------------------------------------------------------------------------
 
 

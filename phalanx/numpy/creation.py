@@ -166,7 +166,8 @@ def load(file: Any, **options: Any) -> Any:
         options: what NumPy's function of this name takes besides.
 
     Returns:
-        An array, or a dict of arrays by name.
+        An array, or a dict of arrays by name; bfloat16 for elements of two bytes without a dtype,
+        as which NumPy stores these.
 
     >>> import io
     >>> jnp.save(file := io.BytesIO(), jnp.arange(3))
@@ -176,9 +177,17 @@ def load(file: Any, **options: Any) -> Any:
     """
     content = np.load(file, **options)
     if isinstance(content, np.ndarray):
-        return from_host(content)
+        return from_host(_of_words(content))
     with content:
-        return {name: from_host(content[name]) for name in content.files}
+        return {name: from_host(_of_words(content[name])) for name in content.files}
+
+
+def _of_words(data: Any) -> Any:
+    """The array, of bfloat16 where a file has two bytes for each element: NumPy has no name for it.
+
+    Other dtypes of that kind have one byte, and a file does not tell them apart.
+    """
+    return data.view(dtypes.BFLOAT16) if data.dtype == "V2" else data
 
 
 def on_device(x: Any, device: Any) -> Any:

@@ -225,3 +225,12 @@ def both():
 @pytest.mark.parametrize("expression", EXPRESSIONS.split("\n")[1:-1])
 def test_as_in_jax(expression, both):
     compare(*(described(eval(expression, names)) for names in both))
+
+
+@pytest.mark.parametrize("jnp", [jax.numpy, phalanx.numpy], ids=["jax", "phalanx"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_floats_of_two_bytes_go_through_files(jnp, dtype, tmp_path):
+    jnp.save(tmp_path / "x.npy", jnp.arange(3, dtype=dtype))
+    x = jnp.load(tmp_path / "x.npy")
+    assert x.dtype == dtype
+    np.testing.assert_array_equal(np.asarray(x, np.float32), [0, 1, 2])

@@ -50,7 +50,9 @@ class ArrayType:
         "weak_type",
     )  # fmt: skip
     _interned: ClassVar[Unique[ArrayType]] = Unique(4096)
-    told: ClassVar[Callable[[ArrayType], Any]]  # plugged in by the room that knows meshes
+    # plugged in by the rooms that know meshes: how a type says that it lies, and the way back
+    told: ClassVar[Callable[[ArrayType], Any]]
+    laid: ClassVar[Callable[[Any, int], OverMesh | None]]
 
     shape: tuple[int, ...]
     dtype: Any  # a numpy.dtype, or the KeyType of random keys
@@ -95,13 +97,24 @@ class ArrayType:
     def update(self, **changes: Any) -> ArrayType:
         """The same type but for ``changes``: ``shape``, ``dtype``, ``weak``, ``varying``, ``lies``.
 
-        ``weak_type`` is another name of ``weak``. How it lies is kept where the shape is.
+        ``weak_type`` is another name of ``weak``. How it lies is kept where the shape is, and may
+        be told by a ``sharding``.
 
         Args:
             **changes: the parts of the type that are others, by name.
+
+        >>> import phalanx
+        >>> from phalanx.sharding import AxisType
+        >>> mesh = phalanx.make_mesh((1,), ("x",), AxisType.Explicit)
+        >>> rows = phalanx.NamedSharding(mesh, phalanx.P("x"))
+        >>> phalanx.typeof(phalanx.numpy.ones((4, 2))).update(sharding=rows)
+        f32[4@x,2]
         """
+        shape = changes.get("shape", self.shape)
+        if "sharding" in changes:
+            changes["lies"] = ArrayType.laid(changes["sharding"], len(shape))
         return ArrayType(
-            changes.get("shape", self.shape),
+            shape,
             changes.get("dtype", self.dtype),
             changes.get("weak", changes.get("weak_type", self.weak)),
             changes.get("varying", self.varying),

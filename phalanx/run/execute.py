@@ -45,7 +45,7 @@ from phalanx.run.planning import (
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed, is_abstract, over, settled
 from phalanx.spmd.memory import memories_of_results
-from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.named import NamedSharding, P
 from phalanx.spmd.naming import in_full, known_names, named, named_results
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
@@ -226,7 +226,7 @@ def compile_program(
     places = places.over(plan.devices)
 
     said = [s for s in (*places.outs, *places.ins) if s is not None]
-    inside = [_as_around(closed(over(s, plan.devices))) for s, _ in constraints(program)]
+    inside = [_within(closed(over(s, plan.devices))) for s, _ in constraints(program)]
     given = [s.sharding for s in every]
     known = known_names(program, plan.mesh, [*said, *inside, *given, default_sharding()])
 
@@ -266,10 +266,17 @@ def compile_program(
     )  # fmt: skip
 
 
-def _as_around(said: Sharding) -> Sharding:
-    """``said`` inside a program, over the mesh that is set where only types of axes differ."""
+def _within(said: Sharding) -> Sharding:
+    """The name by which ``said`` inside a program tells a result.
+
+    It is over the mesh that is set where only types of axes differ, and has no entries for what is
+    whole at the end, as where nobody says how a result lies.
+    """
+    if not isinstance(said, NamedSharding):
+        return said
+    said = said.update(spec=P.of(said.spec.layout))
     around = settings().mesh
-    if around is None or not isinstance(said, NamedSharding) or not said.mesh.has_devices:
+    if around is None or not said.mesh.has_devices:
         return said
     same = said.mesh.update(axis_types=around.axis_types) if said.mesh.axes == around.axes else None
     return said.update(mesh=around) if same == around else said

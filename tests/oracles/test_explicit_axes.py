@@ -255,6 +255,24 @@ def test_a_part_with_explicit_axes_leaves_results_to_the_mesh_around_it(m):
 
 
 @pytest.mark.parametrize("m", [jax, phalanx], ids=["jax", "phalanx"])
+def test_what_is_whole_at_the_end_is_told_as_arguments_tell_it(m):
+    mesh, (x, z) = over(
+        m,
+        m.sharding.AxisType.Auto,
+        (np.ones((8, 16), "f"), ("x", "y")),
+        (np.ones((8, 16), "f"), ("x", None)),
+    )
+    rows, long = m.NamedSharding(mesh, m.P("x")), m.NamedSharding(mesh, m.P("x", None))
+    lay = m.lax.with_sharding_constraint
+    assert m.jit(lambda x: lay(x, long))(x).sharding == rows
+    assert m.jit(lambda x: x, out_shardings=long)(x).sharding == lay(x, long).sharding == long
+    assert m.jit(lambda z: z + 1)(z).sharding == long
+    explicit = m.sharding.explicit_axes(m.numpy.sin, in_sharding=m.P("x", None))
+    with m.set_mesh(mesh):
+        assert m.jit(explicit)(x).sharding == rows
+
+
+@pytest.mark.parametrize("m", [jax, phalanx], ids=["jax", "phalanx"])
 def test_auto_axes_are_those_of_the_mesh_that_is_asked_for(m):
     mesh, (x,) = over(m, m.sharding.AxisType.Explicit, (np.ones((8, 16), "f"), ("x", "y")))
     asked = m.NamedSharding(mesh, m.P("x", None))

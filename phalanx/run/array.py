@@ -24,6 +24,7 @@ from phalanx.run.guards import watch
 from phalanx.run.runtime import backend
 from phalanx.spmd.formats import Format, format_of
 from phalanx.spmd.named import NamedSharding, PartitionSpec, unreduced_along
+from phalanx.spmd.naming import of_keys, of_words
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import spec_of, type_of
 
@@ -673,14 +674,16 @@ def _check_each(arrays: Sequence[DeviceArray]) -> None:
 def words_of(keys: DeviceArray) -> DeviceArray:
     """The words of keys, in the same memory."""
     keys._check_alive()
-    return DeviceArray(keys._raw, Signature.of(keys.aval.physical, keys._sig.sharding))
+    lying = of_words(keys._sig.sharding, keys.ndim)
+    return DeviceArray(keys._raw, Signature.of(keys.aval.physical, lying))
 
 
 def keys_of(words: DeviceArray, dtype: KeyType) -> DeviceArray:
     """The keys of ``words``, in the same memory; no key may be split over devices."""
     words._check_alive()
     type = ArrayType(words.aval.shape[:-1], dtype)
-    return DeviceArray(words._raw, Signature.of(type, words._sig.sharding))
+    lying = of_keys(words._sig.sharding, type.ndim)
+    return DeviceArray(words._raw, Signature.of(type, lying))
 
 
 def _unpickle_keys(words: np.ndarray, type: ArrayType) -> DeviceArray:

@@ -84,6 +84,42 @@ def in_full(name: Sharding, ndim: int) -> Sharding:
 
 
 @memoized(1024)
+def of_words(keys: Sharding, ndim: int) -> Sharding:
+    """How the words of random keys lie, which are whole, where the keys lie as ``keys``.
+
+    >>> from phalanx.spmd.mesh import Mesh
+    >>> of_words(NamedSharding(Mesh([0, 1], "x"), P("x")), 1).spec
+    P('x', None)
+
+    Args:
+        keys: how the keys lie.
+        ndim: the number of their dimensions; the words have one more, which is told where all
+            others are.
+    """
+    if not isinstance(keys, NamedSharding) or len(keys.spec) < ndim:
+        return keys
+    return _respelled(keys, (*keys.spec, None))
+
+
+@memoized(1024)
+def of_keys(words: Sharding, ndim: int) -> Sharding:
+    """How random keys of ``ndim`` dimensions lie whose words lie as ``words``.
+
+    >>> from phalanx.spmd.mesh import Mesh
+    >>> of_keys(NamedSharding(Mesh([0, 1], "x"), P("x", None)), 1).spec
+    P('x')
+    """
+    if not isinstance(words, NamedSharding) or len(words.spec) <= ndim:
+        return words
+    return _respelled(words, words.spec[:ndim])
+
+
+def _respelled(name: NamedSharding, entries: Iterable[Any]) -> Sharding:
+    told = name.update(spec=name.spec.update(partitions=entries))
+    return told.commit() if name.committed else told.freed()
+
+
+@memoized(1024)
 def of_part(
     whole: Sharding, positions: tuple[int, ...], counts: tuple[int | None, ...]
 ) -> Sharding:

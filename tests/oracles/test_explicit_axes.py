@@ -272,6 +272,19 @@ def test_what_is_whole_at_the_end_is_told_as_arguments_tell_it(m):
         assert m.jit(explicit)(x).sharding == rows
 
 
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+@pytest.mark.parametrize("m", [jax, phalanx], ids=["jax", "phalanx"])
+def test_keys_lie_as_their_words_without_the_last_dimension(m, kind):
+    given = np.arange(16, dtype="u4").reshape(8, 2), ("x", None)
+    mesh, (words,) = over(m, getattr(m.sharding.AxisType, kind), given)
+    rows = m.NamedSharding(mesh, m.P("x"))
+    keys = m.random.wrap_key_data(words)
+    assert keys.sharding == rows and m.random.key_data(keys).sharding == words.sharding
+    others = m.device_put(m.random.split(m.random.key(0), 8), keys.sharding)
+    assert m.jit(lambda k: k, in_shardings=keys.sharding)(others).sharding == rows
+    assert keys.addressable_shards[1].index[0] == slice(0, 4)
+
+
 @pytest.mark.parametrize("m", [jax, phalanx], ids=["jax", "phalanx"])
 def test_auto_axes_are_those_of_the_mesh_that_is_asked_for(m):
     mesh, (x,) = over(m, m.sharding.AxisType.Explicit, (np.ones((8, 16), "f"), ("x", "y")))

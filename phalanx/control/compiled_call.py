@@ -26,9 +26,10 @@ def _frame(*, program: Program, options: Options) -> Frame:
 
 def _lower(b: Builder, *xs: Value, program: Program, options: Options) -> NoReturn:
     raise ValueError(  # "`compiler_options` ... top-level" is the field's, for matching
-        f"`compiler_options` can only be passed to top-level jit, and jit({program.name}) with "
-        f"{dict(options)} is called inside another program, at {user_location()}. Pass them to the "
-        "function that is compiled: phalanx.jit(f, compiler_options=..)"
+        "`compiler_options` can only be passed to top-level `phalanx.jit`, and "
+        f"jit({program.name}) with {dict(options)} is called inside another program, at "
+        f"{user_location()}. Pass them to the function that is compiled: "
+        "phalanx.jit(f, compiler_options=..)"
     )
 
 

@@ -16,6 +16,7 @@ from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, ShapeLike
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
 from phalanx.lax.operands import OPERANDS, accept, dtype_of, integers, is_python
 from phalanx.ops.shape import dimension, dimensions, reorder, slice_dim
+from phalanx.ops.vary import varying_like
 
 T = TypeVar("T")  # a tree of arrays
 
@@ -97,7 +98,7 @@ def full_like(
     type = ArrayType(said.shape, said.dtype) if described else typeof(accept("full_like", x))
     lengths = type.shape if shape is None else integers("full_like", "shape", shape)
     lies = sharding_like(x, lengths) if sharding is None else sharding
-    out = full(lengths, fill_value, dtype or type.dtype, sharding=lies)
+    out = varying_like(full(lengths, fill_value, dtype or type.dtype, sharding=lies), x)
     return ops.convert(out, dtype=type.dtype, weak=True) if type.weak and dtype is None else out
 
 

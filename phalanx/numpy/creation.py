@@ -34,6 +34,7 @@ from phalanx.numpy.promotion import (
     operand,
     scalar_array,
 )
+from phalanx.ops.vary import varying_like
 from phalanx.run.handing import handed_over
 from phalanx.run.put import device_put
 from phalanx.spmd.constraint import sharding_for
@@ -697,7 +698,7 @@ def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> 
     to_shape = lengths if shape is None else as_shape(who, shape)
     kind, weak = kind_of(a) if dtype is None else (dtypes.requested(dtype), False)
     lies = sharding_like(a, to_shape) if device is None else device
-    return created_on(lies, _full_like, who, to_shape, value, kind, weak)
+    return varying_like(created_on(lies, _full_like, who, to_shape, value, kind, weak), a)
 
 
 def _full_like(who: str, shape: tuple[int, ...], value: Any, dtype: np.dtype, weak: bool) -> Any:

@@ -25,7 +25,7 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.program import Atom, Equation, Var, plain
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.ops.basis import broadcast, broadcast_lanes, linear_in_first, zeros
 from phalanx.ops.collective import psum
 from phalanx.ops.compare import eq, select
@@ -91,6 +91,11 @@ def varying_along(x: Any, axes: Iterable[Any]) -> Any:
         x = as_parts(x, kind.reduced & missing)
         missing -= kind.reduced
     return pvary(x, axes=sorted_axes(missing)) if missing else x
+
+
+def varying_like(made: Any, x: Any) -> Any:
+    """``made``, of which the type says that it varies along the axes along which ``x`` does."""
+    return varying_along(made, x.aval.varying) if isinstance(x, Array) else made
 
 
 def _refuse_parts(kind: ArrayType, missing: frozenset[Any]) -> NoReturn:

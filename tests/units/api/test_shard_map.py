@@ -221,6 +221,17 @@ def test_examples_are_dealt_out_along_all_idle_axes(names):
     np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-4, atol=1e-5)
 
 
+def test_what_is_like_a_value_varies_as_it_does(mesh):
+    like = [jnp.zeros_like, jnp.ones_like, jnp.empty_like, lambda x: jnp.full_like(x, 2, shape=3)]
+
+    def f(x):
+        for make in (*like, lambda x: lax.full_like(x, 2)):
+            assert phalanx.typeof(make(x)).vma == {"y"}
+        return x
+
+    over(mesh, f, P("y"), P("y"))(np.ones(4, "f"))
+
+
 # ---- arguments ----------------------------------------------------------------------------------
 
 

@@ -474,7 +474,7 @@ def block_until_ready(x: T) -> T:
     [2. 2.]
     """
     if type(x) is DeviceArray:
-        wait_for((x,))
+        x._wait()
         return x
     wait_for([leaf for leaf in tree.leaves(x) if isinstance(leaf, DeviceArray)])
     return x

@@ -1,4 +1,4 @@
-"""The leaves of a tree without its structure, in less time than flattening takes.
+"""What is a leaf, and the leaves of a tree without its structure, which is less than flattening.
 
 ``optree`` asks of each leaf, under locks, whether it is a node of one kind or another. Here that is
 asked once of each class.
@@ -26,6 +26,15 @@ def gather(tree: Any) -> list[Any]:
     found: list[Any] = []
     _gather((tree,), found)
     return found
+
+
+def is_leaf(node: Any) -> bool:
+    """Whether ``node`` is a leaf.
+
+    >>> is_leaf(1), is_leaf(None), is_leaf(())
+    (True, False, False)
+    """
+    return (_ways[type(node)] or _found_way(node)) is _leaf
 
 
 def forget(kind: type) -> None:

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 from optree import PyTreeSpec
 
+from phalanx.base import gathering
 from phalanx.base.config import settings
 from phalanx.base.errors import TreeError
-from phalanx.base.gathering import forget, gather
 from phalanx.base.keys import key_of
 from phalanx.base.kinds import class_of
 from phalanx.base.registry import SPACE, optree
@@ -50,7 +50,8 @@ def flatten(tree: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     >>> flatten({"b": (2, None), "a": 1})
     ([1, 2], PyTreeSpec({'a': *, 'b': (*, None)}))
     """
-    found, treedef = optree.tree_flatten(tree, is_leaf, namespace=SPACE)
+    ends = gathering.is_leaf if is_leaf is None else is_leaf  # which is quicker than asking nobody
+    found, treedef = optree.tree_flatten(tree, ends, namespace=SPACE)
     return found, with_sorted_keys(treedef) if settings().sort_dict_keys else treedef
 
 
@@ -102,7 +103,7 @@ def leaves(tree: Tree, is_leaf: IsLeaf = None) -> list[Any]:
     >>> leaves([1, {"y": 2, "x": 3}])
     [1, 3, 2]
     """
-    return gather(tree) if is_leaf is None else flatten(tree, is_leaf)[0]
+    return gathering.gather(tree) if is_leaf is None else flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Tree, is_leaf: IsLeaf = None) -> PyTreeSpec:
@@ -173,7 +174,7 @@ def builder(treedef: PyTreeSpec) -> Callable[[Iterable[Any]], Tree]:
 
 def is_leaf(x: Any) -> bool:
     """Whether ``x`` is a leaf and not a node; None is a node."""
-    return optree.tree_is_leaf(x, namespace=SPACE)
+    return gathering.is_leaf(x)
 
 
 # ---- paths ----------------------------------------------------------------------------------
@@ -263,7 +264,7 @@ def one_level(node: Any) -> Level | None:
         pairs, metadata = _with_keys[type(node)](node)
         pairs = list(pairs)
         return Level([key for key, _ in pairs], [child for _, child in pairs], metadata)
-    if optree.tree_is_leaf(node, namespace=SPACE):
+    if is_leaf(node):
         return None  # asked first: flattening a leaf writes its elements into an error
     level = optree.tree_flatten_one_level(node, namespace=SPACE)
     entries = level.entries
@@ -650,7 +651,7 @@ def register_pytree_node(
         warnings.simplefilter("ignore", UserWarning)
         _partly_typed.register_pytree_node(nodetype, flatten_func, unflatten_func, namespace=SPACE)
         _partly_typed.register_pytree_node(nodetype, flatten, unflatten, namespace=_CALLS)
-    forget(nodetype)
+    gathering.forget(nodetype)
     if flatten_with_keys_func is not None:
         _with_keys[nodetype] = flatten_with_keys_func
 

@@ -278,8 +278,18 @@ class DeviceArray(Array):
 
     def block_until_ready(self) -> DeviceArray:
         """Wait until the value has been computed; returns the array itself."""
-        wait_for((self,))
+        self._wait()
         return self
+
+    def _wait(self) -> None:
+        """Wait until the value has been computed."""
+        if type(self._sig) is DeletedSignature:
+            self._check_alive()
+        try:  # whether the memory is still there the runtime looks anyway
+            backend().block((self._raw,))
+        except DeletedArray:
+            self._check_alive()
+            raise
 
     def is_ready(self) -> bool:
         """Whether the value has been computed."""
@@ -657,18 +667,15 @@ def wait_for(arrays: Sequence[DeviceArray]) -> None:
     Raises:
         DeletedArray: the memory of one is not there any more.
     """
-    if DeletedSignature in [type(x._sig) for x in arrays]:
-        _check_each(arrays)
+    for x in arrays:
+        if type(x._sig) is DeletedSignature:
+            x._check_alive()
     try:  # whether the memory is still there the runtime looks anyway
         backend().block([x._raw for x in arrays])
     except DeletedArray:
-        _check_each(arrays)
+        for x in arrays:
+            x._check_alive()
         raise
-
-
-def _check_each(arrays: Sequence[DeviceArray]) -> None:
-    for x in arrays:
-        x._check_alive()
 
 
 def words_of(keys: DeviceArray) -> DeviceArray:

@@ -173,11 +173,30 @@ def _main(
     main = func.FuncOp("main", signature, visibility="public")
     arguments: list[dict[str, ir.Attribute]] = [{} for _ in in_types]
     results: list[dict[str, ir.Attribute]] = [{} for _ in out_types]
+    heirs = {} if b.plan.axes else _heirs(signature[0], signature[1], donate)
     for i in donate:
-        arguments[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
+        if i in heirs:
+            number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), heirs[i])
+            arguments[i]["tf.aliasing_output"] = number
+        else:  # the compiler finds a result of as many bytes
+            arguments[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
     if b.plan.axes:
         _say(b, arguments, b.plan.in_layouts, b.plan.in_sums, in_types, told=False)
         _say(b, results, b.plan.out_layouts, b.plan.out_sums, out_types, told=True)
     main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arguments])
     main.result_attrs = ir.ArrayAttr.get([ir.DictAttr.get(r) for r in results])
     return main
+
+
+def _heirs(
+    inputs: Sequence[ir.Type], outputs: Sequence[ir.Type], donate: tuple[int, ...]
+) -> dict[int, int]:
+    """The result of its own type that takes over each donated input, if there is one."""
+    free = list(range(len(outputs)))
+    heirs: dict[int, int] = {}
+    for i in donate:
+        heir = next((o for o in free if outputs[o] == inputs[i]), None)
+        if heir is not None:
+            heirs[i] = heir
+            free.remove(heir)
+    return heirs

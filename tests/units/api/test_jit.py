@@ -522,3 +522,10 @@ def test_gradients_and_batches_pass_a_jitted_function():
     np.testing.assert_allclose(
         phalanx.jit(phalanx.grad(phalanx.jit(f)))(X), np.sin(2 * X), rtol=1e-5, atol=1e-6
     )
+
+
+def test_what_is_donated_becomes_the_result_of_its_type():
+    x = jnp.float32(1) + 1
+    at = x.unsafe_buffer_pointer()
+    _, y = phalanx.jit(lambda x: (jnp.int32(0), x + 1), donate_argnums=0)(x)
+    assert float(y) == 3 and x.is_deleted() and y.unsafe_buffer_pointer() == at

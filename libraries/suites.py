@@ -223,7 +223,10 @@ def read_report(file: Path, report: Path) -> Iterator[tuple[str, str]]:
         children = {child.tag for child in case}
         failed = children & {"failure", "error"}
         outcome = "failed" if failed else "skipped" if "skipped" in children else "passed"
-        home, name = case.get("file", file), case.get("classname", "").split(".")[-1]
+        *folders, name = case.get("classname", "").split(".")
+        home = case.get("file", str(file))
+        if home.startswith(".."):  # that of a decorator; the class tells where the test is
+            home = f"{'/'.join(folders)}.py"
         yield f"{home}::{name}::{case.get('name')}", outcome
 
 

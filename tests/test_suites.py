@@ -76,11 +76,36 @@ def test_a_library_is_run_under_both(tmp_path):
     assert again == {"test_neither", "test_the_peer_alone[array0]", "test_skipped"}
 
 
+# what a decorator returns without the name of what it was given is, to a report, where it was made
+DECORATOR = """
+def decorated(test):
+    return lambda *args: test(*args)
+"""
+EITHER = """
+import jax
+if jax.__spec__.origin == "phalanx":
+    from one import decorated
+else:
+    from other import decorated
+"""
+OF_A_CLASS = """
+
+class TestIt:
+    @stands_in.decorated
+    def test_both(self):
+        pass
+"""
+
+
 def test_those_that_pass_under_jax_alone_are_the_named_ones(tmp_path):
-    (tmp_path / "some_test.py").write_text("import stands_in\n" + TESTS)
-    (tmp_path / "stands_in.py").touch()
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --of-another-plugin")
-    command = [sys.executable, "-m", "libraries.named", str(tmp_path / "some_test.py")]
+    file = tmp_path / "tests" / "some_test.py"
+    file.parent.mkdir()
+    file.write_text("import stands_in\n" + TESTS + OF_A_CLASS)
+    (tmp_path / "stands_in.py").write_text(EITHER)
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.py").write_text(DECORATOR)
+    (file.parent / "pytest.ini").write_text("[pytest]\naddopts = --of-another-plugin")
+    command = [sys.executable, "-m", "libraries.named", str(file)]
     options = ["-p", "stands_in", "--lists", str(tmp_path), "--results", str(tmp_path / "results")]
     alone = ["some_test::test_the_peer_alone[array0]", "some_test::test_skipped"]
 
@@ -91,7 +116,7 @@ def test_those_that_pass_under_jax_alone_are_the_named_ones(tmp_path):
             [*command, *options], cwd=ROOT, env=env, capture_output=True, text=True
         )
         *lines, count = done.stdout.splitlines()
-        assert count == "some_test.py: 2 pass, and 2 with jax alone", done.stderr
+        assert count == "some_test.py: 3 pass, and 2 with jax alone", done.stderr
         return done.returncode, lines
 
     assert told(*alone) == (0, [])

@@ -107,7 +107,7 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
         ShardingTypeError: positions of an axis over which lanes lie do not do the same.
     """
     program, roles = params["program"], (*params["ins"], *params["outs"])
-    taken = {as_said(name): (name, count) for name, count in params["axes"] if count > 1}
+    taken = {as_said(name): (name, count) for name, count in params["axes"]}
     cut = [said for said in axis.cut if said in taken]
     if axis.lies is not None:
         axis = replace(axis, lies=axis.lies.without_axes(map(as_said, dict(params["axes"]))))

@@ -12,7 +12,7 @@ from phalanx.base.source import user_location
 from phalanx.core.axes import Axis, Names
 from phalanx.core.builder import Builder, Value
 from phalanx.core.correspond import ALL, alike, how_to_sum
-from phalanx.core.manual import typed
+from phalanx.core.manual import Typed, typed
 from phalanx.core.over_mesh import OverMesh
 from phalanx.core.primitive import (
     Batched,
@@ -94,8 +94,10 @@ def varying_along(x: Any, axes: Iterable[Any]) -> Any:
 
 
 def varying_like(made: Any, x: Any) -> Any:
-    """``made``, of which the type says that it varies along the axes along which ``x`` does."""
-    return varying_along(made, x.aval.varying) if isinstance(x, Array) else made
+    """``made``, of which the type says that it varies as ``x`` does, an array or what describes
+    one."""
+    described = map(Typed, getattr(x, "vma", ()))
+    return varying_along(made, x.aval.varying if isinstance(x, Array) else described)
 
 
 def _refuse_parts(kind: ArrayType, missing: frozenset[Any]) -> NoReturn:

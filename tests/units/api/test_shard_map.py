@@ -217,6 +217,10 @@ def test_examples_are_dealt_out_along_all_idle_axes(names):
     found = phalanx.jit(g)(x)
     assert found.sharding.spec[0] == names
     np.testing.assert_allclose(found, f(x), rtol=1e-5)
+    alone = phalanx.make_mesh((1, 2, 4), ("a", "b", "c"))
+    idle = over(alone, jnp.sin, P("c"), P("c"))
+    made = phalanx.jit(phalanx.vmap(idle, spmd_axis_name=("a", "b")))(np.ones((4, 4), "f"))
+    assert made.sharding.spec == P(("a", "b"), "c")
     slopes = [phalanx.grad(lambda x, h=h: jnp.sum(jnp.sin(h(x))))(x) for h in (f, phalanx.jit(g))]
     np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-4, atol=1e-5)
 
@@ -227,6 +231,8 @@ def test_what_is_like_a_value_varies_as_it_does(mesh):
     def f(x):
         for make in (*like, lambda x: lax.full_like(x, 2)):
             assert phalanx.typeof(make(x)).vma == {"y"}
+        described = phalanx.eval_shape(jnp.sin, x)
+        assert phalanx.typeof(lax.full_like(described, 1)).vma == {"y"}
         return x
 
     over(mesh, f, P("y"), P("y"))(np.ones(4, "f"))

@@ -14,7 +14,7 @@ _MADE_OF_OTHERS = [
     "add_jaxvals", "after_all", "all_to_all", "approx_top_k", "call", "cholesky", "cholesky_update",
     "closed_call", "conj", "copy", "core_call", "create_token", "custom_lin", "eig", "eigh",
     "empty2", "eq_to", "get", "hessenberg", "householder_product", "igamma_grad_a", "igammac",
-    "le_to", "linear_solve", "log2", "lt_to", "lu", "mulhi", "polynomial", "qr",
+    "le_to", "linear_solve", "log2", "lt_to", "lu", "mulhi", "polygamma", "polynomial", "qr",
     "ragged_all_to_all", "random_bits", "random_fold_in", "random_gamma", "random_seed",
     "random_split", "reduce", "reduce_window", "regularized_incomplete_beta", "remat_opt",
     "scatter_sub", "schur", "select_and_scatter", "split", "squeeze", "stack", "stage", "svd",

@@ -49,6 +49,8 @@ BUILTINS = {
     errors.MissingRule: (NotImplementedError, ValueError),
     errors.MissingDerivative: (errors.MissingRule, AttributeError),
     errors.ProgramError: TypeError,
+    errors.ClosureDifferentiated: TypeError,
+    errors.UnreducedError: (errors.ShardingTypeError, NotImplementedError),
     errors.TypePromotionError: (TypeError, ValueError),
     errors.RefusedOption: (errors.RuntimeFailure, ValueError),
     errors.CheckFailed: (errors.RuntimeFailure, ValueError),

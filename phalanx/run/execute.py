@@ -36,11 +36,11 @@ from phalanx.run.fit import compile_fitting
 from phalanx.run.pieces import NoModule, Pieces, launched, launches
 from phalanx.run.planning import (
     RequestedShardings,
-    as_types_say,
     check_devices,
     constraints,
     make_plan,
     of_whole_keys,
+    told_outputs,
 )
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed, is_abstract, over, settled
@@ -250,9 +250,11 @@ def compile_program(
     executable = keep(program, key, make)
     results = [s if committed else s.freed() for s in executable.out_shardings]
     told = named_results(program, plan.mesh, known, results)
+    placed = [s or sig.sharding for s, sig in zip(places.ins, sigs, strict=True)]
+    by_others = told_outputs(program, placed, plan.devices)
     told = [
-        s if by is None else _named_by_type(s, by, t.ndim)
-        for s, by, t in zip(told, as_types_say(program), program.output_types, strict=True)
+        s if by is None else _named_as(by, s, t.ndim)
+        for s, by, t in zip(told, by_others, program.output_types, strict=True)
     ]
     results = [
         want if want is not None and want.plain is s.plain else s
@@ -282,9 +284,9 @@ def _within(said: Sharding) -> Sharding:
     return said.update(mesh=around) if same == around else said
 
 
-def _named_by_type(lying: Sharding, said: Sharding, ndim: int) -> Sharding:
-    """``lying``, which may have several names, as a type has ``said``."""
-    name = settled(over(said, lying.device_list), lying, ndim)
+def _named_as(said: Sharding, lying: Sharding, ndim: int) -> Sharding:
+    """``lying``, which may have several names, as a type or an argument has ``said``."""
+    name = settled(over(said, lying.device_list), lying, ndim).in_memory(None)
     if is_abstract(name) or name.plain is not lying.plain.in_memory(None):
         return lying
     name = in_full(name.in_memory(lying.memory), ndim)

@@ -18,7 +18,7 @@ from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Layout, OpenLayout
 from phalanx.core.platforms import AnyDevice
-from phalanx.core.program import Program
+from phalanx.core.program import Atom, Program
 from phalanx.core.types import ArrayType
 from phalanx.run.array import Signature, default_sharding
 from phalanx.run.runtime import backend
@@ -122,6 +122,20 @@ def as_types_say(program: Program) -> list[Sharding | None]:
     return [whole if s is None else s for s in every]
 
 
+def told_outputs(
+    program: Program, inputs: Sequence[Sharding], devices: Devices
+) -> list[Sharding | None]:
+    """How each output lies over ``devices``, as its type says, or as the input that it is.
+
+    An input that is passed through stays where it is, also next to values of which types tell more.
+    None where nothing says how an output lies.
+    """
+    pairs = zip(program.inputs, inputs, strict=True)
+    there: dict[Atom, Sharding] = {v: s for v, s in pairs if s.device_set == set(devices)}
+    said = zip(program.outputs, program.output_types, as_types_say(program), strict=True)
+    return [by if t.lies is not None else there.get(a, by) for a, t, by in said]
+
+
 def make_plan(
     program: Program,
     shardings: Sequence[Sharding],
@@ -210,7 +224,7 @@ def _plan_over(
         in_terms_of_mesh(s, t.ndim, devices, axes) if given or wish is None else wish
         for given, s, t, wish in zip(places.ins, placed, program.input_types, taken, strict=True)
     ]
-    told, of_types = as_types_say(program), mesh_of_types(program)
+    told, of_types = told_outputs(program, placed, devices), mesh_of_types(program)
     if of_types is not None and not of_types.auto_axes:  # what is not said to be cut is whole
         ins = [() if layout is None else layout for layout in ins]
     made = [

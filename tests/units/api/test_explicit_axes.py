@@ -268,6 +268,15 @@ def test_arrays_over_a_mesh_that_is_not_set():
         assert typeof(x).sharding.mesh == mesh().abstract_mesh
 
 
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_arguments_that_are_passed_through_lie_and_are_named_as_they_were(kind):
+    by_rows = NamedSharding(phalanx.make_mesh((8,), ("a",), (AxisType.Auto,)), P("a"))
+    others = NamedSharding(phalanx.make_mesh((2, 4), ("b", "c"), (kind, kind)), P(("b", "c"), None))
+    x, y = (phalanx.device_put(np.ones((8, 8), "f"), s) for s in (by_rows, others))
+    _, *same = phalanx.jit(lambda x, y: (x + 1, x, y))(x, y)
+    assert [r.sharding for r in same] == [x.sharding, y.sharding]
+
+
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 4)])
 def test_axes_of_one_position_are_told_as_others(sizes):
     kind = AxisType.Explicit

@@ -315,19 +315,38 @@ class ShardMapped(Dispatched):
             self.who, names, given.static, body.program, body.captured,
             tree.structure((given.args, given.kwargs)), body.out_tree, array_types(types),
             aot.homes(leaves, names, self.who), [False] * len(leaves),
-            store=body.store, written=body.rewritten, stored=body.stored,
+            arranged=self._arranged(given), store=body.store, written=body.rewritten,
+            stored=body.stored,
         )  # fmt: skip
         return stages.Traced(call_traced)
+
+    def _arranged(self, given: Given) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+        """What arguments of later calls are, where objects in those that are ``given`` stand for
+        what they were."""
+        specs = without_static(self.in_specs, given.static)
+        before = [x for x in tree.leaves(given.args, _is_value) if _is_value(x)]
+
+        def arranged(args: tuple[Any, ...]) -> tuple[Any, ...]:
+            if not before or len(args) != len(specs):
+                return args
+            return tuple([_with_values(s, x, before) for s, x in zip(specs, args, strict=True)])
+
+        return arranged
 
 
 def _is_array(x: Any) -> bool:
     return isinstance(x, (Array, np.ndarray, Ref))
 
 
-def _with_values(specs: Any, arg: Any) -> Any:
+def _is_value(x: Any) -> bool:
+    return isinstance(x, AsItIs)
+
+
+def _with_values(specs: Any, arg: Any, before: Sequence[AsItIs] = ()) -> Any:
     """``arg``, of which leaves without a spec that are no arrays are Python values.
 
-    Numbers beside arrays are as these where nothing is said of either.
+    Numbers beside arrays are as these where nothing is said of either. An object that was looked at
+    ``before`` is what it was.
     """
     leaves, treedef = tree.flatten(arg)
 
@@ -335,8 +354,11 @@ def _with_values(specs: Any, arg: Any) -> Any:
         return _is_array(x) or (specs is None and is_value(x))
 
     each = tree.broadcast_prefix(specs, arg, "shard_map in_specs", is_leaf=is_spec)
+    known = {id(v.value): v for v in before}
     pairs = zip(leaves, each, strict=True)
-    return treedef.unflatten([AsItIs(x) if s is None and not is_traced(x) else x for x, s in pairs])
+    return treedef.unflatten(
+        [known.get(id(x)) or AsItIs(x) if s is None and not is_traced(x) else x for x, s in pairs]
+    )
 
 
 def _key_of_tree(x: Any) -> Any:

@@ -116,6 +116,8 @@ class TracedCall(Struct, frozen=True):
     # these are read, too, by number; and behind them of arguments
     written: tuple[int | None, ...] = ()
     stored: tuple[int, ...] = ()
+    # what arguments of later calls are, to compare their structure with ``in_tree``
+    arranged: Callable[[tuple[Any, ...]], tuple[Any, ...]] = lambda args: args
 
     def with_captured(self) -> TracedCall:
         """The same with what captured references hold as first arguments.
@@ -454,8 +456,9 @@ class Compiled(AheadOfTime):
     @property
     def input_formats(self) -> Any:
         """How the arguments lie, over devices and in memory, as a tree ``(args, kwargs)``."""
-        types = self.in_avals
-        return tree.map(lambda s, t: format_of(s, t.ndim), self.input_shardings, types)
+        lying = zip(self._whole.types, self._homes, strict=True)
+        formats = [format_of(s, t.ndim) for t, s in lying]
+        return self.in_tree.unflatten(formats[len(self._traced.captured) :])
 
     @property
     def output_formats(self) -> Any:
@@ -486,7 +489,7 @@ class Compiled(AheadOfTime):
             ConcretizationTypeError: called inside a transformation.
         """
         try:
-            leaves, treedef = tree.flatten((args, kwargs))
+            leaves, treedef = tree.flatten((self._traced.arranged(args), kwargs))
             if treedef != self.in_tree:
                 raise TypeError(self._other_structure(treedef, args, kwargs))
             captured = self._traced.captured

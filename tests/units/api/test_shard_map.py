@@ -304,6 +304,16 @@ def test_an_object_that_may_change_is_another_in_each_call(mesh, kind):
     np.testing.assert_array_equal(f(counter, X), X + 2)
 
 
+def test_an_object_in_an_argument_is_what_it_was_when_it_was_compiled(mesh):
+    counter = Counter()
+    f = over(mesh, lambda pair, x: pair[1] + pair[0].count + x, ((None, P("x")), P("x")))
+    compiled = f.lower((counter, X), X).compile()
+    np.testing.assert_array_equal(compiled((counter, X), X), 2 * X + 1)
+    assert compiled.input_formats[0][0][1].sharding == compiled.input_shardings[0][1]
+    with pytest.raises(TypeError, match=r"compiled for arguments of .*Counter object"):
+        compiled((Counter(), X), X)
+
+
 def test_python_may_look_at_what_positions_agree_on(mesh):
     def sign(x):
         return x if lax.psum(x.sum(), ("x", "y")) < 0 else -x

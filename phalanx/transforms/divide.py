@@ -18,6 +18,7 @@ from phalanx.base.source import Location
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
 from phalanx.core.roles import CARRY, CHOICE
+from phalanx.core.types import ArrayType
 from phalanx.ops.elementwise import reduce_precision
 from phalanx.ops.naming import named
 from phalanx.transforms.derive import keep
@@ -208,7 +209,7 @@ def _again(
     """
     frame = divisible(e)
     if frame is None:
-        return e, [_renewed(e, missing)], []
+        return e, [_renewed(e, missing, [v.type for v in e.outputs])], []
     parts, used = _divided_inside(frame, tuple(v in missing for v in e.outputs), policy)
     every = [*frame.outs, *map(frame.stored, parts.storing.output_types[len(e.outputs) :])]
     more = tuple(every[len(e.outputs) :])
@@ -226,7 +227,7 @@ def _again(
     rest = iter(blanks)
     inputs = [a if u else next(rest).outputs[0] for a, u in operands]
     last = e.reframed(resuming, inputs=inputs)
-    return first, [*blanks, _renewed(last, missing)], kept
+    return first, [*blanks, _renewed(last, missing, resuming.result_types)], kept
 
 
 def _divided_inside(
@@ -263,9 +264,7 @@ def _with_carried(frame: Frame, marks: Sequence[bool], carry: Sequence[bool]) ->
     return [next(new) if r is CARRY else m for r, m in zip(frame.outs, marks, strict=True)]
 
 
-def _renewed(e: Equation, missing: set[Var]) -> Equation:
-    """``e`` where only its ``missing`` results are not there yet."""
-    types = e.prim.result_type([a.type for a in e.inputs], e.params)
-    pairs = zip(e.outputs, types if e.prim.multi else (types,), strict=True)
-    outputs = tuple(v if v in missing else Var(plain(t)) for v, t in pairs)
-    return e.update(outputs=outputs)
+def _renewed(e: Equation, missing: set[Var], types: Sequence[ArrayType]) -> Equation:
+    """``e``, which gives ``types``, where only its ``missing`` results are not there yet."""
+    pairs = zip(e.outputs, types, strict=True)
+    return e.update(outputs=tuple([v if v in missing else Var(t) for v, t in pairs]))

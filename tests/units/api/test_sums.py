@@ -228,6 +228,19 @@ def test_a_gradient_of_a_gradient():
     np.testing.assert_allclose(reshard(second(w), P()), wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_a_product_left_to_sum_is_made_again_as_it_was():
+    def loss(x, w):
+        u = jnp.matmul(x, w, out_sharding=LEFT)
+        return jnp.sum(jnp.sin(reshard(u, P())))
+
+    x, w = phalanx.device_put(X, P(None, "y")), phalanx.device_put(X, P("y"))
+    again = phalanx.checkpoint(loss)
+    for f in (phalanx.grad(again, (0, 1)), phalanx.jit(phalanx.grad(again, (0, 1)))):
+        dx, dw = f(x, w)
+        np.testing.assert_allclose(dx, np.cos(X @ X) @ X.T, rtol=1e-4)
+        np.testing.assert_allclose(dw, X.T @ np.cos(X @ X), rtol=1e-4)
+
+
 CLOSED_OVER = {
     "a loop": lambda u: lax.scan(lambda c, _: (c + u, None), u, None, length=3)[0],
     "a branch": lambda u: lax.cond(True, lambda: u + u, lambda: u),

@@ -12,6 +12,7 @@ import functools
 import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar, overload
 
 from optree import PyTreeSpec
@@ -260,12 +261,21 @@ _with_keys: dict[type, Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]]] =
 
 def one_level(node: Any) -> Level | None:
     """The children of ``node`` and the steps to them; None where ``node`` is a leaf."""
-    if type(node) in _with_keys:
-        pairs, metadata = _with_keys[type(node)](node)
+    if gathering.is_leaf(node):
+        return None  # asked first: flattening a leaf writes its elements into an error
+    kind: Any = type(node)
+    if kind in _with_keys:
+        pairs, metadata = _with_keys[kind](node)
         pairs = list(pairs)
         return Level([key for key, _ in pairs], [child for _, child in pairs], metadata)
-    if is_leaf(node):
-        return None  # asked first: flattening a leaf writes its elements into an error
+    if node is None:
+        return Level((), (), None)
+    if kind is list or kind is tuple:
+        return Level([SequenceKey(i) for i in range(len(node))], node, None)
+    if kind is dict:
+        with suppress(TypeError):  # keys that Python does not compare have an order, too
+            names = sorted(node)
+            return Level([DictKey(k) for k in names], [node[k] for k in names], names)
     level = optree.tree_flatten_one_level(node, namespace=SPACE)
     entries = level.entries
     if isinstance(node, dict):
@@ -302,28 +312,33 @@ def flatten_with_path(
     [("['w']", [1, 2])]
     """
     if is_leaf is None or not is_leaf_takes_path:
-        return list(_paths(tree, (), is_leaf)), structure(tree, is_leaf)
+        return _paths(tree, is_leaf), structure(tree, is_leaf)
     answers: list[bool] = []
 
     def asked(path: Path, node: Any) -> bool:
         answers.append(is_leaf(path, node))
         return answers[-1]
 
-    pairs = list(_paths(tree, (), asked, True))
+    pairs = _paths(tree, asked, True)
     again = iter(answers)  # of the same nodes, in the same order
     return pairs, structure(tree, lambda _: next(again))
 
 
 def _paths(
-    node: Tree, path: Path, is_leaf: Callable[..., bool] | None, with_path: bool = False
-) -> Iterator[tuple[Path, Any]]:
-    ends = is_leaf is not None and (is_leaf(path, node) if with_path else is_leaf(node))
-    level = None if ends else one_level(node)
-    if level is None:
-        yield path, node
-        return
-    for key, child in zip(level.keys, level.children, strict=True):
-        yield from _paths(child, (*path, key), is_leaf, with_path)
+    tree: Tree, is_leaf: Callable[..., bool] | None, with_path: bool = False
+) -> list[tuple[Path, Any]]:
+    found: list[tuple[Path, Any]] = []
+
+    def visit(node: Tree, path: Path) -> None:
+        ends = is_leaf is not None and (is_leaf(path, node) if with_path else is_leaf(node))
+        if ends or (level := one_level(node)) is None:
+            found.append((path, node))
+            return
+        for key, child in zip(level.keys, level.children, strict=True):
+            visit(child, (*path, key))
+
+    visit(tree, ())
+    return found
 
 
 def leaves_with_path(

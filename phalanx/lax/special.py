@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from phalanx import ops
 from phalanx.control.one_program import staged
-from phalanx.core.types import Array, ArrayLike
+from phalanx.core.types import Array, ArrayLike, typeof
 from phalanx.lax.operands import accept, alike, elementwise
 from phalanx.ops.bessel import bessel_i0e as _bessel_i0e
 from phalanx.ops.bessel import bessel_i1e as _bessel_i1e
@@ -154,6 +156,10 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 
 def nth_polygamma(order: ArrayLike, m: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of order m; ``order`` is what was given as m, perhaps a number of Python."""
+    kind = typeof(x)
+    if kind.dtype.itemsize < 4:  # m! needs the range and the digits of single precision
+        wide = [ops.convert(v, dtype=np.dtype(np.float32), weak=False) for v in (m, x)]
+        return ops.convert(nth_polygamma(order, *wide), dtype=kind.dtype, weak=kind.weak)
     if type(order) is not int or not 0 <= order <= _MOST:
         return _polygamma_of_each(m, x)
     if order == 0:

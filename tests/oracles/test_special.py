@@ -5,7 +5,8 @@ import pytest
 import scipy.special as sp
 
 import phalanx
-from phalanx import lax
+from phalanx import lax, scipy
+from phalanx import numpy as jnp
 from tests.laws.slopes import along
 
 EDGES = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -2.5])
@@ -84,6 +85,15 @@ def test_zeta_and_polygamma():
     orders, x = np.repeat([1.0, 2.0, 3.0, 10.0], 100), np.tile(np.linspace(-7.7, 20.3, 100), 4)
     compare(lax.polygamma, sp.polygamma, orders, x, rtol=1e-11, rtol32=1e-3)
     compare(lax.polygamma, sp.polygamma, np.zeros(9), np.linspace(0.1, 9, 9), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_polygamma_of_half_precision_is_that_of_single_precision(dtype):
+    x = jnp.array([1.5, 4, 100], dtype)
+    expected = jnp.array(sp.polygamma(9, np.float64(x)), dtype)
+    many = phalanx.vmap(scipy.special.polygamma, (0, None))(jnp.array([9, 9]), x)
+    for found in (scipy.special.polygamma(9, x), lax.polygamma(jnp.full(3, 9, dtype), x), *many):
+        np.testing.assert_allclose(np.float64(found), np.float64(expected), rtol=1e-2)
 
 
 def test_zeta_is_exact_where_terms_are_lost():

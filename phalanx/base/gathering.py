@@ -61,8 +61,8 @@ def _way_of(node: Any, kind: type) -> Way:
     if optree.tree_is_leaf(node, namespace=SPACE):
         return _leaf
     registered: Any = optree.register_pytree_node.get(kind, namespace=SPACE)  # type: ignore[attr-defined]
-    if registered is None:  # a named tuple, or another one with fields
-        return _elements
+    if registered is None or registered.type is not kind:
+        return _elements  # without an entry of its own: a named tuple, or another one with fields
     flatten = registered.flatten_func
 
     def children(node: Any) -> Iterable[Any]:

@@ -463,3 +463,25 @@ def test_leaves_are_those_of_a_class_as_it_is_registered_now():
     tree.register_pytree_node(Late, lambda late: ((late.x, 3), None), lambda *_: late)
     tree.register_pytree_node(Status, lambda s: ((s.body,), s.code), lambda c, b: Status(c, *b))
     assert tree.leaves((late, status)) == [1, 3, 2]
+
+
+class Reversed(Point):
+    """A record that iterates over something else than its fields in order."""
+
+    def __iter__(self):
+        return iter((self.y, self.x))
+
+
+class Names(Status):
+    def __iter__(self):
+        return iter(self._fields)
+
+
+def nodes_of_classes(inner):
+    each = [Point, Reversed, Names, Half, Named, Layer, Box]
+    return st.one_of([st.builds(kind, inner, inner) for kind in each])
+
+
+@given(st.recursive(st.integers() | st.none(), nodes_of_classes, max_leaves=8))
+def test_leaves_are_those_of_flatten_whatever_nodes_iterate_over(x):
+    assert tree.leaves(x) == tree.flatten(x)[0]

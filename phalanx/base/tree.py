@@ -263,7 +263,7 @@ def one_level(node: Any) -> Level | None:
     """The children of ``node`` and the steps to them; None where ``node`` is a leaf."""
     if gathering.is_leaf(node):
         return None  # asked first: flattening a leaf writes its elements into an error
-    kind: Any = type(node)
+    kind = class_of(node)
     if kind in _with_keys:
         pairs, metadata = _with_keys[kind](node)
         pairs = list(pairs)

@@ -275,6 +275,52 @@ def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
     return config.override(legacy_prng_key=new_val)
 
 
+def auto_pcast(new_val: bool = True) -> AbstractContextManager[None]:
+    """Let values next to others in ``shard_map`` vary as these; if not, ``lax.pcast`` says it.
+
+    Where it has to, a program tells each sum over devices in its derivative. So what has no
+    derivative needs no ``pcast``: integers, and what is computed from constants alone.
+
+    Args:
+        new_val: the value of the option inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
+    >>> import phalanx
+    >>> from phalanx import P
+    >>> mesh = phalanx.make_mesh((1,), "i")
+    >>> specs = {"in_specs": (P("i"), P()), "out_specs": P("i")}
+    >>> add = phalanx.shard_map(lambda x, y: x + y, mesh=mesh, **specs)
+    >>> with phalanx.auto_pcast(False):  # doctest: +ELLIPSIS
+    ...     add(phalanx.numpy.ones(2), phalanx.numpy.ones(2))
+    Traceback (most recent call last):
+    phalanx.errors.ShardingTypeError: add: operands vary along different axes, f32[2]{i}, f32[2]...
+    """
+    return config.override(auto_pcast=new_val)
+
+
+def remove_size_one_mesh_axis_from_type(new_val: bool = True) -> AbstractContextManager[None]:
+    """Leave axes of length 1 of a mesh out of the types of values inside ``shard_map``.
+
+    Args:
+        new_val: the value of the option inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
+    >>> import phalanx
+    >>> mesh, rows = phalanx.make_mesh((1,), "i"), phalanx.P("i")
+    >>> with phalanx.remove_size_one_mesh_axis_from_type():
+    ...     f = phalanx.shard_map(lambda x: x + 1, mesh=mesh, in_specs=rows, out_specs=phalanx.P())
+    ...     f(phalanx.numpy.zeros(2))
+    Array([1., 1.], dtype=float32)
+    """
+    return config.override(remove_size_one_mesh_axis_from_type=new_val)
+
+
 def checking_leaks() -> AbstractContextManager[None]:
     """A block in which each transformation looks, at its end, for traced values that outlive it.
 
@@ -344,11 +390,9 @@ def _accepted(name: str, default: Any) -> Callable[..., AbstractContextManager[N
 
 allow_f16_reductions = _accepted("allow_f16_reductions", True)
 array_garbage_collection_guard = _accepted("array_garbage_collection_guard", None)
-auto_pcast = _accepted("auto_pcast", True)
 debug_key_reuse = _accepted("debug_key_reuse", True)
 jax2tf_associative_scan_reductions = _accepted("jax2tf_associative_scan_reductions", True)
 no_execution = _accepted("no_execution", True)
-remove_size_one_mesh_axis_from_type = _accepted("remove_size_one_mesh_axis_from_type", True)
 softmax_custom_jvp = _accepted("softmax_custom_jvp", True)
 thread_guard = _accepted("thread_guard", True)
 

@@ -223,6 +223,12 @@ OPTIONS: dict[str, Option] = {
         _flag("enable_custom_prng", "Let random.PRNGKey give keys of the kind of random.key."),
         _flag("disable_jit", "Run jitted and mapped functions eagerly, one operation at a time."),
         _flag("disable_most_optimizations", "Compile faster, to programs that are slower."),
+        _flag(
+            "disable_vmap_shmap_error", "Do not refuse spmd_axis_name where shard_map cuts by it."
+        ),
+        _flag(
+            "remove_size_one_mesh_axis_from_type", "In shard_map types know of axes of length > 1."
+        ),
         _flag("keep_lanes", "Keep what vmap does in a program as one operation in lanes."),
         _flag("wrap_integers", "Let Python ints wrap around to dtypes that do not hold them."),
         _flag("sort_dict_keys", "Rebuild the dicts of trees with sorted keys, not in their order."),
@@ -260,6 +266,14 @@ OPTIONS: dict[str, Option] = {
             _boolean,
             _boolean_from,
             "Draw each number by its own position; otherwise the numbers that were drawn formerly.",
+            tracing=True,
+        ),
+        Option(
+            "auto_pcast",
+            True,
+            _boolean,
+            _boolean_from,
+            "Let values beside others in shard_map vary as these; otherwise pcast has to say it.",
             tracing=True,
         ),
         Option(
@@ -409,6 +423,8 @@ class LayeredOptions:
     enable_custom_prng: bool
     disable_jit: bool
     disable_most_optimizations: bool
+    disable_vmap_shmap_error: bool
+    remove_size_one_mesh_axis_from_type: bool
     wrap_integers: bool
     sort_dict_keys: bool
     log_compiles: bool
@@ -421,6 +437,7 @@ class LayeredOptions:
     numpy_dtype_promotion: str
     default_prng_impl: str
     threefry_partitionable: bool
+    auto_pcast: bool
     legacy_prng_key: str
     num_cpu_devices: int | None
     platforms: str | None

@@ -127,6 +127,10 @@ _PHRASES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         r"got spmd_axis_name=\1",
     ),
     (
+        re.compile(r"^(\w+): operands vary along different axes, .*, and the option auto_pcast"),
+        r"Primitive \1 requires varying manual axes to match",
+    ),
+    (
         re.compile("spmd_axis_name cannot appear in its specs"),
         "vmap spmd_axis_name cannot appear in shard_map in_specs or out_specs",
     ),

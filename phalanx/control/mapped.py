@@ -27,6 +27,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from phalanx.base.config import settings
 from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import user_location
 from phalanx.control.chunks import AtOnce, Chunks
@@ -132,7 +133,7 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
             "phalanx.reshard(x, P(..))"
         )
     for name, _ in map(taken.__getitem__, wanted):
-        if any([name in r.axes for r in roles]):
+        if any([name in r.axes for r in roles]) and not settings().disable_vmap_shmap_error:
             raise ShardingTypeError(  # "spmd_axis_name cannot appear in" is the field's
                 f"vmap of shard_map({program.name}): spmd_axis_name cannot appear in its specs, at "
                 f"{user_location()}: along {as_said(name)!r} these cut arrays already; give "

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import settings
-from phalanx.base.errors import RefError
+from phalanx.base.errors import RefError, ShardingTypeError
 from phalanx.base.lengths import Length
 from phalanx.base.source import user_location
 from phalanx.core.check import check
@@ -174,10 +174,34 @@ class Stage(Trace):
 
     def _over_mesh(self, prim: Primitive, inputs: Sequence[Atom], params: dict[str, Any]) -> Any:
         """The types of results where types may say how values lie over a mesh."""
+        if not settings().auto_pcast and prim.vary is None and prim.subprograms is None:
+            self._refuse_mixed(prim, inputs)
         types = prim.result_type([a.type for a in inputs], params)
         if not self.of_mesh:
             self.of_mesh = any([t.of_mesh for t in (types if prim.multi else (types,))])
         return types
+
+    def _refuse_mixed(self, prim: Primitive, inputs: Sequence[Atom]) -> None:
+        """Raise ShardingTypeError where an operand varies along fewer axes than another.
+
+        What has no derivative may: integers, and what is computed from constants alone.
+        """
+        every = NOWHERE.union(*[a.type.varying for a in inputs])
+        for a in inputs:
+            missing = every - a.type.varying
+            if missing and dtypes.is_inexact(a.type.dtype) and not self._is_constant(a):
+                kinds = ", ".join([str(b.type) for b in inputs])
+                axes = tuple(sorted(map(str, missing)))
+                raise ShardingTypeError(
+                    f"{prim.name}: operands vary along different axes, {kinds}, at "
+                    f"{user_location()}, and the option auto_pcast is off; make them alike: "
+                    f"phalanx.lax.pcast(x, {axes}, to='varying')",
+                    prim.name,
+                )
+
+    def _is_constant(self, x: Atom) -> bool:
+        made = {v for e in self.equations for v in e.outputs}
+        return not isinstance(x, Var) or self._needed(x) <= made
 
     def write(self, equation: Equation) -> None:
         """Take over an equation as it is."""
@@ -190,11 +214,16 @@ class Stage(Trace):
 
     def sources(self, x: StagedTracer) -> list[str]:
         """The names of the arguments that ``x`` was computed from."""
-        needed = {x._var}
+        needed = self._needed(x._var)
+        return [name for var, name in self.origins.items() if var in needed and name]
+
+    def _needed(self, var: Var) -> set[Var]:
+        """All from which ``var`` is computed, and itself."""
+        needed = {var}
         for equation in reversed(self.equations):
             if any(v in needed for v in equation.outputs):
                 needed.update(a for a in equation.inputs if isinstance(a, Var))
-        return [name for var, name in self.origins.items() if var in needed and name]
+        return needed
 
     def finish(self, inputs: Sequence[StagedTracer], outputs: Sequence[Any], name: str) -> Staged:
         """The program from ``inputs`` to ``outputs``, and what it captured."""

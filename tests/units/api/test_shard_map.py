@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import phalanx
+import phalanx.nn
 import phalanx.numpy as jnp
 from phalanx import P, lax, typeof
 from phalanx.errors import ShardingTypeError, TracerBoolConversionError
@@ -302,6 +303,54 @@ def test_an_object_that_may_change_is_another_in_each_call(mesh, kind):
     np.testing.assert_array_equal(f(counter, X), X + 1)
     counter.count = 2
     np.testing.assert_array_equal(f(counter, X), X + 2)
+
+
+@pytest.mark.parametrize(
+    "f", [jnp.multiply, jnp.dot, lambda x, w: lax.fori_loop(0, 2, lambda _, v: v + w, x)]
+)
+def test_without_auto_pcast_operands_vary_alike(mesh, f):
+    def said(x, w):
+        return f(x, lax.pcast(w, "x", to="varying"))
+
+    specs, w = (P("x"), P()), jnp.ones((2, 2))
+    with phalanx.auto_pcast(False), pytest.raises(ShardingTypeError, match=r"pcast\(x, \('x',\)"):
+        over(mesh, f, specs)(X, w)
+    for g in (said, lambda x, w: phalanx.grad(lambda x: said(x, w).sum())(x)):
+        expected = over(mesh, g, specs)(X, w)
+        with phalanx.auto_pcast(False):
+            np.testing.assert_array_equal(over(mesh, g, specs)(X, w), expected)
+
+
+def test_without_auto_pcast_what_has_no_derivative_needs_none(mesh):
+    def f(x, i):
+        return phalanx.nn.softmax(2 * x + jnp.ones(2))[i]
+
+    with phalanx.auto_pcast(False):
+        rows = over(mesh, f, (P("x"), P()))(X, np.array([1, 0]))
+    np.testing.assert_allclose(rows, phalanx.nn.softmax(2 * X), rtol=1e-6)
+
+
+def test_types_without_axes_of_length_1():
+    mesh = phalanx.make_mesh((2, 1), ("x", "y"))
+
+    def f(x):
+        assert typeof(x).vma == {"x"}
+        return lax.psum(x * x, "x")
+
+    with phalanx.remove_size_one_mesh_axis_from_type():
+        f = over(mesh, f, P("x", "y"), P())
+        np.testing.assert_array_equal(f(X), X[:2] ** 2 + X[2:] ** 2)
+        np.testing.assert_array_equal(phalanx.grad(lambda x: f(x).sum())(X), 2 * X)
+
+
+def test_an_axis_for_lanes_that_specs_use_may_be_passed_over(mesh):
+    f = over(mesh, lambda x, y: x + lax.psum(y, "x"), (P(), P("x")), P(), check_vma=False)
+    lanes = phalanx.vmap(f, in_axes=(0, None), spmd_axis_name="x")
+    with pytest.raises(ShardingTypeError, match="spmd_axis_name cannot appear"):
+        lanes(np.ones((4, 2)), X[:, 0])
+    with phalanx.config.override(disable_vmap_shmap_error=True):
+        found = lanes(np.ones((4, 2), "f"), X[:, 0])
+    np.testing.assert_array_equal(found, np.tile(1 + X[:2, 0] + X[2:, 0], (4, 1)))
 
 
 def test_an_object_in_an_argument_is_what_it_was_when_it_was_compiled(mesh):

@@ -99,9 +99,9 @@ class ForeignPrimitive:
         """The parameters of the declaration."""
         return {**params, TYPES: tuple([t.update(varying=NOWHERE) for t in operands])}
 
-    def get_bind_params(self, params: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Functions to bind besides operands, of which there are none, and the parameters."""
-        return [], dict(params)
+    def get_bind_params(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters to bind, of those of an equation: the same."""
+        return dict(params)
 
     @property
     def declaration(self) -> core.Primitive:

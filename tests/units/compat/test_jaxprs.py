@@ -67,8 +67,8 @@ def interpreted(jaxpr, consts, *args):
         return atom.val if isinstance(atom, core.Literal) else values[atom]
 
     for eqn in jaxpr.eqns:
-        functions, params = eqn.primitive.get_bind_params(eqn.params)
-        out = eqn.primitive.bind(*functions, *map(read, eqn.invars), **params)
+        params = eqn.primitive.get_bind_params(eqn.params)
+        out = eqn.primitive.bind(*map(read, eqn.invars), **params)
         out = out if eqn.primitive.multiple_results else [out]
         values.update(zip(eqn.outvars, out, strict=True))
         assert [v.aval for v in eqn.outvars] == [phalanx.typeof(y) for y in out]

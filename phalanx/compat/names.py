@@ -17,6 +17,9 @@ from phalanx.core.program import Program
 from phalanx.core.roles import Roles
 from phalanx.lax.unary import RoundingMethod
 from phalanx.ops.index import GatherScatterMode
+from phalanx.spmd.constraint import cutting
+from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.sharding import Sharding
 
 # a parameter of operations that others declare; nobody's may have the same name
 TYPES: Final = "types of operands"
@@ -33,6 +36,7 @@ class Said(Struct, frozen=True):
         names: of our parameters what it calls them, where that is something else.
         values: of our parameters how it tells their values, and the way back.
         besides: what it says that is always the same here.
+        unsaid: what we say that it has no word for, which is always the same there.
         order: which of our operands its own are, where they come in another order.
     """
 
@@ -40,6 +44,7 @@ class Said(Struct, frozen=True):
     names: Mapping[str, str] = {}
     values: Values = {}
     besides: Mapping[str, Any] = {}
+    unsaid: Mapping[str, Any] = {}
     order: tuple[int, ...] = ()
 
 
@@ -48,6 +53,7 @@ _ACCURATE: Final = (
     "tan", "tanh",
 )  # fmt: skip
 _EVEN, _AWAY = RoundingMethod.TO_NEAREST_EVEN, RoundingMethod.AWAY_FROM_ZERO
+_EXCHANGED: Final = {"axes": "axis_name", "groups": "axis_index_groups"}
 _FACTORS: Final = {"full": "full_matrices", "vectors": "compute_uv"}
 _LYING: Final = {"sharding": None}
 _MODE: Final[Values] = {"mode": (GatherScatterMode, lambda mode: mode.value)}
@@ -71,7 +77,6 @@ _WINDOWS: Final = {"window": "window_dimensions", "strides": "window_strides"}
 _SAID: Final = [  # of operations that have the same name
     Said("argmax", {"dim": "axes"}, _SEVERAL),
     Said("argmin", {"dim": "axes"}, _SEVERAL),
-    Said("checkpoint", {"program": "jaxpr"}),
     Said("concatenate", {"dim": "dimension"}),
     Said("cond", {"programs": "branches"}),
     Said("conv_general_dilated", {**_SUMMED, "strides": "window_strides"}, besides=_RESULT_LYING),
@@ -111,6 +116,7 @@ NAMES: Final[dict[str, Said]] = {
     "bitcast": Said("bitcast_convert_type", {"dtype": "new_dtype"}),
     "broadcast": Said("broadcast_in_dim", {"dims": "broadcast_dimensions"}, besides=_LYING),
     "call": Said("jit", {"program": "jaxpr"}, besides={"inline": False, "keep_unused": False}),
+    "checkpoint": Said("remat2", {"program": "jaxpr", "again": "differentiated"}),
     "convert": Said(
         "convert_element_type", {"dtype": "new_dtype", "weak": "weak_type"}, besides=_LYING
     ),
@@ -120,6 +126,9 @@ NAMES: Final[dict[str, Said]] = {
     "custom_vjp": Said("custom_vjp_call", {"program": "call_jaxpr", "rule": "bwd"}, besides=_RULES),
     "host_call": Said("pure_callback", {"host": "callback", "out_types": "result_avals"}),
     "mapped": Said("shard_map", {"program": "jaxpr"}),
+    "psum_scatter": Said(
+        "reduce_scatter", _EXCHANGED, besides={"scatter_dimension": 0, "tiled": False}
+    ),
     "reverse": Said("rev", {"dims": "dimensions"}),
     "select": Said("select_n", order=(0, 2, 1)),
     "with_sharding_constraint": Said("sharding_constraint"),
@@ -127,15 +136,28 @@ NAMES: Final[dict[str, Said]] = {
 
 
 # of a sum along axes of which types know: no result varies along them
-INVARIANT: Final = Said("psum_invariant", {"groups": "axis_index_groups"}, _TOLD)
+INVARIANT: Final = Said("psum_invariant", values=_TOLD, unsaid={"groups": None})
+# of a constraint over axes of which types know: the compiler has no say
+RESHARD: Final = Said("reshard", {"sharding": "dst_sharding"}, besides={"concrete_mesh": None})
 
 
 def said_of(prim: core.Primitive, params: Mapping[str, Any] | None = None) -> Said:
-    """What the field says of ``prim``, which depends for sums on the parameters."""
-    axes = params["axes"] if params and prim.name == "psum" else ()
-    if axes and len(typed(axes)) == len(axes):
+    """What the field says of ``prim``, which depends for some on the parameters."""
+    if params and prim.name == "psum" and _is_invariant(**params):
         return INVARIANT
+    if params and prim.name == "with_sharding_constraint" and _is_of_types(**params):
+        return RESHARD
     return NAMES.get(prim.name) or Said(prim.name)
+
+
+def _is_invariant(axes: Sequence[Any], groups: Any) -> bool:
+    return groups is None and len(typed(axes)) == len(axes) > 0
+
+
+def _is_of_types(sharding: Sharding) -> bool:
+    if not isinstance(sharding, NamedSharding) or not sharding.mesh.explicit_axes:
+        return False
+    return set(sharding.mesh.auto_axes).isdisjoint(cutting(sharding))
 
 
 def arranged(prim: core.Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Arranged:
@@ -163,7 +185,7 @@ def theirs(
     for name, value in params.items():
         if name in said.values:
             value = said.values[name][0](value)
-        if name != TYPES:
+        if name != TYPES and name not in said.unsaid:
             out[said.names.get(name, name)] = _each(value, Program, shown)
     if prim.name == "call":
         out |= _of_call(params["program"])
@@ -178,7 +200,7 @@ def ours(
     """The way back of what is ``said`` of ``prim``; ``hidden`` takes what is shown to a program,
     and leaves all else."""
     back = {their: our for our, their in said.names.items()}
-    out: dict[str, Any] = {}
+    out = dict(said.unsaid)
     for name, value in params.items():
         own = back.get(name, name)
         if own in said.values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from phalanx.compat.names import INVARIANT, said_of
+from phalanx.compat.names import INVARIANT, RESHARD, said_of
 from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.core.primitive import REGISTRY
 
@@ -28,7 +28,8 @@ def _by_name() -> dict[str, ForeignPrimitive]:
     found = {f"{name}_p": ForeignPrimitive(name) for name in _MADE_OF_OTHERS}
     found.update({f"{said_of(p).name.replace('-', '_')}_p": view(p) for p in REGISTRY.values()})
     found["psum_invariant_p"] = view(REGISTRY["psum"], INVARIANT)
-    found["remat_p"] = found["checkpoint_p"]
+    found["reshard_p"] = view(REGISTRY["with_sharding_constraint"], RESHARD)
+    found["remat_p"] = found["remat2_p"]
     return found
 
 

@@ -270,7 +270,7 @@ def jvp(
     numbers = [refs.index(i) for i in flat.stored]
     outs = store_apart([primal_refs[n] for n in numbers], outs, leaves)
     moved = store_apart([tangent_refs[n] for n in numbers], moved, ts)
-    result = flat.out_tree.unflatten([result_as_array(y) for y in outs])
+    result = flat.out_tree.unflatten(outs)
     slopes = flat.out_tree.unflatten(moved)
     return (result, slopes, body.aux()) if has_aux else (result, slopes)
 
@@ -318,7 +318,7 @@ def linearize(fun: Callable[P, Any], *primals: Any, has_aux: bool = False) -> tu
     in_types = tuple([plain(typeof(x)) for x in leaves])
     out_types = tuple([plain(typeof(y)) for y in outs])
     derivative = Pushforward(linear, flat.in_tree, in_types, flat.out_tree, out_types, fun)
-    result = flat.out_tree.unflatten([result_as_array(y) for y in outs])
+    result = flat.out_tree.unflatten(outs)
     return (result, derivative, body.aux()) if has_aux else (result, derivative)
 
 

@@ -156,6 +156,12 @@ def test_jvp_of_trees():
     assert moved["n"].dtype == phalanx.float0
 
 
+def test_jvp_and_linearize_hand_on_the_numbers_that_a_function_returns():
+    half = np.ones(2, np.float16)
+    for how in (lambda f: phalanx.jvp(f, (1.0,), (2.0,)), lambda f: phalanx.linearize(f, 1.0)):
+        assert (how(lambda x: x)[0] + half).dtype == np.float16  # as 1.0 + half is
+
+
 def test_jvp_with_aux():
     y, t, aux = phalanx.jvp(lambda x: (x**2, x + 1), (3.0,), (1.0,), has_aux=True)
     assert (float(y), float(t), float(aux)) == (9, 6, 4)

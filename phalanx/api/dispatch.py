@@ -84,20 +84,18 @@ class Form:
     Attributes:
         leaves: the function from (args, kwargs) to the leaves, static arguments among them, and
             to None where those have another structure; None if only flattening can tell.
-        static: which of these leaves are static.
-        traced: which ones are not.
+        static: where to take the static ones out, one after the other.
     """
 
-    __slots__ = ("leaves", "static", "traced")
+    __slots__ = ("leaves", "static")
 
     def __init__(self, given: Given) -> None:
         """For calls like that with ``given`` arguments."""
         every, named = given.static.marked(Form).restore(given.args, given.kwargs)
         example = tuple(every), named
         self.leaves = leaf_finder(example)
-        marks = [leaf is Form for leaf in tree.leaves(example)]
-        self.static = [i for i, is_static in enumerate(marks) if is_static]
-        self.traced = [i for i, is_static in enumerate(marks) if not is_static]
+        places = [i for i, leaf in enumerate(tree.leaves(example)) if leaf is Form]
+        self.static = [place - taken for taken, place in enumerate(places)]
 
 
 TRIED = 4  # forms, before arguments are flattened
@@ -141,10 +139,7 @@ class Caches:
             leaves: Any = form.leaves((args, kwargs))  # type: ignore[misc]
             if leaves is None:
                 continue
-            values: Sequence[Any] = ()
-            if form.static:
-                values = [key_of(leaves[i]) for i in form.static]
-                leaves = [leaves[i] for i in form.traced]
+            values = [key_of(leaves.pop(place)) for place in form.static]
             key: list[Any] = [x._sig if type(x) is array else signature(x) for x in leaves]
             key += *values, settings().key, form
             try:

@@ -32,7 +32,7 @@ from phalanx.core.program import Program, plain
 from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.run.calls import Call, Runs
+from phalanx.run.calls import Call, Runs, operand_signatures
 from phalanx.run.constrain import constrain, with_results_lying
 from phalanx.run.execute import compile_program, option_key
 from phalanx.run.planning import RequestedShardings
@@ -183,7 +183,8 @@ class Jitted(Dispatched):
         types = [plain(typeof(x)) for x in leaves]
         passed = Passed.of(program, donated, names, self.who, self.keep_unused)
         if self.home is None:
-            check_followed(list(map(aot.sharding_of, leaves)), places.ins, types, names, self.who)
+            lying = [s.sharding for s in operand_signatures(leaves)]
+            check_followed(lying, places.ins, types, names, self.who)
         compiled = compile_program(
             passed.program, passed.signatures(leaves), passed.donate, self.compiler_options,
             places=places.taking(passed.kept), name_of_input=lambda n: names[passed.kept[n]],
@@ -293,8 +294,8 @@ def jit(
         in_shardings: how the arguments lie over devices: a tree of shardings, or of specs under
             the mesh that is set, that is a prefix of the tuple of arguments by position. What
             comes from the host, or lies where nobody put it, or on the same devices in another
-            order, is put there. None: an argument stays where it lies, and where it may lie
-            anywhere the compiler chooses.
+            order, is put there, but not as parts of a sum: that ``device_put`` does. None: an
+            argument stays where it lies, and where it may lie anywhere the compiler chooses.
         out_shardings: the same for the results. None: they lie as the compiler chooses.
         static_argnums: positions of arguments that are Python values, fixed while tracing;
             they must be hashable. A new value traces anew.

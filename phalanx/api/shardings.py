@@ -85,9 +85,10 @@ def check_followed(
     names: Any,
     who: str,
 ) -> None:
-    """Raise ValueError if what the user placed is asked to lie elsewhere."""
+    """Raise ValueError if what the user placed is asked to lie elsewhere, or what is whole is asked
+    to be parts of a sum."""
     for i, (there, wanted, type) in enumerate(zip(lying, asked, types, strict=True)):
-        if wanted is None or there is None or not there.committed:
+        if wanted is None or there is None or not (there.committed or unreduced_along(wanted)):
             continue
         if not wanted.is_equivalent_to(there, type.ndim) and not _in_other_order(wanted, there):
             raise ValueError(  # "Sharding passed ... arg" is the field's, for matching

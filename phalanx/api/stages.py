@@ -36,6 +36,7 @@ from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, p
 from phalanx.run.calls import Prepared
 from phalanx.run.planning import RequestedShardings, check_devices, with_devices
 from phalanx.spmd.formats import format_of
+from phalanx.spmd.named import unreduced_along
 from phalanx.spmd.naming import named
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import loaded
@@ -439,7 +440,10 @@ class Compiled(AheadOfTime):
         self._homes = [s or default_sharding() for s in whole.shardings]
         for i, home in zip(kept, compiled.in_shardings, strict=True):
             given, type = whole.places.ins[i] or whole.shardings[i], whole.types[i]
-            if given is None or not given.is_equivalent_to(home, type.ndim):
+            if unreduced_along(home):
+                given = home
+            summed = unreduced_along(given)  # parts of a sum lie where they do
+            if given is None or not (summed or given.is_equivalent_to(home, type.ndim)):
                 given = named(home, type, compiled.names)
             self._homes[i] = given
 
@@ -543,21 +547,24 @@ class Compiled(AheadOfTime):
         return abstract(x, call.names, i, call.who)
 
     def _check_places(self, leaves: Sequence[Any]) -> None:
-        """Raise ValueError if a leaf that the user placed lies otherwise than it must.
+        """Raise ValueError if a leaf that the user placed lies otherwise than it must, or is whole
+        where parts of a sum are wanted.
 
         It may lie as the argument did that the function was lowered for.
         """
         for i in self._kept:
             x, home, before = leaves[i], self._homes[i], self._whole.shardings[i]
-            if not isinstance(x, DeviceArray) or not x.committed:
+            there = x._sig.sharding if isinstance(x, DeviceArray) else default_sharding()
+            if not (there.committed or unreduced_along(home)):
                 continue
+            type = self._whole.types[i]
             fitting = [home] if before is None else [home, before]
-            if not any([s.is_equivalent_to(x.sharding, x.ndim) for s in fitting]):
+            if not any([s.is_equivalent_to(there, type.ndim) for s in fitting]):
                 raise ValueError(  # "Computation was ... mismatches" is the field's, for matching
                     f"{self._traced.who}: Computation was compiled for input shardings that "
                     "disagree with the shardings of arguments passed to it. Here are the "
-                    f"mismatches: {self._whole.names[i]}, {x.aval}, was compiled to lie as "
-                    f"{home} and lies as {x.sharding}. Move it: "
+                    f"mismatches: {self._whole.names[i]}, {type}, was compiled to lie as "
+                    f"{home} and lies as {there}. Move it: "
                     "phalanx.device_put(x, sharding), or lower and compile for where it lies"
                 )
 

@@ -45,7 +45,7 @@ from phalanx.run.planning import (
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed, is_abstract, over, settled
 from phalanx.spmd.memory import memories_of_results
-from phalanx.spmd.named import NamedSharding, P
+from phalanx.spmd.named import NamedSharding, P, unreduced_along
 from phalanx.spmd.naming import in_full, known_names, named, named_results
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
@@ -82,7 +82,7 @@ class Runnable(Prepared):
         self.fixed = [(c if c._sig.sharding.plain is s else moved(c, s))._raw for c, s in where]
         self.in_shardings = in_shardings[count:]
         self.misplaced = [
-            i for i, s in enumerate(self.in_shardings) if sigs[i].sharding.plain is not s
+            i for i, s in enumerate(self.in_shardings) if sigs[i].sharding.plain is not s.plain
         ]
         self.donate = _reused(donate, program, self.in_shardings, executable.out_shardings)
         self.checked = config.looks_for_nonfinite
@@ -262,10 +262,19 @@ def compile_program(
     ]
     kinds = zip(places.outs, results, memories_of_results(program), strict=True)
     wanted = [s.in_memory(kind) if kind and want is None else want for want, s, kind in kinds]
+    count = len(taking.constants)
+    ins = [
+        *executable.in_shardings[:count],
+        *map(_as_sum, placed, executable.in_shardings[count:]),
+    ]
     return Runnable(
-        program, executable, taking.constants, sigs, executable.in_shardings, results,
-        wanted, donate, known,
-    )  # fmt: skip
+        program, executable, taking.constants, sigs, ins, results, wanted, donate, known
+    )
+
+
+def _as_sum(said: Sharding, lying: Sharding) -> Sharding:
+    """``lying``, as ``said`` names it where that is of a sum: no whole value is put so."""
+    return said if unreduced_along(said) and said.plain is lying else lying
 
 
 def _within(said: Sharding) -> Sharding:

@@ -333,3 +333,37 @@ def test_data_of_a_process_are_a_summand_of_each_device():
     ):
         assert typeof(u).unreduced == {"y"}
         np.testing.assert_array_equal(reshard(u, P()), 4 * X)
+
+
+def test_ahead_of_time_a_sum_is_an_argument():
+    """However it is told that it comes, and whether its memory may be taken."""
+    to = NamedSharding(mesh(), LEFT)
+    told = phalanx.ShapeDtypeStruct((8, 8), "float32", sharding=to)
+    untold = phalanx.ShapeDtypeStruct((8, 8), "float32")
+    twice, given = (phalanx.jit(lambda u: u + u, in_shardings=s) for s in (None, to))
+    freed = phalanx.jit(lambda u: u + u, donate_argnums=0)
+    for f, x in ((twice, told), (twice, product()), (given, untold), (freed, told)):
+        compiled, u = f.lower(x).compile(), product()
+        assert compiled.input_shardings[0][0].is_equivalent_to(to, 2)
+        np.testing.assert_allclose(reshard(compiled(u), P()), 2 * X @ X, rtol=1e-5)
+        assert u.is_deleted() == (f is freed)
+
+
+WHOLE = {
+    "the host's": lambda: X,
+    "put nowhere": lambda: jnp.asarray(X),
+    "put": lambda: phalanx.device_put(X, P()),
+}
+
+
+@pytest.mark.parametrize("what", WHOLE)
+def test_what_is_whole_is_not_taken_for_each_part_of_a_sum(what):
+    """It would be counted as often as there are positions along the axis; how to put it is said."""
+    to, whole = NamedSharding(mesh(), LEFT), WHOLE[what]()
+    told = phalanx.ShapeDtypeStruct((8, 8), "float32")
+    asked = phalanx.jit(lambda u: u + u, in_shardings=to)
+    followed = phalanx.jit(lambda u: u + u).lower(product()).compile()
+    for f in (asked, asked.lower(told).compile(), followed):
+        with pytest.raises(ValueError, match=r"jit\(<lambda>\): .* u, .*device_put\(x, sharding\)"):
+            f(whole)
+        np.testing.assert_array_equal(reshard(f(phalanx.device_put(whole, to)), P()), 2 * X)

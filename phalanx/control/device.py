@@ -118,7 +118,7 @@ def _on_device(type: ArrayType, role: Role, axis: Axis) -> ArrayType:
     place = role.place(axis.name)
     if place is None:
         return type
-    if not role.in_blocks:
+    if axis.name in role.sliced:
         return with_lanes(type, place, axis)
     shape = type.shape
     return type.update(shape=(*shape[:place], shape[place] * axis.size, *shape[place + 1 :]))
@@ -130,7 +130,7 @@ def in_lanes(x: Any, role: Role, axis: Axis, inner: Axes = ()) -> Any:
     It holds what all positions of the ``inner`` axes have of it.
     """
     place = role.place(axis.name, inner)
-    if place is None or not role.in_blocks:
+    if place is None or axis.name in role.sliced:
         return x
     before = role.rows_before(axis.name, inner)
     rows = typeof(x).shape[place] // (before * axis.size)
@@ -144,7 +144,7 @@ def joined_lanes(value: Any, dim: int | None, role: Role, axis: Axis, inner: Axe
     if place is None:
         return _alike(value, dim)
     lanes = place_lanes(value, dim, place, axis.size)
-    if not role.in_blocks:
+    if axis.name in role.sliced:
         return lanes
     before = role.rows_before(axis.name, inner)
     rows = typeof(lanes).shape[place + 1] // before

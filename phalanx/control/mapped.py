@@ -113,7 +113,7 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
     if axis.lies is not None:
         axis = replace(axis, lies=axis.lies.without_axes(map(as_said, dict(params["axes"]))))
     wanted = [said for said in axis.over or () if said in taken] or cut
-    if not wanted or axis.rest or any(r.layout and not r.in_blocks for r in roles):
+    if not wanted or axis.rest:
         return axis
     busy = program.axes.union(*[r.axes for r in roles])
     names, sizes = list[Any](), list[int]()
@@ -126,6 +126,8 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
         left = axis.over and tuple([said for said in axis.over if said not in used])
         here = Split(tuple(names), tuple(sizes), Blocks(axis.size, math.prod(sizes)))
         return replace(axis, size=here.blocks.length, rest=here, over=left)
+    if any(r.sliced for r in roles):  # a pmap takes lanes however they lie
+        return axis
     if cut:
         raise ShardingTypeError(
             f"vmap of shard_map({program.name}): {cut[0]!r} cuts what is mapped over, at "
@@ -165,7 +167,7 @@ def _region(
         tuple(map(_layout, outs)),
         devices,
         mesh,
-        shared=any(r.layout and not r.in_blocks for r in (*ins, *outs)),
+        shared=any(r.sliced for r in (*ins, *outs)),
         dealt=dealt,
         block=lambda blocks, parted, target: block(
             program, names, blocks, ins, outs, parted, Chunks(at_once, target)

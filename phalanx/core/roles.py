@@ -2,7 +2,8 @@
 
 What is neither carried nor a choice is whole, or cut: a layout says which axes of the runs cut
 which dimensions. A run sees a *slice*, of which the dimensions that are cut are no longer part, or
-a *block*, in which they are shorter. Everything that transformations do follows from that. Of what
+a *block*, in which they are shorter; or a slice along some axes, and a block along others, over
+which lanes of it are dealt out. Everything that transformations do follows from that. Of what
 is *unreduced* along axes of the runs, a sum that is still to be taken, each run has a part, of the
 shape of the whole; what is *reduced* is the same in all of them, and its cotangent unreduced.
 """
@@ -28,6 +29,8 @@ ROWS = "<rows>"  # the axis of the runs of a loop, which nobody else names
 class Role(Struct, frozen=True):
     """What an operand or a result is to a program; ``layout`` says what a run sees of it.
 
+    Of what the ``sliced`` axes cut it sees one row, without the dimension.
+
     >>> x = ArrayType((4, 6, 8), float)
     >>> slices((("i",), (), ("j",))).inner(x, (("i", 4), ("j", 8))).shape
     (6,)
@@ -39,6 +42,7 @@ class Role(Struct, frozen=True):
     layout: Layout = ()
     unreduced: frozenset[Any] = NOWHERE
     reduced: frozenset[Any] = NOWHERE
+    sliced: frozenset[Any] = NOWHERE
 
     @property
     def sums(self) -> frozenset[Any]:
@@ -53,19 +57,12 @@ class Role(Struct, frozen=True):
     @property
     def axes(self) -> frozenset[Any]:
         """The axes of the runs that cut it."""
-        return frozenset(axis for cutting in self.layout for axis in cutting)
-
-    @property
-    def in_blocks(self) -> bool:
-        """Whether a run sees dimensions that are cut, with the rows that are its own."""
-        return self.name == "block"
+        return _axes(self.layout)
 
     @property
     def _gone(self) -> list[int]:
         """The dimensions of the whole that a run does not see."""
-        if self.in_blocks:
-            return []
-        return [d for d, cutting in enumerate(self.layout) if cutting]
+        return [d for d, cutting in enumerate(self.layout) if not self.sliced.isdisjoint(cutting)]
 
     def _counts(self, axes: Axes) -> list[int]:
         """Into how many parts each dimension is cut."""
@@ -140,12 +137,14 @@ class Role(Struct, frozen=True):
 
         >>> blocks((("i",),)).beside(2, ("j",))
         block[i, :, j]
+        >>> slices((("i",),)).beside(0, ("j",))
+        each[j in blocks, i]
         """
         if not cutting and dim >= len(self.layout):
             return self
         before, after = self.layout[:dim], self.layout[dim:]
         layout = (*before, *((),) * (dim - len(before)), cutting, *after)
-        return replace(self, name="block" if cutting else self.name, layout=layout)
+        return replace(self, name=self.name if self.sliced else "block", layout=layout)
 
     def around(self, inside: Role) -> Role:
         """The role of an array of which a run sees what has the role ``inside`` to runs in it.
@@ -183,7 +182,8 @@ class Role(Struct, frozen=True):
     def without(self, *axes: Any) -> Role:
         """The role of the same array where ``axes`` do not cut it."""
         layout = tuple([tuple([a for a in cutting if a not in axes]) for cutting in self.layout])
-        return _cut(self.name, layout, self.unreduced.difference(axes), self.reduced - {*axes})
+        left = [of.difference(axes) for of in (self.unreduced, self.reduced, self.sliced)]
+        return _cut(self.name, layout, *left)
 
     def __str__(self) -> str:
         if self.sums:
@@ -195,6 +195,10 @@ class Role(Struct, frozen=True):
         if self.layout[-1] == (ROWS,):
             return f"{self.name}@{len(self.layout) - 1}"
         cut = ["*".join(map(str, cutting)) or ":" for cutting in self.layout]
+        if self.sliced:
+            kept = self.axes - self.sliced
+            pairs = zip(cut, self.layout, strict=True)
+            cut = [c if kept.isdisjoint(cutting) else f"{c} in blocks" for c, cutting in pairs]
         return f"{self.name}[{', '.join(cut)}]"
 
     __repr__ = __str__
@@ -211,14 +215,14 @@ def slices(
     layout: Layout, unreduced: frozenset[Any] = NOWHERE, reduced: frozenset[Any] = NOWHERE
 ) -> Role:
     """One slice for every run: of what is cut, each dimension by one axis, it sees one row."""
-    return _cut("each", layout, unreduced, reduced)
+    return _cut("each", layout, unreduced, reduced, _axes(layout))
 
 
 def blocks(
     layout: Layout, unreduced: frozenset[Any] = NOWHERE, reduced: frozenset[Any] = NOWHERE
 ) -> Role:
     """One block for every run: of the dimensions that are cut it sees an equal part of the rows."""
-    return _cut("block", layout, unreduced, reduced)
+    return _cut("block", layout, unreduced, reduced, NOWHERE)
 
 
 def each(dim: int) -> Role:
@@ -238,7 +242,19 @@ def _refuse_sums(type: ArrayType, axes: set[Any]) -> None:
         )
 
 
-def _cut(name: str, layout: Layout, unreduced: frozenset[Any], reduced: frozenset[Any]) -> Role:
+def _axes(layout: Layout) -> frozenset[Any]:
+    return frozenset(axis for cutting in layout for axis in cutting)
+
+
+def _cut(
+    name: str,
+    layout: Layout,
+    unreduced: frozenset[Any],
+    reduced: frozenset[Any],
+    sliced: frozenset[Any],
+) -> Role:
     while layout and not layout[-1]:
         layout = layout[:-1]
-    return Role(name, layout, unreduced, reduced) if layout or unreduced or reduced else FIXED
+    if not layout and not unreduced and not reduced:
+        return FIXED
+    return Role(name, layout, unreduced, reduced, sliced)

@@ -213,7 +213,7 @@ def _lane(program: Program) -> tuple[Program, int]:
     frame = None if program.only is None else program.only.frame
     if frame is None or not isinstance(frame.runs, Lanes):
         return program, 1
-    if any([r.in_blocks for r in (*frame.ins, *frame.outs)]):
+    if any([r.axes - r.sliced for r in (*frame.ins, *frame.outs)]):
         return program, 1
     (inner,) = frame.programs
     return inner, frame.runs.size

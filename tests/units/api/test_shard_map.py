@@ -202,6 +202,27 @@ def test_examples_are_dealt_out_along_an_idle_axis(mesh, check_vma):
         phalanx.vmap(others[0], axis_name="i", spmd_axis_name="y")(xs)
 
 
+def test_slopes_of_examples_are_dealt_out_along_an_idle_axis(mesh):
+    def loss(w, x):
+        def step(c, row):
+            return c + jnp.sin(w @ row), None
+
+        rows, _ = lax.scan(step, lax.pcast(0.0, "y", to="varying"), x)
+        return lax.psum(rows, "y")
+
+    f = over(mesh, loss, (P(), P("y")), P())
+    w = np.linspace(0, 1, 6 * 2, dtype=np.float32).reshape(6, 2)
+    along_x = {"in_axes": (0, None), "spmd_axis_name": "x"}
+    slopes = phalanx.jit(phalanx.vmap(phalanx.grad(f), **along_x))
+    curves = phalanx.jit(phalanx.vmap(phalanx.hessian(f), **along_x))
+    angles = w @ X.T
+    found = slopes(w, X)
+    np.testing.assert_allclose(found, np.cos(angles) @ X, rtol=1e-4, atol=1e-5)
+    bent = np.einsum("nr,ri,rj->nij", -np.sin(angles), X, X)
+    np.testing.assert_allclose(curves(w, X), bent, rtol=1e-4, atol=1e-4)
+    assert found.sharding.spec == curves(w, X).sharding.spec == P("x")
+
+
 @pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 2 x 2")
 @pytest.mark.parametrize("names", [("a", "b"), ("b", "a"), ("c", "a")])
 def test_examples_are_dealt_out_along_all_idle_axes(names):

@@ -28,7 +28,7 @@ SHAPE = (5, 7, 1, 2)
 
 @given(ROLES)
 def test_the_whole_is_made_of_what_runs_see(role):
-    seen = ArrayType(SHAPE[: 4 if role.in_blocks else 4 - len(role.axes)], F)
+    seen = ArrayType(SHAPE[: 4 - len(role.sliced)], F)
     whole = role.outer(seen, AXES)
     assert role.inner(whole, AXES) == seen
     assert whole.size == seen.size * np.prod([n for a, n in AXES if a in role.axes])
@@ -36,7 +36,7 @@ def test_the_whole_is_made_of_what_runs_see(role):
         assert (role.place(axis) is None) == (axis not in role.axes)
         assert role.without(axis).axes == role.axes - {axis}
         inner = role.inner(whole, AXES)
-        if axis in role.axes and not role.in_blocks:
+        if axis in role.sliced:
             # without the axis, a run sees its dimension again
             shape = list(inner.shape)
             shape.insert(role.place(axis), size)
@@ -53,7 +53,7 @@ def test_a_further_dimension_is_found_again(role, outside, inside):
     types = [ArrayType((1,) * 4, F), ArrayType((1,) * 5, F)]
     before, after = (r.outer(t, AXES).shape for r, t in zip((role, other), types, strict=True))
     dim = min(outside, len(after) - 1)
-    if role.in_blocks:
+    if not role.sliced:
         assert after[:dim] + after[dim + 1 :] == before
 
 

@@ -23,6 +23,7 @@ from phalanx.compat.casts import with_casts
 from phalanx.compat.names import arranged, in_order, said_of, theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.compat.sources import SourceInfo, scopes_of
+from phalanx.core.interpret import sums_left
 from phalanx.core.program import Equation, Literal, Program, Var
 from phalanx.core.types import Array, ArrayType
 from phalanx.transforms.simplify import prune
@@ -49,6 +50,8 @@ class JaxprEqn(Struct, frozen=True, eq=False, weakref=True):
         operands, given, own = arranged(e.prim, e.inputs, e.params)
         results = e.outputs if given is None else [e.outputs[i] for i in given]
         params = theirs(e.prim, own, inside)
+        if "out_sharding" in params and sums_left(e):  # else how it lies follows, or is said next
+            params["out_sharding"] = e.outputs[0].type.sharding
         source = SourceInfo(e.location, within)
         return cls(
             operands, [*results], view(e.prim, said_of(e.prim, own)), params, e.effects, source

@@ -22,6 +22,7 @@ from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import ZERO, Execution, Linear, UserRules
 from phalanx.core.trace import Trace, entering
 from phalanx.core.types import NOWHERE, ArrayType, typeof
+from phalanx.lax.layout import in_place
 from phalanx.transforms.linearize import Dual, RuleTrace
 from phalanx.transforms.stage import stage
 
@@ -136,13 +137,17 @@ class Operation(ForeignPrimitive):
         self._declaration = prim
         self.multiple_results = prim.multi
 
-    def bind(self, /, *args: Any, **params: Any) -> Any:
-        return super().bind(*in_order(self.declaration, args), **params)
+    def bind(self, /, *args: Any, out_sharding: Any = None, **params: Any) -> Any:
+        operands = in_order(self.declaration, args)
+        if out_sharding is None:
+            return super().bind(*operands, **params)
+        return in_place(out_sharding, super().bind, tuple(operands), params)
 
     def own_params(
         self, params: Mapping[str, Any], operands: Iterable[ArrayType]
     ) -> dict[str, Any]:
-        return ours(self.declaration, self._said, params, _program_in)
+        told = {k: v for k, v in params.items() if k != "out_sharding"}  # types of results say it
+        return ours(self.declaration, self._said, told, _program_in)
 
 
 def _program_in(x: Any) -> Any:

@@ -33,7 +33,7 @@ def values_of(
         for e in program.equations:
             at(e.location)
             operands = tuple([values[a] if type(a) is Var else of(a) for a in e.inputs])
-            left = _sums_left(e)
+            left = sums_left(e)
             if left:
                 with leaving(left):
                     out = step(e, operands)
@@ -46,7 +46,7 @@ def values_of(
     return values
 
 
-def _sums_left(e: Equation) -> frozenset[str]:
+def sums_left(e: Equation) -> frozenset[str]:
     """The axes over which ``e`` left a sum when it was recorded, that no operand had left."""
     if not e.outputs or e.outputs[0].type.lies is None or e.prim.subprograms is not None:
         return frozenset()

@@ -6,7 +6,7 @@ import pytest
 
 import phalanx
 from phalanx.compat import operations
-from phalanx.compat.jaxprs import make_jaxpr
+from phalanx.compat.jaxprs import eval_jaxpr, make_jaxpr
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() < 2, reason="needs a mesh of 2")
 X = np.arange(8, dtype="f4").reshape(4, 2)
@@ -52,3 +52,22 @@ def test_a_sum_that_types_know_of_is_bound_by_its_axes_alone():
     i, whole = phalanx.P("i"), phalanx.P()
     out = phalanx.shard_map(summed, mesh=mesh(phalanx, "Auto"), in_specs=i, out_specs=whole)(X)
     np.testing.assert_array_equal(out, X[:2] + X[2:])
+
+
+def test_a_product_left_as_a_sum_says_so_and_is_bound_by_itself():
+    def product(x):
+        return phalanx.numpy.einsum("ij,ik->jk", x, x, out_sharding=phalanx.P(unreduced={"i"}))
+
+    def bound(x):
+        y = first.primitive.bind(x, x, **first.params)
+        assert phalanx.typeof(y) == first.outvars[0].aval
+        return phalanx.reshard(y, phalanx.P())
+
+    with phalanx.set_mesh(mesh(phalanx, "Explicit")):
+        x = phalanx.device_put(X, phalanx.P("i"))
+        closed = make_jaxpr(product)(x)
+        first = closed.eqns[0]
+        assert first.params["out_sharding"].spec.unreduced == {"i"}
+        run = phalanx.reshard(eval_jaxpr(closed.jaxpr, closed.consts, x)[0], phalanx.P())
+        for y in (phalanx.jit(bound)(x), bound(x), run):
+            np.testing.assert_array_equal(y, X.T @ X)

@@ -338,7 +338,7 @@ def linear_transpose(
 
     Raises:
         NotImplementedError: ``reduce_axes`` are given.
-        TypeError: an argument is not floating-point or complex.
+        TypeError: an argument is not floating-point or complex, or the function is not linear.
         MissingRule: the function is not linear; the message names the operation.
 
     >>> import phalanx

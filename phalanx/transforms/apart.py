@@ -10,13 +10,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import compress
 
-from phalanx.core.program import Atom, Equation, Program
+from msgspec.structs import replace
+
+from phalanx.core.program import Atom, Equation, Frame, Program, Var
+from phalanx.transforms.divide import divisible
 from phalanx.transforms.linearize import Linearized, linearize_program
 from phalanx.transforms.needed import only_needed
+from phalanx.transforms.simplify import live_equations, without_effects
 
 
 def known_apart(program: Program, linear: Sequence[bool]) -> Program:
     """``program``, whose operations compute what depends on ``linear`` inputs or what does not."""
+    return _apart(program, linear)[0]
+
+
+def _apart(program: Program, linear: Sequence[bool]) -> tuple[Program, list[bool]]:
+    """The same, and which results depend on ``linear`` inputs."""
     moving: set[Atom] = set(compress(program.inputs, linear))
     names: dict[Atom, Atom] = {}
     equations: list[Equation] = []
@@ -30,14 +39,20 @@ def known_apart(program: Program, linear: Sequence[bool]) -> Program:
             if not moving.isdisjoint(part.inputs):
                 moving.update(part.outputs)
     outputs = [names.get(a, a) for a in program.outputs]
-    return program.update(equations=equations, outputs=outputs)
+    return program.update(equations=equations, outputs=outputs), [a in moving for a in outputs]
 
 
 def _parts(e: Equation, moving: Collection[Atom]) -> Program | None:
-    """Operations in place of ``e``; None where all is ``moving``, or ``e`` not linear in it."""
+    """Operations in place of ``e``; None if it runs no programs on what is ``moving``."""
     active = tuple([a in moving for a in e.inputs])
-    if e.prim.subprograms is None or not any(active) or all(active):
+    if e.prim.subprograms is None or not any(active):
         return None
+    made = _linearized(e, active)
+    return _inside(e, active) if made is None else made
+
+
+def _linearized(e: Equation, active: tuple[bool, ...]) -> Program | None:
+    """The value and the tangent of ``e``; None if that takes values of ``active`` operands."""
     alone = Program.of_one(e.prim, [a.type for a in e.inputs], e.params, e.prim.name, e.location)
     halves = linearize_program(alone, active)
     whole = only_needed(_joined(halves, [*compress(e.inputs, active)]))
@@ -45,6 +60,39 @@ def _parts(e: Equation, moving: Collection[Atom]) -> Program | None:
     if not read.isdisjoint(compress(whole.inputs, active)):
         return None
     return whole.renamed(dict(zip(whole.inputs, e.inputs, strict=True)))
+
+
+def _inside(e: Equation, active: Sequence[bool]) -> Program | None:
+    """``e`` twice: for what is known in its program, without its effects, and for the rest.
+
+    What runs in lanes takes all operands, also for a value that depends on none of those.
+    """
+    frame = divisible(e)
+    if frame is None or frame.is_loop:
+        return None
+    program, moved = _apart(frame.programs[0], active)
+    pure = program.update(equations=without_effects(program))
+    known = _narrowed(e, frame, pure, [not a for a in active], [not m for m in moved])
+    rest = _narrowed(e, frame, program, [True] * len(active), moved)
+    equations = [known, rest] if known.outputs else [rest]
+    inputs = [a for a in e.inputs if isinstance(a, Var)]
+    return Program(inputs, equations, e.outputs, e.prim.name)
+
+
+def _narrowed(
+    e: Equation, frame: Frame, program: Program, taken: Sequence[bool], given: Sequence[bool]
+) -> Equation:
+    """``e`` with ``program`` in it, of the operands ``taken`` and for the results ``given``."""
+    inputs, outputs = compress(program.inputs, taken), compress(program.outputs, given)
+    part = program.update(inputs=inputs, outputs=outputs)
+    made = replace(
+        frame,
+        programs=(part.update(equations=live_equations(part)),),
+        ins=tuple(compress(frame.ins, taken)),
+        outs=tuple(compress(frame.outs, given)),
+    )
+    outputs = tuple(compress(e.outputs, given))
+    return e.reframed(made, inputs=[*compress(e.inputs, taken)], outputs=outputs)
 
 
 def _joined(halves: Linearized, tangents: Sequence[Atom]) -> Program:

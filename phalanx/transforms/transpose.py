@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any, NoReturn
 
+from phalanx.base import dtypes
 from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import replaying
 from phalanx.core.correspond import leaving
@@ -13,6 +15,7 @@ from phalanx.core.manual import typed
 from phalanx.core.over_mesh import both
 from phalanx.core.primitive import OPEN, SUMMED, ZERO, Linear, Primitive
 from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.core.roles import CHOICE, Role
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add, instantiate
@@ -156,10 +159,12 @@ def _transpose_equation(
             cts = tuple([instantiate(ct, v.type.cotangent) if v in used else ct for ct, v in pairs])
     elif all([ct is ZERO for ct in cts]):
         return
+    if any(map(_must_be_known, operands, e.frame.ins if e.frame else repeat(None))):
+        _refuse_nonlinear(e, "an integer or boolean operand depends on the")
     for atom, x, ct in zip(e.inputs, operands, by_rule(e, cts, operands), strict=True):
         if type(x) is Linear:
             if ct is None:
-                _refuse_nonlinear(e)
+                _refuse_nonlinear(e, "its operands depend on the same")
             cotangents.add(atom, ct)
 
 
@@ -225,10 +230,19 @@ def _answers_zeros(e: Equation) -> bool:
     return any(p.user_rules is not None and p.user_rules.answers_zeros for p in inside)
 
 
-def _refuse_nonlinear(e: Equation) -> NoReturn:
+def _must_be_known(x: Any, role: Role | None) -> bool:
+    """Whether ``x`` is linear, and says where to read or what to take: nothing is linear in that.
+
+    Integers to which a program gives a ``role`` may only pass through it.
+    """
+    if type(x) is not Linear:
+        return False
+    return not dtypes.is_inexact(x.type.dtype) if role is None else role is CHOICE
+
+
+def _refuse_nonlinear(e: Equation, reason: str) -> NoReturn:
     raise TypeError(
-        f"{e.prim.name}: at {e.location} its operands depend on the same tangents or inputs, so "
-        "the function is not linear in them and cannot be transposed. Give linear_transpose a "
-        "linear function; let a rule of custom_jvp compute values and tangents in loops of their "
-        "own"
+        f"{e.prim.name}: at {e.location} {reason} tangents or inputs, so the function is not "
+        "linear in them and cannot be transposed. Give linear_transpose a linear function; let a "
+        "rule of custom_jvp compute values and tangents in loops of their own"
     )

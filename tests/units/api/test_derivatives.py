@@ -255,6 +255,61 @@ def test_the_transpose_of_a_derivative_is_the_pullback(f):
     np.testing.assert_allclose(back, phalanx.vjp(f, X)[1](W[1])[0], rtol=1e-6)
 
 
+def _curved(x):
+    return lax.scan(lambda c, a: (jnp.sin(c) * a + c, c * a), x.sum(), x)[1]
+
+
+def _repeated(t):
+    def f(x):
+        return lax.fori_loop(0, 2, lambda i, c: jnp.sin(c) * x[i], x)
+
+    return phalanx.jvp(f, (X,), (t,))[1]
+
+
+def _hvp(t):
+    return phalanx.jvp(phalanx.grad(lambda x: _curved(x).sum()), (X,), (t,))[1]
+
+
+def _beside(how):
+    """A function of ``how``, which gives a value of constants beside what is linear."""
+
+    def f(t):
+        y, known = how(lambda t: (2 * t, jnp.cos(X[0])))(t)
+        return y * known
+
+    return f
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        phalanx.jit(_hvp),
+        lambda t: phalanx.vmap(phalanx.checkpoint(_hvp))(t[None])[0],
+        lambda t: phalanx.pmap(_hvp)(t[None])[0],
+        phalanx.jit(_repeated),
+        _beside(phalanx.jit),
+        _beside(phalanx.pmap),
+    ],
+    ids=["jit", "checkpoint", "pmap", "fori_loop", "value of jit", "value of pmap"],
+)
+def test_what_is_known_may_be_computed_where_all_operands_are_linear(f):
+    rows = [np.asarray(f(row)) for row in np.eye(3, dtype=np.float32)]
+    np.testing.assert_allclose(phalanx.linear_transpose(f, X)(X)[0], rows @ X, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (lambda t: lax.cond(t.sum() > 0, lambda t: t, lambda t: 2 * t, t), "cond"),
+        (lambda t: lax.dynamic_slice(X, (t[0].astype(int),), (2,)), "dynamic_slice"),
+        (phalanx.jit(lambda t: jnp.where(t > 0, t, 2 * t)), "select"),
+    ],
+)
+def test_nothing_is_linear_in_what_it_chooses_by(f, name):
+    with pytest.raises(TypeError, match=rf"{name}: at test_derivatives.py.* not linear in them"):
+        phalanx.linear_transpose(f, X)(f(X))
+
+
 def test_what_is_not_linear_inside_a_function_has_no_transpose():
     with pytest.raises(MissingRule, match="sin"):
         phalanx.linear_transpose(lambda t: phalanx.jit(lambda x, t: x * jnp.sin(t))(X, t), X)(X)

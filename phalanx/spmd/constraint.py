@@ -1,5 +1,7 @@
 """Shardings that leave dimensions open: what a program asks of a value inside."""
 
+# pyright: reportPrivateUsage=false
+# in whose name specs are checked is no affair of users
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -36,7 +38,7 @@ def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False)
                 "one with phalanx.set_mesh(mesh), or give NamedSharding(mesh, spec), at "
                 f"{user_location()}"
             )
-        asked = NamedSharding.asked(mesh, asked, who)
+        asked = NamedSharding._asked(mesh, asked, who)
     if not is_abstract(asked):
         return asked
     if mesh.has_devices and mesh.axes == asked.mesh.axes:

@@ -275,11 +275,11 @@ class NamedSharding(Sharding):
     def __new__(  # type: ignore[misc]
         cls, mesh: AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None
     ) -> Self:
-        made = cls.asked(mesh, spec, cls.__name__)
+        made = cls._asked(mesh, spec, cls.__name__)
         return made if memory_kind is None else made.with_memory_kind(memory_kind)
 
     @classmethod
-    def asked(cls, mesh: AbstractMesh, spec: PartitionSpec, who: str) -> Self:
+    def _asked(cls, mesh: AbstractMesh, spec: PartitionSpec, who: str) -> Self:
         """What ``spec`` says over ``mesh``; errors are in the name of ``who``, who was given it."""
         _check(mesh, spec, who)
         return cls._one(cast("Mesh", mesh), spec, True, who=who)

@@ -25,7 +25,7 @@ class SymbolicScope:
         known: the lengths, and what is known of them.
 
     Raises:
-        ValueError: a text is no comparison of lengths.
+        ValueError: a text is no comparison of lengths, or holds of none.
 
     >>> scope = SymbolicScope("n >= 4")
     >>> n, = symbolic_shape("n", scope=scope)

@@ -81,8 +81,17 @@ class Lengths:
     # ---- what is said of them ----
 
     def say(self, low: Any, high: Any) -> None:
-        """``low <= high`` holds of these lengths."""
+        """``low <= high`` holds of these lengths.
+
+        Raises:
+            ValueError: it cannot hold.
+        """
         terms = length_terms.added(self.terms(high), self.terms(low), -1)
+        if self.decided(terms) is False:
+            raise ValueError(
+                f"SymbolicScope: {low} <= {high} holds of no lengths, at {user_location()}; "
+                f"constraints must not contradict each other, got {self.constraints}"
+            )
         self.facts.append(terms)
         self._decided.clear()
         variables = [m for m in terms if m]
@@ -99,13 +108,22 @@ class Lengths:
         self._least[name] = low, high
 
     def say_equal(self, x: Any, y: Any) -> None:
-        """``x == y`` holds: what the one is, where it is one term, is replaced by the other."""
+        """``x == y`` holds: what the one is, where it is one term, is replaced by the other.
+
+        Not by what depends on it in turn, as in ``a == 2*b - a``.
+        """
         terms = self.terms(x)
         self.say(x, y)
         self.say(y, x)
-        if len(terms) == 1 and () not in terms:
+        apart = variables(x).isdisjoint(variables(y))
+        if len(terms) == 1 and () not in terms and apart:
             ((monomial, times),) = terms.items()
             self._equal[monomial] = times, self.terms(y)
+
+    def instead_of(self, name: str) -> Any:
+        """What an equality puts in the place of the variable ``name``; None where that stays."""
+        times, _ = self._equal.get(((name, 1),), (0, None))
+        return self.variable(name) if abs(times) == 1 else None
 
     # ---- the normal form ----
 
@@ -192,14 +210,12 @@ class Length:
 
     @property
     def variables(self) -> frozenset[str]:
-        """The names of the variables on which it depends."""
+        """The names of the variables on which it depends, none of which is replaced."""
         found: set[str] = set()
         for name in {name for m in self.terms for name, _ in m}:
             kind, *sides = self.scope.operation(name)
-            if not kind:
-                found.add(name)
-            for side in sides if kind else ():
-                found |= side.variables if isinstance(side, Length) else set()
+            within = sides if kind else [self.scope.instead_of(name)]
+            found |= {name} if within == [None] else frozenset().union(*map(variables, within))
         return frozenset(found)
 
     def value(self, numbers: Mapping[str, Any]) -> Any:
@@ -216,8 +232,9 @@ class Length:
     def _value_of(self, name: str, numbers: Mapping[str, Any]) -> Any:
         kind, *sides = self.scope.operation(name)
         if not kind:
-            return numbers[name]
-        x, y = [side.value(numbers) if isinstance(side, Length) else side for side in sides]
+            other = self.scope.instead_of(name)
+            return numbers[name] if other is None else numbered(other, numbers)
+        x, y = [numbered(side, numbers) for side in sides]
         return _OPERATIONS[kind](x, y)
 
     # ---- arithmetic ----
@@ -572,6 +589,11 @@ def beside_arrays(values: tuple[Any, ...]) -> tuple[Any, ...]:
         return values
     like = next((v for v in values if hasattr(v, "dtype")), None)
     return filled(values, getattr(like, "shape", ()), getattr(like, "dtype", None))
+
+
+def variables(n: Any) -> frozenset[str]:
+    """The names of the variables on which the length depends."""
+    return n.variables if isinstance(n, Length) else frozenset()
 
 
 def numbered(n: Any, numbers: Mapping[str, Any]) -> Any:

@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phalanx.base.length_terms import Terms
-from phalanx.base.lengths import Length, Lengths
+from phalanx.base.lengths import Length, Lengths, numbered, variables
 from phalanx.base.source import user_location
 
 Step = tuple[str, int, Any, Any]
 
 
 def steps_to_variables(lengths: Sequence[Length]) -> list[Step]:
-    """For each variable in ``lengths``: ``name, which, less, times``, where the variable is
-    ``(lengths[which] - less) / times``, and these depend on variables before it.
+    """For each variable in ``lengths``, or in what is said of them: ``name, which, less, times``,
+    where the variable is ``(lengths[which] - less) / times``, which depend on those before it.
 
     Raises:
         ValueError: a variable does not follow from these lengths.
     """
     steps: list[Step] = []
     known: frozenset[str] = frozenset()
-    wanted = known.union(*[n.variables for n in lengths])
+    wanted = known.union(*map(variables, (*lengths, *_facts(lengths))))
     while known != wanted:
         step = next(_steps(lengths, known), None)
         if step is None:
@@ -56,11 +56,12 @@ def _linear(scope: Lengths, terms: Terms, name: str) -> tuple[Any, Any] | None:
         else:
             less[monomial] = n
     rest = scope.made(less), scope.made(times)
-    return None if any([_has(part, name) for part in rest]) or not times else rest
+    return None if any([name in variables(part) for part in rest]) or not times else rest
 
 
-def _has(n: Any, name: str) -> bool:
-    return isinstance(n, Length) and name in n.variables
+def _facts(lengths: Sequence[Length]) -> list[Length]:
+    """What is said of ``lengths``: it is at least 0."""
+    return [Length(n.scope, fact) for n in lengths[:1] for fact in n.scope.facts]
 
 
 def numbers_of(lengths: Sequence[Length], sizes: Sequence[int]) -> dict[str, int]:
@@ -71,14 +72,10 @@ def numbers_of(lengths: Sequence[Length], sizes: Sequence[int]) -> dict[str, int
     """
     found: dict[str, int] = {}
     for name, which, less, times in steps_to_variables(lengths):
-        left, by = (_value(x, found) for x in (less, times))
+        left, by = (numbered(x, found) for x in (less, times))
         found[name] = (sizes[which] - left) // by if by else 0
     check_numbers(lengths, sizes, found)
     return found
-
-
-def _value(n: Any, numbers: Mapping[str, int]) -> int:
-    return n.value(numbers) if isinstance(n, Length) else n
 
 
 def check_numbers(
@@ -92,7 +89,6 @@ def check_numbers(
     for name, number in numbers.items():
         if number < 1:
             raise ValueError(f"Expected value >= 1 for dimension variable '{name}', got {number}")
-    for fact in lengths[0].scope.facts if lengths else ():
-        said = Length(lengths[0].scope, fact)
+    for said in _facts(lengths):
         if said.value(numbers) < 0:
             raise ValueError(f"{said} >= 0 is needed, and {told}")

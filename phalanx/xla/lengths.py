@@ -96,7 +96,8 @@ class LengthEmitter(Emitter):
     def _named(self, scope: Lengths, name: str) -> Value:
         kind, *sides = scope.operation(name)
         if not kind:
-            return self._variables[name]
+            other = scope.instead_of(name)
+            return self._variables[name] if other is None else self.length(other)
         x, y = map(self.length, sides)
         if kind in ("max", "min"):
             return self._apply("maximum" if kind == "max" else "minimum", x, y)

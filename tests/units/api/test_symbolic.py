@@ -161,6 +161,28 @@ def test_what_is_serialized_keeps_what_is_said():
         assert __file__.rpartition("/")[2] in str(caught.value), words
 
 
+@pytest.mark.parametrize(("said", "right", "wrong"), [
+    ("b == 2*a; b >= 8", (4, 8), (3, 6)), ("mod(b, 4) == 0; b == 2*a", (4, 8), (3, 6)),
+    ("a == b; b == a", (3, 3), (3, 5)), ("a == 4", (4, 3), (3, 3)),
+])  # fmt: skip
+def test_a_variable_that_is_equal_to_another_length_is_replaced(said, right, wrong):
+    a, b = symbolic_shape("a, b", constraints=said.split("; "))
+    made = deserialize(
+        export(phalanx.jit(lambda x, y: x.sum() + y.sum()))(struct((a,)), struct((b,))).serialize()
+    )
+    assert made.call(*map(jnp.ones, right)) == sum(right)
+    with pytest.raises(ValueError, match="was exported for"):
+        made.call(*map(jnp.ones, wrong))
+
+
+def test_what_is_said_of_lengths_that_are_nowhere_or_impossible_is_refused():
+    (a,) = symbolic_shape("a", constraints="c >= 2")
+    with pytest.raises(ValueError, match="the lengths c do not follow from the shapes"):
+        export(phalanx.jit(jnp.sin))(struct((a,)))
+    with pytest.raises(ValueError, match="5 <= 4 holds of no lengths"):
+        SymbolicScope(["a == 4", "a == 5"])
+
+
 def test_derivatives_of_what_was_exported():
     n, k = symbolic_shape("n, k")
     f = phalanx.jit(lambda x, w: jnp.tanh(x @ w).sum(1))

@@ -274,6 +274,11 @@ def test_functions_of_python_are_refused_with_their_line(function):
         export(inside)(X)
 
 
+def test_a_call_of_python_that_nothing_needs_is_left_out():
+    made = export(phalanx.jit(lambda x: (calls_python(x), x * 2)[1]))(X)
+    np.testing.assert_array_equal(made.call(X), X * 2)
+
+
 def test_wrong_calls_are_refused(made):
     with pytest.raises(ValueError, match=r"exported for f32\[2,3\] as args\[0\].*f32\[3\]"):
         made.call(X[0], 2.0)

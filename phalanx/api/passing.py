@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from phalanx.run.array import DeviceArray, Signature
 from phalanx.run.calls import Call, Prepared, operand_signatures, signature, told_of
 from phalanx.run.eager import as_array
 from phalanx.transforms.simplify import used
+from phalanx.transforms.storage import size_in_bytes, taken_over
 
 
 def known(leaves: Sequence[Any], names: LeafNames, who: str) -> Sequence[Any]:
@@ -65,16 +65,11 @@ class Passed(Struct, frozen=True):
         kept: Sequence[int] = range(len(donated))
         if not every:
             program, kept = used(program)
-        free = Counter((t.shape, t.dtype) for t in program.output_types)
-        donate: list[int] = []
-        spared: list[int] = []
-        for n, i in enumerate(kept):
-            kind = program.inputs[n].type.shape, program.inputs[n].type.dtype
-            if donated[i]:
-                (donate if free[kind] > 0 else spared).append(n)
-                free[kind] -= 1
-        made = cls(program, kept, tuple(donate))
-        made.warn_of_spared(spared, names, who)
+        types = program.input_types
+        given = {n: size_in_bytes(types[n]) for n, i in enumerate(kept) if donated[i]}
+        donate = taken_over(given, map(size_in_bytes, program.output_types if given else ()))
+        made = cls(program, kept, donate)
+        made.warn_of_spared([n for n in given if n not in donate], names, who)
         return made
 
     def signatures(self, leaves: Sequence[Any]) -> list[Signature]:
@@ -93,6 +88,6 @@ class Passed(Struct, frozen=True):
         types = self.program.input_types
         listed = ", ".join(f"{names[self.kept[n]]} {types[n]}" for n in inputs)
         warn_user(
-            f"{who}: Some donated buffers were not usable: {listed}; no result has such a shape "
-            "and dtype, cut into parts of such a size, so they stay alive"
+            f"{who}: Some donated buffers were not usable: {listed}; no other result holds as many "
+            "bytes on each device, so they stay alive"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
@@ -14,6 +13,7 @@ from phalanx.core.types import Array, ArrayType
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.state import is_updated
 from phalanx.insight.subject import Subject
+from phalanx.transforms.storage import size_in_bytes, taken_over
 
 __all__ = ["memory_faults"]
 
@@ -28,7 +28,7 @@ P110 = Code(
     "P110",
     "an argument that is donated although no result can take its memory",
     "jit(lambda x: x.sum(), donate_argnums=0)",
-    "Donate what has the shape and dtype of a result, such as parameters and optimizer state, and "
+    "Donate what holds as many bytes as a result, such as parameters and optimizer state, and "
     "leave out the others.",
 )
 P111 = Code(
@@ -68,20 +68,15 @@ def _useless_donations(subject: Subject) -> Iterator[Finding]:
     call = subject.call
     if not any(call.donated):
         return
-    free = Counter((t.shape, t.dtype) for t in call.program.output_types)
-    spared: list[str] = []
-    for i, (type, donated) in enumerate(zip(call.types, call.donated, strict=True)):
-        kind = type.shape, type.dtype
-        if donated:
-            if free[kind] <= 0:
-                spared.append(f"{call.names[i]} {type}")
-            free[kind] -= 1
+    donated = {i: size_in_bytes(call.types[i]) for i, given in enumerate(call.donated) if given}
+    taken = taken_over(donated, map(size_in_bytes, call.program.output_types))
+    spared = [f"{call.names[i]} {call.types[i]}" for i in donated if i not in taken]
     if spared:
         yield P110.at(
             subject.place,
             f"{subject.name}: {', '.join(spared[:3])}{' and others' if len(spared) > 3 else ''} "
-            f"{'is' if len(spared) == 1 else 'are'} donated, but no result has that shape and "
-            "dtype: the memory is not used",
+            f"{'is' if len(spared) == 1 else 'are'} donated, but no other result holds as "
+            "many bytes: the memory is not used",
         )
 
 

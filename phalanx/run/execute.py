@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -51,7 +50,7 @@ from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.derive import keep
 from phalanx.transforms.passes import ready
-from phalanx.transforms.storage import size_in_bytes
+from phalanx.transforms.storage import size_in_bytes, taken_over
 
 
 class Runnable(Prepared):
@@ -133,18 +132,12 @@ def _reused(
     outs: Sequence[Sharding],
 ) -> tuple[int, ...]:
     """The inputs among those that are donated into whose memory a result fits, on each device."""
-    free = Counter(map(_bytes_held, program.output_types, outs))
-    fitting: list[int] = []
-    for i in donate:
-        size = _bytes_held(program.input_types[i], ins[i])
-        if free[size] > 0:
-            fitting.append(i)
-        free[size] -= 1
-    return tuple(fitting)
+    given = {i: _bytes_held(program.input_types[i], ins[i]) for i in donate}
+    return taken_over(given, map(_bytes_held, program.output_types, outs))
 
 
 def _bytes_held(type: ArrayType, sharding: Sharding) -> int:
-    """How many bytes of an array each device holds; XLA looks at nothing else."""
+    """How many bytes of an array each device holds."""
     return size_in_bytes(type.update(shape=sharding.shard_shape(type.shape)))
 
 

@@ -262,6 +262,14 @@ def test_a_donated_argument_that_no_result_fits_into_stays_alive_with_a_warning_
     assert not params.is_deleted()
 
 
+@pytest.mark.parametrize("function", [lambda x: x.reshape(2, 3), lambda x: x.astype(int)])
+def test_a_result_of_another_type_takes_donated_memory_of_as_many_bytes(function):
+    x = jnp.ones(6)
+    at = x.unsafe_buffer_pointer()
+    y = phalanx.jit(function, donate_argnums=0)(x)
+    assert x.is_deleted() and y.unsafe_buffer_pointer() == at
+
+
 def test_of_several_donated_arguments_as_many_go_as_results_fit():
     f = phalanx.jit(lambda a, b, c: (a + b + c.sum(),), donate_argnums=(0, 1, 2))
     a, b, c = jnp.ones(3), jnp.ones(3), jnp.ones(2)

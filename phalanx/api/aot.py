@@ -24,7 +24,7 @@ from phalanx.numpy.promotion import as_shape
 from phalanx.run.array import DeviceArray
 from phalanx.spmd import formats
 from phalanx.spmd.constraint import sharding_for
-from phalanx.spmd.named import PartitionSpec
+from phalanx.spmd.named import PartitionSpec, refusal_of_rank
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import lies_of
 from phalanx.transforms.stage import is_value
@@ -43,7 +43,7 @@ class ShapeDtypeStruct:
             reduced; None for what ``vma`` says.
 
     Raises:
-        ValueError: a length is negative.
+        ValueError: a length is negative; a spec has more entries than there are dimensions.
         TypeError: a length is no integer; or the sharding is none.
         NoMesh: there is a spec alone, and no mesh is set.
 
@@ -65,7 +65,7 @@ class ShapeDtypeStruct:
     ) -> None:
         self.shape = as_shape("ShapeDtypeStruct", shape)
         self.dtype = dtypes.canonical(dtypes.as_dtype(dtype))
-        self.sharding = _sharding(sharding)
+        self.sharding = _sharding(sharding, self.shape)
         self.weak_type = weak_type
         self.manual_axis_type = manual_axis_type or ManualAxisType(varying=vma)
 
@@ -136,10 +136,13 @@ class ShapeDtypeStruct:
 _PARTS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type")
 
 
-def _sharding(said: Any) -> Sharding | None:
+def _sharding(said: Any, shape: tuple[int, ...]) -> Sharding | None:
     said = formats.sharding_of(said, "ShapeDtypeStruct")
     if isinstance(said, PartitionSpec):
-        return sharding_for(said, "ShapeDtypeStruct")
+        said = sharding_for(said, "ShapeDtypeStruct")
+    refusal = refusal_of_rank(said, shape)
+    if refusal is not None:
+        raise ValueError(f"ShapeDtypeStruct: {refusal}, at {user_location()}")
     if said is None or isinstance(said, Sharding):
         return said
     raise TypeError(

@@ -417,17 +417,25 @@ class PmapSharding(NamedSharding):
 
 @memoized(1024)
 def _refusal(sharding: NamedSharding, shape: tuple[int, ...]) -> str | None:
-    spec = sharding.spec
-    if len(spec) > len(shape):
-        entries = "1 entry" if len(spec) == 1 else f"{len(spec)} entries"
-        return (
-            f"{spec} has {entries}, but an array of shape {shape} has {len(shape)} "
-            f"dimension{'' if len(shape) == 1 else 's'}; give at most one entry for each"
-        )
-    _refuse_open(spec)
+    refusal = refusal_of_rank(sharding, shape)
+    if refusal is not None:
+        return refusal
+    _refuse_open(sharding.spec)
     cut = enumerate(blocks_of(shape, sharding.tiles))
     uneven = next((dim for dim, block in cut if block.padding), None)
     return None if uneven is None or sharding.uneven else _indivisible(sharding, shape, uneven)
+
+
+def refusal_of_rank(sharding: object, shape: tuple[int, ...]) -> str | None:
+    """Why no array with as many dimensions as ``shape`` can lie as ``sharding``, if so."""
+    if not isinstance(sharding, NamedSharding) or len(sharding.spec) <= len(shape):
+        return None
+    spec = sharding.spec
+    entries = "1 entry" if len(spec) == 1 else f"{len(spec)} entries"
+    return (
+        f"{spec} has {entries}, but an array of shape {shape} has {len(shape)} "
+        f"dimension{'' if len(shape) == 1 else 's'}; give at most one entry for each"
+    )
 
 
 def _indivisible(sharding: NamedSharding, shape: tuple[int, ...], dim: int) -> str:

@@ -361,6 +361,10 @@ def test_what_stands_for_an_array_says_how_it_lies():
             )
     with pytest.raises(TypeError, match="got 'a'"):
         phalanx.ShapeDtypeStruct(X.shape, X.dtype, sharding="a")
+    with pytest.raises(
+        ValueError, match=r"ShapeDtypeStruct: P\('a', None\) .* \(8,\) .*sharded_arr"
+    ):
+        phalanx.ShapeDtypeStruct((8,), X.dtype, sharding=NamedSharding(MESH, P("a", None)))
     assert f.lower(said).compile().output_shardings[0] is rows
     with pytest.raises(NoMesh, match="has no devices, and no mesh with its axes is set"):
         phalanx.jit(lambda x: x * 2).lower(said)

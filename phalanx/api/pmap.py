@@ -170,7 +170,9 @@ class Pmapped(Dispatched):
             own = [d and i not in refs for i, d in enumerate(donated)]
             every, marks = names.after(map(str, outer)), [False] * len(outer) + own
             passed = Passed.of(whole, marks, every, self.who, every=True)
-            prepared = compile_program(whole, passed.signatures(operands), passed.donate)
+            prepared = compile_program(
+                whole, passed.signatures(operands), passed.donate, name_of_input=every.__getitem__
+            )
             return passed.call(prepared, operands, out_tree)
 
         if body.captured or refs:

@@ -57,8 +57,8 @@ class Runnable(Prepared):
     """An executable that runs on arrays: its constants, how inputs must lie, what it gives."""
 
     __slots__ = (
-        "checked", "constants", "donate", "executable", "fixed", "in_shardings", "misplaced",
-        "moves", "name", "names", "out_sigs",
+        "checked", "constants", "donate", "executable", "fixed", "in_shardings", "inputs",
+        "misplaced", "moves", "name", "names", "out_sigs",
     )  # fmt: skip
 
     def __init__(
@@ -72,8 +72,10 @@ class Runnable(Prepared):
         wanted: Sequence[Sharding | None],
         donate: tuple[int, ...],
         names: Sequence[NamedSharding],
+        inputs: Sequence[str],
     ) -> None:
-        self.name = program.name
+        """``inputs`` are what messages call the inputs, where something is donated."""
+        self.name, self.inputs = program.name, inputs
         self.names = names
         self.executable = executable
         self.constants = count = len(constants)
@@ -99,6 +101,7 @@ class Runnable(Prepared):
         raws = [a._raw for a in arrays]
         for i in self.misplaced:
             raws[i] = moved(arrays[i], self.in_shardings[i])._raw
+        self._refuse_twice(raws)
         results = self.executable(self.fixed + raws)
         for i in self.donate:
             arrays[i]._forget("was donated to a function, which may have reused its memory")
@@ -108,6 +111,19 @@ class Runnable(Prepared):
         if self.checked:
             check_finite(self.name, out)
         return out
+
+    def _refuse_twice(self, raws: Sequence[Any]) -> None:
+        """Raise DeletedArray for what would be deleted while it is used as another input."""
+        if not self.donate or len(set(map(id, raws))) == len(raws):
+            return
+        for i in self.donate:
+            again = next((n for n, r in enumerate(raws) if r is raws[i] and n != i), None)
+            if again is not None:
+                raise DeletedArray(
+                    f"{self.name}: {self.inputs[i]} is donated and passed a second time, as "
+                    f"{self.inputs[again]}, at {user_location()}; pass a copy, x.copy(), or do "
+                    "not donate it"
+                )
 
     def returning(self, out_tree: Any, placed: Sequence[int] = ()) -> Run:
         """The function from the arrays of a call to the tree of results.
@@ -260,8 +276,9 @@ def compile_program(
         *executable.in_shardings[:count],
         *map(_as_sum, placed, executable.in_shardings[count:]),
     ]
+    inputs = [name_of_input(i) for i in range(len(sigs))] if donate else ()
     return Runnable(
-        program, executable, taking.constants, sigs, ins, results, wanted, donate, known
+        program, executable, taking.constants, sigs, ins, results, wanted, donate, known, inputs
     )
 
 

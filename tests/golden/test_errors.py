@@ -485,7 +485,7 @@ def use_of_a_captured_array_that_is_gone():
 @mistake(errors.DeletedArray)
 def donated_and_passed_again():
     x = jnp.ones(3)
-    phalanx.jit(lambda x, y: x + y, donate_argnums=0)(x, x)
+    phalanx.jit(lambda x, y: x + y, donate_argnums=0)(x, x)  # HERE
 
 
 # ---- derivatives --------------------------------------------------------------------------------

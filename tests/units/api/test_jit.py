@@ -307,6 +307,15 @@ def test_arguments_that_are_not_needed_are_not_passed_on():
         assert float(kept(1.0, rest)) == 2
 
 
+def test_the_memory_of_an_argument_that_is_passed_twice_is_not_taken():
+    x = jnp.ones((1, 3))
+    f, lanes = (g(lambda x, y: x + y["b"], donate_argnums=0) for g in (phalanx.jit, phalanx.pmap))
+    for call in (f, f.lower(x, {"b": x}).compile(), lanes):
+        with pytest.raises(DeletedArray, match=r"x is donated .*, as y\['b'\], at test_jit"):
+            call(x, {"b": x})
+    assert not x.is_deleted()
+
+
 def test_a_donated_argument_that_is_not_needed_stays_alive():
     f = phalanx.jit(lambda x, y: x + 1, donate_argnums=(0, 1))
     for _ in range(2):

@@ -41,13 +41,10 @@ def zero_tangent(type: ArrayType) -> Any:
 def tangent_in(t: Any, kind: ArrayType, names: LeafNames, i: int, who: str) -> Any:
     """A tangent given by the user: checked, and ``ZERO`` where there is no derivative."""
     if not dtypes.is_inexact(kind.dtype):
-        given_dtype = getattr(t, "dtype", None)
-        if given_dtype is None and t == 0:
-            return ZERO
-        if given_dtype != dtypes.float0 or t.shape != kind.shape:
+        if getattr(t, "dtype", None) != dtypes.float0 or t.shape != kind.shape:
             raise TypeError(
                 f"{who}: {names[i]} is {kind}, which has no derivative; its tangent must be an "
-                f"array of dtype float0 and shape {kind.shape}, got {t!r}"
+                f"array of dtype float0 and shape {kind.shape}, got {t!r}, at {user_location()}"
             )
         return ZERO
     if not is_value(t):
@@ -57,9 +54,15 @@ def tangent_in(t: Any, kind: ArrayType, names: LeafNames, i: int, who: str) -> A
 
 def _given_out(ct: Any, type: ArrayType, name: str, who: str) -> Any:
     """A cotangent given by the user: checked, and ``ZERO`` where there is no derivative."""
-    if not dtypes.is_inexact(type.dtype):
-        return ZERO
     check_leaf(ct, f"the cotangent of {name}", who)
+    if not dtypes.is_inexact(type.dtype):  # what such a cotangent says is of no effect
+        if typeof(ct).shape != type.shape:
+            raise ArgumentError(
+                f"{who}: {name} is {plain(type)}, which has no derivative; its cotangent must be "
+                f"an array of dtype float0 and shape {type.shape}, got {plain(typeof(ct))}, at "
+                f"{user_location()}; numpy.zeros({type.shape}, phalanx.float0) is one"
+            )
+        return ZERO
     return _like(ct, type, f"{who}: the cotangent of {name}", "result")
 
 

@@ -101,10 +101,19 @@ def test_integers_have_no_jacobian():
         phalanx.jacrev(lambda x: x.astype(int))(2.0)
 
 
-@pytest.mark.parametrize("t", [np.zeros(3, FLOAT0), jnp.ones(2), jnp.arange(2)])
+@pytest.mark.parametrize("t", [np.zeros(3, FLOAT0), jnp.ones(2), jnp.arange(2), 0, False])
 def test_other_tangents_of_integers_are_refused(t):
     with pytest.raises(TypeError, match=r"x is i32\[2\], .* float0 and shape \(2,\), got"):
         phalanx.jvp(lambda x: x * 2, (N,), (t,))
+
+
+@pytest.mark.parametrize("ct", [jnp.ones((7, 7)), np.zeros(3, FLOAT0), 0])
+def test_cotangents_of_integers_have_their_shape(ct):
+    _, pullback = phalanx.vjp(lambda n: (n + 1, 2.0), N)
+    with pytest.raises(ValueError, match=r"result 0 is i32\[2\], .* float0 and shape \(2,\), got"):
+        pullback((ct, 1.0))
+    for taken in (Z, jnp.arange(2), np.ones(2)):
+        same(pullback((taken, 1.0))[0])
 
 
 @pytest.mark.parametrize("given", [jnp.float32(1), jnp.int32(0), 1.0, Z])

@@ -7,7 +7,14 @@ from typing import Any, Literal, TypeVar, overload
 
 from phalanx.api.aot import abstract
 from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, shown_call, wrap
-from phalanx.api.differentiable import Chosen, WithAux, differentiable, flattened, result_as_array
+from phalanx.api.differentiable import (
+    Chosen,
+    WithAux,
+    check_result,
+    differentiable,
+    flattened,
+    result_as_array,
+)
 from phalanx.api.linear import Pullback, Pushforward, home_of, pull, tangent_in, weak_as
 from phalanx.api.refs import store_apart
 from phalanx.api.stages import watched
@@ -183,17 +190,7 @@ def _scalar_result(outs: list[Any], flat: Flat, holomorphic: bool, who: str) -> 
             f"{shapes[0] if len(shapes) == 1 else 'a tree ' + str(shapes)}; sum or average it, "
             "use has_aux=True for further results, or jacrev for a Jacobian"
         )
-    dtype = typeof(outs[0]).dtype
-    if dtypes.is_complex(dtype) and not holomorphic:
-        raise TypeError(
-            f"{who}: the function returned a complex number; take its real part or magnitude, or "
-            "set holomorphic=True if it is complex-differentiable"
-        )
-    if not dtypes.is_inexact(dtype):
-        raise TypeError(
-            f"{who}: the function returned {plain(typeof(outs[0]))}, which has no derivative; it "
-            "must return a floating-point number"
-        )
+    check_result(outs[0], holomorphic, who)
     return outs[0]
 
 

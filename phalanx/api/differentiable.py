@@ -13,7 +13,7 @@ from phalanx.api.refs import apart
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError
 from phalanx.base.kinds import is_sequence
-from phalanx.base.source import name_of
+from phalanx.base.source import name_of, user_location
 from phalanx.core.program import plain
 from phalanx.core.refs import refuse_aliases
 from phalanx.core.trace import carried, trace_of
@@ -107,6 +107,34 @@ def _check_input(
         raise TypeError(
             f"{who}: {names[i]} is {plain(typeof(x))}, and only floating-point and complex "
             f"arguments have a gradient; {way}, {others}"
+        )
+
+
+def check_result(y: Any, holomorphic: bool, who: str) -> None:
+    """Raise TypeError unless ``y``, a result, has gradients: complex ones only if holomorphic."""
+    kind = plain(typeof(y))
+    if not dtypes.is_inexact(kind.dtype):
+        raise TypeError(
+            f"{who}: the function returned {kind}, which has no derivative; it must return "
+            "floating-point numbers (has_aux=True for others), or see vjp"
+        )
+    if holomorphic:
+        check_complex(y, who)
+    elif dtypes.is_complex(kind.dtype):
+        raise TypeError(
+            f"{who}: the function returned {kind}, which is complex, at {user_location()}; take "
+            "its real part or magnitude, set holomorphic=True if it is complex-differentiable, or "
+            "see vjp"
+        )
+
+
+def check_complex(y: Any, who: str) -> None:
+    """Raise TypeError unless ``y``, a result of a holomorphic function, is complex."""
+    kind = plain(typeof(y))
+    if not dtypes.is_complex(kind.dtype):
+        raise TypeError(
+            f"{who}: holomorphic=True needs complex results, but the function returned {kind}, at "
+            f"{user_location()}; leave holomorphic out, or see vjp and jvp"
         )
 
 

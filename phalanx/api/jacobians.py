@@ -7,11 +7,11 @@ from typing import Any
 
 from phalanx.api.arguments import check_callable, wrap
 from phalanx.api.derivatives import linearize, vjp
-from phalanx.api.differentiable import Chosen, differentiable
+from phalanx.api.differentiable import Chosen, check_complex, check_result
 from phalanx.api.transformed import P
 from phalanx.api.vmap import vmap
-from phalanx.base import tree
-from phalanx.base.source import name_of
+from phalanx.base import dtypes, tree
+from phalanx.base.source import name_of, user_location
 from phalanx.core.program import plain
 from phalanx.core.types import typeof
 from phalanx.numpy.structured import eye
@@ -40,6 +40,9 @@ def jacfwd(
         A function with the parameters of ``fun``. Of an argument of shape s and a result of shape r
         it returns an array of shape [*r, *s]; of trees, a tree of trees of them; with ``has_aux`` a
         pair of that and the further data.
+
+    Raises:
+        TypeError: an argument is complex without ``holomorphic``, or a result is not with it.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))
@@ -74,7 +77,8 @@ def jacrev(
         pair of that and the further data.
 
     Raises:
-        TypeError: the function returned integers, or booleans, which have no derivative.
+        TypeError: the function returned integers, or booleans, which have no derivative, or
+            complex numbers without ``holomorphic``, or real ones with it.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.jacrev(lambda x: x**2)(jnp.array([1.0, 2.0]))
@@ -104,6 +108,9 @@ def hessian(
         it returns an array of shape [*r, *s, *s]; of trees, a tree of trees of them; with
         ``has_aux`` a pair of that and the further data.
 
+    Raises:
+        TypeError: an argument is complex without ``holomorphic``, or a result is not with it.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.hessian(lambda x: (x**3).sum())(jnp.array([1.0, 2.0]))
     Array([[ 6.,  0.],
@@ -120,7 +127,12 @@ def _by_columns(
 ) -> Callable[P, Any]:
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic)
-        _, derivative = linearize(chosen.body, *chosen.args)
+        if not holomorphic:
+            _check_real(chosen.leaves, who)
+        result, derivative = linearize(chosen.body, *chosen.args)
+        if holomorphic:
+            for y in tree.leaves(result):
+                check_complex(y, who)
         tangents = _in_all_directions(lambda *ts: derivative(*chosen.arguments(ts)), chosen.leaves)
         out = tree.map(
             lambda y: chosen.results(_split_rows(y, chosen.leaves, leading=False)), tangents
@@ -128,6 +140,17 @@ def _by_columns(
         return chosen.body.with_data(out)
 
     return wrap(jacobian, fun)
+
+
+def _check_real(leaves: Sequence[Any], who: str) -> None:
+    """A complex argument has two real directions, of which forward mode would take one."""
+    for x in leaves:
+        kind = plain(typeof(x))
+        if dtypes.is_complex(kind.dtype):
+            raise TypeError(
+                f"{who}: an argument is {kind}, at {user_location()}, and forward mode needs real "
+                "ones; set holomorphic=True if the function is complex-differentiable, or see jvp"
+            )
 
 
 def _by_rows(
@@ -143,12 +166,7 @@ def _by_rows(
         result, pullback = vjp(chosen.body, *chosen.args)
         outs, out_tree = tree.flatten(result)
         for y in outs:
-            if not differentiable(y):
-                raise TypeError(
-                    f"{who}: the function returned {plain(typeof(y))}, which has no derivative; it "
-                    "must return floating-point or complex numbers (has_aux=True for others), or "
-                    "see vjp"
-                )
+            check_result(y, holomorphic, who)
         gradients = _in_all_directions(lambda *cts: pullback(out_tree.unflatten(cts)), outs)
         split = [_split_rows(g, outs, leading=True) for g in tree.leaves(gradients)]
         jac = out_tree.unflatten([chosen.results([s[i] for s in split]) for i in range(len(outs))])

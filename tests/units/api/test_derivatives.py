@@ -366,6 +366,36 @@ def test_hessians():
     assert float(by_trees["a"]["b"]) == 6 and float(by_trees["b"]["b"]) == 4
 
 
+Z = np.complex64(1 + 2j)
+
+
+@pytest.mark.parametrize(
+    ("derivative", "message"),
+    [
+        (phalanx.jacfwd(lambda z: z * jnp.conj(z)), r"argument is c64\[\]"),
+        (phalanx.jacrev(lambda z: z * jnp.conj(z)), r"returned c64\[\]"),
+        (phalanx.hessian(jnp.abs), r"argument is c64\[\]"),
+        (phalanx.jacfwd(jnp.abs, holomorphic=True), r"returned f32\[\]"),
+        (phalanx.jacrev(jnp.abs, holomorphic=True), r"returned f32\[\]"),
+        (phalanx.hessian(jnp.abs, holomorphic=True), r"returned f32\[\]"),
+        (phalanx.grad(jnp.abs, holomorphic=True), r"returned f32\[\]"),
+    ],
+)
+def test_one_complex_number_is_the_derivative_of_holomorphic_functions_alone(derivative, message):
+    with pytest.raises(TypeError, match=message) as caught:
+        derivative(Z)
+    assert "holomorphic" in str(caught.value) and "test_derivatives.py:" in str(caught.value)
+
+
+def test_jacobians_of_complex_numbers():
+    for jacobian in phalanx.jacfwd, phalanx.jacrev:
+        np.testing.assert_allclose(jacobian(lambda z: z**3, holomorphic=True)(Z), 3 * Z**2)
+    np.testing.assert_allclose(phalanx.hessian(lambda z: z**3, holomorphic=True)(Z), 6 * Z)
+    # of a real function of z = a + ib: df/da - i df/db; of a real argument: the derivative
+    np.testing.assert_allclose(phalanx.jacrev(jnp.abs)(Z), np.conj(Z) / abs(Z), rtol=1e-6)
+    np.testing.assert_allclose(phalanx.jacfwd(lambda x: x * Z)(1.0), Z)
+
+
 @pytest.mark.parametrize("of", [phalanx.grad, phalanx.jacfwd, phalanx.jacrev, phalanx.hessian])
 def test_derivatives_by_nothing_are_empty(of):
     assert of(lambda x: 3.0)({}) == {}

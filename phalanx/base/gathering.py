@@ -62,7 +62,7 @@ def _way_of(node: Any, kind: type) -> Way:
         return _leaf
     registered: Any = optree.register_pytree_node.get(kind, namespace=SPACE)  # type: ignore[attr-defined]
     if registered is None or registered.type is not kind:
-        return _elements  # without an entry of its own: a named tuple, or another one with fields
+        return elements  # without an entry of its own: a named tuple, or another one with fields
     flatten = registered.flatten_func
 
     def children(node: Any) -> Iterable[Any]:
@@ -87,9 +87,9 @@ def _below(node: Any) -> Iterable[Any]:
     return optree.tree_flatten(node, lambda x: x is not node, namespace=SPACE)[0]
 
 
-_elements: Way = cast(Any, tuple).__iter__  # whatever a subclass makes of it
+elements: Way = cast(Any, tuple).__iter__  # whatever a subclass makes of it
 _OF_BUILTINS: dict[type, Way] = {
-    tuple: _elements,
+    tuple: elements,
     list: iter,
     dict: _values,
     NoneType: lambda _: (),

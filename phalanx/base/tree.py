@@ -281,7 +281,8 @@ def one_level(node: Any) -> Level | None:
     if isinstance(node, dict):
         keys: list[Any] = [DictKey(entry) for entry in entries]
     elif level.kind == optree.PyTreeKind.NAMEDTUPLE:
-        keys = [GetAttrKey(name) for name in node._fields]
+        names = [GetAttrKey(name) for name in node._fields]
+        return Level(names, [*gathering.elements(node)], level.metadata)
     elif optree.is_structseq(node):
         keys = [GetAttrKey(name) for name in _partly_typed.structseq_fields(node)]
     elif isinstance(node, Sequence) and level.kind != optree.PyTreeKind.CUSTOM:

@@ -484,4 +484,5 @@ def nodes_of_classes(inner):
 
 @given(st.recursive(st.integers() | st.none(), nodes_of_classes, max_leaves=8))
 def test_leaves_are_those_of_flatten_whatever_nodes_iterate_over(x):
-    assert tree.leaves(x) == tree.flatten(x)[0]
+    leaves = tree.flatten(x)[0]
+    assert tree.leaves(x) == leaves == [leaf for _, leaf in tree.leaves_with_path(x)]

@@ -1,7 +1,8 @@
 """Shardings that leave dimensions open: what a program asks of a value inside."""
 
+# In whose name specs are checked is no affair of users.
 # pyright: reportPrivateUsage=false
-# in whose name specs are checked is no affair of users
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -260,13 +260,18 @@ def _plan_over(
 def of_whole_keys(
     plan: Plan, in_types: Sequence[ArrayType], out_types: Sequence[ArrayType]
 ) -> Plan:
-    """``plan`` of a program on words, where XLA does not choose to part those of keys."""
+    """``plan`` of a program on words, where nothing parts those of keys: neither what XLA chooses,
+    nor how an array of words lies that is passed through as keys."""
 
     def whole(
         layouts: Sequence[OpenLayout | None], types: Sequence[ArrayType]
     ) -> tuple[OpenLayout | None, ...]:
         return tuple(
-            (None,) * t.ndim if layout is None and is_key(t.dtype) else layout
+            layout
+            if not is_key(t.dtype)
+            else (None,) * t.ndim
+            if layout is None
+            else layout[: t.ndim]
             for layout, t in zip(layouts, types, strict=True)
         )
 

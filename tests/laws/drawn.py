@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
+from phalanx.control.compiled_call import compiled_call
 from phalanx.control.segment import segment
 from phalanx.control.spanned import spanned
 from phalanx.core.primitive import REGISTRY
@@ -275,9 +276,9 @@ EVERYTHING = (*BACKWARD, "rule", "loop")
 
 def holding_programs():
     """All primitives with programs that functions of the user's can make in one process."""
-    made_in_lowering, over_processes = segment, spanned
+    made_in_lowering, over_processes, not_inside_another = segment, spanned, compiled_call
     every = {p for p in REGISTRY.values() if p.subprograms is not None}
-    return every - {made_in_lowering, over_processes}
+    return every - {made_in_lowering, over_processes, not_inside_another}
 
 
 @dataclass(frozen=True)

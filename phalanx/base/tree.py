@@ -329,17 +329,23 @@ def _paths(
     tree: Tree, is_leaf: Callable[..., bool] | None, with_path: bool = False
 ) -> list[tuple[Path, Any]]:
     found: list[tuple[Path, Any]] = []
-
-    def visit(node: Tree, path: Path) -> None:
-        ends = is_leaf is not None and (is_leaf(path, node) if with_path else is_leaf(node))
-        if ends or (level := one_level(node)) is None:
-            found.append((path, node))
-            return
-        for key, child in zip(level.keys, level.children, strict=True):
-            visit(child, (*path, key))
-
-    visit(tree, ())
+    _visit(tree, (), is_leaf, with_path, found)
     return found
+
+
+def _visit(
+    node: Tree,
+    path: Path,
+    is_leaf: Callable[..., bool] | None,
+    with_path: bool,
+    found: list[tuple[Path, Any]],
+) -> None:
+    ends = is_leaf is not None and (is_leaf(path, node) if with_path else is_leaf(node))
+    if ends or (level := one_level(node)) is None:
+        found.append((path, node))
+        return
+    for key, child in zip(level.keys, level.children, strict=True):
+        _visit(child, (*path, key), is_leaf, with_path, found)
 
 
 def leaves_with_path(

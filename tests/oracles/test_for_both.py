@@ -44,6 +44,15 @@ def under(w, mesh, call):
         return call()
 
 
+def without_casts(w, f):
+    """What ``f`` computes of a line's parts, where nothing is cast for it."""
+    w.m.config.update("jax_auto_pcast", False)
+    try:
+        return mapped(w, f, w.P("x"), w.P("x"))(w.line)
+    finally:
+        w.m.config.update("jax_auto_pcast", True)
+
+
 def summed(w):
     columns, rows = w.placed(None, "x"), w.placed("x")
     return w.np.matmul(columns, rows, out_sharding=w.P(unreduced={"x"}))
@@ -217,6 +226,14 @@ ROWS = {
         (
             lambda w: carried(w, lambda c: c),
             lambda w: carried(w, lambda c: w.lax.pcast(c, "x", to="varying")),
+        ),
+    ],
+    "`shard_map` where `auto_pcast` is off": [
+        (
+            lambda w: without_casts(w, lambda v: v * w.np.ones(v.shape)),
+            lambda w: without_casts(
+                w, lambda v: v * w.lax.pcast(w.np.ones(v.shape), "x", to="varying")
+            ),
         ),
     ],
     "`device_put` to a device": [

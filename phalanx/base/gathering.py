@@ -76,11 +76,21 @@ def _leaf(node: Any) -> Iterable[Any]:
     return (node,)
 
 
-def _values(node: dict[Any, Any]) -> Iterable[Any]:
+def keys_in_order(node: dict[Any, Any]) -> list[Any]:
+    """The keys of a dict as its values follow each other; also those that Python does not compare.
+
+    >>> keys_in_order({"b": 1, "a": 2})
+    ['a', 'b']
+    """
     try:
-        return [node[key] for key in sorted(node)]
-    except TypeError:  # keys that Python does not compare have an order, too
-        return _below(node)
+        return sorted(node)
+    except TypeError:
+        level: Any = optree.tree_flatten_one_level(cast(Any, node), namespace=SPACE)
+        return level.metadata
+
+
+def _values(node: dict[Any, Any]) -> Iterable[Any]:
+    return [node[key] for key in keys_in_order(node)]
 
 
 def _below(node: Any) -> Iterable[Any]:

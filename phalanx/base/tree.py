@@ -12,7 +12,6 @@ import functools
 import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar, overload
 
 from optree import PyTreeSpec
@@ -273,9 +272,8 @@ def one_level(node: Any) -> Level | None:
     if kind is list or kind is tuple:
         return Level([SequenceKey(i) for i in range(len(node))], node, None)
     if kind is dict:
-        with suppress(TypeError):  # keys that Python does not compare have an order, too
-            names = sorted(node)
-            return Level([DictKey(k) for k in names], [node[k] for k in names], names)
+        names = gathering.keys_in_order(node)
+        return Level([DictKey(k) for k in names], [node[k] for k in names], names)
     level = optree.tree_flatten_one_level(node, namespace=SPACE)
     entries = level.entries
     if isinstance(node, dict):

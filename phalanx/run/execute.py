@@ -101,7 +101,8 @@ class Runnable(Prepared):
         raws = [a._raw for a in arrays]
         for i in self.misplaced:
             raws[i] = moved(arrays[i], self.in_shardings[i])._raw
-        self._refuse_twice(raws)
+        if self.donate:
+            self._refuse_twice(raws)
         results = self.executable(self.fixed + raws)
         for i in self.donate:
             arrays[i]._forget("was donated to a function, which may have reused its memory")
@@ -114,7 +115,7 @@ class Runnable(Prepared):
 
     def _refuse_twice(self, raws: Sequence[Any]) -> None:
         """Raise DeletedArray for what would be deleted while it is used as another input."""
-        if not self.donate or len(set(map(id, raws))) == len(raws):
+        if len(set(map(id, raws))) == len(raws):
             return
         for i in self.donate:
             again = next((n for n, r in enumerate(raws) if r is raws[i] and n != i), None)

@@ -263,17 +263,15 @@ def of_whole_keys(
     """``plan`` of a program on words, where nothing parts those of keys: neither what XLA chooses,
     nor how an array of words lies that is passed through as keys."""
 
+    def one(layout: OpenLayout | None, type: ArrayType) -> OpenLayout | None:
+        if not is_key(type.dtype):
+            return layout
+        return (None,) * type.ndim if layout is None else layout[: type.ndim]
+
     def whole(
         layouts: Sequence[OpenLayout | None], types: Sequence[ArrayType]
     ) -> tuple[OpenLayout | None, ...]:
-        return tuple(
-            layout
-            if not is_key(t.dtype)
-            else (None,) * t.ndim
-            if layout is None
-            else layout[: t.ndim]
-            for layout, t in zip(layouts, types, strict=True)
-        )
+        return tuple(map(one, layouts, types))
 
     if not any(is_key(t.dtype) for t in (*in_types, *out_types)):
         return plan

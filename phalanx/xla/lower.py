@@ -192,11 +192,7 @@ def _heirs(
     inputs: Sequence[ir.Type], outputs: Sequence[ir.Type], donate: tuple[int, ...]
 ) -> dict[int, int]:
     """The result of its own type that takes over each donated input, if there is one."""
-    free = list(range(len(outputs)))
-    heirs: dict[int, int] = {}
-    for i in donate:
-        heir = next((o for o in free if outputs[o] == inputs[i]), None)
-        if heir is not None:
-            heirs[i] = heir
-            free.remove(heir)
-    return heirs
+    free: dict[ir.Type, list[int]] = {}
+    for o in reversed(range(len(outputs))):
+        free.setdefault(outputs[o], []).append(o)
+    return {i: free[inputs[i]].pop() for i in donate if free.get(inputs[i])}

@@ -57,7 +57,7 @@ from phalanx.run.planning import as_types_say, check_devices, constraints, with_
 from phalanx.run.portable import export_program
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import as_named, is_abstract
-from phalanx.spmd.mesh import AbstractMesh
+from phalanx.spmd.mesh import AbstractMesh, AnyMesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import type_of as typed
@@ -159,7 +159,7 @@ class Exported:
         """Nothing of any result: see ``out_shardings_jax``."""
         return (None,) * len(self.out_avals)
 
-    def in_shardings_jax(self, mesh: AbstractMesh) -> Lying:
+    def in_shardings_jax(self, mesh: AnyMesh) -> Lying:
         """How the leaves of the arguments lie; None for those of which it was not said.
 
         Args:
@@ -177,7 +177,7 @@ class Exported:
         """
         return tuple([_over(mesh, s) for s in self._in_shardings])
 
-    def out_shardings_jax(self, mesh: AbstractMesh) -> Lying:
+    def out_shardings_jax(self, mesh: AnyMesh) -> Lying:
         """How the leaves of the results lie; None for those of which it was not said.
 
         Args:
@@ -446,7 +446,7 @@ def _physical(types: Types) -> Types:
     return tuple([t.physical.update(lies=None) for t in types])
 
 
-def _over(mesh: AbstractMesh, sharding: NamedSharding | None) -> NamedSharding | None:
+def _over(mesh: AnyMesh, sharding: NamedSharding | None) -> NamedSharding | None:
     """``sharding`` over ``mesh``.
 
     Raises:
@@ -462,7 +462,7 @@ def _over(mesh: AbstractMesh, sharding: NamedSharding | None) -> NamedSharding |
     return sharding.update(mesh=mesh)
 
 
-def _laid(x: Any, sharding: NamedSharding | None, around: AbstractMesh | None) -> Any:
+def _laid(x: Any, sharding: NamedSharding | None, around: AnyMesh | None) -> Any:
     """``x``, which lies as ``sharding``, whose mesh has no devices, where ``around`` is in use.
 
     Types say so where that is a mesh of the same axes, or nothing.
@@ -476,11 +476,11 @@ def _laid(x: Any, sharding: NamedSharding | None, around: AbstractMesh | None) -
     return constrain(in_the_open(x), sharding=sharding)
 
 
-def _mesh_around(leaves: Sequence[Any]) -> AbstractMesh | None:
+def _mesh_around(leaves: Sequence[Any]) -> AnyMesh | None:
     """The mesh that is set, or over which types of ``leaves`` tell how they lie."""
     said = (typeof(x).lies for x in leaves)
     meshes = (lies.mesh for lies in said if lies is not None and lies.mesh is not None)
-    return settings().mesh or cast("AbstractMesh | None", next(meshes, None))
+    return settings().mesh or cast("AnyMesh | None", next(meshes, None))
 
 
 def default_export_platform() -> str:
@@ -633,7 +633,7 @@ def _exported(
     )
 
 
-def _module_of(traced: TracedCall, platforms: tuple[str, ...], mesh: AbstractMesh | None) -> bytes:
+def _module_of(traced: TracedCall, platforms: tuple[str, ...], mesh: AnyMesh | None) -> bytes:
     """The artifact of ``traced``, for as many devices as ``mesh`` has; None: for one."""
     program, places = traced.program, traced.places
     if mesh is None:
@@ -675,7 +675,7 @@ def _mesh_of(traced: TracedCall) -> AbstractMesh | None:
     program = traced.program
     said = [*traced.places.ins, *traced.shardings, *traced.places.outs]
     said += [s for s, _ in constraints(program)]
-    meshes: list[AbstractMesh | None] = [s.mesh for s in map(_spread, said) if s is not None]
+    meshes: list[AnyMesh | None] = [s.mesh for s in map(_spread, said) if s is not None]
     around = settings().mesh
     for e in program.walk():
         if e.prim.execution.launch is not None:
@@ -685,7 +685,7 @@ def _mesh_of(traced: TracedCall) -> AbstractMesh | None:
             )
         region = e.prim.on_devices.region and e.prim.on_devices.region(**e.params)
         if region:
-            meshes.append(cast("AbstractMesh | None", region.mesh))
+            meshes.append(cast("AnyMesh | None", region.mesh))
             around = around if region.mesh else None  # lanes of a pmap are all on one device
     return next((m.abstract_mesh for m in (*meshes, around) if m and m.size > 1), None)
 

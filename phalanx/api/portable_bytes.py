@@ -23,7 +23,7 @@ from phalanx.base.extended import KEY_TYPES, key_type_in_files, name_in_files
 from phalanx.base.kinds import class_of
 from phalanx.base.lengths import Length
 from phalanx.core.types import ArrayType
-from phalanx.spmd.mesh import AbstractMesh, AxisType
+from phalanx.spmd.mesh import AbstractMesh, AnyMesh, AxisType
 from phalanx.spmd.named import NamedSharding, P
 
 Class = TypeVar("Class", bound=type)
@@ -105,7 +105,7 @@ def type_of(said: Any, length: Callable[[str], Any]) -> ArrayType:
     return ArrayType(tuple(lengths), dtype, weak)
 
 
-def describe_mesh(mesh: AbstractMesh | None) -> Any:
+def describe_mesh(mesh: AnyMesh | None) -> Any:
     """The axes of a mesh as JSON; None where there is none."""
     if mesh is None:
         return None

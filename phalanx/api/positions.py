@@ -23,7 +23,7 @@ from phalanx.core.layouts import Axes
 from phalanx.core.manual import Typed, as_said
 from phalanx.core.types import ArrayType
 from phalanx.run.runtime import backend
-from phalanx.spmd.mesh import NO_MESH, AbstractMesh, AxisType, Mesh
+from phalanx.spmd.mesh import NO_MESH, AbstractMesh, AnyMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.told import spec_of
 
@@ -32,7 +32,7 @@ class Positions(Struct, frozen=True):
     """The ``axes`` of ``mesh`` that a call takes: along the others the compiler decides."""
 
     axes: Axes
-    mesh: AbstractMesh
+    mesh: AnyMesh
 
     def on_devices(self) -> Positions:
         """The same over devices: where the mesh has none, the first ones."""
@@ -46,7 +46,7 @@ _outer: ContextVar[Positions | None] = ContextVar("enclosing shard_map", default
 
 
 def positions_of(
-    mesh: AbstractMesh | None, names: frozenset[str], typed: bool, leaves: Sequence[Any], who: str
+    mesh: AnyMesh | None, names: frozenset[str], typed: bool, leaves: Sequence[Any], who: str
 ) -> Positions:
     """What a call takes on ``leaves``: the axes ``names`` of ``mesh``, all if there are none.
 
@@ -89,7 +89,7 @@ def positions_of(
     return Positions(tuple(taking), whole)
 
 
-def _same(mesh: AbstractMesh | None, outer: Positions, who: str) -> AbstractMesh:
+def _same(mesh: AnyMesh | None, outer: Positions, who: str) -> AnyMesh:
     """The mesh of ``outer``, which is the one that a call inside has, too."""
     if mesh is not None and mesh.axes != outer.mesh.axes:
         raise ValueError(
@@ -99,7 +99,7 @@ def _same(mesh: AbstractMesh | None, outer: Positions, who: str) -> AbstractMesh
     return outer.mesh
 
 
-def _meant(mesh: AbstractMesh | None, leaves: Sequence[Any], who: str) -> AbstractMesh:
+def _meant(mesh: AnyMesh | None, leaves: Sequence[Any], who: str) -> AnyMesh:
     """``mesh``, or the mesh of that shape that is meant: the current one, or that of an argument.
 
     Where none is known, the devices are those over which the program turns out to run.
@@ -158,7 +158,7 @@ def get_abstract_mesh() -> AbstractMesh:
 
 
 @contextmanager
-def use_abstract_mesh(mesh: AbstractMesh) -> Generator[None]:
+def use_abstract_mesh(mesh: AnyMesh) -> Generator[None]:
     """Let ``mesh`` be the one that is meant in a block, over devices that there are.
 
     These are those of the mesh that is set, if that has the same axes, else the first ones. So a
@@ -180,7 +180,7 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Generator[None]:
     ...     phalanx.get_mesh().explicit_axes
     ('data',)
     """
-    if not isinstance(mesh, AbstractMesh):
+    if not isinstance(mesh, AnyMesh):
         raise TypeError(
             f"use_abstract_mesh: a mesh is needed, got {mesh!r}, at {user_location()}; "
             "AbstractMesh(sizes, names) makes one"
@@ -189,7 +189,7 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Generator[None]:
         yield
 
 
-def _over_devices(mesh: AbstractMesh) -> AbstractMesh | None:
+def _over_devices(mesh: AnyMesh) -> AnyMesh | None:
     """``mesh`` over the devices of the one that is set, if it has the same axes."""
     if mesh.empty or isinstance(mesh, Mesh):
         return mesh if isinstance(mesh, Mesh) else None

@@ -66,7 +66,7 @@ from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.run.calls import Call, Runs
 from phalanx.run.execute import compile_program
 from phalanx.run.planning import RequestedShardings
-from phalanx.spmd.mesh import AbstractMesh, Mesh
+from phalanx.spmd.mesh import AnyMesh, Mesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.transforms.replication import culprits, lines_of
 from phalanx.transforms.stage import evaluate, is_value, loaded, stage_with_refs
@@ -95,7 +95,7 @@ class ShardMapped(Dispatched):
     def __init__(
         self,
         fun: Callable[..., Any],
-        mesh: AbstractMesh | None,
+        mesh: AnyMesh | None,
         in_specs: Any,
         out_specs: Any,
         axis_names: Set[str],
@@ -419,7 +419,7 @@ def shard_map(
     f: Callable[P, R],
     /,
     *,
-    mesh: AbstractMesh | None = None,
+    mesh: AnyMesh | None = None,
     in_specs: Any = ...,
     out_specs: Any,
     axis_names: Set[str] = frozenset(),
@@ -430,7 +430,7 @@ def shard_map(
     f: None = None,
     /,
     *,
-    mesh: AbstractMesh | None = None,
+    mesh: AnyMesh | None = None,
     in_specs: Any = ...,
     out_specs: Any,
     axis_names: Set[str] = frozenset(),
@@ -440,7 +440,7 @@ def shard_map(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    mesh: AbstractMesh | None = None,
+    mesh: AnyMesh | None = None,
     in_specs: Any = Infer,
     out_specs: Any,
     axis_names: Set[str] = frozenset(),
@@ -500,7 +500,7 @@ def shard_map(
     if f is None:
         return functools.partial(shard_map, **options)
     check_callable(f, "shard_map")
-    if mesh is not None and not isinstance(mesh, AbstractMesh):
+    if mesh is not None and not isinstance(mesh, AnyMesh):
         raise TypeError(f"shard_map: mesh must be a Mesh, got {mesh!r}; see phalanx.make_mesh")
     if isinstance(axis_names, str):
         raise TypeError(

@@ -19,7 +19,7 @@ from phalanx.core.layouts import Axes
 from phalanx.core.manual import as_said
 from phalanx.core.roles import FIXED, Role, Roles, blocks
 from phalanx.core.types import ArrayType
-from phalanx.spmd.mesh import AbstractMesh
+from phalanx.spmd.mesh import AnyMesh
 from phalanx.spmd.named import PartitionSpec
 
 
@@ -68,7 +68,7 @@ class Specs(Struct, frozen=True):
     which: str
     specs: Any
     axes: Axes
-    mesh: AbstractMesh
+    mesh: AnyMesh
 
     def roles(self, args: Any, types: Sequence[ArrayType], names: Sequence[str]) -> Roles:
         """What each leaf of ``args`` is to a position; messages call them ``names``.

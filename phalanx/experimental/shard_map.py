@@ -6,12 +6,12 @@ from collections.abc import Callable, Set
 from typing import Any
 
 from phalanx.api import shard_map as current
-from phalanx.spmd.mesh import AbstractMesh
+from phalanx.spmd.mesh import AnyMesh
 
 
 def shard_map(
     f: Callable[..., Any],
-    mesh: AbstractMesh,
+    mesh: AnyMesh,
     in_specs: Any,
     out_specs: Any,
     check_rep: bool = True,

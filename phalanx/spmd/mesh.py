@@ -55,34 +55,20 @@ class AbstractDevice(Struct, frozen=True):
     platform: str
 
 
-class AbstractMesh:
-    """A mesh without devices: the shape of the grid, and the names of its axes.
+class AnyMesh:
+    """What meshes with devices and meshes without them share: a grid whose axes have names."""
 
-    Args:
-        axis_sizes: the lengths of the grid.
-        axis_names: the names of its axes.
-        axis_types: the kind of each axis; None: all ``Auto``.
-        abstract_device: what kind of device it is for; None where nothing is said.
-
-    >>> mesh = AbstractMesh((2, 4), ("data", "model"))
-    >>> mesh.shape, mesh.size
-    ({'data': 2, 'model': 4}, 8)
-    """
-
-    __slots__ = ("abstract_device", "axis_names", "axis_sizes", "axis_types")
+    __slots__ = ("axis_names", "axis_sizes", "axis_types")
 
     axis_names: tuple[str, ...]
     axis_sizes: tuple[int, ...]
     axis_types: tuple[AxisType, ...]
-    abstract_device: AbstractDevice | None
 
     def __init__(
         self,
         axis_sizes: Sequence[int],
         axis_names: str | Sequence[str],
-        axis_types: AxisType | Sequence[AxisType] | None = None,
-        *,
-        abstract_device: AbstractDevice | None = None,
+        axis_types: AxisType | Sequence[AxisType] | None,
     ) -> None:
         who = type(self).__name__
         self.axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
@@ -95,7 +81,6 @@ class AbstractMesh:
         if len(set(self.axis_names)) != len(self.axis_names):
             raise ValueError(f"{who}: axis names must be distinct, got {self.axis_names}")
         self.axis_types = _axis_types(axis_types, len(self.axis_names), who)
-        self.abstract_device = abstract_device
 
     @property
     def shape(self) -> dict[str, int]:
@@ -164,6 +149,62 @@ class AbstractMesh:
     @property
     def abstract_mesh(self) -> AbstractMesh:
         """The grid without devices."""
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+
+    def _types_with(self, changes: Mapping[str, AxisType]) -> tuple[AxisType, ...]:
+        for name in changes:
+            if name not in self.axis_names:
+                raise ValueError(f"{type(self).__name__}: there is no axis {name!r} in {self}")
+        typed = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple(changes.get(name, kind) for name, kind in typed)
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.axes, self.axis_types
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is type(self) and self._key() == other._key())
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _spelled(self, *more: str) -> str:
+        axes = [f"{name!r}: {size}" for name, size in self.axes]
+        others = {t for t in self.axis_types if t is not AxisType.Auto}
+        types = [f"axis_types={self.axis_types}"] if others else []
+        return f"{type(self).__name__}({', '.join([*axes, *types, *more])})"
+
+
+class AbstractMesh(AnyMesh):
+    """A mesh without devices: the shape of the grid, and the names of its axes.
+
+    Args:
+        axis_sizes: the lengths of the grid.
+        axis_names: the names of its axes.
+        axis_types: the kind of each axis; None: all ``Auto``.
+        abstract_device: what kind of device it is for; None where nothing is said.
+
+    >>> mesh = AbstractMesh((2, 4), ("data", "model"))
+    >>> mesh.shape, mesh.size
+    ({'data': 2, 'model': 4}, 8)
+    """
+
+    __slots__ = ("abstract_device",)
+
+    abstract_device: AbstractDevice | None
+
+    def __init__(
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: str | Sequence[str],
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+        *,
+        abstract_device: AbstractDevice | None = None,
+    ) -> None:
+        super().__init__(axis_sizes, axis_names, axis_types)
+        self.abstract_device = abstract_device
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
         return self
 
     def update(
@@ -202,31 +243,15 @@ class AbstractMesh:
         device = self.abstract_device
         return AbstractMesh(self.axis_sizes, self.axis_names, types, abstract_device=device)
 
-    def _types_with(self, changes: Mapping[str, AxisType]) -> tuple[AxisType, ...]:
-        for name in changes:
-            if name not in self.axis_names:
-                raise ValueError(f"{type(self).__name__}: there is no axis {name!r} in {self}")
-        typed = zip(self.axis_names, self.axis_types, strict=True)
-        return tuple(changes.get(name, kind) for name, kind in typed)
-
     def _key(self) -> tuple[Any, ...]:
-        return self.axes, self.axis_types, self.abstract_device
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (type(other) is type(self) and self._key() == other._key())
-
-    def __hash__(self) -> int:
-        return hash(self._key())
+        return *super()._key(), self.abstract_device
 
     def __repr__(self) -> str:
-        axes = [f"{name!r}: {size}" for name, size in self.axes]
-        others = {t for t in self.axis_types if t is not AxisType.Auto}
-        types = [f"axis_types={self.axis_types}"] if others else []
         device = [] if self.abstract_device is None else [f"{self.abstract_device}"]
-        return f"{type(self).__name__}({', '.join([*axes, *types, *device])})"
+        return self._spelled(*device)
 
 
-class Mesh(AbstractMesh, ContextDecorator):
+class Mesh(AnyMesh, ContextDecorator):
     """A device mesh: a grid of devices with named axes. Meshes that are equal are the same object.
 
     In a ``with`` block, or the function that it decorates, it is the mesh that is meant where none
@@ -258,7 +283,7 @@ class Mesh(AbstractMesh, ContextDecorator):
     ) -> Mesh:
         grid = _grid(devices)
         made = object.__new__(cls)
-        AbstractMesh.__init__(made, grid.shape, axis_names, axis_types)
+        AnyMesh.__init__(made, grid.shape, axis_names, axis_types)
         made.devices = grid
         key = made._key()
         made._hash = hash(key)
@@ -313,11 +338,6 @@ class Mesh(AbstractMesh, ContextDecorator):
         return Mesh(self.devices[part], self.axis_names, self.axis_types)
 
     @property
-    def abstract_mesh(self) -> AbstractMesh:
-        """The grid without devices."""
-        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
-
-    @property
     def picture(self) -> Picture:
         """The grid with the names of the first two axes; devices along others share a place.
 
@@ -339,7 +359,7 @@ class Mesh(AbstractMesh, ContextDecorator):
         """What a notebook shows."""
         return f"<div>{repr(self) if self.empty else self.picture.svg()}</div>"
 
-    def update(  # pyright: ignore[reportIncompatibleMethodOverride]: sizes are those of the grid
+    def update(
         self,
         devices: Any = None,
         axis_names: str | Sequence[str] | None = None,
@@ -386,7 +406,7 @@ class Mesh(AbstractMesh, ContextDecorator):
         return _unpickled, (devices, self.axis_sizes, self.axis_names, self.axis_types)
 
     def __str__(self) -> str:
-        return AbstractMesh.__repr__(self)
+        return self._spelled()
 
     def __repr__(self) -> str:
         """The axes and, unless there are many, the numbers of the devices in their grid."""
@@ -417,7 +437,7 @@ def _unpickled(
     return Mesh(row(unpickled_devices(devices)).reshape(sizes), names, types) if names else NO_MESH
 
 
-def mesh_over(grid: AbstractMesh, devices: Sequence[Any]) -> Mesh:
+def mesh_over(grid: AnyMesh, devices: Sequence[Any]) -> Mesh:
     """``grid`` of ``devices``, which fill it row by row.
 
     >>> mesh_over(AbstractMesh((1, 2), ("x", "y")), ["a", "b"]).flat

@@ -15,7 +15,7 @@ from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.layouts import Layout, OpenLayout
 from phalanx.core.over_mesh import spec_text
 from phalanx.spmd.layout import from_axes
-from phalanx.spmd.mesh import AbstractMesh, Mesh, row
+from phalanx.spmd.mesh import AnyMesh, Mesh, row
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.sharding_spec import ShardingSpec, sharding_spec_of
 
@@ -273,13 +273,13 @@ class NamedSharding(Sharding):
     spec: PartitionSpec
 
     def __new__(  # type: ignore[misc]
-        cls, mesh: AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None
+        cls, mesh: AnyMesh, spec: PartitionSpec, *, memory_kind: str | None = None
     ) -> Self:
         made = cls._asked(mesh, spec, cls.__name__)
         return made if memory_kind is None else made.with_memory_kind(memory_kind)
 
     @classmethod
-    def _asked(cls, mesh: AbstractMesh, spec: PartitionSpec, who: str) -> Self:
+    def _asked(cls, mesh: AnyMesh, spec: PartitionSpec, who: str) -> Self:
         """What ``spec`` says over ``mesh``; errors are in the name of ``who``, who was given it."""
         _check(mesh, spec, who)
         return cls._one(cast("Mesh", mesh), spec, True, who=who)
@@ -341,7 +341,7 @@ class NamedSharding(Sharding):
         summed = self.spec.unreduced == unreduced_along(other)
         return summed and super().is_equivalent_to(other, ndim)
 
-    def update(self, mesh: AbstractMesh | None = None, spec: PartitionSpec | None = None) -> Self:
+    def update(self, mesh: AnyMesh | None = None, spec: PartitionSpec | None = None) -> Self:
         """The same with another mesh or another spec.
 
         Args:
@@ -457,7 +457,7 @@ def _indivisible(sharding: NamedSharding, shape: tuple[int, ...], dim: int) -> s
 
 
 def _check(mesh: object, spec: object, who: str) -> None:
-    if not isinstance(mesh, AbstractMesh) or not isinstance(spec, PartitionSpec):
+    if not isinstance(mesh, AnyMesh) or not isinstance(spec, PartitionSpec):
         raise TypeError(
             f"{who}: needs a Mesh and a PartitionSpec, "
             f"got {type(mesh).__name__} and {type(spec).__name__}"

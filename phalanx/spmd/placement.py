@@ -26,7 +26,7 @@ from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, ChunkedLanes, Region
 from phalanx.spmd.layout import axes_of, fewest_axes, prime_axes, primes, with_devices_counted_as
 from phalanx.spmd.memory import target_of
-from phalanx.spmd.mesh import AbstractMesh, Mesh, mesh_over, row
+from phalanx.spmd.mesh import AnyMesh, Mesh, mesh_over, row
 from phalanx.spmd.sharding import Devices, Sharding
 from phalanx.spmd.torus import may_be_refused
 
@@ -63,7 +63,7 @@ class ProgramMesh(Struct, frozen=True):
             levels = itertools.chain(self.levels[depth:], itertools.repeat(()))
             under = {axis: level for (axis, _), level in zip(region.axes, levels, strict=False)}
         else:
-            under = _under(cast(AbstractMesh, region.mesh), self.devices, self.axes)
+            under = _under(cast(AnyMesh, region.mesh), self.devices, self.axes)
         if region.dealt is not None:
             ((axis, level),) = under.items()
             return (Cut(axis, region.dealt, tuple(name for name, _ in level)),)
@@ -77,7 +77,7 @@ class ProgramMesh(Struct, frozen=True):
         cuts = (cut for inner, _ in _with_meshes(region.program) for cut in self.cuts(inner))
         return frozenset(name for cut in cuts for name in cut.mesh)
 
-    def held(self, mesh: AbstractMesh) -> Mesh:
+    def held(self, mesh: AnyMesh) -> Mesh:
         """The part of ``mesh`` that the devices form: along an axis of few lanes, the first."""
         return _held(mesh, self.devices)
 
@@ -180,7 +180,7 @@ def _levels(counts: list[int]) -> Levels:
 # ---- meshes of the user's -----------------------------------------------------------------------
 
 
-def _with_meshes(program: Program) -> Iterator[tuple[Region, AbstractMesh]]:
+def _with_meshes(program: Program) -> Iterator[tuple[Region, AnyMesh]]:
     """The regions at any depth that have a mesh."""
     for region in regions(program):
         if region.mesh is not None:
@@ -188,12 +188,12 @@ def _with_meshes(program: Program) -> Iterator[tuple[Region, AbstractMesh]]:
         yield from _with_meshes(region.program)
 
 
-def _meshes(program: Program) -> Iterator[AbstractMesh]:
+def _meshes(program: Program) -> Iterator[AnyMesh]:
     return (mesh for _, mesh in _with_meshes(program))
 
 
 def _over_meshes(
-    program: Program, meshes: Sequence[AbstractMesh], available: Sequence[Any], every: bool,
+    program: Program, meshes: Sequence[AnyMesh], available: Sequence[Any], every: bool,
     lying: Lying,
 ) -> ProgramMesh:  # fmt: skip
     """The devices of ``meshes``, in axes in which all of them can be told.
@@ -225,7 +225,7 @@ def open_size(program: Program) -> int | None:
     return next((mesh.size for mesh in _meshes(program) if not mesh.has_devices), None)
 
 
-def _enough(mesh: AbstractMesh, available: Sequence[Any], who: str) -> Devices:
+def _enough(mesh: AnyMesh, available: Sequence[Any], who: str) -> Devices:
     """As many of the devices ``available`` as ``mesh`` has positions."""
     if mesh.size <= len(available):
         return tuple(available)[: mesh.size]
@@ -246,7 +246,7 @@ def _taken(program: Program, mesh: Mesh) -> Devices:
     return tuple(mesh.devices[tuple(slice(needed.get(a)) for a in mesh.axis_names)].flat)
 
 
-def _grid(mesh: AbstractMesh, devices: Devices) -> Sharding:
+def _grid(mesh: AnyMesh, devices: Devices) -> Sharding:
     """How an array lies that has one element for each place of ``mesh`` held by ``devices``."""
     place = {d: i for i, d in enumerate(devices)}
     held = _held(mesh, devices)
@@ -254,7 +254,7 @@ def _grid(mesh: AbstractMesh, devices: Devices) -> Sharding:
 
 
 @memoized(64)
-def _held(mesh: AbstractMesh, devices: Devices) -> Mesh:
+def _held(mesh: AnyMesh, devices: Devices) -> Mesh:
     if not isinstance(mesh, Mesh):
         return mesh_over(mesh, devices)
     there = np.argwhere(np.vectorize(set(devices).__contains__, [bool])(mesh.devices))
@@ -268,7 +268,7 @@ def _held(mesh: AbstractMesh, devices: Devices) -> Mesh:
 
 
 @memoized(64)
-def _under(mesh: AbstractMesh, devices: Devices, axes: MeshAxes) -> dict[str, MeshAxes]:
+def _under(mesh: AnyMesh, devices: Devices, axes: MeshAxes) -> dict[str, MeshAxes]:
     """For each axis of ``mesh`` those of ``axes``, over ``devices``, over which it lies."""
     sizes = dict(axes)
     layout = axes_of(_grid(mesh, devices), len(mesh.axes), axes)
@@ -277,7 +277,7 @@ def _under(mesh: AbstractMesh, devices: Devices, axes: MeshAxes) -> dict[str, Me
     return dict(zip(mesh.axis_names, names, strict=True))
 
 
-def _spelled(mesh: AbstractMesh) -> str:
+def _spelled(mesh: AnyMesh) -> str:
     if not isinstance(mesh, Mesh):
         return repr(mesh)
     return f"{mesh!r} of {[getattr(d, 'id', d) for d in mesh.flat]}"

@@ -8,7 +8,7 @@ from phalanx.base.source import user_location
 from phalanx.core.layouts import OpenLayout
 from phalanx.core.over_mesh import OverMesh, both
 from phalanx.core.types import ArrayType
-from phalanx.spmd.mesh import AbstractMesh, AxisType
+from phalanx.spmd.mesh import AbstractMesh, AnyMesh, AxisType
 from phalanx.spmd.named import NamedSharding, PartitionSpec
 from phalanx.spmd.sharding import Sharding
 
@@ -67,7 +67,7 @@ def _is_even(sharding: Sharding, shape: tuple[int, ...]) -> bool:
 
 
 @memoized(64)
-def _without_devices(mesh: AbstractMesh) -> AbstractMesh:
+def _without_devices(mesh: AnyMesh) -> AbstractMesh:
     return mesh.abstract_mesh
 
 

@@ -64,3 +64,9 @@ def test_a_mesh_without_devices():
     assert not abstract.empty and AbstractMesh((), ()).empty and AbstractMesh((0,), "x").empty
     with pytest.raises(ValueError, match="AbstractMesh: the grid has 1 dimensions"):
         AbstractMesh((2,), ("x", "y"))
+
+
+def test_a_mesh_is_either_with_devices_or_without():
+    mesh = Mesh([0, 1], "x")
+    assert not isinstance(mesh, AbstractMesh)
+    assert not isinstance(mesh.abstract_mesh, Mesh)

@@ -215,9 +215,6 @@ class Tracer(Array):
     def __format__(self, spec: str) -> str:
         return format(self._concrete(), spec) if self._concrete() is not None else repr(self)
 
-    def __hash__(self) -> int:  # type: ignore[override]
-        raise TypeError(f"unhashable: {self._describe()}; use its shape or dtype, or id()")
-
 
 _STATIC = (
     "static_argnums (static_broadcasted_argnums in pmap) for an argument that decides what is "

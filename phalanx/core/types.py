@@ -320,6 +320,7 @@ class Array(_Declared):
 
     __slots__ = ("__weakref__",)
     __array_priority__ = 100  # `ndarray * array` comes to us, not to NumPy
+    __hash__ = None  # None itself: so `isinstance(x, Hashable)` tells that there is no hash
 
     aval: ArrayType  # the static part
 

@@ -495,10 +495,6 @@ class DeviceArray(Array):
         return str(self._value) if shown and not is_key(self.aval.dtype) else repr(self)
 
     @hiding
-    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]: to say why
-        raise TypeError("unhashable type: an array; use x.item(), or a tuple x.tolist()")
-
-    @hiding
     def __reduce__(self) -> tuple[Any, ...]:
         if is_key(self.aval.dtype):
             return _unpickle_keys, (self._fetched(), self.aval)

@@ -735,11 +735,6 @@ def assignment_to_an_element_while_tracing():
     phalanx.jit(f)(ROWS)
 
 
-@mistake(TypeError)
-def hash_of_an_array():
-    {jnp.ones(3): "rows"}
-
-
 @mistake(ValueError)
 def a_shape_whose_bytes_nobody_can_count():
     jnp.ones((2**40, 2**40))

@@ -4,6 +4,7 @@ import copy
 import math
 import operator
 import pickle
+from collections.abc import Hashable
 
 import ml_dtypes
 import numpy as np
@@ -63,6 +64,21 @@ def test_it_has_no_hash(x):
         hash(x)
     with pytest.raises(TypeError):
         set([x])
+
+
+@pytest.mark.parametrize("transformed", [phalanx.jit, phalanx.vmap, phalanx.pmap, phalanx.grad])
+def test_python_tells_by_the_protocol_that_it_has_no_hash(transformed):
+    told = []
+
+    def f(x):
+        told.append(isinstance(x, Hashable))
+        return x
+
+    values = jnp.float32(2.0) if transformed is phalanx.grad else jnp.arange(4.0)
+    transformed(f)(values)
+    assert told == [False]
+    assert not isinstance(values, Hashable)
+    assert not isinstance(phalanx.random.key(0), Hashable)
 
 
 # ---- values on the host -------------------------------------------------------------------------

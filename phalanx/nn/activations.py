@@ -117,7 +117,7 @@ def softplus(x: ArrayLike) -> Array:
     >>> nn.softplus(100.0).item()
     100.0
     """
-    return jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
+    return jnp.logaddexp(x, 0)
 
 
 @staged

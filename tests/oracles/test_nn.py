@@ -58,6 +58,17 @@ def test_activations_of_integers():
         np.testing.assert_allclose(found, getattr(nn, name)(x.astype(F32)), rtol=1e-6)
 
 
+def test_softplus_of_complex_numbers():
+    z, t = (
+        np.array([0.3 + 0.2j, -0.7 + 1.1j, 2.0, -1.5 - 0.4j], "c8"),
+        np.array([1, 1j, 1j, 1], "c8"),
+    )
+    out, slope = phalanx.jvp(nn.softplus, (z,), (t,))
+    np.testing.assert_allclose(out, np.log1p(np.exp(z)), rtol=2e-6)
+    np.testing.assert_allclose(slope, t / (1 + np.exp(-z)), rtol=2e-6)
+    np.testing.assert_allclose(nn.log_sigmoid(z), -np.log1p(np.exp(-z)), rtol=2e-6)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_activations_keep_the_dtype(dtype):
     x = jnp.asarray(X, dtype)

@@ -11,7 +11,6 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -25,7 +24,8 @@ from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.compat.sources import SourceInfo, scopes_of
 from phalanx.core.interpret import sums_left
 from phalanx.core.program import Equation, Literal, Program, Var
-from phalanx.core.types import Array, ArrayType
+from phalanx.core.types import ArrayType
+from phalanx.transforms.constants import lifted, used_inputs
 from phalanx.transforms.simplify import prune
 from phalanx.transforms.stage import evaluate
 
@@ -132,18 +132,19 @@ class ClosedJaxpr(Struct, frozen=True, eq=False, weakref=True):
 
     @classmethod
     def of(cls, program: Program, captured: Sequence[Any] = (), within: str = "") -> ClosedJaxpr:
-        """The view of a program, whose first inputs are for ``captured``; arrays that it holds
-        become constants, too."""
-        held = {
-            a: Var(a.type)
-            for e in program.equations
-            for a in e.inputs
-            if isinstance(a, Literal) and isinstance(a.value, (Array, np.ndarray))
-        }
-        whole = program.renamed(held).update(inputs=[*held.values(), *program.inputs])
-        values = [a.value for a in held]
-        jaxpr = Jaxpr.of(whole, len(held) + len(captured), within)
-        return cls(jaxpr, [*values, *captured])
+        """The view of a program, whose first inputs are for ``captured``.
+
+        Arrays that it holds become constants, too. Known or traced, they are in the order of their
+        use: so constants of a function that is traced twice can take each other's places.
+        """
+        made = lifted(program, every=True)
+        whole, held = made.program, [c.value for c in made.constants]
+        values = dict(zip(whole.inputs, [*held, *captured], strict=False))
+        used = [v for v in used_inputs(whole) if v in values]
+        order = [*dict.fromkeys([*used, *values])]
+        inputs = [*order, *whole.inputs[len(values) :]]
+        jaxpr = Jaxpr.of(whole.update(inputs=inputs), len(values), within)
+        return cls(jaxpr, [values[v] for v in order])
 
     @property
     def program(self) -> Program:

@@ -1,4 +1,7 @@
-"""Constants that a compiled program takes as operands, instead of having them written into it."""
+"""Constants that a program takes as operands, instead of having them written into it.
+
+Compiled programs take those that are large, or lie on devices; programs that others read take all.
+"""
 
 from __future__ import annotations
 
@@ -12,31 +15,35 @@ from phalanx.transforms.derive import keep
 
 
 class Lifted(Struct, frozen=True):
-    """A program that takes its large constants, and those that lie on devices, as first inputs."""
+    """A program that takes constants as first inputs, in the order in which it uses them."""
 
     program: Program
     constants: tuple[Literal, ...]
 
 
-def lifted(program: Program) -> Lifted:
-    """``program`` with operands in place of constants that are not to be written into a module."""
-    return keep(program, "lifted", lambda: _lifted(program)) or Lifted(program, ())
+def lifted(program: Program, every: bool = False) -> Lifted:
+    """``program`` with operands in place of constants that are not to be written into a module.
+
+    With ``every``, in place of all its arrays. Functions with rules of the user's keep theirs then:
+    such rules know how many operands there are.
+    """
+    return keep(program, ("lifted", every), lambda: _lifted(program, every)) or Lifted(program, ())
 
 
-def _lifted(program: Program) -> Lifted | None:
+def _lifted(program: Program, every: bool) -> Lifted | None:
     """None where there are none."""
     inputs: dict[int, tuple[Literal, Var]] = {}  # by the identity of the value
 
     def operand(atom: Atom) -> Atom:
-        if type(atom) is not Literal or not _is_lifted(atom):
+        if type(atom) is not Literal or not _is_lifted(atom, every):
             return atom
         if id(atom.value) not in inputs:
             inputs[id(atom.value)] = atom, Var(atom.type)
         return inputs[id(atom.value)][1]
 
     def taking(e: Equation) -> Equation:
-        e = _with_constants(e)
-        if not any([type(a) is Literal and _is_lifted(a) for a in e.inputs]):
+        e = _with_constants(e, every)
+        if not any([type(a) is Literal and _is_lifted(a, every) for a in e.inputs]):
             return e
         return e.update(inputs=list(map(operand, e.inputs)))
 
@@ -49,27 +56,27 @@ def _lifted(program: Program) -> Lifted | None:
     return Lifted(made, constants)
 
 
-def _is_lifted(atom: Literal) -> bool:
+def _is_lifted(atom: Literal, every: bool) -> bool:
     if isinstance(atom.value, np.ndarray):
-        return atom.value.size > LARGEST_LITERAL
+        return every or atom.value.size > LARGEST_LITERAL
     return isinstance(atom.value, Array)
 
 
-def _with_constants(e: Equation) -> Equation:
+def _with_constants(e: Equation, every: bool) -> Equation:
     """``e`` with the constants of its sub-programs as operands."""
     frame = e.frame
-    if frame is None:
+    if frame is None or (every and e.prim.user_rules is not None):
         return e
-    constants = {id(c.value): c for p in frame.every for c in lifted(p).constants}
+    constants = {id(c.value): c for p in frame.every for c in lifted(p, every).constants}
     if not constants:
         return e
-    taking = frame.rewritten(lambda p: _taking(p, constants), (FIXED,) * len(constants))
+    taking = frame.rewritten(lambda p: _taking(p, constants, every), (FIXED,) * len(constants))
     return e.reframed(taking, inputs=frame.with_first(constants.values(), e.inputs))
 
 
-def _taking(program: Program, constants: dict[int, Literal]) -> Program:
+def _taking(program: Program, constants: dict[int, Literal], every: bool) -> Program:
     """``program`` with an input for each of ``constants``, of which it may use only some."""
-    own = lifted(program)
+    own = lifted(program, every)
     places = {id(c.value): i for i, c in enumerate(own.constants)}
     # by place or type: the identity of a constant is its own only as long as somebody holds it
     sources = tuple([places.get(number, c.type) for number, c in constants.items()])
@@ -80,4 +87,23 @@ def _taking(program: Program, constants: dict[int, Literal]) -> Program:
         rest = inputs[len(own.constants) :]
         return own.program.update(inputs=[*first, *rest])
 
-    return keep(program, ("taking", sources), make)
+    return keep(program, ("taking", every, sources), make)
+
+
+def used_inputs(program: Program) -> tuple[Var, ...]:
+    """The inputs that ``program`` uses, in order; of an equation, first those of sub-programs."""
+    return keep(program, "used inputs", lambda: _used_inputs(program))
+
+
+def _used_inputs(program: Program) -> tuple[Var, ...]:
+    used: list[Atom] = []
+    for e in program.equations:
+        if e.frame is not None:
+            given = e.frame.shown(e.inputs)
+            for inner in e.frame.every:
+                outer = dict(zip(inner.inputs, given, strict=True))
+                used += [outer[v] for v in used_inputs(inner)]
+        used += e.inputs
+    read = dict.fromkeys([*used, *program.outputs])
+    own = set(program.inputs)
+    return tuple([a for a in read if isinstance(a, Var) and a in own])

@@ -214,6 +214,27 @@ def test_an_interpreter_may_run_loops_by_itself():
         assert (loop.params["cond_nconsts"], loop.params["body_nconsts"]) == (1, 1)
 
 
+def over_arrays(jax):
+    """Loops over what is known outside of them."""
+    jnp, lax = jax.numpy, jax.lax
+    a, b = jnp.arange(1.0, 3.0), jnp.arange(1.0, 5.0)
+
+    def f(x):
+        y = lax.while_loop(lambda y: y < 8 * a[0], lambda y: y + b[1] * a[0], x)
+        return lax.scan(lambda c, row: (c * b[1] + row * a[1], c), y, b)
+
+    return f
+
+
+def test_loops_take_arrays_as_operands():
+    closed = make_jaxpr(over_arrays(phalanx))(2.0)
+    expected = over_arrays(peer)(2.0)
+    for a, b in zip(of_loops(closed.jaxpr, closed.consts, 2.0), expected, strict=True):
+        np.testing.assert_allclose(a, b)
+    counts = ("cond_nconsts", "body_nconsts", "num_consts")
+    assert [e.params[n] for e in closed.eqns for n in counts if n in e.params] == [1, 2, 2]
+
+
 def test_loops_that_others_rewrote_are_run():
     """With more that each run has than before, as interpreters lift constants."""
     (loop,) = make_jaxpr(lambda x: lax.while_loop(lambda c: c < 9.0, lambda c: c + x, 0.0))(
@@ -417,3 +438,27 @@ def test_positions_and_names_of_arguments_are_completed_as_under_jax(argnums, ar
 
     given = inspect.signature(f), argnums, argnames
     assert infer_argnums_and_argnames(*given) == peer_infers(*given)
+
+
+def uses(x, a, b, c):
+    """At several depths, each in another order."""
+    y = lax.cond(x > 0, lambda y: y + b[0], lambda y: y - c[0], x)
+    y, _ = lax.scan(lambda carry, row: (carry * c[0] + row * b[0] + a[0], None), y, a)
+    y = lax.while_loop(lambda y: y < 8 * c[0], lambda y: y + c[0] * b[0], y)
+    return phalanx.jit(lambda y: y * a[0])(y), c
+
+
+@pytest.mark.parametrize("known", ["", "a", "b", "c", "ab", "ac", "bc", "abc"])
+def test_constants_are_in_the_order_of_their_use_known_or_traced(known):
+    """Those of loops, branches and calls, too: so a library may fill in others."""
+    values = {name: jnp.arange(1.0, size) for name, size in zip("abc", (3, 4, 5), strict=True)}
+
+    def read(traced):
+        closed = make_jaxpr(lambda x: uses(x, **{**values, **traced}))(2.0)
+        assert [len(c) for c in closed.consts] == [4, 3, 2]  # c first: in a branch, if x <= 0
+        return interpreted(closed.jaxpr, closed.consts, 2.0)
+
+    traced = {name: value for name, value in values.items() if name not in known}
+    y, c = phalanx.jit(read)(traced)
+    assert y == 8.0  # from 2 to 3, then to 5 and 8, which is where the loop ends
+    np.testing.assert_array_equal(c, values["c"])

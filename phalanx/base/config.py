@@ -163,8 +163,8 @@ def _precision(value: Any) -> str | None:
         return None
     if not isinstance(value, str) or value.lower() not in PRECISIONS:
         raise ValueError(
-            "None, 'default', 'high', 'highest', 'bfloat16', 'tensorfloat32', 'float32' or the "
-            "name of a DotAlgorithmPreset, such as 'BF16_BF16_F32'"
+            "None, 'default', 'high', 'highest', 'bfloat16', 'bfloat16_3x', 'tensorfloat32', "
+            "'float32' or the name of a DotAlgorithmPreset, such as 'BF16_BF16_F32'"
         )
     return PRECISIONS[value.lower()]
 

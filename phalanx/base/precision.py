@@ -18,17 +18,27 @@ class _Named(Choice):
 class Precision(_Named):
     """How exactly products of float32 are computed where the hardware has faster, coarser ways.
 
-    ``DEFAULT`` is the fastest, ``HIGHEST`` is full float32. On CPUs all are full float32.
+    ``DEFAULT`` is the fastest, ``HIGHEST`` is full float32. On CPUs all are full float32. The
+    words that stand for a precision elsewhere give it here, too, and None gives ``DEFAULT``.
 
     >>> import phalanx.numpy as jnp
     >>> from phalanx import lax
     >>> print(jnp.dot(jnp.ones(3), jnp.ones(3), precision=lax.Precision.HIGHEST))
     3.0
+    >>> lax.Precision("tensorfloat32")
+    Precision.HIGH
     """
 
-    DEFAULT = "default"
-    HIGH = "high"
-    HIGHEST = "highest"
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        if value is None:
+            return cls.DEFAULT
+        word = _WORDS.get(value.lower()) if isinstance(value, str) else None
+        return None if word is None else cls[word.upper()]
 
 
 class DotAlgorithmPreset(_Named):
@@ -70,11 +80,15 @@ def _of_preset(name: str) -> str:
     return "default" if coarse else "high" if name in _MIDDLE else "highest"
 
 
-PRECISIONS = {
-    **{p.value: p.value for p in Precision},
-    **{p.name.lower(): _of_preset(p.name) for p in DotAlgorithmPreset},
+_WORDS = {
+    "default": "default",
     "fastest": "default",
     "bfloat16": "default",
+    "high": "high",
+    "bfloat16_3x": "high",
     "tensorfloat32": "high",
+    "highest": "highest",
     "float32": "highest",
 }
+
+PRECISIONS = {**{p.name.lower(): _of_preset(p.name) for p in DotAlgorithmPreset}, **_WORDS}

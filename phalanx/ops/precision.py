@@ -75,7 +75,7 @@ def _word(p: Any) -> str | None:
     if p is None:
         return "default"
     if isinstance(p, Precision):
-        return p.value
+        return p.name.lower()
     if isinstance(p, DotAlgorithm):
         return _of_algorithm(p)
     name = p.name if isinstance(p, DotAlgorithmPreset) else p

@@ -93,12 +93,39 @@ def test_the_result_may_be_wider_and_cotangents_return_to_the_operands_dtypes():
         ("float32", ("highest", "highest")),
         ("F32_F32_F32", ("highest", "highest")),
         ("BF16_BF16_F32_X3", ("high", "high")),
+        ("bfloat16_3x", ("high", "high")),
         (("default", Precision.HIGH), ("default", "high")),
         ((None, "HIGH"), ("default", "high")),
     ],
 )
 def test_precision(given, expected):
     assert canonical_precision("dot", given) == expected
+
+
+@pytest.mark.parametrize(
+    "given, name",
+    [
+        (None, "DEFAULT"),
+        (0, "DEFAULT"),
+        ("fastest", "DEFAULT"),
+        ("bfloat16", "DEFAULT"),
+        (1, "HIGH"),
+        ("tensorfloat32", "HIGH"),
+        ("bfloat16_3x", "HIGH"),
+        (2, "HIGHEST"),
+        ("Highest", "HIGHEST"),
+        ("float32", "HIGHEST"),
+    ],
+)
+def test_what_stands_for_a_precision_gives_its_member(given, name):
+    assert Precision(given) is Precision[name]
+    assert canonical_precision("dot", Precision(given)) == (name.lower(),) * 2
+
+
+@pytest.mark.parametrize("given", ["exact", "F32_F32_F32", 3])
+def test_what_stands_for_none_gives_none(given):
+    with pytest.raises(ValueError, match=r"Precision: its values are DEFAULT \(0\), HIGH \(1\)"):
+        Precision(given)
 
 
 def test_precision_comes_from_the_configuration_unless_given():

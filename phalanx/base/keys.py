@@ -14,6 +14,7 @@ from msgspec import Struct
 from phalanx.base import dtypes
 from phalanx.base.kinds import class_of
 from phalanx.base.recent import Recent
+from phalanx.base.registry import optree
 
 
 def key_of(value: Any) -> Hashable:
@@ -33,7 +34,7 @@ def key_of(value: Any) -> Hashable:
         return value
     if kind is tuple:
         return tuple([x if class_of(x) in PLAIN else key_of(x) for x in value])
-    way = _ways[kind]
+    way = _young(kind) or _ways[kind]
     if way is None:
         way = _ways[kind] = _way_of(kind)
     return way(value)
@@ -43,6 +44,7 @@ def key_of(value: Any) -> Hashable:
 # numbers of other classes, which are marked.
 PLAIN = frozenset(
     {int, str, bytes, NoneType, type, FunctionType, BuiltinFunctionType, ModuleType, type(...)}
+    | {optree.PyTreeSpec}
     | {type(d) for d in dtypes.ALL}
 )
 
@@ -68,6 +70,7 @@ _OF_NUMBERS: dict[type, Way] = {
     complex: lambda x: (_COMPLEX, _two_doubles(x.real, x.imag)),
 }
 _ways: Recent[Way] = Recent(1024)
+_young = _ways.young
 _TUPLES: tuple[type, ...] = (tuple,)
 
 

@@ -27,7 +27,6 @@ class Recent(dict[Any, Any], Generic[Value]):
     Entries lie in two generations. An entry that is set, or read from the old one, goes to the
     young one. When that has ``limit`` entries it becomes the old one, and the old one is dropped:
     what was used within the last ``limit`` changes is there, and never more than twice as much.
-    Reading the young one by ``mapping[key]`` costs what reading a dict costs.
 
     Threads may share it. An entry may be dropped as soon as it is set, so what was set is returned
     from a variable and not read again.
@@ -37,6 +36,8 @@ class Recent(dict[Any, Any], Generic[Value]):
     ...     squares[n] = n * n
     >>> squares[1], squares[3], squares[5], 1 in squares
     (None, 9, 25, False)
+    >>> squares.young(5), squares.young(2)
+    (25, None)
     """
 
     __slots__ = ("__weakref__", "_old", "limit")
@@ -45,6 +46,13 @@ class Recent(dict[Any, Any], Generic[Value]):
         self.limit = limit
         self._old: dict[Any, Value] = _NONE
         _every[id(self)] = self
+
+    @property
+    def young(self) -> Callable[[Any], Value | None]:
+        """What reads the young generation alone, in a third of the time of ``mapping[key]``:
+        that Python looks up in the class first, for a class of Python's.
+        """
+        return super().get
 
     def __missing__(self, key: Hashable) -> Value | None:
         value = self._old.get(key)
@@ -136,8 +144,7 @@ class Unique(Recent[Value]):
     """The one object for each key, so that equal objects are the same one.
 
     An object that somebody holds is always found again, however long ago it was used: it is
-    dropped here only when nobody could tell it from a new one. Reading by ``table[key]`` costs
-    what reading a dict costs.
+    dropped here only when nobody could tell it from a new one.
 
     >>> class Name(str): pass
     >>> names = Unique(100)

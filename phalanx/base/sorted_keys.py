@@ -21,7 +21,7 @@ def with_sorted_keys(treedef: PyTreeSpec) -> PyTreeSpec:
         number = hash(treedef)
     except TypeError:  # what a class keeps beside the leaves is not hashable
         return optree.treespec_transform(treedef, _sorted)
-    if _without_order[number]:
+    if _young(number) or _without_order[number]:
         return treedef
     known = _with_sorted_keys[treedef]  # structures are equal whatever the order of the keys
     if known is None:
@@ -35,6 +35,7 @@ def with_sorted_keys(treedef: PyTreeSpec) -> PyTreeSpec:
 
 _with_sorted_keys: Recent[PyTreeSpec] = Recent(4096)
 _without_order: Recent[bool] = Recent(4096)  # by their hashes: it keeps nothing alive
+_young = _without_order.young
 _DICTS = (optree.PyTreeKind.DICT, optree.PyTreeKind.DEFAULTDICT)
 
 

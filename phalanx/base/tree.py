@@ -50,7 +50,7 @@ def flatten(tree: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     >>> flatten({"b": (2, None), "a": 1})
     ([1, 2], PyTreeSpec({'a': *, 'b': (*, None)}))
     """
-    ends = gathering.is_leaf if is_leaf is None else is_leaf  # which is quicker than asking nobody
+    ends = gathering.is_leaf if is_leaf is None else gathering.ends(is_leaf)
     found, treedef = optree.tree_flatten(tree, ends, namespace=SPACE)
     return found, with_sorted_keys(treedef) if settings().sort_dict_keys else treedef
 

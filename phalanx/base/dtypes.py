@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import ml_dtypes
 import numpy as np
@@ -595,7 +595,8 @@ class ScalarType(type):
 
     It stands wherever a dtype is expected (``x.astype(float32)``, ``x.dtype == float32``), and
     ``float32(3)`` is an array of shape () and that dtype. As a class, of which NumPy's scalars of
-    that dtype are instances, it stands in annotations, too: ``float32 | None``.
+    that dtype are instances, it stands in annotations, too: ``float32 | None``. A class derived
+    from it is the same dtype by another name, with what belongs to it.
 
     Attributes:
         dtype: the dtype, as NumPy has it.
@@ -603,28 +604,15 @@ class ScalarType(type):
     >>> import phalanx.numpy as jnp
     >>> jnp.ones(2, jnp.float16).dtype == jnp.float16, jnp.int8(3)
     (True, Array(3, dtype=int8))
+    >>> class Color(jnp.uint8):
+    ...     RED = jnp.uint8(2)
+    >>> Color == jnp.uint8, Color.RED
+    (True, Array(2, dtype=uint8))
     """
 
     dtype: np.dtype
     make: ClassVar[Callable[[Any, np.dtype], Any]] = staticmethod(_on_host)
     """How a scalar is made of a value. The face of the package plugs arrays in."""
-
-    @classmethod
-    def __prepare__(metacls, name: str, bases: tuple[type, ...], /, **kwds: Any) -> NoReturn:
-        """Raise TypeError: ``class name(float32)`` is being written."""
-        raise TypeError(
-            f"class {name} is derived from a dtype, at {user_location()}: dtypes have no "
-            "subclasses; write a function that makes an array, or a class that has a dtype"
-        )
-
-    def __new__(cls, dtype: np.dtype) -> ScalarType:
-        wide = dtype.itemsize > (8 if dtype.kind == "c" else 4)
-        doc = (_WIDE_TYPE if wide else _SCALAR_TYPE).format(name=dtype.name)
-        said = {"dtype": dtype, "__doc__": doc, "__module__": "phalanx.numpy", "__slots__": ()}
-        return super().__new__(cls, dtype.name, (), said)
-
-    def __init__(self, dtype: np.dtype) -> None:
-        super().__init__(dtype.name, (), {})
 
     @hiding
     def __call__(cls, x: Any = 0) -> Array:  # type: ignore[override]
@@ -653,7 +641,7 @@ class ScalarType(type):
         return hash(cls.dtype.type)  # tables of others have NumPy's classes as keys
 
     def __repr__(cls) -> str:
-        return f"phalanx.numpy.{cls.dtype.name}"
+        return f"{cls.__module__}.{cls.__name__}"
 
 
 _SCALAR_TYPE = """The dtype {name}: it stands wherever a dtype is expected, and makes arrays of it.
@@ -672,10 +660,19 @@ have numbers of half the bits, and a warning says so.
 ...     print(jnp.ones(2, jnp.{name}).dtype, jnp.{name}(1).dtype)
 {name} {name}
 """
-bool_ = ScalarType(BOOL)
-int2, int4, uint2, uint4 = map(ScalarType, NARROW_INTS)
-int8, int16, int32, int64 = map(ScalarType, _SIGNED)
-uint8, uint16, uint32, uint64 = map(ScalarType, _UNSIGNED)
+
+
+def _scalar_type(dtype: np.dtype) -> ScalarType:
+    wide = dtype.itemsize > (8 if dtype.kind == "c" else 4)
+    doc = (_WIDE_TYPE if wide else _SCALAR_TYPE).format(name=dtype.name)
+    said = {"dtype": dtype, "__doc__": doc, "__module__": "phalanx.numpy"}
+    return ScalarType(dtype.name, (), said)
+
+
+bool_ = _scalar_type(BOOL)
+int2, int4, uint2, uint4 = map(_scalar_type, NARROW_INTS)
+int8, int16, int32, int64 = map(_scalar_type, _SIGNED)
+uint8, uint16, uint32, uint64 = map(_scalar_type, _UNSIGNED)
 (
     float8_e3m4,
     float8_e4m3,
@@ -686,10 +683,10 @@ uint8, uint16, uint32, uint64 = map(ScalarType, _UNSIGNED)
     float8_e5m2fnuz,
     float8_e8m0fnu,
     float4_e2m1fn,
-) = map(ScalarType, _FLOAT8)
-bfloat16 = ScalarType(_BF16)
-float16, float32, float64 = map(ScalarType, _FLOATS)
-complex64, complex128 = map(ScalarType, _COMPLEX)
+) = map(_scalar_type, _FLOAT8)
+bfloat16 = _scalar_type(_BF16)
+float16, float32, float64 = map(_scalar_type, _FLOATS)
+complex64, complex128 = map(_scalar_type, _COMPLEX)
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 

@@ -40,6 +40,11 @@ def promote_dtypes_inexact(*args: Any) -> list[Any]:
     return _promoted(_WHO, args, dtypes.to_inexact)
 
 
+def promote_dtypes_complex(*args: Any) -> list[Any]:
+    """The same; real numbers become complex ones of their precision."""
+    return _promoted(_WHO, args, dtypes.to_complex)
+
+
 def promote_args(fun_name: str, *args: Any) -> list[Any]:
     """Operands in one dtype and one rank, for an operation by elements."""
     return promote_shapes(fun_name, *_promoted(fun_name, args))

@@ -338,10 +338,19 @@ def test_a_scalar_type_is_a_class():
     assert isinstance(np.float32(1), t) and not isinstance(np.float64(1), t)
     assert not isinstance(phalanx.numpy.zeros(()), t)
     assert repr(t | None) == "phalanx.numpy.float32 | None" and t.__module__ == "phalanx.numpy"
-    with pytest.raises(TypeError, match=r"class Own is derived from a dtype, at test_dtypes.py:"):
 
-        class Own(t):
-            pass
+
+@pytest.mark.parametrize("t", [dtypes.int8, dtypes.bfloat16, dtypes.complex64])
+def test_a_class_derived_from_a_scalar_type_is_the_same_dtype(t):
+    class Own(t):
+        """A status."""
+
+        FIRST = t(0)
+
+    assert Own == t == Own.dtype and hash(Own) == hash(t) and Own.FIRST == 0
+    assert np.zeros(2, Own).dtype == dtypes.as_dtype(Own) == t.dtype
+    assert Own(1).dtype == t.dtype and isinstance(t.dtype.type(1), Own) and issubclass(Own, t)
+    assert Own.__doc__ == "A status." and repr(Own).startswith(f"{__name__}.")
 
 
 def test_a_scalar_type_makes_scalars_the_way_it_is_told(monkeypatch):

@@ -43,12 +43,22 @@ def test_operands_are_promoted():
     assert (x.dtype, y.dtype, x.shape, y.shape) == ("float16", "float16", (2,), ())
     (z,) = util.promote_dtypes_inexact(jnp.int32([1, 2]))
     assert z.dtype == "float32"
+    (w,) = util.promote_dtypes_complex(jnp.int32([1, 2]))
+    assert w.dtype == "complex64" and w.tolist() == [1, 2]
     a, b = util.promote_args("mine", np.ones((2, 3), np.float32), jnp.int32([1, 2, 3]))
     assert (a.shape, b.shape, b.dtype) == ((2, 3), (1, 3), "float32")
     assert util.promote_args_inexact("mine", jnp.int32(1))[0].dtype == "float32"
     util.check_arraylike("mine", 1.0, np.ones(2), jnp.ones(2))
     with pytest.raises(TypeError, match=r"mine: .* got a list"):
         util.check_arraylike("mine", [1.0])
+
+
+def test_the_operation_that_a_compiled_function_is():
+    from jax._src import pjit
+    from jax.extend.core.primitives import jit_p
+
+    (eqn,) = phalanx.compat.jaxprs.make_jaxpr(phalanx.jit(jnp.sin))(1.0).eqns
+    assert eqn.primitive is jit_p is pjit.jit_p and pjit.pjit is not None
 
 
 def test_functions_of_lists():

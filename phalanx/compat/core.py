@@ -56,6 +56,9 @@ __all__ = [
     "Trace",
     "TraceTag",
     "Tracer",
+    "TypedComplex",
+    "TypedFloat",
+    "TypedInt",
     "TypedNdArray",
     "Value",
     "Var",
@@ -116,6 +119,18 @@ class AbstractToken:
 
 class TypedNdArray(np.ndarray):
     """A literal of NumPy with a dtype of its own. Here literals are ordinary arrays."""
+
+
+class TypedInt(int):
+    """A Python number with a dtype of its own. Here those have none."""
+
+
+class TypedFloat(float):
+    """The same of floating-point numbers."""
+
+
+class TypedComplex(complex):
+    """The same of complex numbers."""
 
 
 def valid_jaxtype(x: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from phalanx.compat.flattree import FlatTree, nones, pack
 from phalanx.core import primitive as core
 from phalanx.core.program import Program, Var
 from phalanx.core.roles import CARRY, FIXED, Role, Roles, each
@@ -78,16 +79,24 @@ def _taking(program: Program, order: Sequence[int], skipped: int, own: int, othe
 
 
 def counted(prim: core.Primitive, params: Mapping[str, Any]) -> dict[str, Any]:
-    """What the field says of a loop, of which these are the arranged parameters, in place of roles.
+    """What the field says of a loop, of which these are the arranged parameters.
 
-    Programs of the condition and of the body have their own inputs alone.
+    Programs of the condition and of the body have their own inputs alone. Roles are said where
+    the counts do not tell them all: of rows along another dimension, or of sums to be taken.
     """
+    out = _with_counts(prim, params)
+    told = with_roles(prim, {k: v for k, v in out.items() if k not in _ROLES})
+    return {k: v for k, v in out.items() if k not in _ROLES or v != told[k]}
+
+
+def _with_counts(prim: core.Primitive, params: Mapping[str, Any]) -> dict[str, Any]:
     ins: Roles = params["ins"]
     carried = ins.count(CARRY)
     if prim.name == "scan":
         fixed = sum(not r.layout for r in ins) - carried
-        said = {"num_consts": fixed, "num_carry": carried, "linear": (False,) * len(ins)}
-        return {**params, **said, "_split_transpose": False}
+        taken = (fixed, carried, len(ins) - fixed - carried)
+        given = (carried, len(params["outs"]) - carried)
+        return {**params, "ft_in": _grouped(taken), "ft_out": _grouped(given)}
     condition, body = params["condition"], params["program"]
     fixed = len(ins) - carried
     ahead = len(_read_of_fixed(condition, ins))
@@ -104,10 +113,8 @@ def with_roles(prim: core.Primitive, params: Mapping[str, Any]) -> dict[str, Any
     """The way back from ``counted``, also where there are others now than there were roles."""
     out = {k: v for k, v in params.items() if k not in _COUNTS}
     if prim.name == "scan":
-        program, fixed, carried = params["program"], params["num_consts"], params["num_carry"]
-        ins = (FIXED,) * fixed + (CARRY,) * carried
-        ins += (each(0),) * (len(program.inputs) - len(ins))
-        outs = (CARRY,) * carried + (each(0),) * (len(program.outputs) - carried)
+        ins = _roles((FIXED, CARRY, each(0)), params["ft_in"])
+        outs = _roles((CARRY, each(0)), params["ft_out"])
         return {**out, "ins": _as_before(ins, params), "outs": _as_before(outs, params, "outs")}
     condition, body = params["condition"], params["program"]
     ahead, behind = params["cond_nconsts"], params["body_nconsts"]
@@ -120,9 +127,17 @@ def with_roles(prim: core.Primitive, params: Mapping[str, Any]) -> dict[str, Any
     return {**out, "ins": _as_before(ins, params)}
 
 
-_COUNTS: Final = (
-    "num_consts", "num_carry", "linear", "_split_transpose", "cond_nconsts", "body_nconsts",
-)  # fmt: skip
+def _grouped(counts: Sequence[int]) -> FlatTree:
+    return pack(map(nones, counts))
+
+
+def _roles(roles: Roles, groups: FlatTree) -> Roles:
+    pairs = zip(roles, groups.unpack(), strict=True)
+    return tuple([role for role, group in pairs for _ in group.vals])
+
+
+_ROLES: Final = ("ins", "outs")
+_COUNTS: Final = ("ft_in", "ft_out", "cond_nconsts", "body_nconsts")
 
 
 def _as_before(roles: Roles, params: Mapping[str, Any], which: str = "ins") -> Roles:

@@ -128,6 +128,7 @@ _PRIVATE: Final[dict[str, tuple[str, ...]]] = {
     "jax._src.distributed": _here("distributed"),
     "jax._src.dtypes": (*_here("dtypes"), "phalanx.dtypes"),
     "jax._src.flatten_util": ("phalanx.flatten_util",),
+    "jax._src.flattree": _here("flattree"),
     "jax._src.linear_util": _here("linear_util"),
     "jax._src.literals": _here("core"),
     "jax._src.mesh": (*_here("meshes"), "phalanx.sharding"),

@@ -36,7 +36,7 @@ class Said(Struct, frozen=True):
         names: of our parameters what it calls them, where that is something else.
         values: of our parameters how it tells their values, and the way back.
         besides: what it says that is always the same here.
-        unsaid: what we say that it has no word for, which is always the same there.
+        unsaid: what we say that it has no word for, as it is there.
         order: which of our operands its own are, where they come in another order.
     """
 
@@ -78,7 +78,7 @@ _SAID: Final = [  # of operations that have the same name
     Said("argmax", {"dim": "axes"}, _SEVERAL),
     Said("argmin", {"dim": "axes"}, _SEVERAL),
     Said("concatenate", {"dim": "dimension"}),
-    Said("cond", {"programs": "branches"}),
+    Said("cond", {"programs": "branches"}, unsaid={"agreed": False}),
     Said("conv_general_dilated", {**_SUMMED, "strides": "window_strides"}, besides=_RESULT_LYING),
     Said("dot_general", _SUMMED, besides=_RESULT_LYING),
     Said("dynamic_slice", {"sizes": "slice_sizes"}),
@@ -183,10 +183,11 @@ def theirs(
         params = counted(prim, params)
     out = dict(said.besides)
     for name, value in params.items():
+        if name == TYPES or (name in said.unsaid and value == said.unsaid[name]):
+            continue
         if name in said.values:
             value = said.values[name][0](value)
-        if name != TYPES and name not in said.unsaid:
-            out[said.names.get(name, name)] = _each(value, Program, shown)
+        out[said.names.get(name, name)] = _each(value, Program, shown)
     if prim.name == "call":
         out |= _of_call(params["program"])
     if prim.name == "dot_general":

@@ -83,6 +83,10 @@ class UserTrace(InnerTrace, metaclass=Traces):
 
         return function
 
+    def full_raise(self, x: Any) -> Any:
+        """``x``: what belongs to another trace is not wrapped beforehand."""
+        return x
+
     def process_primitive(
         self, primitive: ForeignPrimitive, tracers: Any, params: dict[str, Any]
     ) -> Any:

@@ -169,12 +169,12 @@ def of_loops(jaxpr, consts, *args):
             while run(p["cond_jaxpr"], *xs[:asked], *out)[0]:
                 out = run(p["body_jaxpr"], *xs[asked:own], *out)
         elif eqn.primitive.name == "scan":
-            fixed, until = p["num_consts"], p["num_consts"] + p["num_carry"]
-            out, rows = xs[fixed:until], []
+            fixed, out, whole = (group.vals for group in p["ft_in"].update(xs).unpack())
+            rows = []
             steps = range(p["length"])
             for i in reversed(steps) if p["reverse"] else steps:
-                given = run(p["jaxpr"], *xs[:fixed], *out, *[x[i] for x in xs[until:]])
-                out, row = given[: p["num_carry"]], given[p["num_carry"] :]
+                given = run(p["jaxpr"], *fixed, *out, *[x[i] for x in whole])
+                out, row = (group.vals for group in p["ft_out"].update(given).unpack())
                 rows.append(row)
             rows = rows[::-1] if p["reverse"] else rows
             out = [*out, *[np.stack(ys) for ys in zip(*rows, strict=True)]]
@@ -231,8 +231,10 @@ def test_loops_take_arrays_as_operands():
     expected = over_arrays(peer)(2.0)
     for a, b in zip(of_loops(closed.jaxpr, closed.consts, 2.0), expected, strict=True):
         np.testing.assert_allclose(a, b)
-    counts = ("cond_nconsts", "body_nconsts", "num_consts")
-    assert [e.params[n] for e in closed.eqns for n in counts if n in e.params] == [1, 2, 2]
+    until, over = [e.params for e in closed.eqns if e.primitive.name in ("while", "scan")]
+    assert (until["cond_nconsts"], until["body_nconsts"]) == (1, 2)
+    fixed, *_ = over["ft_in"].unpack()
+    assert len(fixed) == 2
 
 
 def test_loops_that_others_rewrote_are_run():
@@ -250,6 +252,41 @@ def test_loops_that_others_rewrote_are_run():
     params = {**loop.params, "body_nconsts": 2, "body_jaxpr": ClosedJaxpr(longer)}
     (out,) = loop.primitive.bind(3.0, 2.0, 0.0, **params)
     assert out == 12.0
+
+
+def test_operations_that_hold_programs_have_no_other_parameters_than_the_fields():
+    def of(name, f):
+        (eqn,) = [e for e in make_jaxpr(f)(X).eqns if e.primitive.name == name]
+        return {*eqn.params}
+
+    def loop(x):
+        return lax.while_loop(lambda c: c.sum() < 9, lambda c: c + x, x)
+
+    of_while = {"cond_nconsts", "cond_jaxpr", "body_nconsts", "body_jaxpr"}
+    of_scan = {"reverse", "length", "jaxpr", "ft_in", "ft_out", "unroll"}
+    assert of("while", loop) == of_while
+    assert of("cond", lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x)) == {"branches"}
+    assert of("scan", lambda x: lax.scan(lambda c, r: (c * r, c), x[0], x)) == of_scan
+
+
+def test_a_scan_that_others_rewrote_is_run():
+    """With a constant that each run has, as a row of it is lifted."""
+    from phalanx.compat.flattree import nones, pack
+
+    (loop,) = make_jaxpr(lambda x: lax.scan(lambda c, r: (c + r, c), 0.0, x))(jnp.arange(3.0)).eqns
+    body = loop.params["jaxpr"].jaxpr
+    extra, scaled = (core.Var(body.invars[1].aval) for _ in range(2))
+    twice = core.new_jaxpr_eqn([body.invars[1], extra], [scaled], operations.mul_p, {})
+    (added,) = [e for e in body.eqns if e.primitive is operations.add_p]
+    eqns = [
+        twice,
+        *[e.replace(invars=[e.invars[0], scaled]) if e is added else e for e in body.eqns],
+    ]
+    longer = body.replace(invars=[extra, *body.invars], eqns=eqns)
+    groups = pack((nones(1), nones(1), nones(1)))
+    params = {**loop.params, "ft_in": groups, "jaxpr": ClosedJaxpr(longer)}
+    total, before = loop.primitive.bind(10.0, 0.0, jnp.arange(3.0), **params)
+    assert total == 30.0 and before.tolist() == [0.0, 0.0, 10.0]
 
 
 def test_a_mapped_function_says_by_specs_what_positions_see():

@@ -68,6 +68,27 @@ def test_operations_are_told_by_name_and_handed_on():
     assert np.allclose(y, np.sin(0.3) * np.cos(0.3))
 
 
+def programs(x):
+    y = lax.cond(x > 0, lax.sin, lax.cos, x)
+    y = lax.while_loop(lambda c: c < 3 * x, lambda c: c + x, y)
+    return lax.scan(lambda c, r: (c * r, c + x), y, jnp.arange(1.0, 4.0))[0]
+
+
+def test_operations_that_hold_programs_are_handed_on():
+    y, _, seen = deep(programs, 0.5)
+    c = np.sin(0.5)
+    while c < 1.5:
+        c += 0.5
+    held = [name for name in seen if name in ("cond", "while", "scan")]
+    assert np.allclose(y, 6 * c) and held == ["cond", "while", "scan"]
+
+
+def test_a_trace_wraps_nothing_beforehand():
+    with take_current_trace() as parent:
+        x = jnp.ones(2)
+        assert Depth(parent).full_raise(x) is x
+
+
 def test_calls_are_programs_of_the_fields():
     y, depth, seen = deep(phalanx.jit(lambda x: lax.sin(lax.neg(x))), 0.3)
     assert seen == ["jit", "neg", "sin"] and depth == 2

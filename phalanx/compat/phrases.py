@@ -253,4 +253,8 @@ _PHRASES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         "jax.shard_map requires axis_names to be a subset of those left",
     ),
     (re.compile(r"^(set_mesh): .* are of type Manual"), r"\1: the mesh contains manual axes"),
+    (
+        re.compile(r"^custom_vjp\(.*\): forward mode .* needs a rule for tangents, at"),
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
+    ),
 ]

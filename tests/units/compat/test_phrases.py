@@ -187,6 +187,13 @@ def test_of_specs_without_a_mesh(words, function):
         function(jnp.ones(2), P("x"))
 
 
+def test_of_functions_without_a_rule_for_tangents():
+    bent = phalanx.custom_vjp(jnp.sin)
+    bent.defvjp(lambda x: (x, None), lambda _, ct: (ct,))
+    with pytest.raises(TypeError, match=r"forward-mode autodiff \(jvp\) to a custom_vjp function"):
+        phalanx.jvp(bent, (1.0,), (1.0,))
+
+
 def test_a_type_says_how_values_lie():
     over = mesh().abstract_mesh
     made = ShapedArray((4, 2), "float32", sharding=NamedSharding(over, P("x")))

@@ -38,8 +38,8 @@ def is_sequence(x: object) -> TypeGuard[Sequence[Any]]:
 
 
 def is_iterable(x: object) -> TypeGuard[Iterable[Any]]:
-    """Whether ``x`` can be iterated over."""
-    return isinstance(x, Iterable)
+    """Whether ``x`` can be iterated over: a sequence may do without ``__iter__``."""
+    return isinstance(x, Iterable) or (hasattr(x, "__len__") and hasattr(x, "__getitem__"))
 
 
 def is_dict(x: object) -> TypeGuard[dict[Any, Any]]:

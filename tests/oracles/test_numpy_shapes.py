@@ -128,6 +128,28 @@ def test_joining(case):
     np.testing.assert_array_equal(getattr(jnp, name)(nested, *args), getattr(np, name)(xs, *args))
 
 
+class Blocks:
+    """A sequence without ``__iter__``: Python asks for its elements one by one."""
+
+    def __init__(self, *arrays):
+        self.arrays = arrays
+
+    def __len__(self):
+        return len(self.arrays)
+
+    def __getitem__(self, i):
+        return self.arrays[i]
+
+
+@pytest.mark.parametrize("case", [c for c in JOINS if c[0] != "block"], ids=lambda c: c[0])
+def test_joining_what_is_a_sequence_by_its_elements(case):
+    name, xs, *args = case
+    found = getattr(jnp, name)(Blocks(*map(jnp.array, xs)), *args)
+    np.testing.assert_array_equal(found, getattr(np, name)(xs, *args))
+    with pytest.raises(TypeError, match="a sequence of arrays is needed, got <object"):
+        getattr(jnp, name)(object(), *args)
+
+
 @pytest.mark.parametrize("sections", [2, [1, 3], (0, 2)])
 @pytest.mark.parametrize("name", ["split", "array_split"])
 def test_splitting(name, sections):

@@ -34,7 +34,7 @@ _EVERY = {**MODULES, **dict.fromkeys(MODULES_REFUSED, ())}
 
 
 def _serve(module: ModuleType) -> None:
-    """Let ``module`` look a name up in its sources once, when it is first used.
+    """Give ``module`` what its sources have, and let it look up the rest when it is first used.
 
     It is a plain module, whose names Python finds fastest, and others pickle by their name.
     """
@@ -50,7 +50,23 @@ def _serve(module: ModuleType) -> None:
     def __dir__() -> list[str]:
         return sorted({*_names(served), *_below(served)})
 
-    vars(module).update(__getattr__=__getattr__, __dir__=__dir__)
+    vars(module).update(_at_hand(served), __getattr__=__getattr__, __dir__=__dir__)
+
+
+def _at_hand(module: str) -> dict[str, Any]:
+    """What the sources have without another import, for those who read ``vars`` of the module."""
+    found: dict[str, Any] = {}
+    for source in reversed(MODULES.get(module, ())):
+        own = vars(importlib.import_module(source))
+        listed = own.get("__all__", own)
+        found |= {n: own[n] for n in listed if n in own and _is_served(module, n, own[n])}
+    return found
+
+
+def _is_served(module: str, name: str, value: Any) -> bool:
+    """Whether a public name of a source is one of the module: modules are those of the table."""
+    is_module = isinstance(value, ModuleType) or f"{module}.{name}" in _EVERY
+    return not name.startswith("_") and not is_module
 
 
 def _is_standard(name: str) -> bool:

@@ -10,6 +10,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import jax as peer
+import numpy as np
 import pytest
 
 import phalanx
@@ -141,6 +142,18 @@ def test_names_are_those_of_phalanx():
     assert jax.numpy.linalg.norm is jnp.linalg.norm and random.normal is phalanx.random.normal
     assert shard_map is phalanx.experimental.shard_map.shard_map
     assert not hasattr(jax, "run") and not hasattr(jax, "transforms")  # rooms of ours
+
+
+def test_vars_of_a_module_hold_what_its_sources_have_imported():
+    """Some libraries wrap all that a module has, and read it there."""
+    import jax.numpy
+
+    assert vars(jax.numpy)["sin"] is jnp.sin and vars(jax.numpy)["pi"] is np.pi
+    for name, sources in MODULES.items():
+        module = importlib.import_module(name)
+        imported = {n for source in sources for n in vars(importlib.import_module(source))}
+        public = {n for n in imported & {*dir(module)} if f"{name}.{n}" not in MODULES}
+        assert all(vars(module).get(n, module) is getattr(module, n) for n in sorted(public))
 
 
 def test_names_that_libraries_take_from_private_modules():

@@ -61,6 +61,39 @@ def test_the_operation_that_a_compiled_function_is():
     assert eqn.primitive is jit_p is pjit.jit_p and pjit.pjit is not None
 
 
+def test_complex_dtypes_of_real_ones():
+    from jax._src import dtypes
+
+    with phalanx.enable_x64(True):
+        for single in ("int32", "float16", "float32", "complex64"):
+            assert dtypes.to_complex_dtype(single) == "complex64"
+        for double in ("float64", "complex128"):
+            assert dtypes.to_complex_dtype(double) == "complex128"
+
+
+def test_what_has_a_dtype():
+    from jax._src.typing import SupportsDType
+
+    assert isinstance(jnp.ones(2), SupportsDType) and isinstance(np.ones(2), SupportsDType)
+    assert not isinstance(1.0, SupportsDType)
+
+
+def test_specs_are_shardings_over_the_mesh_that_is_set():
+    from jax._src.pjit import auto_axes
+    from jax._src.sharding_impls import canonicalize_sharding
+
+    plain = phalanx.typeof(jnp.ones(2)).sharding
+    assert canonicalize_sharding(plain, "mine") is plain and not plain.mesh._any_axis_explicit
+    assert canonicalize_sharding(None, "mine") is None
+    mesh = phalanx.make_mesh((1,), ("i",), axis_types=(phalanx.sharding.AxisType.Explicit,))
+    with phalanx.set_mesh(mesh):
+        rows = canonicalize_sharding(phalanx.P("i"), "mine")
+        assert rows == phalanx.NamedSharding(mesh.abstract_mesh, phalanx.P("i"))
+        assert rows.mesh._any_axis_explicit and mesh._any_axis_explicit
+        double = auto_axes(lambda x: 2 * x, axes=rows.mesh.explicit_axes, out_sharding=rows)
+        assert double(phalanx.device_put(jnp.ones(2), rows)).tolist() == [2.0, 2.0]
+
+
 def test_functions_of_lists():
     from jax._src import util
 

@@ -19,7 +19,9 @@ from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.control.custom_jvp import custom_jvp
 from phalanx.control.custom_vjp import custom_vjp
 from phalanx.core import primitive as core
+from phalanx.core.program import Program
 from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering
+from phalanx.transforms.derive import keep
 from phalanx.transforms.stage import evaluate
 
 
@@ -64,7 +66,7 @@ class UserTrace(InnerTrace, metaclass=Traces):
         custom = _CUSTOM.get(prim)
         if custom is None:
             operands, given, own = arranged(prim, args, params)
-            operation, shown = view(prim, said_of(prim, own)), theirs(prim, own, ClosedJaxpr.of)
+            operation, shown = view(prim, said_of(prim, own)), theirs(prim, own, _shown)
             out = self.process_primitive(operation, operands, shown)
             if given is not None:
                 out = [y for _, y in sorted(zip(given, out, strict=True), key=itemgetter(0))]
@@ -120,6 +122,11 @@ class UserTrace(InnerTrace, metaclass=Traces):
 
     def _refuse(self, method: str, primitive: ForeignPrimitive) -> NoReturn:
         raise NotImplementedError(f"{self.name} has no method {method}, needed for {primitive}")
+
+
+def _shown(program: Program) -> ClosedJaxpr:
+    """The view of ``program``, always the same: interpreters know by it what they met before."""
+    return keep(program, "as interpreters see it", lambda: ClosedJaxpr.of(program))
 
 
 def _rule_in_another_trace(*_: Any) -> NoReturn:

@@ -95,6 +95,24 @@ def test_calls_are_programs_of_the_fields():
     assert np.allclose(y, np.sin(-0.3))
 
 
+def test_a_program_is_the_same_object_whenever_it_is_met():
+    met = []
+
+    class Meeting(Depth):
+        def process_primitive(self, primitive, tracers, params):
+            met.extend([params["jaxpr"]] if primitive.name == "jit" else [])
+            return super().process_primitive(primitive, tracers, params)
+
+    f = phalanx.jit(lambda x: lax.sin(lax.neg(x)))
+    for x in (0.3, 0.5):
+        with take_current_trace() as parent:
+            trace = Meeting(parent)
+            with set_current_trace(trace):
+                assert np.allclose(f(Value(trace, x)).value, np.sin(-x))
+    first, second = met
+    assert first is second
+
+
 def test_it_may_stand_inside_and_outside_of_transformations():
     x = jnp.arange(3.0)
     assert np.allclose(phalanx.jit(lambda x: deep(jnp.sin, x)[0])(x), np.sin(x))

@@ -16,6 +16,7 @@ from typing import Any
 from phalanx.base.config import config, read_environment
 from phalanx.base.errors import suggest
 from phalanx.base.lazily import is_import, missing
+from phalanx.compat import arrays
 from phalanx.compat.borrowed import BORROWED
 from phalanx.compat.modules import MODULES, VERSION
 from phalanx.compat.refused import (
@@ -149,6 +150,7 @@ class ServedFinder(MetaPathFinder, Loader):
         if module.__name__ == "jax":
             read_environment()  # to which programs write before it
             belong(Array, importlib.import_module("jax.numpy"))  # by which arrays are told apart
+            arrays.belong()
 
     def find_distributions(
         self, context: DistributionFinder.Context | None = None

@@ -93,6 +93,25 @@ def test_the_functions_for_arrays_are_in_the_module_that_libraries_know():
     assert done.returncode == 0, done.stderr
 
 
+OF_PACKAGE = """
+import jax, pickle
+kinds = []
+def seen(x):
+    kinds.append(type(x))
+    return x
+x = jax.numpy.ones(2)
+for f in (seen, jax.jit(seen), jax.vmap(seen), jax.grad(lambda x: seen(x).sum())):
+    f(x)
+print(*(kind.__module__.partition(".")[0] for kind in kinds))
+assert pickle.loads(pickle.dumps(type(x))) is type(x) and pickle.loads(pickle.dumps(x))[1] == 1
+"""
+
+
+def test_the_classes_of_arrays_are_in_the_package_by_which_libraries_choose():
+    done = python("-m", "phalanx.as_jax", "-c", OF_PACKAGE)
+    assert done.stdout.split() == ["jax"] * 4, done.stderr
+
+
 COUNTED_ON = """
 import jax
 assert (jax.numpy.ones(1, "uint8") * -1)[0] == 255

@@ -249,8 +249,8 @@ def _instead(keyword: str, function: Callable[..., Any]) -> str:
 
 def _is_accident(error: Exception) -> bool:
     """Whether one of our functions raised ``error``, but no ``raise`` in it did."""
-    if isinstance(error, (PhalanxError, OSError)):
-        return False  # what the system says, it says of a file, by its name
+    if isinstance(error, (PhalanxError, OSError, Warning)):
+        return False  # what the system says, it says of a file, by its name; a warning is its class
     if not hasattr(error, _ACCIDENT):  # at the first boundary, where all frames are there
         setattr(error, _ACCIDENT, _is_raised_here(error) and not _is_on_purpose(error))
     return getattr(error, _ACCIDENT)

@@ -146,6 +146,21 @@ def common(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     return promoted
 
 
+def holds(dtype: np.dtype, given: tuple[np.dtype, bool]) -> bool:
+    """Whether ``dtype`` is the common one of itself and of what is ``given`` as (dtype, whether
+    weak), which can be converted to it as operands are.
+
+    >>> holds(np.dtype("float16"), (np.dtype("float32"), True))
+    True
+    >>> holds(np.dtype("float16"), (np.dtype("float32"), False))
+    False
+    """
+    try:
+        return common((dtype, False), given)[0] == canonical(dtype)
+    except TypePromotionError:
+        return False
+
+
 def _common(operands: tuple[tuple[np.dtype, bool], ...]) -> tuple[np.dtype, bool]:
     known = {dtype for dtype, _ in operands}
     weak = all(weak for _, weak in operands)

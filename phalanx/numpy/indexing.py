@@ -19,16 +19,17 @@ import numpy as np
 from msgspec import Struct, field
 
 from phalanx import ops
-from phalanx.base import dtypes, tree
+from phalanx.base import dtypes, lattice, tree
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import NonConcreteBooleanIndexError
 from phalanx.base.extended import is_key
 from phalanx.base.kinds import GENERIC, LIST, NDARRAY, SLICE, TUPLE, is_ndarray
 from phalanx.base.lengths import Length, larger, slice_of, smaller
 from phalanx.base.lengths import length as as_length
+from phalanx.base.source import user_location, warn_user
 from phalanx.control.one_program import staged
 from phalanx.core.trace import ROOT, current, describe, is_known
-from phalanx.core.types import Array
+from phalanx.core.types import Array, ArrayType
 from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.creation import array
 from phalanx.numpy.promotion import (
@@ -539,17 +540,29 @@ def write(
 
 
 def written(x: Any, values: Any) -> Any:
-    """``values`` in the dtype of ``x``, a number as a constant; complex ones lose their
-    imaginary part and fractions are cut off where ``x`` has none."""
+    """``values`` in the dtype of ``x``, a number as a constant; the user is warned where that
+    dtype cannot hold them: complex ones lose their imaginary part, fractions are cut off."""
     values = operand("at", values)
+    cast, given, wanted = _cast(values, x.aval), kind_of(values), x.aval.dtype
+    if not lattice.holds(wanted, given):
+        warn_user(
+            f"cannot safely cast values of {given[0]} to {wanted}, the dtype of the array that "
+            f"they are written to, at {user_location()}; they are cast all the same. Convert them "
+            "or the array with astype",
+            FutureWarning,
+        )
+    return cast
+
+
+def _cast(values: Any, to: ArrayType) -> Any:
     if isinstance(values, Array):
-        return convert(values, x.aval.dtype, x.aval.weak and values.aval.weak)
-    kind, wanted = kind_of(values)[0], x.aval.dtype
-    if dtypes.is_complex(kind) and not dtypes.is_complex(wanted):
+        return convert(values, to.dtype, to.weak and values.aval.weak)
+    kind = kind_of(values)[0]
+    if dtypes.is_complex(kind) and not dtypes.is_complex(to.dtype):
         values = values.real
-    if is_python_scalar(values) and dtypes.is_inexact(kind) and dtypes.is_integer(wanted):
+    if is_python_scalar(values) and dtypes.is_inexact(kind) and dtypes.is_integer(to.dtype):
         values = int(values)
-    return dtypes.scalar(values, wanted)
+    return dtypes.scalar(values, to.dtype)
 
 
 def fitted(values: Any, target: tuple[int, ...]) -> Any:

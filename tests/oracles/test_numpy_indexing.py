@@ -147,6 +147,38 @@ def test_writing_outside():
     assert phalanx.jit(lambda i: x.at[i].set(5.0, mode="clip"))(10).tolist() == [0.0, 1.0, 5.0]
 
 
+FITTING = [
+    ("int32", 2),
+    ("int32", True),
+    ("int32", np.int8(2)),
+    ("float32", 2.5),
+    ("float32", np.int32(2)),
+    ("bfloat16", 2.5),
+    ("complex64", np.float32(2.5)),
+]
+LOSSY = [
+    ("int32", 2.5),
+    ("int32", np.float32(2.5)),
+    ("int8", np.int32(2)),
+    ("bfloat16", np.float32(2.5)),
+    ("float32", 2.5j),
+    ("float8_e5m2", jnp.float8_e4m3fn(2)),
+    ("bool", 2),
+]
+
+
+@pytest.mark.parametrize("form", [lambda v: v, jnp.asarray], ids=["as it is", "array"])
+def test_values_that_the_dtype_cannot_hold_are_told(form):
+    for dtype, value in FITTING:
+        jnp.ones(3, dtype).at[1].set(form(value))
+    for dtype, value in LOSSY:
+        with pytest.warns(FutureWarning, match=f"cannot safely cast values of .* to {dtype}"):
+            written = jnp.ones(3, dtype).at[1].set(form(value))
+        expected = np.asarray(form(value)).real.astype(written.dtype)
+        assert written.dtype == dtype
+        assert written[1] == expected
+
+
 METHODS = {
     "set": lambda x, v: v,
     "add": np.add,

@@ -23,7 +23,7 @@ from phalanx.base import dtypes, lattice, tree
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import NonConcreteBooleanIndexError
 from phalanx.base.extended import is_key
-from phalanx.base.kinds import GENERIC, LIST, NDARRAY, SLICE, TUPLE, is_ndarray
+from phalanx.base.kinds import GENERIC, LIST, NDARRAY, SEQUENCE, SLICE, TUPLE, is_ndarray
 from phalanx.base.lengths import Length, larger, slice_of, smaller
 from phalanx.base.lengths import length as as_length
 from phalanx.base.source import user_location, warn_user
@@ -542,7 +542,7 @@ def write(
 def written(x: Any, values: Any) -> Any:
     """``values`` in the dtype of ``x``, a number as a constant; the user is warned where that
     dtype cannot hold them: complex ones lose their imaginary part, fractions are cut off."""
-    values = operand("at", values)
+    values = array(values) if isinstance(values, SEQUENCE) else operand("at", values)
     cast, given, wanted = _cast(values, x.aval), kind_of(values), x.aval.dtype
     if not lattice.holds(wanted, given):
         warn_user(

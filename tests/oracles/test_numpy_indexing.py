@@ -179,6 +179,14 @@ def test_values_that_the_dtype_cannot_hold_are_told(form):
         assert written[1] == expected
 
 
+def test_sequences_are_written_as_numpy_takes_them():
+    x, rows = data((3, 4)), data((2, 4))
+    expected = x.copy()
+    expected[1:], expected[0, :2] = rows, [7, 8]
+    found = jnp.asarray(x).at[1:].set([jnp.asarray(row) for row in rows]).at[0, :2].set((7, 8))
+    np.testing.assert_array_equal(found, expected)
+
+
 METHODS = {
     "set": lambda x, v: v,
     "add": np.add,

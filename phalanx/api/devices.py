@@ -354,7 +354,7 @@ def _sharding(target: Any, type: Any) -> Sharding:
     if isinstance(target, (Sharding, PartitionSpec)):
         sharding = sharding_for(target, "device_put")
         try:
-            sharding.shard_shape(type.shape)
+            sharding.check_asked(type.shape)
         except ValueError as e:
             raise ValueError(f"device_put: {e}, at {user_location()}") from None
         return sharding

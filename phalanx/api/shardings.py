@@ -71,7 +71,7 @@ class Asked:
         for i, (sharding, type) in enumerate(zip(shardings, types, strict=True)):
             if sharding is not None:
                 try:
-                    sharding.shard_shape(type.shape)
+                    sharding.check_asked(type.shape)
                 except ValueError as e:
                     raise ValueError(
                         f"{self.who}: {self.what} of {names[i]}, {type}, at {user_location()}: {e}"

@@ -89,7 +89,7 @@ def _run(x: Any, *, sharding: Sharding) -> DeviceArray:
 def check_fits(type: ArrayType, sharding: Sharding, who: str) -> None:
     """Raise ValueError, in the name of ``who``, if no array of ``type`` can lie so."""
     try:
-        sharding.shard_shape(type.shape)
+        sharding.check_asked(type.shape)
     except ValueError as e:
         plain = type.update(lies=None)
         raise ValueError(f"{who}: {plain} cannot lie as asked, at {user_location()}: {e}") from None

@@ -86,7 +86,7 @@ def _run(x: Any, *, to: Place, back: Place) -> DeviceArray:
         return array
     if isinstance(to, Space):
         to = array.sharding.with_memory_kind(to.kind)
-    to.shard_shape(array.shape)  # raises if the array cannot lie so
+    to.check_asked(array.shape)
     return moved(array, to)
 
 

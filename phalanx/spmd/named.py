@@ -356,17 +356,18 @@ class NamedSharding(Sharding):
         return made.in_memory(self.memory)
 
     def refusal(self, shape: tuple[int, ...]) -> str | None:
-        """Why no array of ``shape`` can lie so; None if one can.
+        """Why no array of ``shape`` may be asked to lie so; None if one may.
 
         Args:
             shape: the shape of the array.
         """
-        return _refusal(self, shape)
+        return refusal_of_rank(self, shape) or _misfit(self, shape)
+
+    def check_asked(self, shape: Sequence[int]) -> None:
+        _raise_if(self.refusal(tuple(shape)))
 
     def blocks(self, shape: Sequence[int]) -> tuple[Blocks, ...]:
-        refusal = self.refusal(tuple(shape))
-        if refusal is not None:
-            raise ValueError(refusal)
+        _raise_if(_misfit(self, tuple(shape)))
         return blocks_of(tuple(shape), self.tiles)
 
     def __repr__(self) -> str:
@@ -415,11 +416,21 @@ class PmapSharding(NamedSharding):
         return sharding_spec_of(self.mesh.axes, self.spec.layout)
 
 
-@memoized(1024)
-def _refusal(sharding: NamedSharding, shape: tuple[int, ...]) -> str | None:
-    refusal = refusal_of_rank(sharding, shape)
+def _raise_if(refusal: str | None) -> None:
     if refusal is not None:
-        return refusal
+        raise ValueError(refusal)
+
+
+@memoized(1024)
+def _misfit(sharding: NamedSharding, shape: tuple[int, ...]) -> str | None:
+    """Why no array of ``shape`` can be cut so; None if one can.
+
+    Entries beyond its dimensions cut nothing where they are None, and libraries tell scalars so.
+    Along Explicit axes they are refused: types have one entry for each dimension.
+    """
+    beyond = sharding.spec[len(shape) :]
+    if any([entry is not None for entry in beyond]) or (beyond and sharding.mesh.explicit_axes):
+        return refusal_of_rank(sharding, shape)
     _refuse_open(sharding.spec)
     cut = enumerate(blocks_of(shape, sharding.tiles))
     uneven = next((dim for dim, block in cut if block.padding), None)
@@ -427,7 +438,7 @@ def _refusal(sharding: NamedSharding, shape: tuple[int, ...]) -> str | None:
 
 
 def refusal_of_rank(sharding: object, shape: tuple[int, ...]) -> str | None:
-    """Why no array with as many dimensions as ``shape`` can lie as ``sharding``, if so."""
+    """Why no array with as many dimensions as ``shape`` may be asked to lie as ``sharding``."""
     if not isinstance(sharding, NamedSharding) or len(sharding.spec) <= len(shape):
         return None
     spec = sharding.spec

@@ -261,6 +261,17 @@ class Sharding:
             )
         return blocks_of(shape, self.tiles)
 
+    def check_asked(self, shape: Sequence[int]) -> None:
+        """Check that an array of ``shape`` may be asked to lie so.
+
+        Args:
+            shape: the shape of the array.
+
+        Raises:
+            ValueError: it may not.
+        """
+        self.blocks(shape)
+
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of what one device holds of an array of ``global_shape``, with padding.
 

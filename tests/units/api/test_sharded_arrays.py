@@ -435,6 +435,46 @@ def test_parts_that_do_not_fit_are_refused():
         local(rows, X, (3, None))
 
 
+@pytest.mark.parametrize("spec, rank", [(P(None), 0), (P(None, None), 1), (P("a", None), 1)])
+def test_arrays_are_made_where_none_stands_beyond_the_dimensions(spec, rank):
+    data, asked = X[(0,) * (2 - rank)], NamedSharding(MESH, spec)
+    x = phalanx.make_array_from_callback(data.shape, asked, lambda index: data[index])
+    parts = [s.data for s in x.addressable_shards]
+    again = phalanx.make_array_from_single_device_arrays(data.shape, asked, parts)
+    for made in (x, again, x.copy(), phalanx.device_put(x, phalanx.devices()[0])):
+        np.testing.assert_array_equal(made, data)
+    assert x.sharding is asked is again.sharding and [s.index for s in x.addressable_shards] == [
+        *NamedSharding(MESH, P(*spec[:rank])).devices_indices_map(data.shape).values()
+    ]
+    double = lambda x: 2 * x  # noqa: E731
+    for run in (double, phalanx.jit(double), phalanx.grad(lambda x: (x * x).sum())):
+        result = run(x)
+        np.testing.assert_array_equal(result, 2 * data)
+        phalanx.device_put(data, result.sharding)  # a result says what may be asked for
+
+
+@pytest.mark.parametrize("spec, rank", [(P(None), 0), (P(None, None), 1), (P("a", None), 1)])
+def test_none_beyond_the_dimensions_is_not_to_be_asked_for(spec, rank):
+    data, asked = X[(0,) * (2 - rank)], NamedSharding(MESH, spec)
+    made = phalanx.make_array_from_callback(data.shape, asked, lambda index: data[index])
+    for x in (data, made):
+        for ask in (
+            lambda x: phalanx.device_put(x, asked),
+            phalanx.jit(jnp.sin, in_shardings=asked),
+            phalanx.jit(jnp.sin, out_shardings=asked),
+            lambda x: lax.with_sharding_constraint(x, asked),
+            phalanx.jit(lambda x: lax.with_sharding_constraint(x, asked)),
+            lambda x: phalanx.ShapeDtypeStruct(x.shape, x.dtype, sharding=asked),
+        ):
+            with pytest.raises(
+                ValueError, match=r"entr.* at most one entry for each|dimensions, but"
+            ):
+                ask(x)
+    with pytest.raises(ValueError, match=r"make_array_from_callback: .* at most one entry"):
+        named = NamedSharding(MESH, P(*[None] * rank, "a"))
+        phalanx.make_array_from_callback(data.shape, named, lambda index: data[index])
+
+
 def test_local_data_may_be_a_tree():
     local = phalanx.make_array_from_process_local_data
     rows, whole = NamedSharding(MESH, P(("a", "b"))), NamedSharding(MESH, P())

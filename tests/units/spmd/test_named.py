@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from phalanx.sharding import Chunked, NoSharding, Replicated, ShardedAxis, ShardingSpec
-from phalanx.spmd.mesh import AbstractMesh, Mesh
+from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding, P, PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding
 
@@ -52,7 +52,8 @@ def test_a_named_sharding_is_one_object_with_a_plain_form():
     "spec, shape, message",
     [
         (P(None, "model"), (8,), "2 entries, .* has 1 dimension;"),
-        (P(None, None), (8,), "2 entries"),
+        (P("one"), (), "1 entry, .* has 0 dimensions;"),
+        (P(None, P.UNCONSTRAINED), (8,), "2 entries"),
         (P("model"), (6, 8), "'model' of size 4 does not divide dimension 0, .* 6. Make that size "
          "4 or 8, or split it over 'data', or leave"),
         (P("data", "model"), (2, 3), "divide dimension 1, whose size is 3. Make that size 4, or l"),
@@ -61,9 +62,26 @@ def test_a_named_sharding_is_one_object_with_a_plain_form():
     ],
 )  # fmt: skip
 def test_shapes_that_do_not_fit_are_refused(spec, shape, message):
-    sharding = NamedSharding(MESH, spec)
-    for ask in (sharding.shard_shape, sharding.devices_indices_map):
+    sharding = NamedSharding(Mesh(MESH.devices[..., None], ("data", "model", "one")), spec)
+    for ask in (sharding.shard_shape, sharding.devices_indices_map, sharding.check_asked):
         with pytest.raises(ValueError, match=message):
+            ask(shape)
+
+
+@pytest.mark.parametrize(
+    "spec, shape",
+    [(P(None), ()), (P(None, None), ()), (P(None, None), (8,)), (P("data", None), (8,))],
+)
+def test_none_beyond_the_dimensions_cuts_nothing_and_may_not_be_asked_for(spec, shape):
+    long, fitting = NamedSharding(MESH, spec), NamedSharding(MESH, P(*spec[: len(shape)]))
+    assert long.shard_shape(shape) == fitting.shard_shape(shape)
+    assert long.devices_indices_map(shape) == fitting.devices_indices_map(shape)
+    here = long.addressable_devices_indices_map(shape)
+    assert here == fitting.addressable_devices_indices_map(shape)
+    fitting.check_asked(shape)
+    typed = MESH.update(axis_types=(AxisType.Explicit,) * 2)
+    for ask in (long.check_asked, NamedSharding(typed, spec).shard_shape):
+        with pytest.raises(ValueError, match="give at most one entry for each"):
             ask(shape)
 
 

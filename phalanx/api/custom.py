@@ -66,6 +66,7 @@ class Custom(Generic[P, R]):
 
     kind: str
     takes_refs = False  # whether an argument may be a mutable reference
+    takes_defaults = True  # whether those that a call leaves out are arguments for the rules
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """What the function gives."""
@@ -113,15 +114,21 @@ class Custom(Generic[P, R]):
 
 
 def positional(
-    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], who: str
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    who: str,
+    defaults: bool = True,
 ) -> tuple[Any, ...]:
     """The arguments of a call, those passed by keyword and defaults among them, in order.
+
+    Without ``defaults``, they are left out unless an argument by keyword stands after one.
 
     Raises:
         TypeError: they do not fit the signature, or one can be passed by keyword alone.
     """
     known = parameters(fun)
-    if not kwargs and (known is None or len(args) >= len(known)):
+    if not kwargs and (known is None or len(args) >= len(known) or not defaults):
         return args
     if known is None:
         raise TypeError(
@@ -131,7 +138,8 @@ def positional(
         bound = inspect.Signature(known).bind(*args, **kwargs)
     except TypeError as e:
         raise TypeError(f"{who}: {e}") from None
-    bound.apply_defaults()
+    if defaults or bound.kwargs:
+        bound.apply_defaults()
     without = [name for name in bound.kwargs if name in kwargs]
     if without:
         raise TypeError(

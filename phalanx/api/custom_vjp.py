@@ -14,6 +14,8 @@ from phalanx.api.arguments import (
     Flat,
     check_callable,
     check_same_tree,
+    dress,
+    parameters,
 )
 from phalanx.api.custom import (
     Custom,
@@ -137,7 +139,7 @@ class custom_vjp(Custom[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if current() is ROOT:
             return self.fun(*args, **kwargs)
-        given = positional(self.fun, args, kwargs, self.who)
+        given = positional(self.fun, args, kwargs, self.who, self.takes_defaults)
         call = RuledCall(self, given)
         name = name_of(self.fun)
         results = bind_with_rules(
@@ -282,7 +284,8 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     Args:
         fun: of trees of arrays, to a pair: the result, and a function from a tree of cotangents
             like the result to a tuple of cotangents like the arguments (or, for a single
-            argument, to its cotangent alone).
+            argument, to its cotangent alone). Defaults that a call leaves out are no arguments;
+            their cotangents may be left out.
 
     Returns:
         A function of the same arguments to the result alone. In reverse mode its derivative is
@@ -298,26 +301,30 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     check_callable(fun, "custom_gradient")
     who = f"custom_gradient({name_of(fun)})"
 
-    def result(*args: Any) -> Any:
-        return _result_and_gradient(fun, args, who)[0]
+    def result(*args: Any, **kwargs: Any) -> Any:
+        return _checked_pair(fun(*args, **kwargs), fun, who)[0]
 
     def forward(*args: Any) -> tuple[Any, Any]:
-        out, gradient = _result_and_gradient(fun, args, who)
+        out, gradient = _checked_pair(fun(*args), fun, who)
         leaves, out_tree = tree.flatten(out)
-        pull = _Pull(gradient, out_tree, who)
+        pull = _Pull(fun, len(args), gradient, out_tree, who)
         program, captured = stage(pull, [plain(typeof(y)) for y in leaves], name_of(gradient))
         return out, (captured, program, pull)
 
     def backward(residuals: Any, cts: Any) -> tuple[Any, ...]:
         captured, program, pull = residuals
-        cotangents: Any = pull.tree.unflatten(evaluate(program, [*captured, *tree.leaves(cts)]))
-        return cotangents if is_tuple(cotangents) else (cotangents,)
+        return pull.of_arguments(evaluate(program, [*captured, *tree.leaves(cts)]))
 
-    inner = custom_vjp(result)
-    inner.fun.__wrapped__ = fun  # type: ignore[attr-defined]
-    inner.fun.__name__ = name_of(fun)
+    inner = _CustomGradient(dress(result, fun))
     inner.defvjp(forward, backward)
     return inner
+
+
+class _CustomGradient(custom_vjp[P, R]):
+    """A function with a gradient, which is about what calls pass."""
+
+    kind = "custom_gradient"
+    takes_defaults = False
 
 
 def closure_convert(
@@ -360,10 +367,7 @@ def closure_convert(
     return converted, [x for x, m in zip(captured, moved, strict=True) if m]
 
 
-def _result_and_gradient(
-    fun: Callable[..., Any], args: Sequence[Any], who: str
-) -> tuple[Any, Callable[..., Any]]:
-    pair = fun(*args)
+def _checked_pair(pair: Any, fun: Callable[..., Any], who: str) -> tuple[Any, Callable[..., Any]]:
     if not is_sequence(pair) or len(pair) != 2 or not callable(pair[1]):
         raise TypeError(
             f"{who}: {defined_at(fun)} must return a pair of the result and a function of "
@@ -374,9 +378,21 @@ def _result_and_gradient(
 
 
 class _Pull:
-    """The function of cotangents as a flat one; remembers the tree that it returned."""
+    """The function of cotangents as a flat one; remembers the tree that it returned.
 
-    def __init__(self, gradient: Callable[..., Any], in_tree: Any, who: str) -> None:
+    It belongs to a call of ``fun`` with ``count`` arguments.
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        count: int,
+        gradient: Callable[..., Any],
+        in_tree: Any,
+        who: str,
+    ) -> None:
+        self.fun = fun
+        self.count = count
         self.gradient = gradient
         self.in_tree = in_tree
         self.who = who
@@ -386,3 +402,10 @@ class _Pull:
         returned = self.gradient(self.in_tree.unflatten(cts))
         cotangents, self.tree = flatten_results(returned, self.who)
         return cotangents
+
+    def of_arguments(self, leaves: Sequence[Any]) -> Sequence[Any]:
+        """The cotangents of the arguments, without those of defaults that the call left out."""
+        made: Any = self.tree.unflatten(leaves)
+        if not is_tuple(made) and (self.count == 1 or not is_sequence(made)):
+            return (made,)
+        return made[: self.count] if len(made) == len(parameters(self.fun) or ()) else made

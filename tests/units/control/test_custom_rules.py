@@ -438,6 +438,24 @@ def test_custom_gradient():
     near(px.grad(lambda *a: product(*a)["out"], (0, 1))(1.0, {"a": 2.0}), (2.0, {"a": 3.0}))
 
 
+def test_custom_gradient_of_defaults():
+    """Those that a call leaves out may have a cotangent, and need none."""
+    first = px.custom_gradient(lambda x, y=3.0, mode="plain": (x * y, lambda ct: 5 * ct))
+    named = px.custom_gradient(lambda x, y, name=None: (x * y, lambda ct: [5 * ct, 7 * ct]))
+    every = px.custom_gradient(lambda x, y=3.0: (x * y, lambda ct: (5 * ct, 7 * ct)))
+    for f in (first, lambda x: named(x, 3.0), lambda x: named(x, y=3.0), every):
+        near(f(X), 3 * X)
+        near(px.jit(f)(X), 3 * X)
+        for g in (px.grad(f), px.jit(px.grad(f)), px.grad(px.jit(f))):
+            near(g(2.0), 5.0)
+        near(px.vmap(px.grad(f))(X), np.full(X.shape, 5.0))
+    for f in (named, every, lambda x, y: every(x, y=y), lambda x, y: named(y=y, x=x)):
+        near(px.grad(f, (0, 1))(2.0, 3.0), (5.0, 7.0))
+    for f in (lambda x: first(x, 2.0), lambda x: first(x, y=2.0), lambda x: named(x, 3.0, None)):
+        with pytest.raises(TypeError, match=r"custom_gradient.* must return a tuple of . cotang"):
+            px.grad(f)(2.0)
+
+
 # ---- closure_convert ----------------------------------------------------------------------------
 
 

@@ -64,6 +64,20 @@ def check_grads(
     >>> import phalanx.numpy as jnp
     >>> check_grads(lambda x: jnp.sin(x) * x, (jnp.arange(3.0),), order=2)
     """
+    check_to(0.0, f, args, order, modes, eps, atol, rtol)
+
+
+def check_to(
+    least: float,
+    f: Callable[P, Any],
+    args: Sequence[Any],
+    order: int,
+    modes: Sequence[str] | str,
+    eps: float | None,
+    atol: float | None,
+    rtol: float | None,
+) -> None:
+    """``check_grads``, with tolerances for a relative error of f that is ``least`` or larger."""
     chosen = (modes,) if isinstance(modes, str) else tuple(modes)
     if not chosen or not set(chosen) <= set(MODES):
         raise ValueError(f"check_grads: modes must be among {MODES}, got {modes!r}")
@@ -79,7 +93,7 @@ def check_grads(
         outs = program.output_types if staged else [typeof(y) for y in inner(xs)]
         precision = coarsest([*map(typeof, xs), *outs])
         method = _Method(chosen, eps or precision ** (1 / 3), lax.map if staged else one_by_one)
-        loose = precision**0.4
+        loose = max(precision, least) ** 0.4
         for claim in _claims(inner, xs, method, order, name_of(f), staged):
             require_same(
                 DerivativeError,

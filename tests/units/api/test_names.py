@@ -191,6 +191,31 @@ def test_derivatives_that_are_given():
         check(wrong, functools.partial(given, wrong), (0.5,), atol=10.0)
 
 
+def slope_off_by(error):
+    """The sine to six decimals, as of a solver that stops there, with a slope that it is given."""
+
+    @phalanx.custom_jvp
+    def solve(x):
+        return jnp.round(jnp.sin(x), 6)
+
+    @solve.defjvp
+    def slope(primals, tangents):
+        return solve(*primals), (1 + error) * jnp.cos(*primals) * tangents[0]
+
+    return solve
+
+
+def test_derivatives_of_solvers_are_checked_to_the_precision_of_their_arguments():
+    for x in (np.float32(0.5), np.full(3, 0.5), 0.5):
+        test_util.check_grads(slope_off_by(0.0), (x,), 1, eps=1e-3)
+        with pytest.raises(DerivativeError, match="jvp of solve and finite differences"):
+            test_util.check_grads(slope_off_by(0.01), (x,), 1, eps=1e-3)
+    with pytest.raises(DerivativeError, match="finite differences"):
+        test_util.check_grads(slope_off_by(0.0), (0.5,), 1, eps=1e-3, rtol=1e-6, atol=1e-6)
+    with pytest.raises(ValueError, match="no argument of solve is a floating-point number"):
+        test_util.check_grads(slope_off_by(0.0), (1,), 1)
+
+
 # ---- what programs written for JAX count on ------------------------------------------------------
 
 

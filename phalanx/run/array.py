@@ -500,8 +500,8 @@ class DeviceArray(Array):
             return _unpickle_keys, (self._fetched(), self.aval)
         return _unpickle, (self._value, self.aval.weak)
 
-    def __copy__(self) -> DeviceArray:
-        return self
+    def __copy__(self) -> Array:
+        return self.copy()  # which outlives a donation of this one
 
     @hiding
     def __deepcopy__(self, memo: dict[Any, Any]) -> Array:

@@ -270,6 +270,14 @@ def test_pickling_and_copying(x):
             np.testing.assert_array_equal(np.asarray(made), np.asarray(y))
 
 
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda x: x.copy()])
+def test_copies_outlive_what_they_copy(way):
+    for lost in (lambda y: y.delete(), phalanx.jit(lambda y: 2 * y, donate_argnums=0)):
+        y = jnp.arange(3.0)
+        made, _ = way(y), lost(y)
+        assert y.is_deleted() and made.tolist() == [0, 1, 2]
+
+
 def test_dlpack_to_numpy_and_back(x):
     shared = np.from_dlpack(x)
     np.testing.assert_array_equal(shared, HOST)

@@ -310,40 +310,36 @@ def flatten_with_path(
     >>> [(keystr(path), leaf) for path, leaf in paths]
     [("['w']", [1, 2])]
     """
-    if is_leaf is None or not is_leaf_takes_path:
-        return _paths(tree, is_leaf), structure(tree, is_leaf)
+    if is_leaf is None:
+        return _paths(tree, None), structure(tree)
     answers: list[bool] = []
 
     def asked(path: Path, node: Any) -> bool:
-        answers.append(is_leaf(path, node))
+        answers.append(is_leaf(path, node) if is_leaf_takes_path else is_leaf(node))
         return answers[-1]
 
-    pairs = _paths(tree, asked, True)
+    pairs = _paths(tree, asked)
     again = iter(answers)  # of the same nodes, in the same order
     return pairs, structure(tree, lambda _: next(again))
 
 
-def _paths(
-    tree: Tree, is_leaf: Callable[..., bool] | None, with_path: bool = False
-) -> list[tuple[Path, Any]]:
+AtPath = Callable[[Path, Any], bool]  # whether a node is a leaf, by the path to it, and itself
+
+
+def _paths(tree: Tree, is_leaf: AtPath | None) -> list[tuple[Path, Any]]:
     found: list[tuple[Path, Any]] = []
-    _visit(tree, (), is_leaf, with_path, found)
+    _visit(tree, (), is_leaf, found)
     return found
 
 
 def _visit(
-    node: Tree,
-    path: Path,
-    is_leaf: Callable[..., bool] | None,
-    with_path: bool,
-    found: list[tuple[Path, Any]],
+    node: Tree, path: Path, is_leaf: AtPath | None, found: list[tuple[Path, Any]]
 ) -> None:
-    ends = is_leaf is not None and (is_leaf(path, node) if with_path else is_leaf(node))
-    if ends or (level := one_level(node)) is None:
+    if (is_leaf is not None and is_leaf(path, node)) or (level := one_level(node)) is None:
         found.append((path, node))
         return
     for key, child in zip(level.keys, level.children, strict=True):
-        _visit(child, (*path, key), is_leaf, with_path, found)
+        _visit(child, (*path, key), is_leaf, found)
 
 
 def leaves_with_path(

@@ -208,6 +208,36 @@ def test_is_leaf_stops_everywhere():
     assert tree.broadcast_prefix({"a": (0, 1)}, {"a": (5, 6)}, is_leaf=is_pair) == [(0, 1)] * 2
 
 
+ASKING = {
+    "flatten": lambda t, asked: tree.flatten(t, asked),
+    "leaves": lambda t, asked: tree.leaves(t, asked),
+    "map": lambda t, asked: tree.map(lambda x: x, t, is_leaf=asked),
+    "flatten_with_path": lambda t, asked: tree.flatten_with_path(t, asked),
+    "flatten_with_path, of paths": lambda t, asked: tree.flatten_with_path(
+        t, lambda _, x: asked(x), True
+    ),
+    "map_with_path": lambda t, asked: tree.map_with_path(lambda _, x: x, t, is_leaf=asked),
+}
+
+
+@pytest.mark.parametrize("way", ASKING)
+def test_is_leaf_is_called_once_for_each_node(way):
+    example, seen = {"b": (1, None), "a": [2, []]}, []
+    ASKING[way](example, seen.append)
+    assert seen == [example, [2, []], 2, [], (1, None), 1, None]
+
+
+def test_what_remembers_what_it_saw_answers_once():
+    shared, seen = [1, 2], set()
+
+    def again(x):
+        return id(x) in seen or seen.add(id(x))
+
+    pairs, treedef = tree.flatten_with_path((shared, shared), again)
+    assert [leaf for _, leaf in pairs] == [1, 2, shared]
+    assert treedef == tree.structure(([0, 0], 0))
+
+
 def test_reduce_and_all():
     assert tree.reduce(lambda x, y: x - y, [1, (2, 3)]) == -4
     assert tree.reduce(lambda x, y: x + y, [], 7) == 7

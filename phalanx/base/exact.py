@@ -7,14 +7,14 @@ is written for each structure, as those of data classes are.
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.base import tree as trees
 from phalanx.base.kinds import class_of
 
-_NOT_COMPARED = (OrderedDict, defaultdict, deque)  # they have an order, or options, of their own
+_NOT_COMPARED = (OrderedDict, defaultdict)  # they have an order, or options, of their own
 
 
 def leaf_finder(example: Any) -> Callable[[Any], list[Any] | None] | None:

@@ -1,11 +1,13 @@
 """What is a leaf, and the leaves of a tree without its structure, which is less than flattening.
 
 ``optree`` asks of each leaf, under locks, whether it is a node of one kind or another. Here that is
-asked once of each class.
+asked once of each class. And two kinds of nodes of ``optree`` are leaves here, so that all that
+flattens asks: deques, and results of the system with named fields, such as ``os.stat_result``.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from types import NoneType
 from typing import Any, cast
@@ -35,6 +37,15 @@ def is_leaf(node: Any) -> bool:
     (True, False, False)
     """
     return (_way(type(node)) or _found_way(node)) is _leaf
+
+
+def is_node_class(kind: type) -> bool:
+    """Whether instances of the class are nodes.
+
+    >>> is_node_class(dict), is_node_class(int)
+    (True, False)
+    """
+    return _way_of_class(kind) is not _leaf
 
 
 def ends(is_leaf: Callable[[Any], Any]) -> Callable[[Any], bool]:
@@ -67,19 +78,20 @@ def _gather(nodes: Iterable[Any], found: list[Any]) -> None:
 
 
 def _found_way(node: Any) -> Way:
-    kind = class_of(node)
+    return _way_of_class(class_of(node))
+
+
+def _way_of_class(kind: type) -> Way:
     way = _ways[kind]
     if way is None:
-        way = _ways[kind] = _OF_BUILTINS.get(kind) or _way_of(node, kind)
+        way = _ways[kind] = _OF_BUILTINS.get(kind) or _way_of(kind)
     return way
 
 
-def _way_of(node: Any, kind: type) -> Way:
-    if optree.tree_is_leaf(node, namespace=SPACE):
-        return _leaf
+def _way_of(kind: type) -> Way:
     registered: Any = optree.register_pytree_node.get(kind, namespace=SPACE)  # type: ignore[attr-defined]
-    if registered is None or registered.type is not kind:
-        return elements  # without an entry of its own: a named tuple, or another one with fields
+    if registered is None or registered.type is not kind:  # without an entry of its own
+        return elements if optree.is_namedtuple_class(kind) else _leaf
     flatten = registered.flatten_func
 
     def children(node: Any) -> Iterable[Any]:
@@ -120,6 +132,7 @@ _OF_BUILTINS: dict[type, Way] = {
     list: iter,
     dict: _values,
     NoneType: lambda _: (),
+    deque: _leaf,
 }
 _ways: Recent[Way] = Recent(1024)
 _way = _ways.young

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from optree import PyTreeSpec
 
 from phalanx.base.errors import TreeError
+from phalanx.base.gathering import is_node_class
 from phalanx.base.registry import optree
 from phalanx.base.tree import (
     SPACE,
@@ -182,8 +183,7 @@ def is_tree_node(typ: type) -> bool:
     >>> is_tree_node(dict), is_tree_node(int)
     (True, False)
     """
-    known = optree.register_pytree_node.get(typ, namespace=SPACE)  # type: ignore[attr-defined]
-    return known is not None or optree.is_namedtuple_class(typ) or optree.is_structseq_class(typ)
+    return is_node_class(typ)
 
 
 def flatten_one_level(tree: Tree) -> tuple[tuple[Any, ...], Any]:

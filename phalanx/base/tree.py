@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import re
 import warnings
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar, overload
 
@@ -68,7 +69,8 @@ def flatten_call(arguments: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], Py
     >>> flatten_call(Scale(0.0))[1] == flatten_call(Scale(-0.0))[1]
     False
     """
-    return optree.tree_flatten(arguments, is_leaf, namespace=_CALLS)
+    ends = gathering.is_leaf if is_leaf is None else gathering.ends(is_leaf)
+    return optree.tree_flatten(arguments, ends, namespace=_CALLS)
 
 
 class _Metadata:
@@ -275,18 +277,13 @@ def one_level(node: Any) -> Level | None:
         names = gathering.keys_in_order(node)
         return Level([DictKey(k) for k in names], [node[k] for k in names], names)
     level = optree.tree_flatten_one_level(node, namespace=SPACE)
-    entries = level.entries
-    if isinstance(node, dict):
-        keys: list[Any] = [DictKey(entry) for entry in entries]
-    elif level.kind == optree.PyTreeKind.NAMEDTUPLE:
+    if level.kind == optree.PyTreeKind.NAMEDTUPLE:
         names = [GetAttrKey(name) for name in node._fields]
         return Level(names, [*gathering.elements(node)], level.metadata)
-    elif optree.is_structseq(node):
-        keys = [GetAttrKey(name) for name in _partly_typed.structseq_fields(node)]
-    elif isinstance(node, Sequence) and level.kind != optree.PyTreeKind.CUSTOM:
-        keys = [SequenceKey(entry) for entry in entries]
-    else:
-        keys = [FlattenedIndexKey(i) for i in range(len(entries))]
+    if level.kind == optree.PyTreeKind.CUSTOM:
+        keys: list[Any] = [FlattenedIndexKey(i) for i in range(len(level.entries))]
+    else:  # an OrderedDict or a defaultdict
+        keys = [DictKey(entry) for entry in level.entries]
     return Level(keys, level.children, level.metadata)
 
 
@@ -332,9 +329,7 @@ def _paths(tree: Tree, is_leaf: AtPath | None) -> list[tuple[Path, Any]]:
     return found
 
 
-def _visit(
-    node: Tree, path: Path, is_leaf: AtPath | None, found: list[tuple[Path, Any]]
-) -> None:
+def _visit(node: Tree, path: Path, is_leaf: AtPath | None, found: list[tuple[Path, Any]]) -> None:
     if (is_leaf is not None and is_leaf(path, node)) or (level := one_level(node)) is None:
         found.append((path, node))
         return
@@ -568,10 +563,13 @@ def _leaves_above(
         yield from _leaves_above(over, under, (*path, key), name, is_leaf)
 
 
+_DICTS = (dict, OrderedDict, defaultdict)  # any of which may stand for another
+
+
 def _disagreement(a: Any, above: Level, b: Any, below: Level | None) -> str | None:
     """How two nodes differ that should be alike, in words; None where they are."""
     kind = class_of(a)
-    both_dicts = isinstance(a, dict) and isinstance(b, dict)
+    both_dicts = kind in _DICTS and class_of(b) in _DICTS
     if below is None or (kind is not class_of(b) and not both_dicts):
         return "different types"
     if both_dicts:
@@ -615,7 +613,7 @@ def _describe(node: Any, level: Level | None) -> str:
         return "None"
     if level is None:
         return f"a leaf of type {kind}"
-    if isinstance(node, dict):
+    if class_of(node) in _DICTS:
         return f"a {kind} with keys {[key.key for key in level.keys]}"
     return f"a {kind} of {len(level.children)}"
 

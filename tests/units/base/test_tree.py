@@ -4,7 +4,10 @@ import collections
 import copy
 import dataclasses
 import functools
+import os
 import pickle
+import sys
+import time
 from typing import Any, NamedTuple
 
 import hypothesis.strategies as st
@@ -473,12 +476,77 @@ def test_paths_into_a_namedtuple_that_was_registered():
     assert tree.map_with_path(lambda path, x: x + 1, Half(1, 2)) == Half(2, 2)
 
 
+LEAVES = {
+    "a deque": collections.deque([1, (2, 3)]),
+    "an empty deque": collections.deque(maxlen=2),
+    "a time": time.gmtime(0),
+    "what is known of a file": os.stat(os.curdir),
+    "a version": sys.version_info,
+    "a set": {1, 2},
+    "a view": {"a": 1}.keys(),
+}
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_what_is_a_leaf_to_one_function_is_one_to_all(name):
+    leaf = LEAVES[name]
+    path = (tree.DictKey("a"), tree.SequenceKey(1))
+    for t in ({"a": [0, leaf]}, {"a": (0, leaf)}):
+        treedef, every = tree.structure(t), lambda t=t: tree.leaves(t)[1]
+        assert tree.is_leaf(leaf) and tree.one_level(leaf) is None
+        assert not nodes.is_tree_node(type(leaf)) and nodes.all_leaves([leaf])
+        assert every() is tree.flatten(t)[0][1] is tree.flatten_call(t)[0][1] is leaf
+        assert tree.flatten(t, lambda _: False)[0][1] is leaf
+        assert tree.flatten_call(t)[1].num_leaves == treedef.num_leaves == 2
+        assert treedef == tree.structure(tree.map(lambda _: 1, t))
+        assert tree.map(lambda x, y: (x, y), t, t)["a"][1] == (leaf, leaf)
+        assert tree.leaves_with_path(t)[1] == (path, leaf)
+        assert tree.map_with_path(lambda path, x: (path, x), t)["a"][1] == (path, leaf)
+        assert tree.broadcast_prefix(t, {"a": type(t["a"])((0, [5, 6]))})[1:] == [leaf, leaf]
+        assert tree.broadcast({"a": 7}, t) == {"a": type(t["a"])((7, 7))}
+        with pytest.raises(TreeError, match="the value that it applies to is one leaf"):
+            tree.broadcast_prefix({"a": type(t["a"])((0, [5, 6]))}, t)
+    with pytest.raises(TreeError, match="a node is needed, got a leaf"):
+        nodes.flatten_one_level(leaf)
+
+
+def test_results_of_the_system_are_nodes_where_one_registers_their_class():
+    times = os.times()
+    assert tree.leaves([times]) == [times]
+    kind = type(times)
+    tree.register_pytree_node(kind, lambda t: (t[:2], t[2:]), lambda rest, c: kind([*c, *rest]))
+    assert tree.leaves([times]) == [*times[:2]] and nodes.is_tree_node(kind)
+    assert tree.map(lambda x: x + 1, times)[:2] == (times[0] + 1, times[1] + 1)
+    path = (tree.FlattenedIndexKey(1),)
+    assert tree.leaves_with_path(times)[1] == (path, times[1])
+
+
+@pytest.mark.parametrize("kind", [dict, collections.OrderedDict, collections.defaultdict])
+def test_paths_into_a_dict_whose_class_was_registered_without_keys(kind):
+    class Own(kind):
+        pass
+
+    def made(keys, children):
+        own = Own()
+        own.update(zip(keys, children, strict=True))
+        return own
+
+    tree.register_pytree_node(Own, lambda d: (tuple(d.values()), tuple(d)), made)
+    own = made("ba", (1, [2, 3]))
+    paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(own)]
+    assert paths == ["[<flat index 0>]", "[<flat index 1>][0]", "[<flat index 1>][1]"]
+    assert tree.map_with_path(lambda _, x: x + 1, own) == made("ba", (2, [3, 4]))
+    assert tree.broadcast_prefix(made("ba", (5, 6)), own) == [5, 6, 6]
+    with pytest.raises(TreeError, match=r"different metadata of Own at key path prefix: it has"):
+        tree.broadcast_prefix(made("ab", (5, 6)), own)
+
+
 Status = collections.namedtuple("Status", "code body")
 
 
 def test_leaves_come_in_the_order_of_their_structure():
     ordered, default = collections.OrderedDict(b=1, a=2), collections.defaultdict(int, b=3, a=4)
-    kinds = [{"b": 5, "a": (6, None)}, ordered, default, collections.deque([7, 8])]
+    kinds = [{"b": 5, "a": (6, None)}, ordered, default, [7, 8]]
     nodes = [*kinds, Point(9, [10]), Box(11), Named(12, 13), Layer(14, 15), {2: 16, "a": 17}, "18"]
     expected = [6, 5, 1, 2, 4, 3, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, "18"]
     assert tree.leaves(nodes) == tree.flatten(nodes)[0] == expected

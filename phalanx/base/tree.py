@@ -15,6 +15,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar, overload
 
+from msgspec import Struct
+from msgspec.structs import astuple
 from optree import PyTreeSpec
 
 from phalanx.base import gathering
@@ -182,7 +184,7 @@ def is_leaf(x: Any) -> bool:
 # ---- paths ----------------------------------------------------------------------------------
 
 
-class DictKey(NamedTuple):
+class DictKey(Struct, frozen=True):
     """The step from a dict to the value under ``key``.
 
     Args:
@@ -199,7 +201,7 @@ class DictKey(NamedTuple):
         return f"[{self.key!r}]"
 
 
-class SequenceKey(NamedTuple):
+class SequenceKey(Struct, frozen=True):
     """The step from a tuple or list to element ``idx``.
 
     Args:
@@ -216,7 +218,7 @@ class SequenceKey(NamedTuple):
         return f"[{self.idx}]"
 
 
-class GetAttrKey(NamedTuple):
+class GetAttrKey(Struct, frozen=True):
     """The step from an object to its attribute ``name``.
 
     Args:
@@ -232,7 +234,7 @@ class GetAttrKey(NamedTuple):
         return f".{self.name}"
 
 
-class FlattenedIndexKey(NamedTuple):
+class FlattenedIndexKey(Struct, frozen=True):
     """The step from an object that does not name its children to child number ``key``.
 
     Args:
@@ -371,8 +373,19 @@ def keystr(keys: Path, *, simple: bool = False, separator: str = "") -> str:
     ...     simple=True, separator="/")
     ("['w'][0]", 'w/0')
     """
-    named = (DictKey, SequenceKey, GetAttrKey, FlattenedIndexKey)
-    return separator.join(str(k[0]) if simple and isinstance(k, named) else str(k) for k in keys)
+    return separator.join(str(name_of(key)) if simple else str(key) for key in keys)
+
+
+def name_of(key: Any) -> Any:
+    """What a step of a path says: a key, the name of an attribute, or a position.
+
+    >>> name_of(DictKey("w")), name_of(SequenceKey(0))
+    ('w', 0)
+    """
+    return astuple(key)[0] if isinstance(key, _STEPS) else str(key)
+
+
+_STEPS = (DictKey, SequenceKey, GetAttrKey, FlattenedIndexKey)
 
 
 # ---- mapping and reducing -------------------------------------------------------------------

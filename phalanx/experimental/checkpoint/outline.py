@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from phalanx.base import tree
-from phalanx.base.kinds import is_dict, is_tuple
+from phalanx.base.kinds import is_dict
 from phalanx.base.source import user_location
 
 Node = Any
@@ -58,18 +58,13 @@ def _kind(node: Any, level: tree.Level) -> str:
 
 
 def _name(key: Any, path: tree.Path, who: str) -> Any:
-    name = name_of(key)
+    name = tree.name_of(key)
     if not isinstance(name, _KEYS):
         raise TypeError(
             f"{who}: the keys of dicts must be text or numbers, which a file can hold, got {name!r}"
             f" at tree{tree.keystr(path)}, at {user_location()}"
         )
     return name
-
-
-def name_of(key: Any) -> Any:
-    """What a step of a path says: a key, the name of an attribute, or a position."""
-    return key[0] if is_tuple(key) else str(key)
 
 
 def _children(node: Node) -> list[tuple[Any, Node]]:

@@ -19,7 +19,7 @@ from phalanx.core.types import ArrayType, typeof
 from phalanx.experimental.checkpoint import together
 from phalanx.experimental.checkpoint.index import Stored
 from phalanx.experimental.checkpoint.leaves import ARRAY, NUMBERS, SCALAR, Leaf, joined_dim
-from phalanx.experimental.checkpoint.outline import Node, build, name_of, numbers, under
+from phalanx.experimental.checkpoint.outline import Node, build, numbers, under
 from phalanx.run.array import DeviceArray, default_sharding
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec
@@ -93,7 +93,7 @@ def _nodes(stored: Stored, paths: Sequence[tree.Path]) -> list[Node]:
     missing: list[str] = []
     for path in paths:
         try:
-            nodes.append(under(stored.outline, tuple(map(name_of, path))))
+            nodes.append(under(stored.outline, tuple(map(tree.name_of, path))))
         except KeyError:
             missing.append(tree.keystr(path))
     met = {number for node in nodes for number in numbers(node)}

@@ -4,6 +4,7 @@ import collections
 import copy
 import dataclasses
 import functools
+import math
 import os
 import pickle
 import sys
@@ -120,7 +121,8 @@ def test_paths_lead_to_the_leaves_in_order(x):
             if isinstance(key, tree.FlattenedIndexKey):
                 node = node.content
             else:
-                node = getattr(node, key[0]) if isinstance(key, tree.GetAttrKey) else node[key[0]]
+                name, is_attribute = tree.name_of(key), isinstance(key, tree.GetAttrKey)
+                node = getattr(node, name) if is_attribute else node[name]
         assert node is leaf
 
 
@@ -457,9 +459,47 @@ def test_partial():
     assert pickle.loads(pickle.dumps(f))() == copy.copy(f)() == 8
 
 
-def test_keys_pickle_and_compare():
-    path = (tree.DictKey("a"), tree.SequenceKey(0), tree.GetAttrKey("x"))
-    assert pickle.loads(pickle.dumps(path)) == path
+STEPS = {
+    "DictKey(key='a')": tree.DictKey("a"),
+    "DictKey(key=0)": tree.DictKey(0),
+    "SequenceKey(idx=0)": tree.SequenceKey(0),
+    "GetAttrKey(name='a')": tree.GetAttrKey("a"),
+    "FlattenedIndexKey(key=0)": tree.FlattenedIndexKey(0),
+}
+
+
+@pytest.mark.parametrize("shown", STEPS)
+def test_steps_are_leaves_and_equal_those_of_their_class_that_say_the_same(shown):
+    step = STEPS[shown]
+    assert repr(step) == shown and [s for s in STEPS.values() if s == step] == [step]
+    same = [pickle.loads(pickle.dumps(step)), copy.copy(step), type(step)(tree.name_of(step))]
+    assert same == [step] * 3 and {*same} == {step} and len({*STEPS.values()}) == len(STEPS)
+    assert step != (tree.name_of(step),) and tree.leaves([step]) == [step]
+    with pytest.raises(AttributeError):
+        setattr(step, step.__match_args__[0], 1)
+    with pytest.raises(TypeError):
+        len(step)
+
+
+def test_steps_are_matched():
+    def said(step):
+        match step:
+            case tree.DictKey(key):
+                return "key", key
+            case tree.GetAttrKey(name=name):
+                return "name", name
+            case tree.SequenceKey(i) | tree.FlattenedIndexKey(i):
+                return "number", i
+
+    assert [said(step) for step in STEPS.values()] == [
+        ("key", "a"), ("key", 0), ("number", 0), ("name", "a"), ("number", 0)
+    ]  # fmt: skip
+
+
+def test_a_dict_with_a_key_that_is_not_itself():
+    odd = {math.nan: 1, 2.0: 2}
+    other = collections.OrderedDict([*odd.items()][::-1])
+    assert sorted(tree.broadcast_prefix(odd, other)) == [1, 2]
 
 
 class Half(collections.namedtuple("Half", "x y")):

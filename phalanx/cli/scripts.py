@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import runpy
 import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 from phalanx.compat.serving import is_installed
 
@@ -56,11 +58,22 @@ def run_script(script: str, is_module: bool, arguments: Sequence[str]) -> None:
     """Run it as the main program."""
     sys.argv = [script, *arguments]
     if is_module:
-        sys.path.insert(0, "")
+        sys.path.insert(0, os.getcwd())
         runpy.run_module(script, run_name="__main__", alter_sys=True)
     else:
         sys.path.insert(0, str(Path(script).resolve().parent))
-        runpy.run_path(script, run_name="__main__")
+        _run_file(script)
+
+
+def _run_file(script: str) -> None:
+    """As the main module, which keeps its place after a chdir; sys.argv stays as it was given."""
+    before, main = sys.modules["__main__"], ModuleType("__main__")
+    name = main.__file__ = os.path.join(os.getcwd(), script)
+    sys.modules["__main__"] = main
+    try:
+        exec(compile(Path(script).read_bytes(), name, "exec", dont_inherit=True), vars(main))
+    finally:
+        sys.modules["__main__"] = before
 
 
 def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> int:

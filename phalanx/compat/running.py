@@ -6,8 +6,12 @@ import argparse
 import os
 import runpy
 import sys
+from collections.abc import Callable
+from importlib.abc import InspectLoader
+from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any, NoReturn
+from types import CodeType
+from typing import Any, NoReturn, cast
 
 from phalanx.api import dispatch
 from phalanx.api.stages import Traced
@@ -45,8 +49,8 @@ def install() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Run what the command line says, with its options: a script, a folder with ``__main__.py``,
-    ``-m module``, ``-c code``, or ``-``, which is what is piped in."""
+    """Run what the command line says, with its options: a script, a folder or zip file with
+    ``__main__.py``, ``-m module``, ``-c code``, or ``-``, which is what is piped in."""
     parser = argparse.ArgumentParser(
         prog="python -m phalanx.as_jax",
         usage="%(prog)s [-m MODULE | -c CODE | SCRIPT | -] [options of what is run]",
@@ -64,33 +68,41 @@ def main(arguments: list[str]) -> None:
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     elif kind == "-c":
         sys.argv, sys.path[0] = ["-c", *rest[1:]], ""
-        _run(rest[0], "<string>", None)
+        _run(lambda: _compiled(rest[0], "<string>"))
     elif kind == "-":
         sys.argv, sys.path[0] = arguments, ""
-        _run(sys.stdin.buffer.read(), "<stdin>", None)
-    elif Path(kind).is_dir():
-        sys.argv = arguments
-        del sys.path[0]
-        runpy.run_path(kind, run_name="__main__")
+        _run(lambda: _compiled(sys.stdin.buffer.read(), "<stdin>"))
     else:
-        script = Path(kind)
-        if not script.is_file():
+        sys.argv = arguments
+        script, name = Path(kind), os.path.join(os.getcwd(), kind)  # which it keeps after a chdir
+        inside = PathFinder.find_spec("__main__", [name])  # of a folder or a zip file
+        if inside is not None:
+            sys.path[0], loader = name, cast("InspectLoader", inside.loader)
+            known = {"__spec__": inside, "__loader__": loader, "__package__": inside.parent}
+            _run(lambda: loader.get_code("__main__"), **known, __file__=inside.origin)
+        elif script.is_file():
+            sys.path[0] = str(script.resolve().parent)
+            _run(lambda: _compiled(script.read_bytes(), name), __file__=name)
+        elif script.is_dir():
+            parser.error(f"there is no __main__.py in {kind}")
+        else:
             parser.error(f"there is no file {kind}")
-        sys.argv, sys.path[0] = arguments, str(script.resolve().parent)
-        _run(script.read_bytes(), kind, kind)
 
 
-def _run(source: str | bytes, name: str, file: str | None) -> None:
+def _compiled(source: str | bytes, name: str) -> CodeType:
+    return compile(source, name, "exec", dont_inherit=True)
+
+
+def _run(code: Callable[[], Any], **known: object) -> None:
     """Run a program as the main module, which others pickle from and start processes from."""
     names: dict[str, Any] = vars(sys.modules["__main__"])
     builtins = names["__builtins__"]
     names.clear()
     names.update(__name__="__main__", __builtins__=builtins, __doc__=None, __package__=None)
     names.update(__spec__=None, __loader__=None)
-    if file is not None:
-        names["__file__"] = file
+    names.update(known)
     try:
-        exec(compile(source, name, "exec", dont_inherit=True), names)
+        exec(code(), names)
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as e:

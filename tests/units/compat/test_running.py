@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -133,7 +134,7 @@ def test_a_script_runs_as_under_python_and_so_does_what_it_starts(tmp_path):
     (tmp_path / "program.py").write_text(SCRIPT)
     done = python("-m", "phalanx.as_jax", "program.py", cwd=tmp_path)
     assert done.stdout.splitlines() == [
-        "['program.py'] program.py None {'x': <class 'int'>}",
+        f"['program.py'] {tmp_path / 'program.py'} None {{'x': <class 'int'>}}",
         "[1. 1.]",
         "(0.0, 'phalanx')",
         "True phalanx",
@@ -174,6 +175,51 @@ def test_a_program_that_is_piped_in_and_one_that_is_a_folder(tmp_path):
         command = ("-m", "phalanx.as_jax", program, "--fast")
         done = python(*command, cwd=tmp_path, piped=SAID_IN_THE_PROGRAM)
         assert done.stdout == "['--fast']\n", done.stderr
+
+
+PLACED = """
+import sys
+code, main = (lambda: 0).__code__, sys.modules["__main__"]
+print(__file__, main.__file__, code.co_filename, sys.argv, sys.path[0], __spec__ and __spec__.name)
+"""
+
+
+@pytest.fixture
+def placed(tmp_path):
+    """A folder with programs that say where they are."""
+    for name in ("program.py", "folder/__main__.py", "package/__main__.py", "package/__init__.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("" if name.endswith("__init__.py") else PLACED)
+    (tmp_path / "package" / "linked.py").symlink_to(tmp_path / "program.py")
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as packed:
+        packed.writestr("__main__.py", PLACED)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["program.py"],
+        ["./program.py"],
+        ["package/../program.py"],
+        ["package/linked.py"],
+        ["folder"],
+        ["./folder/"],
+        ["packed.zip"],
+        ["-m", "program"],
+        ["-m", "package"],
+    ],
+    ids=" ".join,
+)
+def test_a_program_is_where_python_says_that_it_is(placed, given):
+    plain = python(*given, "--fast", cwd=placed)
+    assert "--fast" in plain.stdout, plain.stderr
+    done = python("-m", "phalanx.as_jax", *given, "--fast", cwd=placed)
+    assert done.stdout == plain.stdout, done.stderr
+    if given[0].endswith(".py") or given[0] == "-m":  # commands run no folders
+        run = "import sys; from phalanx.cli.scripts import run_script as run; "
+        run += f"run({given[-1]!r}, {given[0] == '-m'}, ['--fast'])"
+        assert python("-c", run, cwd=placed).stdout == plain.stdout
 
 
 def test_modules_run(tmp_path):

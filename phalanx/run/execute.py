@@ -57,7 +57,7 @@ class Runnable(Prepared):
     """An executable that runs on arrays: its constants, how inputs must lie, what it gives."""
 
     __slots__ = (
-        "checked", "constants", "donate", "executable", "fixed", "in_shardings", "inputs",
+        "checked", "constants", "donate", "executable", "fixed", "gone", "in_shardings", "inputs",
         "misplaced", "moves", "name", "names", "out_sigs",
     )  # fmt: skip
 
@@ -86,6 +86,9 @@ class Runnable(Prepared):
             i for i, s in enumerate(self.in_shardings) if sigs[i].sharding.plain is not s.plain
         ]
         self.donate = _reused(donate, program, self.in_shardings, executable.out_shardings)
+        self.gone = [  # with what is donated; of others, a copy that was made for it
+            i for i in self.donate if sigs[i].sharding.meets(self.in_shardings[i])
+        ]
         self.checked = config.looks_for_nonfinite
         self.moves = {  # of results that do not come as they are wanted
             i: want
@@ -104,7 +107,7 @@ class Runnable(Prepared):
         if self.donate:
             self._refuse_twice(raws)
         results = self.executable(self.fixed + raws)
-        for i in self.donate:
+        for i in self.gone:
             arrays[i]._forget("was donated to a function, which may have reused its memory")
         out = list(map(DeviceArray, results, self.out_sigs))
         for i, sharding in self.moves.items():

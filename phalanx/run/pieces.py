@@ -133,11 +133,12 @@ class Pieces(Prepared):
     def __call__(self, arrays: Arrays) -> list[DeviceArray]:
         """Run on arrays of the types of the program."""
         with entering(ROOT), not_repeatable():
-            results = self._run(list(map(_placed, arrays, self._places.ins)))
+            given = list(map(_placed, arrays, self._places.ins))
+            results = self._run(given)
         results = list(map(_placed, results, self._places.outs))
-        for i in self.donate:
-            if not any(y is arrays[i] for y in results):
-                arrays[i].delete()
+        for i in self.donate:  # of what was moved, a copy was
+            if given[i] is arrays[i] and not any(y is given[i] for y in results):
+                given[i].delete()
         return results
 
     @property

@@ -351,6 +351,13 @@ class Sharding:
         theirs = dict(zip(other.device_list, other._tile_at, strict=True))
         return mine == theirs
 
+    def meets(self, other: Sharding) -> bool:
+        """Whether both put the same part of an array on some device."""
+        if self.tiles != other.tiles or self.memory != other.memory:
+            return False
+        theirs = zip(other.device_list, other._tile_at, strict=True)
+        return not set(zip(self.device_list, self._tile_at, strict=True)).isdisjoint(theirs)
+
     def __repr__(self) -> str:
         order = "" if self.assignment is None else f", assignment={self.assignment}"
         return f"Sharding({list(self.device_list)}, tiles={self.tiles}{order}{self._memory_told})"

@@ -11,7 +11,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax, random
 from phalanx.experimental.pjit import pjit
-from phalanx.sharding import AbstractMesh, Mesh, NamedSharding
+from phalanx.sharding import AbstractMesh, Mesh, NamedSharding, SingleDeviceSharding
 
 pytestmark = pytest.mark.spmd
 MESHES = [
@@ -250,6 +250,30 @@ def test_memory_is_donated_to_a_result_that_lies_alike():
     g = phalanx.jit(lambda x: x + 1, donate_argnums=0, out_shardings=rows)
     np.testing.assert_array_equal(g(x), X + 1)
     assert x.is_deleted()
+
+
+@pytest.mark.parametrize("wanted", ["first", "last", "whole", "rows"])
+def test_a_donated_array_is_kept_if_no_device_had_its_part_before(wanted):
+    first, last = phalanx.devices()[0], phalanx.devices()[-1]
+    rows, whole = (NamedSharding(line(), spec) for spec in (P("x"), P()))
+    places = {"first": SingleDeviceSharding(first), "last": SingleDeviceSharding(last)}
+    place = {**places, "whole": whole, "rows": rows}[wanted]
+    x = jnp.asarray(X)
+    f = phalanx.jit(lambda x: x + 1, donate_argnums=0, in_shardings=place, out_shardings=place)
+    np.testing.assert_array_equal(f(x), X + 1)
+    stays = wanted in ("first", "whole") or first is last
+    assert x.is_deleted() == stays
+    if not stays:
+        np.testing.assert_array_equal(x, X)
+
+
+def test_pmap_keeps_a_donated_array_that_it_deals_out():
+    x = jnp.ones((phalanx.device_count(), 3))
+    f = phalanx.pmap(lambda x: x + 1, donate_argnums=0)
+    dealt = f(x)
+    np.testing.assert_array_equal(x, np.ones(x.shape))
+    np.testing.assert_array_equal(f(dealt), np.full(x.shape, 3))
+    assert dealt.is_deleted() and x.is_deleted() == (phalanx.device_count() == 1)
 
 
 def test_an_array_closed_over_stays_where_it_lies():

@@ -88,6 +88,6 @@ class Passed(Struct, frozen=True):
         types = self.program.input_types
         listed = ", ".join(f"{names[self.kept[n]]} {types[n]}" for n in inputs)
         warn_user(
-            f"{who}: Some donated buffers were not usable: {listed}; no other result holds as many "
-            "bytes on each device, so they stay alive"
+            f"Some donated buffers were not usable: {listed} of {who}; no other result holds as "
+            "many bytes on each device, so they stay alive"  # filters look for how it begins
         )

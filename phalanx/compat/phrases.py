@@ -98,6 +98,18 @@ def _braced(names: Iterable[str]) -> str:
     return f"{{{','.join(names)}}}"
 
 
+def _needed(found: re.Match[str]) -> str:
+    type, what = found.groups()
+    value = f"traced array with shape {type}"
+    if what.startswith("a Python bool"):
+        return f"Attempted boolean conversion of {value}."
+    if what.startswith("an integer"):
+        return f"The __index__() method was called on {value}"
+    if what.startswith("a NumPy array"):
+        return f"The numpy.ndarray conversion method __array__() was called on {value}"
+    return f"Abstract tracer value encountered where concrete value is expected: {value}"
+
+
 _PHRASES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (
         re.compile(r"^([\w.]+)(?:\(.*\))?(?:: ((?:in|out)_shardings))?: P\(.*\) stands alone"),
@@ -256,5 +268,15 @@ _PHRASES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (
         re.compile(r"^custom_vjp\(.*\): forward mode .* needs a rule for tangents, at"),
         "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
+    ),
+    (re.compile(r"^value ~?(\S+) .*?is needed as (.*?) at "), _needed),
+    (
+        re.compile(r"the result depends on the elements of value ~?(\S+) "),
+        r"Abstract tracer value encountered where concrete value is expected: "
+        r"traced array with shape \1",
+    ),
+    (
+        re.compile(r"^a mask, value (\S+) .*, is used as an index"),
+        r"Array boolean indices must be concrete; got \1",
     ),
 ]

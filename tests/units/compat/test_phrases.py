@@ -194,6 +194,26 @@ def test_of_functions_without_a_rule_for_tangents():
         phalanx.jvp(bent, (1.0,), (1.0,))
 
 
+NEEDED = {
+    r"Attempted boolean conversion of traced array with shape i.*32\[\]\.": lambda x: 1 if x else 2,
+    r"shape b.*\[\]": lambda x: 1 if x > 2 else 2,
+    r"Abstract tracer value .* expected: traced array with shape i.*32\[\]": int,
+    r"The __index__\(\) method was called on traced array with shape i.*32\[\]": range,
+    r"__array__\(\) was called on traced array with shape i.*32\[\]": np.asarray,
+    r"Array boolean indices must be concrete; got b.*\[2\]": lambda x: jnp.ones(2)[jnp.ones(2) > x],
+    r"value encountered .*: traced array with shape b.*\[2\]": lambda x: jnp.nonzero(
+        jnp.ones(2) > x
+    ),
+}
+
+
+@pytest.mark.parametrize("words", NEEDED)
+@pytest.mark.parametrize("kind", [int, np.int32])  # the type of a Python number is a weak one
+def test_of_values_that_python_needs(words, kind):
+    with pytest.raises(Exception, match=rf"\(in JAX's words: .*{words}"):
+        phalanx.jit(lambda x: NEEDED[words](x))(kind(3))
+
+
 def test_a_type_says_how_values_lie():
     over = mesh().abstract_mesh
     made = ShapedArray((4, 2), "float32", sharding=NamedSharding(over, P("x")))

@@ -96,14 +96,25 @@ def _above(node: _Node) -> frozenset[_Node]:
     return _ABOVE.get(node, frozenset((node,)))  # dtypes of keys are not in the lattice
 
 
+_NO_DERIVATIVE = (
+    "float0 is the dtype of a derivative with respect to an integer or a boolean, which there is "
+    "none of. Leave these arguments out of what is differentiated, or pass them as floating-point "
+    "numbers, x.astype(float); where zeros are wanted, numpy.zeros(x.shape) makes them"
+)
+
+
 def _join(nodes: set[_Node]) -> _Node:
     first, *others = map(_above, nodes)
     bounds = first.intersection(*others)
     for bound in bounds:
         if bounds <= _above(bound):
             return bound
-    names = sorted(str(n) for n in nodes)
-    advice = ADVICE if any(map(is_key, nodes)) else "convert one of the operands with astype"
+    names = sorted("float0" if n == float0 else str(n) for n in nodes)
+    advice = "convert one of the operands with astype"
+    if any(map(is_key, nodes)):
+        advice = ADVICE
+    elif float0 in nodes:
+        advice = _NO_DERIVATIVE
     raise TypePromotionError(
         f"dtypes {', '.join(names)} have no common dtype to convert to implicitly; {advice}"
     )

@@ -35,6 +35,14 @@ PLACES = {
 }
 
 
+@pytest.mark.parametrize("function", [jnp.add, jnp.subtract, jnp.multiply])
+@pytest.mark.parametrize("other", [N, N.astype(np.float32), 0.1])
+def test_arithmetic_on_them_is_told_what_they_are(function, other):
+    words = r"float0 is the dtype of a derivative with respect to an integer .*x\.astype\(float\)"
+    with pytest.raises(TypeError, match=words):
+        function(Z, other)
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_they_are_arguments_and_results(place):
     same(PLACES[place]())

@@ -546,6 +546,7 @@ def written(x: Any, values: Any) -> Any:
     cast, given, wanted = _cast(values, x.aval), kind_of(values), x.aval.dtype
     if not lattice.holds(wanted, given):
         warn_user(
+            "scatter inputs have incompatible types: "  # filters look for how it begins
             f"cannot safely cast values of {given[0]} to {wanted}, the dtype of the array that "
             f"they are written to, at {user_location()}; they are cast all the same. Convert them "
             "or the array with astype",

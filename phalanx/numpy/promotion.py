@@ -328,7 +328,7 @@ def check_ranks(who: str, shapes: Iterable[tuple[int, ...]]) -> None:
     )
     if refused:
         raise ShapeError(message)
-    warn_user(message)
+    warn_user(f"Following NumPy automatic rank promotion for {message}")  # filters look for that
 
 
 def as_shape(who: str, shape: Any) -> tuple[int, ...]:

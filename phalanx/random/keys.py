@@ -304,7 +304,8 @@ def _mention_old_form(who: str) -> None:
     if config.legacy_prng_key == "allow":
         return
     message = (
-        f"{who}: the key at {user_location()} is an array of words; make it with random.key(seed)"
+        f"Legacy uint32 key array passed as key to {who}: the key at {user_location()} is an array "
+        "of words; make it with random.key(seed)"
     )
     if config.legacy_prng_key == "error":
         raise ValueError(f"{message}, or set the option legacy_prng_key to 'allow'")

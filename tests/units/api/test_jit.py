@@ -254,7 +254,8 @@ def test_a_donated_argument_that_no_result_fits_into_stays_alive_with_a_warning_
 
     f = phalanx.jit(evaluate, donate_argnums=0)
     params, batch = jnp.arange(3.0), jnp.ones(3)
-    with pytest.warns(UserWarning, match=r"^Some donated buffers were not usable: params f32.* of jit\(") as warned:
+    told = r"^Some donated buffers were not usable: params f32.* of jit\("
+    with pytest.warns(UserWarning, match=told) as warned:
         for _ in range(3):
             np.testing.assert_array_equal(f(params, batch), 3)
     (warning,) = warned

@@ -394,5 +394,5 @@ def test_whatever_is_called_with_what_it_does_not_take_ends_in_the_line_of_the_u
 
 
 def test_a_warning_that_filters_make_an_error_keeps_its_class():
-    with pytest.raises(FutureWarning, match=r"^cannot safely cast"):
+    with pytest.raises(FutureWarning, match=r"^scatter inputs have incompatible types: cannot"):
         jnp.arange(3).at[0].set(0.5)

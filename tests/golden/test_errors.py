@@ -460,8 +460,8 @@ def use_of_a_donated_array():
 
 @mistake(errors.DeletedArray)
 def second_donation():
-    x = jnp.ones((N, 3))
     step = phalanx.pmap(lambda x: x + 1, donate_argnums=0)
+    x = step(jnp.ones((N, 3)))  # dealt out as the next step takes it
     step(x)
     step(x)  # HERE
 

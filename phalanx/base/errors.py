@@ -132,6 +132,11 @@ class DeviceError(PhalanxError, RuntimeError):
     """The requested devices do not exist, or cannot be used together."""
 
 
+class NoDevices(DeviceError, AttributeError, ValueError):
+    """A mesh of names and sizes alone is asked for its devices. The field says that a value is
+    wrong; Python says of what an object lacks that it is an attribute."""
+
+
 class DeviceCountError(DeviceError, ValueError):
     """A mesh has more places than there are devices, or would leave some of them out."""
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import ContextDecorator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from msgspec import Struct
 
 from phalanx.base.choices import Choice
 from phalanx.base.config import config
+from phalanx.base.errors import NoDevices
 from phalanx.base.recent import Unique
 from phalanx.core.layouts import MeshAxes
 from phalanx.spmd.pickled import pickled_devices, unpickled_devices
@@ -206,6 +207,15 @@ class AbstractMesh(AnyMesh):
     @property
     def abstract_mesh(self) -> AbstractMesh:
         return self
+
+    def _refused(self) -> NoReturn:
+        """Refused: there are no devices."""
+        raise NoDevices(
+            f"{self} has names and sizes alone, and no devices; "
+            "make_mesh(sizes, names) makes a mesh of those that are here"
+        )
+
+    devices = device_ids = local_devices = is_multi_process = property(_refused)
 
     def update(
         self,

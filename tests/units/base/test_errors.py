@@ -36,6 +36,7 @@ BUILTINS = {
     errors.DeletedArray: (RuntimeError, ValueError),
     errors.DeviceError: RuntimeError,
     errors.DeviceCountError: (errors.DeviceError, ValueError),
+    errors.NoDevices: (errors.DeviceError, AttributeError, ValueError),
     errors.DevicesDiffer: ValueError,
     errors.MeshesDiffer: (errors.DeviceError, ValueError),
     errors.NoMesh: (RuntimeError, ValueError),

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+from phalanx import errors
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 
 
@@ -70,3 +71,12 @@ def test_a_mesh_is_either_with_devices_or_without():
     mesh = Mesh([0, 1], "x")
     assert not isinstance(mesh, AbstractMesh)
     assert not isinstance(mesh.abstract_mesh, Mesh)
+
+
+@pytest.mark.parametrize("name", ["devices", "device_ids", "local_devices", "is_multi_process"])
+def test_a_mesh_without_devices_says_so_where_one_asks_for_them(name):
+    mesh = AbstractMesh((2,), ("x",))
+    assert not hasattr(mesh, name)
+    for kind in (ValueError, AttributeError, errors.NoDevices):
+        with pytest.raises(kind, match=r"AbstractMesh\('x': 2\) has names and sizes alone"):
+            getattr(mesh, name)

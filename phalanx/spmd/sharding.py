@@ -352,7 +352,11 @@ class Sharding:
         return mine == theirs
 
     def meets(self, other: Sharding) -> bool:
-        """Whether both put the same part of an array on some device."""
+        """Whether both put the same part of an array on some device.
+
+        Args:
+            other: another sharding.
+        """
         if self.tiles != other.tiles or self.memory != other.memory:
             return False
         theirs = zip(other.device_list, other._tile_at, strict=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,9 +16,9 @@ from phalanx.core.axes import Axis
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
 from phalanx.numpy.promotion import ArrayLike, as_array, boolean, convert, dim
+from phalanx.numpy.signatures import CoreDims, Names
+from phalanx.numpy.signatures import signature as parsed
 from phalanx.transforms.batch import batch, place_lanes
-
-_CORE = re.compile(r"\(([^()]*)\)")
 
 
 def vectorize(
@@ -40,15 +39,16 @@ def vectorize(
         A function of arrays, and of what ``excluded`` names.
 
     Raises:
-        TypeError: the function that is returned is called with another number of arguments than the
-            signature has.
+        ValueError: ``signature`` is none, or the function that is returned is called with arrays
+            that do not fit it, or ``pyfunc`` returns such.
+        TypeError: the number of arguments is not that of the signature, or that of results.
 
     >>> dot = jnp.vectorize(jnp.vdot, signature="(n),(n)->()")
     >>> print(dot(jnp.ones((2, 3)), jnp.arange(3.0)))
     [3. 3.]
     """
     left_out = set(excluded)
-    cores = None if signature is None else _cores(signature)
+    said = None if signature is None else parsed(signature)
 
     @hiding
     @functools.wraps(pyfunc)
@@ -66,33 +66,24 @@ def vectorize(
                 full[i] = x
             return pyfunc(*full, **free, **dict(zip(named, xs[len(mapped) :], strict=True)))
 
-        ranks = [0] * (len(cored) + len(named)) if cores is None else cores
-        if len(ranks) != len(cored) + len(named):
+        count = len(cored) + len(named)
+        cores = ((),) * count if said is None else said.operands
+        if len(cores) != count:
             raise TypeError(
-                f"vectorize: the signature {signature!r} has {len(ranks)} arguments, got "
-                f"{len(cored) + len(named)}"
+                f"vectorize: the signature {signature!r} has {len(cores)} arguments, got {count}"
             )
         given = [i in mapped for i in cored] + [True] * len(named)
-        return _over_lanes(one, arrays, list(itertools.compress(ranks, given)))
+        return _over_lanes(one, arrays, [*itertools.compress(cores, given)], said)
 
     return vectorized
 
 
-def _cores(signature: str) -> list[int]:
-    """The number of dimensions of each argument in "(n,m),(m)->(n)"."""
-    left, arrow, right = signature.replace(" ", "").partition("->")
-    operands = _CORE.findall(left)
-    if not arrow or ",".join(f"({f})" for f in operands) != left or not _CORE.findall(right):
-        raise ValueError(f"vectorize: {signature!r} is not a signature such as '(n,m),(m)->(n)'")
-    return [len(f.split(",")) if f else 0 for f in operands]
-
-
-def _over_lanes(function: Callable[..., Any], xs: list[Any], ranks: Sequence[int]) -> Any:
-    """``function`` on all dimensions of ``xs`` but the last ``ranks``, which broadcast."""
-    outer = [x.shape[: x.ndim - r] for x, r in zip(xs, ranks, strict=True)]
-    for x, r in zip(xs, ranks, strict=True):
-        if x.ndim < r:
-            raise ValueError(f"vectorize: an argument needs {r} dimensions, got {x.aval}")
+def _over_lanes(
+    function: Callable[..., Any], xs: list[Any], cores: Sequence[Names], said: CoreDims | None
+) -> Any:
+    """``function`` on all dimensions of ``xs`` but the last ``cores``, which broadcast."""
+    sizes = said.sizes(zip(cores, [x.shape for x in xs], strict=True)) if said else {}
+    outer = [x.shape[: x.ndim - len(core)] for x, core in zip(xs, cores, strict=True)]
     shape = common_shape("vectorize", *outer)
     size = math.prod(shape)
     flat: list[Any] = []
@@ -110,7 +101,10 @@ def _over_lanes(function: Callable[..., Any], xs: list[Any], ranks: Sequence[int
         nonlocal single
         out = function(*values)
         single = not isinstance(out, (tuple, list))
-        return [as_array("vectorize", y) for y in ([out] if single else out)]
+        ys = [as_array("vectorize", y) for y in ([out] if single else out)]
+        if said is not None:
+            said.check_results(sizes, single, [y.shape for y in ys])
+        return ys
 
     if not shape:
         results = on_all(*flat)
@@ -149,7 +143,7 @@ def apply_along_axis(
     def along(v: Any) -> Any:
         return func1d(v, *args, **kwargs)
 
-    out = _over_lanes(along, [lines], [1])
+    out = _over_lanes(along, [lines], [("line",)], None)
     new = out.ndim - (x.ndim - 1)
     order = list(range(x.ndim - 1))
     order[d:d] = range(x.ndim - 1, x.ndim - 1 + new)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -263,13 +263,12 @@ def _half_of_ends(values: Array) -> Array:
     return multiply(sum(add(first, final), -1), 0.5)
 
 
-@one_program
 def interp(
     x: ArrayLike,
     xp: ArrayLike,
     fp: ArrayLike,
-    left: ArrayLike | None = None,
-    right: ArrayLike | None = None,
+    left: ArrayLike | Literal["extrapolate"] | None = None,
+    right: ArrayLike | Literal["extrapolate"] | None = None,
     period: ArrayLike | None = None,
 ) -> Array:
     """The function through the points (xp, fp), straight between them, at ``x``.
@@ -278,19 +277,47 @@ def interp(
         x: where, real numbers.
         xp: the places of the points, increasing.
         fp: their values.
-        left: the value before the first point; default that of the point.
-        right: the value behind the last one; default that of the point.
-        period: after which the function repeats; the places need not be sorted then.
+        left: the value before the first point; default that of the point. "extrapolate": the line
+            through the first two points goes on.
+        right: the value behind the last one; default that of the point. "extrapolate": the line
+            through the last two points goes on.
+        period: after which the function repeats; the places need not be sorted then, and ``left``
+            and ``right`` are ignored.
 
     Returns:
         An array of the shape of ``x``.
 
     Raises:
-        ValueError: ``xp`` and ``fp`` are not vectors of one length.
+        ValueError: ``xp`` and ``fp`` are not vectors of one length, or ``left`` or ``right`` is
+            another string.
 
-    >>> print(jnp.interp(1.5, jnp.array([1.0, 2.0]), jnp.array([10.0, 20.0])))
+    >>> xp, fp = jnp.array([1.0, 2.0]), jnp.array([10.0, 20.0])
+    >>> print(jnp.interp(1.5, xp, fp))
     15.0
+    >>> at = jnp.array([0.0, 1.5, 4.0])
+    >>> print(jnp.interp(at, xp, fp, left="extrapolate", right="extrapolate"))
+    [ 0. 15. 40.]
     """
+    sides = {"left": left, "right": right}
+    for name, side in sides.items():
+        if isinstance(side, str) and side != "extrapolate":
+            raise ValueError(f"interp: {name} must be a value, None or 'extrapolate', got {side!r}")
+    low, high = (None if isinstance(side, str) else side for side in sides.values())
+    goes_on = isinstance(left, str), isinstance(right, str)
+    return _interp(x, xp, fp, low, high, period, goes_on)
+
+
+@one_program
+def _interp(
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | None,
+    right: ArrayLike | None,
+    period: ArrayLike | None,
+    goes_on: tuple[bool, bool],
+) -> Array:
+    """``interp``, where the lines at both ends go on as ``goes_on`` says."""
     values = inexact("interp", fp)
     at, places = (inexact("interp", v) for v in promote_arrays("interp", [x, xp]))
     if places.ndim != 1 or values.shape != places.shape or (at.size and not places.size):
@@ -312,9 +339,13 @@ def interp(
     inside = add(y0, multiply(ops.sub(at, x0), slope))
     if period is not None:
         return inside
-    ends = [_element(v, i, at.shape) for v in (places, values) for i in (0, n - 1)]
-    inside = where(ops.lt(at, ends[0]), ends[2] if left is None else left, inside)
-    return where(ops.gt(at, ends[1]), ends[3] if right is None else right, inside)
+    ends = (goes_on[0], left, 0, ops.lt), (goes_on[1], right, n - 1, ops.gt)
+    for line, side, i, beyond in ends:
+        if line:
+            continue  # outside, ``before`` and ``after`` are the two nearest points
+        place, value = (_element(v, i, at.shape) for v in (places, values))
+        inside = where(beyond(at, place), value if side is None else side, inside)
+    return inside
 
 
 def _slopes(x: Any, y: Any) -> Any:

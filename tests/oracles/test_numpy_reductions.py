@@ -254,6 +254,55 @@ def test_sets_of_a_given_size_under_transformations():
         phalanx.jit(jnp.setdiff1d)(a, b)
 
 
+ON = "extrapolate"
+
+
+def test_extrapolation_is_interpolation_with_a_point_more_on_the_line():
+    places = np.array([0.0, 1.0, 1.5, 4.0], np.float32)
+    y = np.array([0.0, 2.0, 1.5, 4.0], np.float32)  # the first slope is 2, the last is 1
+    at = np.array([-3.0, -1.0, 0.0, 0.7, 1.2, 4.0, 4.5, 9.0], np.float32)
+    more = np.r_[-10.0, places, 14.0], np.r_[-20.0, y, 14.0]
+    for left, right in ((ON, ON), (ON, None), (None, ON), (ON, 7.0), (-9.0, ON)):
+        expected = np.interp(at, *more)
+        if left != ON:
+            expected[at < 0] = 0.0 if left is None else left
+        if right != ON:
+            expected[at > 4] = 4.0 if right is None else right
+
+        def ours(x, left=left, right=right):
+            return jnp.interp(x, places, y, left=left, right=right)
+
+        for found in (ours(at), phalanx.jit(ours)(at), phalanx.vmap(ours)(at)):
+            close(found, expected)
+
+
+def test_slopes_of_extrapolation():
+    def outside(x, y):
+        return jnp.interp(x, jnp.array([0.0, 1.0, 3.0]), y, left=ON, right=ON)
+
+    y = jnp.array([0.0, 2.0, 3.0])
+    by_x, by_y = phalanx.grad(outside, (0, 1))(-2.0, y)
+    assert by_x == 2.0 and by_y.tolist() == [3.0, -2.0, 0.0]
+    by_x, by_y = phalanx.grad(outside, (0, 1))(5.0, y)
+    assert by_x == 0.5 and by_y.tolist() == [0.0, -1.0, 2.0]
+
+
+def test_one_point_goes_on_flat_and_a_period_knows_no_outside():
+    at = np.array([-1.0, 2.0, 5.0], np.float32)
+    one = jnp.array([2.0])
+    assert jnp.interp(at, one, 2 * one, left=ON, right=ON).tolist() == [4.0, 4.0, 4.0]
+    points = np.array([0.0, 1.0, 1.5]), np.array([0.0, 2.0, 3.0])
+    found = jnp.interp(at, *points, left=ON, right=ON, period=2.0)
+    close(found, np.interp(at, *points, period=2.0))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("period", [None, 2.0])
+def test_words_about_another_string_outside(side, period):
+    with pytest.raises(ValueError, match=f"{side} must be .* 'extrapolate', got 'linear'"):
+        jnp.interp(0.5, jnp.arange(3.0), jnp.arange(3.0), period=period, **{side: "linear"})
+
+
 def test_calculus():
     y = X[0, 0]
     close(jnp.gradient(X, axis=1), np.gradient(X, axis=1), rtol=1e-4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -12,6 +12,7 @@ import phalanx.numpy as jnp
 from phalanx.base.errors import MissingRule
 from phalanx.base.lengths import length
 from phalanx.base.source import user_location
+from phalanx.core.types import ArrayLike
 from phalanx.experimental.sparse.entries import (
     bcoo_multiply_dense,
     bcoo_multiply_sparse,
@@ -30,6 +31,7 @@ from phalanx.experimental.sparse.shaping import (
 from phalanx.tree_util import register_pytree_node_class
 
 _SEQUENCES: tuple[type, ...] = (Sequence,)
+_ARRAYS = get_args(ArrayLike)
 
 
 class JAXSparse(ABC):
@@ -41,8 +43,22 @@ class JAXSparse(ABC):
     """
 
     __array_priority__ = 100
+    __hash__ = object.__hash__
     shape: Any
     dtype: Any
+
+    def __eq__(self, other: object) -> bool:
+        return _compared(self, "==", other)
+
+    def __ne__(self, other: object) -> bool:
+        return _compared(self, "!=", other)
+
+
+def _compared(mat: JAXSparse, sign: str, other: object) -> bool:
+    """The error for arrays, whose elements would be compared; what is none is another object."""
+    if not isinstance(other, (JAXSparse, *_ARRAYS)):
+        return NotImplemented
+    raise would_be_dense(f"comparing a {type(mat).__name__} and a {type(other).__name__} by {sign}")
 
 
 def would_be_dense(what: str) -> MissingRule:

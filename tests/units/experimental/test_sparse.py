@@ -1,5 +1,7 @@
 """Sparse arrays do what dense ones do, in every layout, with padding, and with duplicates."""
 
+import operator
+
 import jax as peer
 import jax.experimental.sparse as peer_sparse
 import numpy as np
@@ -443,6 +445,30 @@ def test_words_about_other_matrices_do_not_name_the_one_that_computes(kind):
         matrix + 1
     with pytest.raises(ValueError, match=r"to that of a sparse one, \(4, 4\)"):
         matrix * np.ones(7)
+
+
+KINDS = [BCOO, BCSR, sparse.COO, sparse.CSR, sparse.CSC]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne])
+def test_elements_are_compared_with_those_of_dense_arrays_alone(kind, compare):
+    matrix = kind.fromdense(SQUARE)
+    others = [matrix, kind.fromdense(SQUARE), MAT, SQUARE, jnp.asarray(SQUARE), 0, np.float32(0)]
+    for other in others:
+        for pair in ((matrix, other), (other, matrix)):
+            with pytest.raises(NotImplementedError, match=r"at test_sparse.py.*todense\(\)"):
+                compare(*pair)
+    with pytest.raises(NotImplementedError, match="todense"):
+        phalanx.jit(compare)(matrix, jnp.asarray(SQUARE))
+    assert compare(matrix.todense(), SQUARE).all() == (compare is operator.eq)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_array_is_another_object_than_a_matrix(kind):
+    matrix = kind.fromdense(SQUARE)
+    assert (matrix == None) is False and (matrix != "a") is True  # noqa: E711
+    assert matrix in [None, "a", matrix] and {matrix: 1}[matrix] == 1
 
 
 @pytest.mark.parametrize("wrong, error", [

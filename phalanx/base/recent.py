@@ -49,8 +49,9 @@ class Recent(dict[Any, Any], Generic[Value]):
 
     @property
     def young(self) -> Callable[[Any], Value | None]:
-        """What reads the young generation alone, in a third of the time of ``mapping[key]``:
-        that Python looks up in the class first, for a class of Python's.
+        """What reads the young generation alone, and gives None for a key that is not in it.
+
+        It takes a third of the time of ``mapping[key]``, which calls a method of the class.
         """
         return super().get
 

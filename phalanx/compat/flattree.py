@@ -30,8 +30,13 @@ class FlatTree(Struct, frozen=True):
         return len(self.vals)
 
     def unpack(self) -> tuple[FlatTree, ...]:
-        """The trees of a tuple."""
-        assert self.parts is not None
+        """The trees of a tuple.
+
+        Raises:
+            ValueError: this is one value.
+        """
+        if self.parts is None:
+            raise ValueError("unpack: a tuple of trees is needed, and this is one value")
         return self.parts
 
     def map(self, f: Callable[[Any], Any]) -> FlatTree:

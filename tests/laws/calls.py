@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pytest
 
 import phalanx
 from phalanx.base import dtypes
@@ -20,6 +21,9 @@ from phalanx.base import dtypes
 SIZES = {"k": 4, "m": 2, "n": 3}  # of the letters of a shape; a digit is its own size
 LANES = 2  # of the named axis that collectives are called in
 AXIS = "i"
+
+# `fill_diagonal` writes the number 1 into arrays of every dtype, booleans too.
+CASTS = pytest.mark.filterwarnings("ignore:scatter inputs have incompatible types:FutureWarning")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import phalanx.numpy as jnp
 from docs.generator.docstrings import doc_of
 from phalanx.errors import AxisError, PhalanxError, ShapeError
 from tests.laws.arguments import ROOMS, X, calls
+from tests.laws.calls import CASTS
 
 DTYPES = ("float32", "bfloat16", "complex64", "int32", "int8", "uint8", "bool")
 FLOAT32, INT32, BOOL = np.dtype("float32"), np.dtype("int32"), np.dtype("bool")
@@ -125,6 +126,7 @@ def claims(call):
                 yield f"{call} of {dtype}: '{found[0]}': {there}, not {said}", there == said
 
 
+@CASTS
 @pytest.mark.parametrize("room", ROOMS)
 def test_what_is_said_of_results(room):
     wrong = [text for c in CALLS if c.room == room for text, so in claims(c) if not so]

@@ -18,7 +18,7 @@ import phalanx.numpy as jnp
 from phalanx import errors
 from phalanx.base.errors import PhalanxError
 from tests.laws.arguments import ROOMS, calls
-from tests.laws.calls import SIZES, Operand, replaced
+from tests.laws.calls import CASTS, SIZES, Operand, replaced
 
 CALLS = [  # of what gives arrays
     c for c in calls() if c.args is not None and c.slots and c.name != "eval_shape"
@@ -231,6 +231,7 @@ def together(cases):
     return run([at.operands(None, sizes) for _, _, at, sizes in cases])
 
 
+@CASTS
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("room", ROOMS)
 def test_types_are_those_of_numpy_in_every_dtype(room, dtype):

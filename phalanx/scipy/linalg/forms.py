@@ -519,7 +519,8 @@ def _turn(block: Array) -> Array:
     """The unitary matrix that brings an eigenvector of a 2 x 2 matrix to the first axis; that of no
     turn where the matrix is triangular already."""
     (a, b), (c, d) = block
-    below = abs(c) > finfo(c.dtype).eps * (abs(a) + abs(d))
+    small = abs(c) <= finfo(c.dtype).eps * (abs(a) + abs(d))  # not so of NaN, which must be seen
+    below = (c != 0) & ~small
     half = (a - d) / 2
     x = where(below, half + sqrt(where(below, half * half + b * c, 1)), 1)
     y = where(below, c, 0)

@@ -152,12 +152,12 @@ def average(
     >>> print(jnp.average(jnp.array([1.0, 2.0]), weights=jnp.array([3, 1])))
     1.25
     """
-    x = inexact("average", a)
     if weights is None:
+        x = inexact("average", a)
         out = mean(x, axis, keepdims=keepdims)
         total = ops.full(out.shape, _count(x, axis, keepdims, None), out.aval.dtype)
         return (out, total) if returned else out
-    x, w = promote_arrays("average", [x, weights])
+    x, w = (inexact("average", v) for v in promote_arrays("average", [a, weights]))
     w = fitted_weights("average", x, w, axis)
     total = sum(w, axis, keepdims=keepdims)
     out = ops.div(sum(ops.mul(x, w), axis, keepdims=keepdims), total)

@@ -474,9 +474,14 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 # ---- windows --------------------------------------------------------------------------------
 
 
-def _window(m: int, *weights: float) -> Any:
+def _points(m: Any) -> Any:
+    """How many points a window has: what ``m`` is without its fraction, if it is no integer."""
+    return m if isinstance(m, Length) else int(m)
+
+
+def _window(m: Any, *weights: float) -> Any:
     """Σ weights[k] cos(2πk i / (m - 1)) for i below m; of one element, 1."""
-    count = length(m)
+    count = _points(m)
     real = dtypes.default_float()
     if count <= 1:
         return ops.full((builtins.max(count, 0),), 1, real)
@@ -490,11 +495,11 @@ def _window(m: int, *weights: float) -> Any:
 
 
 @one_program
-def hanning(M: int) -> Array:
+def hanning(M: float) -> Array:
     """The Hann window of M points: 0.5 - 0.5 cos.
 
     Args:
-        M: the number of points.
+        M: the number of points; a fraction does not count.
 
     Returns:
         float32 [M].
@@ -506,11 +511,11 @@ def hanning(M: int) -> Array:
 
 
 @one_program
-def hamming(M: int) -> Array:
+def hamming(M: float) -> Array:
     """The Hamming window of M points: 0.54 - 0.46 cos.
 
     Args:
-        M: the number of points.
+        M: the number of points; a fraction does not count.
 
     Returns:
         float32 [M].
@@ -522,11 +527,11 @@ def hamming(M: int) -> Array:
 
 
 @one_program
-def blackman(M: int) -> Array:
+def blackman(M: float) -> Array:
     """The Blackman window of M points, from two cosines.
 
     Args:
-        M: the number of points.
+        M: the number of points; a fraction does not count.
 
     Returns:
         float32 [M].
@@ -538,11 +543,11 @@ def blackman(M: int) -> Array:
 
 
 @one_program
-def bartlett(M: int) -> Array:
+def bartlett(M: float) -> Array:
     """The triangular window of M points, zero at both ends.
 
     Args:
-        M: the number of points.
+        M: the number of points; a fraction does not count.
 
     Returns:
         float32 [M].
@@ -550,18 +555,18 @@ def bartlett(M: int) -> Array:
     >>> print(jnp.bartlett(5))
     [0.  0.5 1.  0.5 0. ]
     """
-    count = length(M)
+    count = _points(M)
     if count <= 1:
         return _window(M)
     return 1 - abs(2 * indices((count,), dtypes.default_float())[0] / (count - 1) - 1)
 
 
 @one_program
-def kaiser(M: int, beta: ArrayLike) -> Array:
+def kaiser(M: float, beta: ArrayLike) -> Array:
     """The Kaiser window of M points: I0(beta sqrt(1 - x^2)) / I0(beta) for x from -1 to 1.
 
     Args:
-        M: the number of points.
+        M: the number of points; a fraction does not count.
         beta: how narrow the window is; 0 for a rectangle.
 
     Returns:
@@ -570,7 +575,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     >>> print(jnp.kaiser(3, 5.0).round(4))
     [0.0367 1.     0.0367]
     """
-    count = length(M)
+    count = _points(M)
     if count <= 1:
         return _window(M)
     x = 2 * indices((count,), dtypes.default_float())[0] / (count - 1) - 1

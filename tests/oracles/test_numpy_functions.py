@@ -194,6 +194,13 @@ def test_windows():
         near(jnp.kaiser(n, 8.6), np.kaiser(n, 8.6))
 
 
+@pytest.mark.parametrize("points", [5.0, 5.5, np.float32(5), jnp.float32(5), jnp.int8(5)], ids=repr)
+def test_windows_of_as_many_points_as_a_float_has_in_whole(points):
+    for name in ("bartlett", "blackman", "hamming", "hanning"):
+        near(getattr(jnp, name)(points), getattr(np, name)(5))
+    near(jnp.kaiser(points, 8.6), np.kaiser(5, 8.6))
+
+
 def test_order_and_membership():
     x = np.array([3, 1, 3, 2])
     for name in ("unique_all", "unique_counts", "unique_inverse"):

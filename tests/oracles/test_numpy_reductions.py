@@ -96,6 +96,13 @@ def test_average_and_counts():
     close(jnp.count_nonzero(I, 0), np.count_nonzero(I, 0))
 
 
+@pytest.mark.parametrize("weight", ["int8", "float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("kind", ["bool", "int8", "uint32", "bfloat16", "float32"])
+def test_an_average_has_the_dtype_of_the_quotient_that_it_is(kind, weight):
+    a, w = jnp.ones(3, kind), jnp.ones(3, weight)
+    assert jnp.average(a, weights=w).dtype == ((a * w).max() / w.max()).dtype
+
+
 @pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
 @pytest.mark.parametrize("q", [0.0, 0.3, 0.5, 1.0, np.array([0.1, 0.9])], ids=str)
 def test_quantiles(q, method):

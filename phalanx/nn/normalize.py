@@ -9,13 +9,14 @@ from typing import Any, Literal, overload
 from phalanx import numpy as jnp
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.dtypes import COMPLEXES
 from phalanx.base.recent import memoized
 from phalanx.control.custom_jvp import JvpRule, custom_jvp
 from phalanx.control.one_program import staged
 from phalanx.core.program import Program
 from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.numpy.promotion import inexact
+from phalanx.numpy.promotion import inexact, promote_arrays
 from phalanx.transforms.stage import stage
 
 Axis = int | Sequence[int] | None
@@ -73,12 +74,12 @@ def logsumexp(
     Of no elements it is -inf, with derivative 0.
 
     Args:
-        a: a floating-point array.
+        a: a floating-point or complex array.
         axis: the axis or axes to sum over; by default all.
         b: factors that broadcast with ``a``.
         keepdims: whether the result keeps the summed axes with length 1.
         return_sign: whether to return the logarithm of the magnitude and the sign of the sum;
-            otherwise the result is NaN where the sum is negative.
+            otherwise the result is NaN where a real sum is negative.
         where: a mask that broadcasts with ``a``: what to sum.
 
     Returns:
@@ -99,22 +100,25 @@ def logsumexp(
 
 @staged
 def _logsumexp(a: Any, b: Any, where: Any, *, axis: Any, keepdims: bool, return_sign: bool) -> Any:
-    a = inexact("logsumexp", a)
-    if b is not None:
-        a, b = jnp.broadcast_arrays(a, b)
+    if b is None:
+        a = inexact("logsumexp", a)
+    else:
+        both = (inexact("logsumexp", v) for v in promote_arrays("logsumexp", [a, b]))
+        a, b = jnp.broadcast_arrays(*both)
         a = jnp.where(b == 0, -jnp.inf, a)
     if where is not None:
         a = jnp.where(where, a, -jnp.inf)
-    shift = _greatest_finite(a, axis)
+    shift = _greatest_finite(jnp.real(a), axis)
     terms = jnp.exp(a - shift)
     total = jnp.sum(terms if b is None else b * terms, axis=axis, keepdims=keepdims)
-    size = total if b is None else jnp.abs(total)
+    real = total.dtype not in COMPLEXES  # a complex logarithm has the sign of the sum in it
+    size = jnp.abs(total) if return_sign or (real and b is not None) else total
     shift = shift if keepdims else jnp.reshape(shift, total.shape)
     empty = size == 0
     out = jnp.where(empty, -jnp.inf, jnp.log(jnp.where(empty, 1, size)) + shift)
     if return_sign:
         return out, jnp.sign(total)
-    return out if b is None else jnp.where(total < 0, jnp.nan, out)
+    return jnp.where(total < 0, jnp.nan, out) if real and b is not None else out
 
 
 def logmeanexp(x: ArrayLike, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:

@@ -14,17 +14,26 @@ from phalanx.base.broadcasting import common_shape
 from phalanx.base.lengths import symbolic
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import add, literal, multiply, remainder, subtract, true_divide
+from phalanx.numpy.arithmetic import (
+    add,
+    literal,
+    maximum,
+    multiply,
+    remainder,
+    subtract,
+    true_divide,
+)
 from phalanx.numpy.choice import where
 from phalanx.numpy.cumulative import cumsum
 from phalanx.numpy.joining import trim_zeros
-from phalanx.numpy.logic import conj, isfinite, less
+from phalanx.numpy.logic import conj, equal, greater, isfinite, less, logical_and
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
     convert,
     dim,
     inexact,
+    is_python_scalar,
     promote_arrays,
 )
 from phalanx.numpy.reductions import sum
@@ -150,10 +159,10 @@ def gradient(
     >>> print(jnp.gradient(jnp.array([1.0, 4.0, 9.0, 16.0])))
     [3. 4. 6. 7.]
     """
-    x = inexact("gradient", f)
+    x, *gaps = (inexact("gradient", v) for v in promote_arrays("gradient", [f, *varargs]))
     given = range(x.ndim) if axis is None else axis
     over = ops.dimensions("gradient", given, x.ndim)
-    gaps = list(varargs) or [1.0]
+    gaps: list[Any] = gaps or [1.0]
     if len(gaps) == 1:
         gaps = gaps * len(over)
     fits = len(gaps) == len(over) and all(
@@ -177,7 +186,7 @@ def _slope(x: Any, gap: Any, d: int, edge_order: int) -> Any:
             f"gradient: at least {edge_order + 1} samples are needed along an axis, got {x.aval}"
         )
     if np.ndim(gap):
-        return _slope_between(diff(x, axis=d), inexact("gradient", gap), d, edge_order)
+        return _slope_between(diff(x, axis=d), gap, d, edge_order)
     both = ops.sub(ops.slice_dim(x, 2, n, d), ops.slice_dim(x, 0, n - 2, d))
     middle = ops.mul(both, literal(both, 0.5))
     near = edge_order + 1  # so many samples the slope at an end is of
@@ -238,20 +247,19 @@ def trapezoid(
     >>> print(jnp.trapezoid(jnp.array([0.0, 1.0, 2.0])))
     2.0
     """
-    values = inexact("trapezoid", y)
+    given = [y] if x is None else [y, x]
+    values, *places = (inexact("trapezoid", v) for v in promote_arrays("trapezoid", given))
     last = values.ndim - 1
     values = ops.move(values, dim("trapezoid", axis, values), last)
     n = values.shape[last]
     apart: Any = dx
-    if x is None and np.ndim(apart) == 0 and not symbolic((n,)) and n > 1:
+    if not places and np.ndim(apart) == 0 and not symbolic((n,)) and n > 1:
         return multiply(subtract(sum(values, -1), _half_of_ends(values)), dx)
     later = ops.slice_dim(values, builtins.min(1, n), n, last)
     both = ops.add(later, ops.slice_dim(values, 0, builtins.max(n - 1, 0), last))
-    if x is not None:
-        places = inexact("trapezoid", x)
-        if places.ndim > 1:
-            places = ops.move(places, dim("trapezoid", axis, places), places.ndim - 1)
-        dx = diff(places)
+    for at in places:
+        along = at if at.ndim < 2 else ops.move(at, dim("trapezoid", axis, at), at.ndim - 1)
+        dx = diff(along)
     return multiply(sum(multiply(both, dx), -1), 0.5)
 
 
@@ -378,7 +386,10 @@ def _periodic(x: Any, xp: Any, values: Any, period: Any) -> tuple[Any, Any, Any]
 
 @one_program
 def unwrap(
-    p: ArrayLike, discont: float | None = None, axis: int = -1, period: float = 2 * np.pi
+    p: ArrayLike,
+    discont: ArrayLike | None = None,
+    axis: int = -1,
+    period: ArrayLike = 2 * np.pi,
 ) -> Array:
     """Angles along ``axis`` with periods added so that no step is longer than half of one.
 
@@ -386,7 +397,7 @@ def unwrap(
         p: angles, or other real numbers with a period.
         discont: how long a step must be to be taken for a jump; at least half of the period.
         axis: the axis along which it works, counted from the end if negative.
-        period: the period.
+        period: the period, a number or an array that broadcasts with the steps.
 
     Returns:
         An array of the shape of ``p``.
@@ -403,20 +414,19 @@ def unwrap(
     x = convert(x, kind, x.aval.weak and dtypes.is_weak(period))
     d = dim("unwrap", axis, x)
     steps = diff(x, axis=d)
-    whole = dtypes.is_integer(kind)
-    reach = period // 2 if whole else period / 2  # of an odd number, one less on one side
-    half = literal(x, reach)
-    wrapped = ops.sub(remainder(ops.add(steps, half), period), half)
-    if 2 * reach == period:
-        edge = ops.and_(ops.eq(wrapped, literal(x, -reach)), ops.gt(steps, literal(x, 0)))
-        wrapped = ops.select(edge, half, wrapped)
-    change = ops.sub(wrapped, steps)
-    least = period / 2 if discont is None else builtins.max(discont, period / 2)
-    change = where(less(ops.abs(steps), least), 0, change)
+    number = is_python_scalar(period)
+    whole: Any = period if number else convert(as_array("unwrap", period), kind)
+    # of an odd number, one less on one side
+    half: Any = whole // 2 if dtypes.is_integer(kind) else whole / 2
+    wrapped = subtract(remainder(add(steps, half), whole), half)
+    on_edge = logical_and(equal(wrapped, -half), equal(2 * half, whole))
+    wrapped = where(logical_and(on_edge, greater(steps, 0)), half, wrapped)
+    least = whole / 2 if discont is None else maximum(discont, whole / 2)
+    change = where(less(abs(steps), least), 0, subtract(wrapped, steps))
     n = x.shape[d]
     one = builtins.min(n, 1)
     start, rest = ops.slice_dim(x, 0, one, d), ops.slice_dim(x, one, n, d)
-    return ops.concatenate(start, ops.add(rest, cumsum(change, d)), dim=d)
+    return ops.concatenate(start, add(rest, cumsum(change, d)), dim=d)
 
 
 # ---- polynomials and convolution ------------------------------------------------------------

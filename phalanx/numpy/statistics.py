@@ -452,26 +452,23 @@ def cov(
         ddof: divides by n - ``ddof``.
         fweights: how often each sample counts, integers.
         aweights: how important each sample is.
-        dtype: in which to compute, of floating-point or complex numbers; default that of ``m``.
+        dtype: in which to compute, of floating-point or complex numbers; by default that to which
+            ``m`` and ``y`` promote.
 
     Returns:
         A matrix [v, v], of v variables; a number of one.
 
     Raises:
         TypeError: ``dtype`` is of integers.
-        ValueError: ``m`` has more than two dimensions, or weights are no vector of its length.
+        ValueError: ``m`` or ``y`` has more than two dimensions, or weights are no vector of the
+            number of samples.
 
     >>> print(jnp.cov(jnp.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])))
     [[ 1. -1.]
      [-1.  1.]]
     """
-    x = _in_dtype("cov", m, dtype)
-    if x.ndim > 2:
-        raise ValueError(f"cov: an array of at most 2 dimensions is needed, got {x.aval}")
-    rows = _variables(x, rowvar)
-    if y is not None:
-        rows, more = promote_arrays("cov", [rows, _variables(_in_dtype("cov", y, dtype), rowvar)])
-        rows = ops.concatenate(rows, more, dim=0)
+    given = [m] if y is None else promote_arrays("cov", [m, y])
+    rows = ops.concatenate(*(_variables(_in_dtype("cov", v, dtype), rowvar) for v in given), dim=0)
     less = (0 if bias else 1) if ddof is None else ddof
     weights, left = _sample_weights(rows, fweights, aweights, less)
     gap = subtract(rows, average(rows, 1, weights, keepdims=True))
@@ -494,6 +491,8 @@ def _in_dtype(who: str, x: Any, dtype: DTypeLike | None) -> Any:
 
 
 def _variables(x: Any, rowvar: bool) -> Any:
+    if x.ndim > 2:
+        raise ValueError(f"cov: an array of at most 2 dimensions is needed, got {x.aval}")
     if x.ndim < 2:
         return ops.reshape(x, shape=(1, x.size))
     return x if rowvar else ops.transpose(x, perm=(1, 0))
@@ -686,8 +685,8 @@ def histogram(
         out_sharding: how the counts are to lie over devices.
 
     Returns:
-        Counts [bins] in the dtype of the edges, or sums in that of the weights, or densities; and
-        the edges [bins + 1].
+        Counts [bins] in the dtype of the edges, or sums of weights in the floating-point or complex
+        dtype to which ``a`` and ``weights`` promote, or densities; and the edges [bins + 1].
 
     Raises:
         TypeError: ``a`` is complex.
@@ -697,6 +696,8 @@ def histogram(
     """
     x = inexact("histogram", a)
     edges = histogram_bin_edges(x, bins, range)
+    if weights is not None:
+        weights = inexact("histogram", promote_arrays("histogram", [a, weights])[1])
     given = x, edges, weights, bool(density)
     if out_sharding is None:
         return _counts(*given), edges

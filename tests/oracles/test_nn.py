@@ -112,6 +112,30 @@ def test_logsumexp(axis, keepdims):
     assert np.array_equal(sign, wanted[1])
 
 
+@pytest.mark.parametrize("factor", [None, 2.0, [2, -1, 3], [2, -1j, 0.5 + 1j]], ids=str)
+@pytest.mark.parametrize("kind", [F32, np.complex64])
+def test_logsumexp_of_complex_numbers(kind, factor):
+    a = np.array([1 + 2j, 2 - 0.5j, 0.3 + 3j])
+    a = (a if kind is np.complex64 else a.real).astype(kind)
+    b = factor if factor is None or isinstance(factor, float) else np.array(factor, np.complex64)
+    for return_sign in (False, True):
+        found = nn.logsumexp(a, b=b, return_sign=return_sign)
+        wanted = scipy.special.logsumexp(a, b=b, return_sign=return_sign)
+        for part, other in zip(np.atleast_1d(found), np.atleast_1d(wanted), strict=True):
+            np.testing.assert_allclose(part, other, rtol=1e-5)
+    if return_sign:
+        assert found[0].dtype == F32
+
+
+@pytest.mark.parametrize("factor", ["int8", "float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("kind", ["int8", "float16", "float32"])
+def test_logsumexp_has_the_dtype_of_the_products(kind, factor):
+    a, b = jnp.ones(3, kind), jnp.ones(3, factor)
+    product = (b * a).dtype
+    wanted = product if jnp.issubdtype(product, jnp.inexact) else F32
+    assert nn.logsumexp(a, b=b).dtype == wanted
+
+
 def test_logsumexp_where():
     found = nn.logsumexp(TABLE, 1, where=MASK)
     wanted = scipy.special.logsumexp(np.where(MASK, TABLE, -np.inf), 1)

@@ -456,6 +456,17 @@ def test_polymul_may_drop_zeros_and_unwrap_keeps_integers():
     assert out.dtype == jnp.int32
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.float16, np.float32])
+@pytest.mark.parametrize("period", [4, 5, 6.5], ids=str)
+def test_unwrap_by_a_period_that_is_traced(period, kind):
+    x = np.array([[0, 3, 7, 20, 2, 5], [1, 8, -4, -4, 9, 7]], kind)
+    found = phalanx.jit(lambda x, period: jnp.unwrap(x, period=period))(x, period)
+    close(found, np.unwrap(x, period=period))
+    found = jnp.unwrap(jnp.array(x), discont=jnp.array([[period], [3]]), period=jnp.array(4))
+    close(found[0], np.unwrap(x[0], discont=period, period=4))
+    close(found[1], np.unwrap(x[1], discont=3, period=4))
+
+
 def test_derivatives_pass_by_nan_to_the_other_operand():
     close(phalanx.grad(jnp.fmax, (0, 1))(2.0, NAN), (1, 0))
     close(phalanx.grad(jnp.fmin, (0, 1))(NAN, 2.0), (0, 1))

@@ -96,11 +96,23 @@ def test_average_and_counts():
     close(jnp.count_nonzero(I, 0), np.count_nonzero(I, 0))
 
 
-@pytest.mark.parametrize("weight", ["int8", "float16", "bfloat16", "float32", "complex64"])
+QUOTIENTS = {  # what is computed of two arrays with a division
+    "average": lambda a, b: jnp.average(a, weights=b),
+    "corrcoef": jnp.corrcoef,
+    "cov": jnp.cov,
+    "gradient": jnp.gradient,
+    "histogram": lambda a, b: jnp.histogram(a, 2, weights=b)[0],
+    "trapezoid": jnp.trapezoid,
+}
+
+
+@pytest.mark.parametrize("name", QUOTIENTS)
+@pytest.mark.parametrize("other", ["int8", "float16", "bfloat16", "float32", "complex64"])
 @pytest.mark.parametrize("kind", ["bool", "int8", "uint32", "bfloat16", "float32"])
-def test_an_average_has_the_dtype_of_the_quotient_that_it_is(kind, weight):
-    a, w = jnp.ones(3, kind), jnp.ones(3, weight)
-    assert jnp.average(a, weights=w).dtype == ((a * w).max() / w.max()).dtype
+def test_quotients_have_the_dtype_to_which_both_arrays_promote(kind, other, name):
+    a, b = jnp.ones(3, kind), jnp.ones(3, other)
+    found = phalanx.eval_shape(QUOTIENTS[name], a, b)
+    assert found.dtype == ((a * b) / b).dtype
 
 
 @pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
@@ -149,6 +161,12 @@ def test_histograms(options):
         close(f, e, rtol=1e-4)
     edges = np.array([-1.0, 0.0, 0.5, 2.0], np.float32)
     close(jnp.histogram(X, edges)[0], np.histogram(X, edges)[0])
+
+
+@pytest.mark.parametrize("weights", [[True, True, True], np.int8([100, 27, 120])], ids=str)
+def test_sums_of_small_weights_in_histograms(weights):
+    found, _ = jnp.histogram(jnp.zeros(3), 1, weights=np.array(weights))
+    assert found.tolist() == [np.sum(weights)]
 
 
 def test_bincount():

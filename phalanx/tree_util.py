@@ -4,7 +4,6 @@ from phalanx.base.nodes import (
     KeyEntry,
     KeyPath,
     all_leaves,
-    default_registry,
     flatten_one_level,
     flatten_one_level_with_keys,
     is_tree_node,
@@ -14,20 +13,23 @@ from phalanx.base.nodes import (
 )
 from phalanx.base.nodes import reduce_associative as tree_reduce_associative
 from phalanx.base.nodes import transpose as tree_transpose
-from phalanx.base.tree import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
+from phalanx.base.registry import NODES as default_registry
+from phalanx.base.registry import (
     Partial,
-    PyTreeDef,
-    SequenceKey,
-    keystr,
     register_dataclass,
     register_pytree_node,
     register_pytree_node_class,
     register_pytree_with_keys,
     register_pytree_with_keys_class,
     register_static,
+)
+from phalanx.base.tree import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    PyTreeDef,
+    SequenceKey,
+    keystr,
 )
 from phalanx.base.tree import all as tree_all
 from phalanx.base.tree import broadcast as tree_broadcast

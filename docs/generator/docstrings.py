@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
 import re
 import types
@@ -13,6 +15,8 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.dtypes import ScalarType
+from phalanx.xla import pytrees
+from phalanx.xla.pytrees import DictKey
 
 SECTIONS = ("Args", "Returns", "Raises", "Attributes")
 _ITEM = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)", re.DOTALL)
@@ -73,9 +77,19 @@ def _numbers_of(dtype: np.dtype) -> str:
 
 
 def _own_docstring(value: Any) -> str:
+    if getattr(value, "__module__", "") == DictKey.__module__:
+        return _declared().get(value.__name__, "")
     if isinstance(value, type):  # not that of a base, which may be Python's
         return inspect.cleandoc(value.__dict__.get("__doc__") or "")
     return inspect.getdoc(value) or ""
+
+
+@functools.cache
+def _declared() -> dict[str, str]:
+    """The docstrings of the classes of trees, which jaxlib has without, where we declare them."""
+    source = ast.parse(inspect.getsource(pytrees))
+    classes = [node for node in ast.walk(source) if isinstance(node, ast.ClassDef)]
+    return {node.name: ast.get_docstring(node) or "" for node in classes}
 
 
 def parsed(text: str) -> Doc:

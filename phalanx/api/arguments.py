@@ -406,7 +406,8 @@ def shown_call(structure: Any) -> str:
     """The structure of (args, kwargs) as messages show it: that of a call."""
     args, kwargs = structure.children()
     parts = [shown(a) for a in args.children()]
-    parts += [f"{k}={shown(v)}" for k, v in zip(kwargs.entries(), kwargs.children(), strict=True)]
+    _, names = kwargs.node_data()
+    parts += [f"{k}={shown(v)}" for k, v in zip(names, kwargs.children(), strict=True)]
     return f"({', '.join(parts)})"
 
 

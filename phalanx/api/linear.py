@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from phalanx.api.arguments import LeafNames, check_leaf, check_same_tree
 from phalanx.api.differentiable import result_as_array
-from phalanx.base import dtypes, tree
+from phalanx.base import dtypes, registry, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import ArgumentError
 from phalanx.base.source import name_of, user_location
@@ -95,7 +95,7 @@ class GradValue(Struct, frozen=True):
     """Of ``with_refs``: the cotangent is to be returned."""
 
 
-@tree.register_static
+@registry.register_static
 class GradRef(Struct, frozen=True):
     """In what ``with_refs`` gives: the cotangent was added to the reference."""
 
@@ -104,7 +104,7 @@ class DontWant(Struct, frozen=True):
     """Of ``with_refs``: the cotangent is not wanted."""
 
 
-@tree.register_static
+@registry.register_static
 class DidntWant(Struct, frozen=True):
     """In what ``with_refs`` gives: the cotangent was not wanted."""
 
@@ -219,7 +219,7 @@ def _from_children(kind: type, meta: tuple[Any, ...], children: Any) -> Any:
 
 
 for _kind in Pullback, Pushforward:
-    tree.register_pytree_node(_kind, _children, functools.partial(_from_children, _kind))
+    registry.register_pytree_node(_kind, _children, functools.partial(_from_children, _kind))
 
 
 def weak_as(t: Any, type: ArrayType) -> Any:

@@ -18,10 +18,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from phalanx.base import dtypes, nodes, tree
+from phalanx.base import dtypes, tree
 from phalanx.base.extended import KEY_TYPES, key_type_in_files, name_in_files
 from phalanx.base.kinds import class_of
 from phalanx.base.lengths import Length
+from phalanx.base.registry import ENTRIES
 from phalanx.core.types import ArrayType
 from phalanx.spmd.mesh import AbstractMesh, AnyMesh, AxisType
 from phalanx.spmd.named import NamedSharding, P
@@ -247,13 +248,12 @@ def _register(form: _Form) -> None:
 
 
 def _registered(cls: type) -> Callable[[Any, Sequence[Any]], Any]:
-    build = nodes.unflatten_func_of(cls)
-    if build is None:
+    if cls not in ENTRIES:
         raise ValueError(
             f"register_pytree_node_serialization: {cls!r} is no node of trees; register it with "
             "tree_util.register_pytree_node first"
         )
-    return build
+    return ENTRIES[cls].from_iter
 
 
 _BUILTIN: dict[type, str] = {tuple: "tuple", list: "list", dict: "dict", OrderedDict: "OrderedDict"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from phalanx.base import tree
+from phalanx.base import registry, tree
 from phalanx.base.errors import suggest_axis
 from phalanx.base.keys import PLAIN, key_of
 from phalanx.base.kinds import class_of
@@ -58,7 +58,7 @@ class AsItIs:
         return repr(self.value)
 
 
-tree.register_pytree_node(AsItIs, lambda x: ((), x), lambda x, _: x.value)
+registry.register_pytree_node(AsItIs, lambda x: ((), x), lambda x, _: x.value)
 
 
 class Specs(Struct, frozen=True):

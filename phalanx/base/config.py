@@ -231,7 +231,6 @@ OPTIONS: dict[str, Option] = {
         ),
         _flag("keep_lanes", "Keep what vmap does in a program as one operation in lanes."),
         _flag("wrap_integers", "Let Python ints wrap around to dtypes that do not hold them."),
-        _flag("sort_dict_keys", "Rebuild the dicts of trees with sorted keys, not in their order."),
         _log("log_compiles", "Log a warning for each program that is compiled."),
         _log("explain_cache_misses", "Log a warning when a function is traced, and what is new."),
         _log("no_tracing", "Refuse to trace functions that jit, pmap and shard_map have not seen."),
@@ -426,7 +425,6 @@ class LayeredOptions:
     disable_vmap_shmap_error: bool
     remove_size_one_mesh_axis_from_type: bool
     wrap_integers: bool
-    sort_dict_keys: bool
     log_compiles: bool
     explain_cache_misses: bool
     no_tracing: bool

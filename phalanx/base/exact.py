@@ -1,7 +1,6 @@
-"""The leaves of many trees of one structure, at a tenth of the cost of flattening.
+"""The leaves of many trees of one structure, at a quarter of the cost of flattening.
 
-What looks into a tree by interpreting a structure costs as much as flattening does. So a function
-is written for each structure, as those of data classes are.
+A function is written for each structure, as those of data classes are.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from msgspec import Struct
 from phalanx.base import dtypes
 from phalanx.base.kinds import class_of
 from phalanx.base.recent import Recent
-from phalanx.base.registry import optree
+from phalanx.xla.pytrees import PyTreeDef
 
 
 def key_of(value: Any) -> Hashable:
@@ -44,7 +44,7 @@ def key_of(value: Any) -> Hashable:
 # numbers of other classes, which are marked.
 PLAIN = frozenset(
     {int, str, bytes, NoneType, type, FunctionType, BuiltinFunctionType, ModuleType, type(...)}
-    | {optree.PyTreeSpec}
+    | {PyTreeDef}
     | {type(d) for d in dtypes.ALL}
 )
 

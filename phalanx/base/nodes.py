@@ -7,23 +7,19 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from optree import PyTreeSpec
-
 from phalanx.base.errors import TreeError
-from phalanx.base.gathering import is_node_class
-from phalanx.base.registry import optree
+from phalanx.base.registry import NODES
 from phalanx.base.tree import (
-    SPACE,
     IsLeaf,
     Tree,
     flatten,
-    flatten_with_path,
     is_leaf,
     leaves,
     one_level,
-    register_pytree_node,
     structure,
 )
+from phalanx.xla import pytrees
+from phalanx.xla.pytrees import PyTreeDef
 
 KeyEntry = TypeVar("KeyEntry", bound=Any)
 KeyPath = tuple[KeyEntry, ...]
@@ -31,7 +27,7 @@ KeyPath = tuple[KeyEntry, ...]
 # ---- structures -----------------------------------------------------------------------------
 
 
-def outline(treedef: PyTreeSpec) -> Tree:
+def outline(treedef: PyTreeDef) -> Tree:
     """A tree of structure ``treedef`` where nothing is known of the leaves: they are ``object()``.
 
     Classes may keep arrays as leaves and numbers as settings, and tell by looking at them; a plain
@@ -43,7 +39,7 @@ def outline(treedef: PyTreeSpec) -> Tree:
     return treedef.unflatten([object()] * treedef.num_leaves)
 
 
-def treedef_is_leaf(treedef: PyTreeSpec) -> bool:
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether ``treedef`` is the structure of a leaf, or of a node without children.
 
     Args:
@@ -56,7 +52,7 @@ def treedef_is_leaf(treedef: PyTreeSpec) -> bool:
     return treedef.num_nodes == 1
 
 
-def treedef_children(treedef: PyTreeSpec) -> list[PyTreeSpec]:
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures of the children.
 
     Args:
@@ -67,12 +63,12 @@ def treedef_children(treedef: PyTreeSpec) -> list[PyTreeSpec]:
 
     >>> from phalanx.tree import structure
     >>> treedef_children(structure([1, (2,)]))
-    [PyTreeSpec(*), PyTreeSpec((*,))]
+    [PyTreeDef(*), PyTreeDef((*,))]
     """
     return treedef.children()
 
 
-def treedef_tuple(treedefs: Iterable[PyTreeSpec]) -> PyTreeSpec:
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple whose elements have the structures ``treedefs``.
 
     Args:
@@ -83,16 +79,16 @@ def treedef_tuple(treedefs: Iterable[PyTreeSpec]) -> PyTreeSpec:
 
     >>> from phalanx.tree import structure
     >>> treedef_tuple([structure(1), structure([2])])
-    PyTreeSpec((*, [*]))
+    PyTreeDef((*, [*]))
     """
-    return optree.treespec_tuple(treedefs, namespace=SPACE)
+    return pytrees.treedef_tuple(NODES, [*treedefs])
 
 
 # ---- nodes ----------------------------------------------------------------------------------
 
 
 def transpose(
-    outer_treedef: PyTreeSpec, inner_treedef: PyTreeSpec | None, pytree_to_transpose: Tree
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Tree
 ) -> Tree:
     """A tree ``outer`` of trees ``inner`` as a tree ``inner`` of trees ``outer``.
 
@@ -111,7 +107,7 @@ def transpose(
     {'x': [1, 2]}
     """
     for name, given in (("outer_treedef", outer_treedef), ("inner_treedef", inner_treedef)):
-        if not isinstance(given, PyTreeSpec) and (given is not None or name == "outer_treedef"):
+        if not isinstance(given, PyTreeDef) and (given is not None or name == "outer_treedef"):
             raise TreeError(
                 f"tree.transpose: {name} must be a structure, got {given!r}; "
                 "tree.structure gives that of a tree"
@@ -136,7 +132,7 @@ def transpose(
     return part.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
-def _rows_below(outer: PyTreeSpec, inner: PyTreeSpec, tree: Tree) -> list[list[Any]] | None:
+def _rows_below(outer: PyTreeDef, inner: PyTreeDef, tree: Tree) -> list[list[Any]] | None:
     """The leaves of each ``inner``, if ``tree`` is what the two make; else None.
 
     A node may tell all that is below it: then ``outer`` alone is not the upper part of ``tree``.
@@ -183,7 +179,7 @@ def is_tree_node(typ: type) -> bool:
     >>> is_tree_node(dict), is_tree_node(int)
     (True, False)
     """
-    return is_node_class(typ)
+    return NODES.is_node(typ)
 
 
 def flatten_one_level(tree: Tree) -> tuple[tuple[Any, ...], Any]:
@@ -199,7 +195,7 @@ def flatten_one_level(tree: Tree) -> tuple[tuple[Any, ...], Any]:
         ValueError: ``tree`` is a leaf.
 
     >>> flatten_one_level({"a": 1, "b": [2]})
-    ((1, [2]), ['a', 'b'])
+    ((1, [2]), ('a', 'b'))
     """
     level = _level(tree)
     return tuple(level.children), level.metadata
@@ -230,31 +226,6 @@ def _level(tree: Tree) -> Any:
         raise TreeError(f"flatten_one_level: a node is needed, got a leaf of {type(tree)}")
     return level
 
-
-def unflatten_func_of(cls: type) -> Callable[[Any, Any], Any] | None:
-    """What makes an instance of a registered class of what it keeps besides, and its children."""
-    known: Any = optree.register_pytree_node.get(cls, namespace=SPACE)  # type: ignore[attr-defined]
-    return None if known is None else known.unflatten_func
-
-
-class Registry:
-    """The classes that are nodes, and what can be done with them: there is one."""
-
-    register_node = staticmethod(register_pytree_node)
-    flatten = staticmethod(flatten)
-    flatten_with_path = staticmethod(flatten_with_path)
-
-    @staticmethod
-    def flatten_one_level(tree: Tree) -> tuple[tuple[Any, ...], Any] | None:
-        """The children of a node, and what its structure keeps besides; None of a leaf.
-
-        Args:
-            tree: a node that is no leaf.
-        """
-        return None if is_leaf(tree) else flatten_one_level(tree)
-
-
-default_registry = Registry()
 
 # ---- reductions in pairs, and fields --------------------------------------------------------
 

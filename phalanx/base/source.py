@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.kinds import is_dict, is_sequence
-from phalanx.base.registry import optree
 
 
 class Location:
@@ -141,7 +140,6 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _EXAMPLES = _PACKAGE + "examples" + os.sep  # programs such as a user would write
 _OURS = (
     _PACKAGE,
-    _directory(optree),
     _directory(np),
     str(contextlib.__file__),
     str(functools.__file__),
@@ -233,7 +231,7 @@ def _arguments(frame: FrameType) -> list[Any]:
 def user_location() -> Location:
     """The innermost line that is being executed outside this package.
 
-    Frames of ``contextlib``, ``functools``, ``optree`` and NumPy, through which calls pass on
+    Frames of ``contextlib``, ``functools`` and NumPy, through which calls pass on
     their way to us, count as ours. Where every frame is ours, the outermost one is returned.
     While an operation is being replayed, it is the line that the operation comes from.
     """

@@ -17,7 +17,7 @@ import numpy as np
 from phalanx.api import aot
 from phalanx.api.custom_jvp import custom_jvp
 from phalanx.api.custom_vjp import custom_vjp
-from phalanx.base import tree
+from phalanx.base import registry, tree
 from phalanx.base.kinds import class_of
 from phalanx.base.source import user_location
 from phalanx.compat.avals import AbstractValue, ShapedArray
@@ -79,7 +79,7 @@ class HiType:
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], HiType]) -> None:
     """Let values of ``val_cls`` have the type that ``typeof_fn`` tells of one."""
     if val_cls not in TYPES:
-        tree.register_pytree_node(val_cls, _taken_apart, _put_together)
+        registry.register_pytree_node(val_cls, _taken_apart, _put_together)
     TYPES[val_cls] = typeof_fn
 
 

@@ -173,7 +173,6 @@ class _Metadata(Distribution):
 
 
 FINDER = ServedFinder()
-_OPTIONS = ("sort_dict_keys", "wrap_integers")  # of what programs for JAX count on
 
 
 def is_installed() -> bool:
@@ -198,5 +197,4 @@ def install() -> None:
             name="jax",
         )
     sys.meta_path.insert(0, FINDER)
-    for option in _OPTIONS:
-        config.update(option, True)
+    config.update("wrap_integers", True)  # programs for JAX count on it

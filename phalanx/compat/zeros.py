@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from phalanx.base import tree
+from phalanx.base import registry
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import zeros
 
@@ -46,7 +46,9 @@ class UndefinedPrimal:
 
 
 for _kind in (ZeroTangent, UndefinedPrimal):
-    tree.register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
+    registry.register_pytree_node(
+        _kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval)
+    )
 
 
 def is_undefined_primal(x: Any) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import phalanx.numpy as jnp
-from phalanx.base import tree
+from phalanx.base import registry, tree
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError, TreeError
 from phalanx.core.types import Array
@@ -92,7 +92,7 @@ class OptimizerState(NamedTuple):
     subtree_defs: tuple[tree.PyTreeDef, ...]
 
 
-tree.register_pytree_node(
+registry.register_pytree_node(
     OptimizerState,
     lambda state: ((state.packed_state,), (state.tree_def, state.subtree_defs)),
     lambda structures, children: OptimizerState(children[0], *structures),

@@ -27,7 +27,7 @@ import numpy as np
 from phalanx.api import aot
 from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, wrap
 from phalanx.api.transformed import P
-from phalanx.base import tree
+from phalanx.base import registry, tree
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError, CheckFailed
 from phalanx.base.extended import is_key
@@ -59,7 +59,7 @@ automatic_checks = float_checks | index_checks
 all_checks = automatic_checks | user_checks
 
 
-@tree.register_dataclass
+@registry.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Error:
     """What went wrong first, if anything did: a value, which goes where arrays go.

@@ -17,7 +17,6 @@ from phalanx.base import dtypes, lattice, tree
 from phalanx.base.config import config
 from phalanx.base.errors import RefError
 from phalanx.base.recent import Recent
-from phalanx.base.sorted_keys import with_sorted_keys
 from phalanx.base.source import name_of, replaying, scope_name, user_location
 from phalanx.core import axes
 from phalanx.core.program import Atom, Equation, Program, Var, plain
@@ -109,15 +108,13 @@ class FlatFunction:
         stored: these.
     """
 
-    __slots__ = ("_call", "_called", "in_tree", "out_tree", "refs", "stored", "who")
+    __slots__ = ("_call", "in_tree", "out_tree", "refs", "stored", "who")
 
     def __init__(
         self, call: Callable[..., Any], in_tree: tree.PyTreeDef, who: str, refs: Sequence[int] = ()
     ) -> None:
         self._call = call
         self.in_tree = in_tree
-        # it sees one order of keys, through all transformations and whatever the call had
-        self._called = with_sorted_keys(in_tree)
         self.who = who
         self.out_tree: Any = None
         self.refs = refs
@@ -126,7 +123,7 @@ class FlatFunction:
     def __call__(self, *leaves: Any) -> list[Any]:
         refs = {i: Ref(leaves[i]) for i in self.refs}
         given = [refs.get(i, x) for i, x in enumerate(leaves)] if refs else leaves
-        args = self._called.unflatten(given)
+        args = self.in_tree.unflatten(given)
         with replaying():  # nothing now: these are the user's lines
             out = self._call(*args)
         results, self.out_tree = flatten_results(out, self.who)

@@ -605,7 +605,7 @@ def _unrolled(unroll: int | bool, length: int, who: str) -> int:
 
 def _pair(out_tree: Any, who: str) -> tuple[Any, Any]:
     children = out_tree.children()
-    if len(children) != 2 or out_tree.type is not tuple:
+    if len(children) != 2 or out_tree.node_data() != (tuple, None):
         got = shown(out_tree) if children else "one array alone; of no rows, row is None"
         raise TypeError(
             f"{who}: the body, called at {user_location()}, must return a pair (carry, row), "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import lattice, tree
+from phalanx.base import lattice, registry
 from phalanx.base.boundary import hiding
 from phalanx.base.kinds import NDARRAY, TUPLE
 from phalanx.core.trace import is_known, known_value
@@ -292,7 +292,7 @@ def _parts(part: Part) -> tuple[tuple[Any, Any], None]:
     return (part.array, part.index), None
 
 
-tree.register_pytree_node(Part, _parts, lambda _, children: Part(*children))
+registry.register_pytree_node(Part, _parts, lambda _, children: Part(*children))
 
 
 def _may_repeat(index: Any) -> bool:

@@ -15,7 +15,7 @@ from phalanx import numpy as jnp
 from phalanx.api.jit import jit
 from phalanx.base.kinds import is_list, is_mapping, is_sequence
 from phalanx.base.source import user_location
-from phalanx.base.tree import PyTreeSpec
+from phalanx.base.tree import PyTreeDef
 from phalanx.compat.pallas.blocks import Operand, operand_of, unwritten
 from phalanx.compat.pallas.specs import CostEstimate, GridSpec, no_block_spec
 from phalanx.core.refs import Ref
@@ -202,7 +202,7 @@ def _check_typed(outs: Sequence[Any]) -> None:
             )
 
 
-def _specs(specs: Any, of: PyTreeSpec, what: str, like: str) -> Sequence[Any]:
+def _specs(specs: Any, of: PyTreeDef, what: str, like: str) -> Sequence[Any]:
     """A spec for each leaf of the structure ``of``."""
     if specs is no_block_spec:
         return [None] * of.num_leaves

@@ -16,7 +16,7 @@ import phalanx.numpy as jnp
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError, ShapeError
-from phalanx.base.tree import register_dataclass
+from phalanx.base.registry import register_dataclass
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.promotion import ArrayLike, as_array, inexact

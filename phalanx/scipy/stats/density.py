@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from phalanx import random
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
-from phalanx.base.tree import register_pytree_node_class
+from phalanx.base.registry import register_pytree_node_class
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import cholesky, triangular_solve

@@ -137,7 +137,7 @@ def test_lanes_of_a_pmap_lie_on_one_device():
 
 
 def test_other_trees_of_arguments():
-    tree = {"a": (X, None), 3: [POINT(X, collections.OrderedDict(z=X))]}
+    tree = {"a": (X, None), "b": {3: [POINT(X, collections.OrderedDict(z=X))]}}
     made = export(phalanx.jit(lambda t, *, s: phalanx.tree.map(lambda x: x * s, t)))(tree, s=2.0)
     again = deserialize(made.serialize())
     assert again.in_tree == made.in_tree and again.out_tree == made.out_tree

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from phalanx.base import tree
+from phalanx.base import registry, tree
 from phalanx.base.exact import leaf_finder
 
 Pair = collections.namedtuple("Pair", "x y")
@@ -100,8 +100,8 @@ def test_what_cannot_be_compared_is_refused(t):
 
 
 def test_what_a_class_keeps_beside_the_leaves_is_compared():
-    leaves = leaf_finder([tree.Partial(min, 1), None])
-    assert leaves([tree.Partial(min, 2), None]) == [2]
-    assert leaves([tree.Partial(max, 2), None]) is None
-    assert leaves([tree.Partial(min, 2), 3]) is None
+    leaves = leaf_finder([registry.Partial(min, 1), None])
+    assert leaves([registry.Partial(min, 2), None]) == [2]
+    assert leaves([registry.Partial(max, 2), None]) is None
+    assert leaves([registry.Partial(min, 2), 3]) is None
     assert leaves([None, None]) is None

@@ -16,7 +16,8 @@ import phalanx.experimental
 from docs.generator import public
 
 LATE = [
-    "jaxlib", "opt_einsum", "phalanx.nn", "phalanx.random", "phalanx.experimental",
+    "jaxlib.mlir", "jaxlib.xla_client", "opt_einsum", "phalanx.nn", "phalanx.random",
+    "phalanx.experimental",
     "phalanx.processes.member", "socket", "numpy.random", "importlib.metadata", "json", "html",
 ]  # fmt: skip
 

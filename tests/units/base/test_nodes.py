@@ -29,7 +29,7 @@ def test_one_level():
         tree_util.flatten_one_level(1)
     registry = tree_util.default_registry
     assert registry.flatten_one_level(1) is None
-    assert registry.flatten_one_level([5])[0] == (5,)
+    assert registry.flatten_one_level([5])[0] == [5]
     assert registry.flatten([5, (6,)])[0] == [5, 6]
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 
 import phalanx
-from phalanx.base import nodes, tree
+from phalanx.base import nodes, registry, tree
 from phalanx.base.errors import TreeError
 
 
@@ -25,7 +25,7 @@ class Point(NamedTuple):
     y: Any
 
 
-@tree.register_pytree_node_class
+@registry.register_pytree_node_class
 class Box:
     def __init__(self, content, label="box"):
         self.content, self.label = content, label
@@ -41,7 +41,7 @@ class Box:
         return isinstance(other, Box) and (self.content, self.label) == (other.content, other.label)
 
 
-@tree.register_pytree_with_keys_class
+@registry.register_pytree_with_keys_class
 class Named:
     def __init__(self, left, right):
         self.left, self.right = left, right
@@ -55,7 +55,7 @@ class Named:
         return cls(*children)
 
 
-@functools.partial(tree.register_dataclass, meta_fields=("rate",), data_fields=("w", "b"))
+@functools.partial(registry.register_dataclass, meta_fields=("rate",), data_fields=("w", "b"))
 @dataclasses.dataclass
 class Layer:
     w: Any
@@ -63,7 +63,7 @@ class Layer:
     rate: float = 0.5
 
 
-@tree.register_dataclass
+@registry.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Cell:
     state: Any
@@ -71,7 +71,7 @@ class Cell:
     cache: Any = dataclasses.field(default=None, init=False, compare=False)
 
 
-@tree.register_static
+@registry.register_static
 class Mode(str):
     pass
 
@@ -169,23 +169,13 @@ REBUILT = {
 
 
 @pytest.mark.parametrize("way", REBUILT)
-def test_dicts_are_rebuilt_in_their_order_or_sorted_if_one_asks(way):
+def test_dicts_are_rebuilt_with_sorted_keys_and_ordered_ones_in_their_order(way):
     plain = {"b": [collections.defaultdict(float, d=1.0, c=2.0)], "a": 3.0}
-    for example in (plain, {"a": Box(plain)}, Box((1.0, 2.0))):
-        assert dicts_in(REBUILT[way](example)) == dicts_in(example)
-        with phalanx.config.override(sort_dict_keys=True):
-            rebuilt = [dicts_in(REBUILT[way](example)) for _ in range(2)]
-        assert rebuilt == 2 * [[(kind, sorted(keys)) for kind, keys in dicts_in(example)]]
-
-
-def dicts_in(node):
-    """The kinds of its dicts, and their keys in order."""
-    if isinstance(node, Box):
-        return dicts_in(node.content)
-    below = node.values() if isinstance(node, dict) else node if type(node) in (list, tuple) else ()
-    own = [(type(node), [*node])] if isinstance(node, dict) else []
-    every = own + [found for child in below for found in dicts_in(child)]
-    return sorted(every, key=lambda found: (found[0].__name__, sorted(found[1])))
+    ordered = collections.OrderedDict(z=Box(plain), y=4.0)
+    rebuilt = REBUILT[way](ordered)
+    assert [*rebuilt] == ["z", "y"] and [*rebuilt["z"].content] == ["a", "b"]
+    default = rebuilt["z"].content["b"][0]
+    assert [*default] == ["c", "d"] and default.default_factory is float
 
 
 def test_containers_that_are_nodes():
@@ -270,7 +260,7 @@ def test_transpose():
         nodes.transpose(outer, [0], rows)
 
 
-@tree.register_pytree_node_class
+@registry.register_pytree_node_class
 class Flattened:
     """A node whose children are all the leaves below it."""
 
@@ -379,15 +369,52 @@ def test_a_bad_prefix_is_told_by_its_path(prefix, value, message):
 
 
 def test_prefixes_of_dicts_go_by_key():
-    ordered = collections.OrderedDict([("b", 2), ("a", 1)])
-    assert tree.broadcast_prefix({"a": 10, "b": 20}, ordered) == [20, 10]
-    assert tree.broadcast_prefix(ordered, {"a": 0, "b": (0, 0)}) == [1, 2, 2]
+    assert tree.broadcast_prefix({"b": 20, "a": 10}, {"a": 1, "b": (2, 3)}) == [10, 20, 20]
     assert tree.broadcast_prefix({"a": None, "b": 0}, {"a": [1, 1], "b": None}) == [None, None]
 
 
-def test_prefixes_of_unsortable_keys():
-    mixed = {1: "one", "a": "letter"}
-    assert tree.broadcast_prefix(mixed, {"a": 0, 1: 0}) == tree.leaves(mixed)
+ordered = collections.OrderedDict
+OTHER_DICTS = [
+    ({"a": 1}, ordered(a=1), "different types at key path "),
+    (collections.defaultdict(int, a=1), {"a": 1}, "different types at key path "),
+    (ordered(a=1, b=2), ordered(b=2, a=1), "different keys of OrderedDict at key path "),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "message"), OTHER_DICTS)
+def test_dicts_of_other_kinds_and_orders_are_other_nodes(first, second, message):
+    with pytest.raises(TreeError, match=message):
+        tree.broadcast_prefix(first, second)
+    with pytest.raises(TreeError, match=message):
+        tree.map(max, first, second)
+
+
+WAYS = [
+    tree.flatten,
+    tree.flatten_call,
+    tree.leaves,
+    tree.flatten_with_path,
+    tree.one_level,
+    lambda t: tree.map(abs, [t]),
+    lambda t: tree.map_with_path(lambda _, x: x, [t]),
+    lambda t: tree.broadcast_prefix(0, [t]),
+    lambda t: phalanx.jit(abs)(t),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_keys_that_do_not_sort_are_told(way):
+    words = r"keys of a dict in a tree must sort: .*'str' and 'int'.* test_tree.py:.*OrderedDict"
+    with pytest.raises(TreeError, match=words):
+        way({1: 2.0, "a": 3.0})
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way is not tree.one_level])
+def test_a_node_below_itself_is_told(way):
+    endless = []
+    endless.append(endless)
+    with pytest.raises(RecursionError, match=r"a node of it lies below itself, at test_tree.py:"):
+        way(endless)
 
 
 # ---- classes --------------------------------------------------------------------------------
@@ -408,8 +435,61 @@ def test_metadata_is_part_of_the_structure():
 
 
 def test_a_class_registers_once():
-    with pytest.raises(ValueError, match="already registered"):
-        tree.register_pytree_node_class(Box)
+    for kind in (Box, Layer, list, type(None), collections.OrderedDict):
+        with pytest.raises(ValueError, match="already registered"):
+            registry.register_pytree_node(kind, lambda x: ((x,), None), lambda _, x: x)
+    with pytest.raises(ValueError, match=r"register_dataclass: .*Layer'> is already registered"):
+        registry.register_dataclass(Layer)
+    with pytest.raises(TypeError, match="register_pytree_node: a class is needed, got 3"):
+        registry.register_pytree_node(3, lambda x: ((x,), None), lambda _, x: x)
+
+
+BAD = {
+    "no pair": (lambda _: 1, r"should return a \(children, aux_data\) tuple, got 1"),
+    "a list": (lambda _: [(), None], r"tuple, got \[\(\), None\], at test_tree.py:"),
+    "no children": (lambda _: (1, None), "'children' is iterable"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_a_class_gives_other_than_children_and_metadata_is_told(name):
+    class Own:
+        pass
+
+    given, words = BAD[name]
+    registry.register_pytree_node(Own, given, lambda _, children: Own())
+    for way in (tree.flatten, tree.flatten_with_path, phalanx.jit(lambda x: 0)):
+        with pytest.raises(TreeError, match=words):
+            way([Own()])
+
+
+def test_what_a_class_raises_is_seen_as_it_is():
+    class Own:
+        pass
+
+    def refuse(_):
+        raise ValueError("not now")
+
+    registry.register_pytree_node(Own, refuse, lambda _, children: Own())
+    for way in (tree.flatten, tree.flatten_with_path, phalanx.jit(lambda x: 0)):
+        with pytest.raises(ValueError, match=r"^not now$") as caught:
+            way([Own()])
+        assert type(caught.value) is ValueError
+
+
+@given(numbers)
+def test_structures_are_pickled_and_copied(x):
+    for structure in (tree.structure(x), tree.flatten_call(x)[1]):
+        for same in (pickle.loads(pickle.dumps(structure)), copy.deepcopy(structure)):
+            assert same == structure and hash(same) == hash(structure)
+            assert same.unflatten(tree.leaves(x)) == x
+
+
+def test_structures_say_what_their_nodes_are():
+    node = tree.structure({"a": [1], "b": Box(2, "label")})
+    assert node.node_data() == (dict, ["a", "b"])
+    assert [child.node_data() for child in node.children()] == [(list, None), (Box, "label")]
+    assert tree.structure(1).node_data() is None
 
 
 def test_flatten_may_give_any_iterable():
@@ -417,7 +497,7 @@ def test_flatten_may_give_any_iterable():
         def __init__(self, *items):
             self.items = items
 
-    tree.register_pytree_node(
+    registry.register_pytree_node(
         Lazy, lambda x: ((i for i in x.items), None), lambda _, children: Lazy(*children)
     )
     assert tree.leaves(Lazy(1, 2)) == [1, 2]
@@ -431,10 +511,10 @@ def test_a_dataclass_must_say_where_each_field_goes():
         y: Any
 
     with pytest.raises(ValueError, match="register_dataclass: Pair has the fields"):
-        tree.register_dataclass(Pair, data_fields=["x"], meta_fields=[])
+        registry.register_dataclass(Pair, data_fields=["x"], meta_fields=[])
     with pytest.raises(ValueError, match="is not a dataclass"):
-        tree.register_dataclass(int)
-    tree.register_dataclass(Pair, data_fields=["x"])
+        registry.register_dataclass(int)
+    registry.register_dataclass(Pair, data_fields=["x"])
     assert tree.leaves(Pair(1, 2)) == [1]
 
 
@@ -444,18 +524,18 @@ def test_dropped_fields_get_their_defaults():
         x: Any
         cache: Any = None
 
-    tree.register_dataclass(Cached, ["x"], [], drop_fields=["cache"])
+    registry.register_dataclass(Cached, ["x"], [], drop_fields=["cache"])
     assert tree.map(lambda v: v, Cached(1, "full")) == Cached(1, None)
 
 
 def test_partial():
-    f = tree.Partial(pow, 2, exp=3)
+    f = registry.Partial(pow, 2, exp=3)
     assert f() == 8 and tree.leaves(f) == [2, 3]
     assert tree.map(lambda v: v + 1, f)() == 81
     assert [tree.keystr(p) for p, _ in tree.leaves_with_path(f)] == [".args[0]", ".keywords['exp']"]
-    assert tree.structure(f) == tree.structure(tree.Partial(pow, 5, exp=6))
-    assert tree.structure(f) != tree.structure(tree.Partial(max, 5, exp=6))
-    assert tree.leaves(tree.Partial(functools.partial(pow, 2), 3)) == [2, 3]
+    assert tree.structure(f) == tree.structure(registry.Partial(pow, 5, exp=6))
+    assert tree.structure(f) != tree.structure(registry.Partial(max, 5, exp=6))
+    assert tree.leaves(registry.Partial(functools.partial(pow, 2), 3)) == [2, 3]
     assert pickle.loads(pickle.dumps(f))() == copy.copy(f)() == 8
 
 
@@ -497,16 +577,14 @@ def test_steps_are_matched():
 
 
 def test_a_dict_with_a_key_that_is_not_itself():
-    odd = {math.nan: 1, 2.0: 2}
-    other = collections.OrderedDict([*odd.items()][::-1])
-    assert sorted(tree.broadcast_prefix(odd, other)) == [1, 2]
+    assert tree.broadcast_prefix({math.nan: 1, 2.0: 2}, {math.nan: 3, 2.0: [4]}) == [1, 2]
 
 
 class Half(collections.namedtuple("Half", "x y")):
     """A namedtuple of which only one field is a child."""
 
 
-tree.register_pytree_node(Half, lambda h: ((h.x,), h.y), lambda y, children: Half(*children, y))
+registry.register_pytree_node(Half, lambda h: ((h.x,), h.y), lambda y, children: Half(*children, y))
 
 
 def test_paths_into_a_namedtuple_that_was_registered():
@@ -554,7 +632,7 @@ def test_results_of_the_system_are_nodes_where_one_registers_their_class():
     times = os.times()
     assert tree.leaves([times]) == [times]
     kind = type(times)
-    tree.register_pytree_node(kind, lambda t: (t[:2], t[2:]), lambda rest, c: kind([*c, *rest]))
+    registry.register_pytree_node(kind, lambda t: (t[:2], t[2:]), lambda rest, c: kind([*c, *rest]))
     assert tree.leaves([times]) == [*times[:2]] and nodes.is_tree_node(kind)
     assert tree.map(lambda x: x + 1, times)[:2] == (times[0] + 1, times[1] + 1)
     path = (tree.FlattenedIndexKey(1),)
@@ -571,7 +649,7 @@ def test_paths_into_a_dict_whose_class_was_registered_without_keys(kind):
         own.update(zip(keys, children, strict=True))
         return own
 
-    tree.register_pytree_node(Own, lambda d: (tuple(d.values()), tuple(d)), made)
+    registry.register_pytree_node(Own, lambda d: (tuple(d.values()), tuple(d)), made)
     own = made("ba", (1, [2, 3]))
     paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(own)]
     assert paths == ["[<flat index 0>]", "[<flat index 1>][0]", "[<flat index 1>][1]"]
@@ -587,7 +665,7 @@ Status = collections.namedtuple("Status", "code body")
 def test_leaves_come_in_the_order_of_their_structure():
     ordered, default = collections.OrderedDict(b=1, a=2), collections.defaultdict(int, b=3, a=4)
     kinds = [{"b": 5, "a": (6, None)}, ordered, default, [7, 8]]
-    nodes = [*kinds, Point(9, [10]), Box(11), Named(12, 13), Layer(14, 15), {2: 16, "a": 17}, "18"]
+    nodes = [*kinds, Point(9, [10]), Box(11), Named(12, 13), Layer(14, 15), {3: 17, 2: 16}, "18"]
     expected = [6, 5, 1, 2, 4, 3, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, "18"]
     assert tree.leaves(nodes) == tree.flatten(nodes)[0] == expected
 
@@ -598,8 +676,8 @@ def test_leaves_are_those_of_a_class_as_it_is_registered_now():
 
     late, status = Late(), Status(1, 2)
     assert tree.leaves((late, status)) == [late, 1, 2]
-    tree.register_pytree_node(Late, lambda late: ((late.x, 3), None), lambda *_: late)
-    tree.register_pytree_node(Status, lambda s: ((s.body,), s.code), lambda c, b: Status(c, *b))
+    registry.register_pytree_node(Late, lambda late: ((late.x, 3), None), lambda *_: late)
+    registry.register_pytree_node(Status, lambda s: ((s.body,), s.code), lambda c, b: Status(c, *b))
     assert tree.leaves((late, status)) == [1, 3, 2]
 
 

@@ -195,7 +195,7 @@ def flatten_one_level(tree: Tree) -> tuple[tuple[Any, ...], Any]:
         ValueError: ``tree`` is a leaf.
 
     >>> flatten_one_level({"a": 1, "b": [2]})
-    ((1, [2]), ('a', 'b'))
+    ((1, [2]), ['a', 'b'])
     """
     level = _level(tree)
     return tuple(level.children), level.metadata

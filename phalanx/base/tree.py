@@ -192,15 +192,11 @@ class Level(NamedTuple):
 
 def one_level(node: Any) -> Level | None:
     """The children of ``node`` and the steps to them; None where ``node`` is a leaf."""
-    try:
-        level = NODES.flatten_one_level_with_keys(node)
-    except (ValueError, SystemError) as error:
-        _raise_in_words(error)
-    if level is None:
+    pairs, treedef = flatten_with_path(node, lambda path, _: len(path) == 1, True)
+    kept = treedef.node_data()
+    if kept is None:
         return None
-    pairs, metadata = level
-    pairs = [*pairs]
-    return Level([key for key, _ in pairs], [child for _, child in pairs], metadata)
+    return Level([path[0] for path, _ in pairs], [child for _, child in pairs], kept[1])
 
 
 def flatten_with_path(

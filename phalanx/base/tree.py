@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn, overload
 
 from phalanx.base.errors import TreeError
-from phalanx.base.kinds import class_of
+from phalanx.base.kinds import SEQUENCE, class_of
 from phalanx.base.registry import CALLS, NODES
 from phalanx.base.source import user_location
 from phalanx.xla.pytrees import (
@@ -78,17 +78,17 @@ def flatten_call(arguments: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], Py
 
 def _raise_in_words(error: ValueError | SystemError) -> NoReturn:
     """Raise what jaxlib could not do with a tree; what a class of the user raised stays."""
-    raised_by_jaxlib = error.__traceback__ is None or error.__traceback__.tb_next is None
-    if isinstance(error.__cause__, RecursionError):
+    place, cause = error.__traceback__, error.__cause__
+    if place is not None and place.tb_next is not None:
+        raise error
+    if isinstance(cause, RecursionError):
         raise RecursionError(
             f"a tree is too deep, or a node of it lies below itself, at {user_location()}"
         ) from None
-    if not raised_by_jaxlib or isinstance(error, SystemError):
-        raise error
-    if isinstance(error.__cause__, TypeError):
+    if isinstance(cause, TypeError):
         raise TreeError(
-            f"the keys of a dict in a tree must sort: {error.__cause__}, at {user_location()}; "
-            "use keys of one kind, or an OrderedDict, whose keys stay in their order"
+            f"the keys of a dict in a tree must sort: {cause}, at {user_location()}; use keys of "
+            "one kind, or an OrderedDict, whose keys stay in their order"
         ) from None
     raise TreeError(f"{error}, at {user_location()}") from None
 
@@ -150,10 +150,10 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Tree:
     >>> unflatten(structure({"a": 0, "b": (0, 0)}), [1, 2, 3])
     {'a': 1, 'b': (2, 3)}
     """
+    given = leaves if isinstance(leaves, SEQUENCE) else [*leaves]
     try:
-        return treedef.unflatten(leaves)
+        return treedef.unflatten(given)
     except ValueError:
-        given = list(leaves)
         if len(given) == treedef.num_leaves:
             raise
         raise TreeError(

@@ -284,6 +284,8 @@ def test_transpose_of_nodes_that_tell_what_is_below_them():
 def test_unflatten_counts_the_leaves():
     with pytest.raises(TreeError, match=r"unflatten: 2 leaves are needed for .* got 3"):
         tree.unflatten(tree.structure((0, 0)), [1, 2, 3])
+    with pytest.raises(TreeError, match=r"unflatten: 2 leaves are needed for .* got 3"):
+        tree.unflatten(tree.structure((0, 0)), (i for i in "abc"))
     assert tree.unflatten(tree.structure((0, 0)), (i for i in "ab")) == ("a", "b")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn, overload
 
 from phalanx.base.errors import TreeError
-from phalanx.base.kinds import SEQUENCE, class_of
+from phalanx.base.kinds import class_of, is_sequence
 from phalanx.base.registry import CALLS, NODES
 from phalanx.base.source import user_location
 from phalanx.xla.pytrees import (
@@ -150,7 +150,7 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Tree:
     >>> unflatten(structure({"a": 0, "b": (0, 0)}), [1, 2, 3])
     {'a': 1, 'b': (2, 3)}
     """
-    given = leaves if isinstance(leaves, SEQUENCE) else [*leaves]
+    given = leaves if is_sequence(leaves) else [*leaves]
     try:
         return treedef.unflatten(given)
     except ValueError:
@@ -192,11 +192,15 @@ class Level(NamedTuple):
 
 def one_level(node: Any) -> Level | None:
     """The children of ``node`` and the steps to them; None where ``node`` is a leaf."""
-    pairs, treedef = flatten_with_path(node, lambda path, _: len(path) == 1, True)
+    pairs, treedef = flatten_with_path(node, _is_below, True)
     kept = treedef.node_data()
     if kept is None:
         return None
     return Level([path[0] for path, _ in pairs], [child for _, child in pairs], kept[1])
+
+
+def _is_below(path: Path, _: Any) -> bool:
+    return len(path) == 1
 
 
 def flatten_with_path(

@@ -39,7 +39,7 @@ NODES.__module__, NODES.__name__ = __name__, "NODES"  # as which structures are 
 CALLS.__module__, CALLS.__name__ = __name__, "CALLS"
 
 
-class Entry(NamedTuple):
+class Registered(NamedTuple):
     """How nodes of a class are taken apart and put together."""
 
     to_iter: Flatten
@@ -55,11 +55,11 @@ def _dict(keys: Iterable[Any], children: Iterable[Any]) -> dict[Any, Any]:
 
 
 _apart: Any = NODES.flatten_one_level
-ENTRIES: dict[type, Entry] = {
-    tuple: Entry(_apart, _from_children(tuple)),
-    list: Entry(_apart, _from_children(list)),
-    dict: Entry(_apart, _dict),
-    NoneType: Entry(_apart, _from_children(lambda _: None)),
+ENTRIES: dict[type, Registered] = {
+    tuple: Registered(_apart, _from_children(tuple)),
+    list: Registered(_apart, _from_children(list)),
+    dict: Registered(_apart, _dict),
+    NoneType: Registered(_apart, _from_children(lambda _: None)),
 }
 
 
@@ -115,7 +115,7 @@ def register_pytree_node(
     """
 
     _refuse_other_than_new_classes(nodetype, "register_pytree_node")
-    ENTRIES[nodetype] = Entry(flatten_func, unflatten_func)
+    ENTRIES[nodetype] = Registered(flatten_func, unflatten_func)
     PyTreeRegistry.register_node(
         NODES, nodetype, flatten_func, unflatten_func, flatten_with_keys_func
     )
@@ -282,7 +282,7 @@ def register_dataclass(
             **dict(zip(data, children, strict=True)), **dict(zip(meta, metadata, strict=True))
         )
 
-    ENTRIES[nodetype] = Entry(flatten, unflatten)
+    ENTRIES[nodetype] = Registered(flatten, unflatten)
     NODES.register_dataclass_node(nodetype, data, meta)
     if meta:
         _register_for_calls(nodetype, flatten, unflatten)

@@ -266,12 +266,16 @@ def test_the_random_numbers_of_the_user_are_left_alone(tmp_path):
 @pytest.mark.parametrize("make", [phalanx.jit, phalanx.pmap], ids=["jit", "pmap"])
 def test_the_order_of_keys_that_a_function_sees_does_not_depend_on_the_first_call(make):
     one, other = {"b": X, "a": {"z": X, "y": X}}, {"a": {"y": X, "z": X}, "b": X}
+    orders = []
+
+    def seen(t):
+        orders.append((list(t), list(t["a"])))
+
     for trees in ([one, other], [other, one]):
-        orders = []
-        seen = make(lambda t: orders.append((list(t), list(t["a"]))))
+        fresh = make(lambda t: seen(t))
         for t in trees:
-            seen(t)
-        assert orders == [(["a", "b"], ["y", "z"])]
+            fresh(t)
+    assert orders == 2 * [(["a", "b"], ["y", "z"])]
 
 
 @pytest.mark.parametrize("transform", [phalanx.jit, phalanx.pmap])

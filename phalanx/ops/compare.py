@@ -24,7 +24,6 @@ from phalanx.core.primitive import (
 )
 from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
 from phalanx.ops.basis import (
-    Partials,
     add,
     batch_pointwise,
     convert,
@@ -97,11 +96,26 @@ def _extreme_of(b: Builder, x: Value, y: Value, direction: str) -> Value:
     return b.select(b.or_(beyond, b.compare(x, x, "NE")), x, y)
 
 
-def attained_share(out: Any, x: Any, y: Any) -> Any:
-    """What ``x`` contributes to ``out``, the extreme of x and y: all, half at ties, or nothing."""
+def share_of_greater(out: Any, x: Any, y: Any) -> Any:
+    """What ``x`` contributes to ``out``, the greater of x and y: all, half at ties, or nothing."""
+    return _share(gt, out, x, y)
+
+
+def share_of_smaller(out: Any, x: Any, y: Any) -> Any:
+    """What ``x`` contributes to ``out``, the smaller of x and y: all, half at ties, or nothing."""
+    return _share(lt, out, x, y)
+
+
+def _share(beyond: Primitive, out: Any, x: Any, y: Any) -> Any:
+    """By comparing x and y. The compiler may compute each anew in several places, rounded in
+    another way, so that the extreme is none of them: comparing with that gives the choice of
+    neither. Complex numbers are compared with it, for they have no order.
+    """
     dtype = typeof(out).dtype
-    whole, tie = indicator(eq(x, out), dtype), indicator(eq(x, y), dtype)
-    return mul(whole, add(mul(tie, -0.5), 1))
+    tie = indicator(eq(x, y), dtype)
+    if not ordered(dtype):
+        return mul(indicator(eq(x, out), dtype), add(mul(tie, -0.5), 1))
+    return add(indicator(beyond(x, y), dtype), mul(tie, 0.5))
 
 
 def indicator(pred: Any, dtype: np.dtype) -> Any:
@@ -109,15 +123,13 @@ def indicator(pred: Any, dtype: np.dtype) -> Any:
     return convert(pred, dtype=dtype, weak=False)
 
 
-_SHARES: Partials = [
-    lambda out, x, y: attained_share(out, x, y),
-    lambda out, x, y: attained_share(out, y, x),
-]
-
 max = pointwise(
     "max",
     greater_of,
-    partials=_SHARES,
+    partials=[
+        lambda out, x, y: share_of_greater(out, x, y),
+        lambda out, x, y: share_of_greater(out, y, x),
+    ],
     copied=True,
     operations=(1, 12),
     doc="the greater of x and y, which share a derivative at ties; stablehlo.maximum",
@@ -127,7 +139,10 @@ max = pointwise(
 min = pointwise(
     "min",
     smaller_of,
-    partials=_SHARES,
+    partials=[
+        lambda out, x, y: share_of_smaller(out, x, y),
+        lambda out, x, y: share_of_smaller(out, y, x),
+    ],
     copied=True,
     operations=(1, 12),
     doc="the smaller of x and y, which share a derivative at ties; stablehlo.minimum",

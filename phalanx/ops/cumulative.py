@@ -33,7 +33,14 @@ from phalanx.core.primitive import (
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add, linear_in_first, mul
 from phalanx.ops.bits import or_
-from phalanx.ops.compare import attained_share, greater_of, max, min, smaller_of
+from phalanx.ops.compare import (
+    greater_of,
+    max,
+    min,
+    share_of_greater,
+    share_of_smaller,
+    smaller_of,
+)
 from phalanx.ops.complex import c64
 from phalanx.ops.domains import BOOL, Domain, check_domain, f32, i32, number, number_or_bool
 from phalanx.ops.elementwise import logaddexp, logaddexp_body, logaddexp_share
@@ -194,8 +201,8 @@ def _examples(*more: Example) -> list[Example]:
     ]
 
 
-def _shares(out: Any, x: Any, y: Any) -> tuple[Any, Any]:
-    return attained_share(out, x, y), attained_share(out, y, x)
+def _shares_of_both(share: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+    return lambda out, x, y: (share(out, x, y), share(out, y, x))
 
 
 _INTS = Example((i32(5),), {"dim": 0, "reverse": False})
@@ -229,7 +236,7 @@ cummax = _cumulative(
     greater_of,
     lowest,
     on=number_or_bool,
-    linearize=_by_pairs("cummax", max, _shares),
+    linearize=_by_pairs("cummax", max, _shares_of_both(share_of_greater)),
     transpose=_NOT_LINEAR,
     operations=(3, 40),
     doc="the greatest so far, or from here on in reverse; stablehlo.reduce_window with maximum",
@@ -241,7 +248,7 @@ cummin = _cumulative(
     smaller_of,
     highest,
     on=number_or_bool,
-    linearize=_by_pairs("cummin", min, _shares),
+    linearize=_by_pairs("cummin", min, _shares_of_both(share_of_smaller)),
     transpose=_NOT_LINEAR,
     operations=(3, 40),
     doc="the smallest so far, or from here on in reverse; stablehlo.reduce_window with minimum",

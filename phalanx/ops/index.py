@@ -40,6 +40,7 @@ from phalanx.core.primitive import (
     TransposeRule,
 )
 from phalanx.core.types import ArrayType, Ints, Shape, typeof
+from phalanx.ops.barrier import rounded_apart
 from phalanx.ops.basis import (
     add,
     add_tangents,
@@ -755,6 +756,7 @@ def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
     """The tangent at an extremum is the mean over the operands that attain it."""
 
     def rule(active: Active, x: Any, indices: Any, u: Any, **params: Any) -> Derivative:
+        x, u = rounded_apart(x), rounded_apart(u)  # as those that attain an extremum of a reduction
         out = prim()(x, indices, u, **params)
         type_x, type_u = typeof(x), typeof(u)
         at_x = convert(eq(x, out), dtype=type_x.dtype, weak=False)

@@ -27,6 +27,7 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import ArrayType, Ints, typeof
+from phalanx.ops.barrier import rounded_apart
 from phalanx.ops.basis import (
     add,
     broadcast,
@@ -186,6 +187,7 @@ def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
     """The tangent of an extremum is the mean of those of the elements that attain it."""
 
     def rule(active: Active, x: Any, *, dims: Ints) -> Derivative:
+        x = rounded_apart(x)  # for what is made again may be rounded so that none attains it
         out = prim()(x, dims=dims)
         type, kept = typeof(x), _kept(x, dims)
         attained = eq(x, broadcast(out, shape=type.shape, dims=kept))

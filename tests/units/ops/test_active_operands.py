@@ -49,8 +49,8 @@ def test_debug_nans_is_silent_about_what_a_derivative_does_not_need(transform):
 def test_each_factor_belongs_to_an_operand_with_a_tangent():
     grad_of_first = px.grad(lambda x, y: lax.max(x, y).sum())
     both = px.grad(lambda x, y: lax.max(x, y).sum(), argnums=(0, 1))
-    assert primitives(grad_of_first, X, EXPONENTS).count("eq") == 2
-    assert primitives(both, X, EXPONENTS).count("eq") == 4
+    assert primitives(grad_of_first, X, EXPONENTS).count("gt") == 1
+    assert primitives(both, X, EXPONENTS).count("gt") == 2
 
 
 def test_lanes_count_ties_of_operands_with_a_tangent_alone():

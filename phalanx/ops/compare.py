@@ -107,9 +107,8 @@ def share_of_smaller(out: Any, x: Any, y: Any) -> Any:
 
 
 def _share(beyond: Primitive, out: Any, x: Any, y: Any) -> Any:
-    """By comparing x and y. The compiler may compute each anew in several places, rounded in
-    another way, so that the extreme is none of them: comparing with that gives the choice of
-    neither. Complex numbers are compared with it, for they have no order.
+    """By comparing x with y, not with ``out``: where the compiler computes x again, it may round it
+    otherwise, so that neither is the extreme. Complex numbers have no order but by that.
     """
     dtype = typeof(out).dtype
     tie = indicator(eq(x, y), dtype)

@@ -201,8 +201,13 @@ def _examples(*more: Example) -> list[Example]:
     ]
 
 
-def _shares_of_both(share: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
-    return lambda out, x, y: (share(out, x, y), share(out, y, x))
+def _shares_of_both(
+    share: Callable[[Any, Any, Any], Any],
+) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
+    def shares(out: Any, x: Any, y: Any) -> tuple[Any, Any]:
+        return share(out, x, y), share(out, y, x)
+
+    return shares
 
 
 _INTS = Example((i32(5),), {"dim": 0, "reverse": False})

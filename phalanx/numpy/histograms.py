@@ -107,6 +107,8 @@ def histogramdd(
     edges = [
         jnp.histogram_bin_edges(c, b, r) for c, b, r in zip(columns, each, ranges, strict=True)
     ]
+    if weights is not None:
+        weights = inexact("histogramdd", promote_arrays("histogramdd", [sample, weights])[1])
     return _counts(x, *edges, weights=weights, density=bool(density)), edges
 
 
@@ -130,7 +132,7 @@ def _counts(
     if weights is None:
         counted = jnp.ones(x.shape[0], dtypes.default_int())
     else:
-        counted = inexact("histogramdd", weights)
+        counted = as_array("histogramdd", weights)
     if counted.shape != x.shape[:1]:
         raise ShapeError(f"histogramdd: one weight for each row is needed, got {counted.aval}")
     size = math.prod(shape)

@@ -706,7 +706,8 @@ def histogram(
 
 @one_program
 def _counts(a: ArrayLike, bins: ArrayLike, weights: ArrayLike | None, density: bool) -> Array:
-    x, edges = flat(as_array("histogram", a)), as_array("histogram", bins)
+    x, edges = promote_arrays("histogram", [a, bins])
+    x = flat(x)
     count = edges.shape[0] - 1
     w = ops.full(x.shape, 1, x.aval.dtype)
     if weights is not None:

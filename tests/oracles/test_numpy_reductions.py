@@ -102,6 +102,8 @@ QUOTIENTS = {  # what is computed of two arrays with a division
     "cov": jnp.cov,
     "gradient": jnp.gradient,
     "histogram": lambda a, b: jnp.histogram(a, 2, weights=b)[0],
+    "histogramdd": lambda a, b: jnp.histogramdd(a[:, None], 2, weights=b)[0],
+    "squareplus": phalanx.nn.squareplus,
     "trapezoid": jnp.trapezoid,
 }
 
@@ -161,6 +163,13 @@ def test_histograms(options):
         close(f, e, rtol=1e-4)
     edges = np.array([-1.0, 0.0, 0.5, 2.0], np.float32)
     close(jnp.histogram(X, edges)[0], np.histogram(X, edges)[0])
+
+
+def test_histograms_with_bins_of_another_dtype():
+    x, edges = np.array([0, 1, 2, 3, 3]), [0.001, 1, 2.999, 3]
+    for kind, other in (("bfloat16", "float32"), ("float32", "bfloat16"), ("int8", "float16")):
+        found, _ = jnp.histogram(jnp.array(x, kind), jnp.array(edges, other))
+        assert found.tolist() == np.histogram(x, np.array(edges).astype(found.dtype))[0].tolist()
 
 
 @pytest.mark.parametrize("weights", [[True, True, True], np.int8([100, 27, 120])], ids=str)

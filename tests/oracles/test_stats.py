@@ -115,12 +115,22 @@ def test_derivatives_are_finite_and_those_of_differences(name):
             np.testing.assert_allclose(slope, wanted, rtol=1e-5, atol=1e-6, err_msg=f"{name}.{f}")
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_integer_parameters_do_not_widen_small_floats(name):
+    for f, function in functions(name).items():
+        _, *others = inspect.signature(function).parameters
+        xs = jnp.ones(3, "bfloat16"), *(jnp.ones(3, "int8") for _ in others)
+        assert phalanx.eval_shape(function, *xs).dtype == jnp.bfloat16, f
+
+
 def test_integers_and_small_floats():
     found = stats.norm.pdf(np.arange(3))
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, scipy.stats.norm.pdf(np.arange(3)), rtol=1e-6)
     assert stats.poisson.pmf(jnp.arange(3), 2).dtype == np.float32
     assert stats.gamma.cdf(jnp.bfloat16([1, 2]), 2).dtype == jnp.bfloat16
+    found = stats.chi2.cdf(100.0, np.int8(3), scale=np.int8(100))  # twice 100 is no int8
+    assert float(found) == pytest.approx(scipy.stats.chi2.cdf(1, 3), rel=1e-5)
     with pytest.raises(TypeError, match=r"norm\.pdf|norm\.logpdf: real operands"):
         stats.norm.pdf(1j)
     far = stats.cauchy.logpdf(np.float32(1e25))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import divide, multiply
-from phalanx.numpy.promotion import ArrayLike
+from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.scipy.stats import gamma
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
@@ -34,7 +34,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     >>> print(scipy.stats.chi2.logpdf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
     [-1.5155 -1.8696 -3.8792]
     """
-    return gamma.logpdf(x, *_of_gamma(df, loc, scale))
+    return gamma.logpdf(*_of_gamma(x, df, loc, scale))
 
 
 @one_program
@@ -64,7 +64,7 @@ def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     >>> print(scipy.stats.chi2.pdf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
     [0.2197 0.1542 0.0207]
     """
-    return gamma.pdf(x, *_of_gamma(df, loc, scale))
+    return gamma.pdf(*_of_gamma(x, df, loc, scale))
 
 
 @one_program
@@ -90,7 +90,7 @@ def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     >>> print(scipy.stats.chi2.cdf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
     [0.0811 0.6084 0.954 ]
     """
-    return gamma.cdf(x, *_of_gamma(df, loc, scale))
+    return gamma.cdf(*_of_gamma(x, df, loc, scale))
 
 
 @one_program
@@ -116,7 +116,7 @@ def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     >>> print(scipy.stats.chi2.logcdf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
     [-2.512  -0.497  -0.0471]
     """
-    return gamma.logcdf(x, *_of_gamma(df, loc, scale))
+    return gamma.logcdf(*_of_gamma(x, df, loc, scale))
 
 
 @one_program
@@ -143,7 +143,7 @@ def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     >>> print(scipy.stats.chi2.sf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
     [0.9189 0.3916 0.046 ]
     """
-    return gamma.sf(x, *_of_gamma(df, loc, scale))
+    return gamma.sf(*_of_gamma(x, df, loc, scale))
 
 
 @one_program
@@ -169,9 +169,10 @@ def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> print(scipy.stats.chi2.logsf(jnp.array([0.5, 3.0, 8.0]), 3.0).round(4))
     [-0.0846 -0.9375 -3.0789]
     """
-    return gamma.logsf(x, *_of_gamma(df, loc, scale))
+    return gamma.logsf(*_of_gamma(x, df, loc, scale))
 
 
-def _of_gamma(df: ArrayLike, loc: ArrayLike, scale: ArrayLike) -> tuple[ArrayLike, ...]:
-    """The parameters of the gamma distribution that it is."""
-    return divide(df, 2), loc, multiply(scale, 2)
+def _of_gamma(x: ArrayLike, df: ArrayLike, loc: ArrayLike, scale: ArrayLike) -> list[Array]:
+    """The arguments of the gamma distribution that it is."""
+    x, df, loc, scale = real("chi2", x, df, loc, scale)
+    return [x, divide(df, 2), loc, multiply(scale, 2)]

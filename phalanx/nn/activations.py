@@ -9,7 +9,7 @@ from phalanx import numpy as jnp
 from phalanx import ops
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike
-from phalanx.numpy.promotion import inexact, promote_arrays
+from phalanx.numpy.promotion import inexact, promote_inexact
 from phalanx.ops.shape import dimension
 
 _SELU_ALPHA = 1.6732632423543772
@@ -395,7 +395,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
 
 @staged
 def _squareplus(x: Any, b: Any) -> Any:
-    x, b = (inexact("squareplus", v) for v in promote_arrays("squareplus", [x, b]))
+    x, b = promote_inexact("squareplus", [x, b])
     return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 

@@ -16,7 +16,7 @@ from phalanx.control.one_program import staged
 from phalanx.core.program import Program
 from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.numpy.promotion import inexact, promote_arrays
+from phalanx.numpy.promotion import inexact, promote_inexact
 from phalanx.transforms.stage import stage
 
 Axis = int | Sequence[int] | None
@@ -103,8 +103,7 @@ def _logsumexp(a: Any, b: Any, where: Any, *, axis: Any, keepdims: bool, return_
     if b is None:
         a = inexact("logsumexp", a)
     else:
-        both = (inexact("logsumexp", v) for v in promote_arrays("logsumexp", [a, b]))
-        a, b = jnp.broadcast_arrays(*both)
+        a, b = jnp.broadcast_arrays(*promote_inexact("logsumexp", [a, b]))
         a = jnp.where(b == 0, -jnp.inf, a)
     if where is not None:
         a = jnp.where(where, a, -jnp.inf)

@@ -35,6 +35,7 @@ from phalanx.numpy.promotion import (
     inexact,
     is_python_scalar,
     promote_arrays,
+    promote_inexact,
 )
 from phalanx.numpy.reductions import sum
 from phalanx.numpy.search import searchsorted
@@ -159,7 +160,7 @@ def gradient(
     >>> print(jnp.gradient(jnp.array([1.0, 4.0, 9.0, 16.0])))
     [3. 4. 6. 7.]
     """
-    x, *gaps = (inexact("gradient", v) for v in promote_arrays("gradient", [f, *varargs]))
+    x, *gaps = promote_inexact("gradient", [f, *varargs])
     given = range(x.ndim) if axis is None else axis
     over = ops.dimensions("gradient", given, x.ndim)
     gaps: list[Any] = gaps or [1.0]
@@ -248,7 +249,7 @@ def trapezoid(
     2.0
     """
     given = [y] if x is None else [y, x]
-    values, *places = (inexact("trapezoid", v) for v in promote_arrays("trapezoid", given))
+    values, *places = promote_inexact("trapezoid", given)
     last = values.ndim - 1
     values = ops.move(values, dim("trapezoid", axis, values), last)
     n = values.shape[last]
@@ -327,7 +328,7 @@ def _interp(
 ) -> Array:
     """``interp``, where the lines at both ends go on as ``goes_on`` says."""
     values = inexact("interp", fp)
-    at, places = (inexact("interp", v) for v in promote_arrays("interp", [x, xp]))
+    at, places = promote_inexact("interp", [x, xp])
     if places.ndim != 1 or values.shape != places.shape or (at.size and not places.size):
         raise ValueError(
             f"interp: two vectors of one length are needed, got {places.aval} and {values.aval}"
@@ -586,7 +587,7 @@ def correlate(
 
 
 def _vectors(who: str, a: Any, v: Any) -> list[Any]:
-    xs = [atleast_1d(inexact(who, x)) for x in promote_arrays(who, [a, v])]
+    xs = [atleast_1d(x) for x in promote_inexact(who, [a, v])]
     if any(x.ndim != 1 or not x.size for x in xs):
         listed = " and ".join(str(x.aval) for x in xs)
         raise ValueError(f"{who}: two vectors that are not empty are needed, got {listed}")

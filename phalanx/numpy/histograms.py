@@ -13,7 +13,7 @@ from phalanx.base.boundary import bound
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.promotion import ArrayLike, as_array, inexact, promote_arrays
+from phalanx.numpy.promotion import ArrayLike, as_array, inexact, promote_inexact
 
 __all__ = ["histogram2d", "histogramdd"]
 
@@ -47,7 +47,7 @@ def histogram2d(
     [[1 0]
      [0 1]]
     """
-    columns = promote_arrays("histogram2d", [x, y])
+    columns = promote_inexact("histogram2d", [x, y])
     if columns[0].ndim != 1 or columns[0].shape != columns[1].shape:
         raise ShapeError(
             f"histogram2d: two vectors of one length are needed, got {columns[0].aval} and "
@@ -108,7 +108,7 @@ def histogramdd(
         jnp.histogram_bin_edges(c, b, r) for c, b, r in zip(columns, each, ranges, strict=True)
     ]
     if weights is not None:
-        weights = inexact("histogramdd", promote_arrays("histogramdd", [sample, weights])[1])
+        weights = promote_inexact("histogramdd", [sample, weights])[1]
     return _counts(x, *edges, weights=weights, density=bool(density)), edges
 
 

@@ -15,7 +15,14 @@ from phalanx.base.errors import ArgumentError, ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy import linalg
-from phalanx.numpy.promotion import ArrayLike, as_array, inexact, promote_arrays, value_of
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    as_array,
+    inexact,
+    promote_arrays,
+    promote_inexact,
+    value_of,
+)
 
 __all__ = ["poly", "polyder", "polydiv", "polyfit", "polyint", "polysub", "roots"]
 
@@ -208,8 +215,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 @one_program
 def _divided(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-    x, y = (_coefficients("polydiv", a) for a in promote_arrays("polydiv", [u, v]))
-    x, y = inexact("polydiv", x), inexact("polydiv", y)
+    x, y = (_coefficients("polydiv", a) for a in promote_inexact("polydiv", [u, v]))
     count = max(x.size - y.size + 1, 1)
     if x.size < y.size:
         return jnp.zeros(1, x.dtype), x
@@ -276,8 +282,7 @@ def polyfit(
     >>> print(jnp.polyfit(jnp.array([0.0, 1.0, 2.0]), jnp.array([1.0, 3.0, 5.0]), 1).round(4))
     [2. 1.]
     """
-    points, values = promote_arrays("polyfit", [x, y])
-    points, values = inexact("polyfit", points), inexact("polyfit", values)
+    points, values = promote_inexact("polyfit", [x, y])
     degree = int(deg)
     if degree < 0 or points.ndim != 1 or not points.size or values.ndim not in (1, 2):
         raise ShapeError(

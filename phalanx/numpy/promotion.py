@@ -286,6 +286,17 @@ def promote_arrays(who: str, xs: Any, dtype: DTypeLike | None = None) -> list[Ar
     return [convert(x, common, weak) for x in arrays]
 
 
+def promote_inexact(who: str, xs: Any) -> list[Array]:
+    """``xs`` as arrays of the floating-point or complex dtype to which they promote.
+
+    Integers are converted at once: that to which they promote need not hold them, as int32 those
+    of uint32.
+    """
+    arrays = [as_array(who, x) for x in xs]
+    common, weak = lattice.promote(*(kind_of(x) for x in arrays))
+    return [convert(x, dtypes.to_inexact(common), weak) for x in arrays]
+
+
 # ---- shapes ---------------------------------------------------------------------------------
 
 

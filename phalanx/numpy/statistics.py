@@ -31,6 +31,7 @@ from phalanx.numpy.promotion import (
     is_python_scalar,
     no_out,
     promote_arrays,
+    promote_inexact,
     repeated,
     value_of,
 )
@@ -157,7 +158,7 @@ def average(
         out = mean(x, axis, keepdims=keepdims)
         total = ops.full(out.shape, _count(x, axis, keepdims, None), out.aval.dtype)
         return (out, total) if returned else out
-    x, w = (inexact("average", v) for v in promote_arrays("average", [a, weights]))
+    x, w = promote_inexact("average", [a, weights])
     w = fitted_weights("average", x, w, axis)
     total = sum(w, axis, keepdims=keepdims)
     out = ops.div(sum(ops.mul(x, w), axis, keepdims=keepdims), total)
@@ -467,7 +468,7 @@ def cov(
     [[ 1. -1.]
      [-1.  1.]]
     """
-    given = [m] if y is None else promote_arrays("cov", [m, y])
+    given = promote_inexact("cov", [m] if y is None else [m, y])
     rows = ops.concatenate(*(_variables(_in_dtype("cov", v, dtype), rowvar) for v in given), dim=0)
     less = (0 if bias else 1) if ddof is None else ddof
     weights, left = _sample_weights(rows, fweights, aweights, less)
@@ -697,7 +698,7 @@ def histogram(
     x = inexact("histogram", a)
     edges = histogram_bin_edges(x, bins, range)
     if weights is not None:
-        weights = inexact("histogram", promote_arrays("histogram", [a, weights])[1])
+        weights = promote_inexact("histogram", [a, weights])[1]
     given = x, edges, weights, bool(density)
     if out_sharding is None:
         return _counts(*given), edges

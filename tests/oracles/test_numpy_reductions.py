@@ -165,6 +165,22 @@ def test_histograms(options):
     close(jnp.histogram(X, edges)[0], np.histogram(X, edges)[0])
 
 
+OF_FLOATS = QUOTIENTS | {
+    "convolve": jnp.convolve,
+    "interp": lambda a, b: jnp.interp(a, b, jnp.arange(3.0)),
+    "logsumexp": lambda a, b: phalanx.nn.logsumexp(a, b=b),
+    "polydiv": lambda a, b: jnp.polydiv(a, b, trim_leading_zeros=False)[0],
+    "polyfit": lambda a, b: jnp.polyfit(b, a, 1),
+}
+
+
+@pytest.mark.parametrize("name", OF_FLOATS)
+def test_integers_that_only_uint32_holds_count_beside_signed_ones(name):
+    a, b = np.array([3, 2**31 + 5, 2], np.uint32), np.array([1, 5, 9], np.int8)
+    wanted = OF_FLOATS[name](jnp.array(a, "float32"), jnp.array(b, "float32"))
+    close(OF_FLOATS[name](jnp.array(a), jnp.array(b)), wanted)
+
+
 def test_histograms_with_bins_of_another_dtype():
     x, edges = np.array([0, 1, 2, 3, 3]), [0.001, 1, 2.999, 3]
     for kind, other in (("bfloat16", "float32"), ("float32", "bfloat16"), ("int8", "float16")):

@@ -10,7 +10,7 @@ from phalanx.base.boundary import bound
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.promotion import ArrayLike, inexact, promote_arrays
+from phalanx.numpy.promotion import ArrayLike, promote_inexact
 
 __all__ = ["vq"]
 
@@ -37,7 +37,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     >>> print(codes, distances)
     [0 1] [1. 2.]
     """
-    x, codes = (inexact("vq", v) for v in promote_arrays("vq", [obs, code_book]))
+    x, codes = promote_inexact("vq", [obs, code_book])
     if dtypes.is_complex(x.dtype):
         raise TypeError(f"vq: real numbers are needed, got {x.aval}")
     fit = x.ndim == codes.ndim and x.ndim in (1, 2) and x.shape[1:] == codes.shape[1:]

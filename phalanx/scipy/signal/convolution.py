@@ -12,7 +12,7 @@ from phalanx.base.errors import ArgumentError, ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy import fft
-from phalanx.numpy.promotion import ArrayLike, inexact, promote_arrays
+from phalanx.numpy.promotion import ArrayLike, promote_inexact
 from phalanx.ops import dimensions
 
 _MODES = ("full", "same", "valid")
@@ -194,7 +194,7 @@ def _check_flat(who: str, in1: Any, in2: Any, boundary: str, fillvalue: float) -
 def _pair(who: str, in1: Any, in2: Any, mode: str) -> tuple[Any, Any]:
     if mode not in (*_MODES, _BEHIND):
         raise ArgumentError(f"{who}: mode must be one of {_MODES}, got {mode!r}")
-    x, y = (inexact(who, v) for v in promote_arrays(who, [in1, in2]))
+    x, y = promote_inexact(who, [in1, in2])
     if x.ndim != y.ndim or not x.size or not y.size:
         raise ShapeError(
             f"{who}: two arrays of one rank that are not empty are needed, got {x.aval} and "

@@ -19,7 +19,7 @@ from phalanx.base.errors import ArgumentError, ShapeError
 from phalanx.base.kinds import is_tuple
 from phalanx.core.types import Array
 from phalanx.numpy import fft
-from phalanx.numpy.promotion import ArrayLike, dim, inexact, promote_arrays
+from phalanx.numpy.promotion import ArrayLike, dim, inexact, promote_inexact
 
 _WINDOWS = {
     "hann": jnp.hanning,
@@ -140,7 +140,7 @@ def csd(
     a = inexact("csd", x)
     b = None
     if y is not None:
-        a, b = (inexact("csd", v) for v in promote_arrays("csd", [x, y]))
+        a, b = promote_inexact("csd", [x, y])
         length = max(a.shape[dim("csd", axis, a)], b.shape[dim("csd", axis, b)])
         a, b = _extended(a, axis, length), _extended(b, axis, length)
     if not a.size:

@@ -35,12 +35,14 @@ __all__ = [
     "get_primitive_transpose",
     "instantiate_zeros",
     "is_undefined_primal",
+    "p2tz",
     "primitive_jvps",
     "primitive_transposes",
     "zeros_like_aval",
 ]
 
 Zero = ZeroTangent
+p2tz = ZeroTangent.from_primal_value
 CustomVJPException = ClosureDifferentiated
 primitive_jvps = JVPS
 primitive_transposes = TRANSPOSES

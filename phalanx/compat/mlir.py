@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from phalanx.api.callbacks import io_callback, pure_callback
 from phalanx.base.source import name_of
@@ -27,8 +27,10 @@ __all__ = [
 ]
 
 
-class ModuleContext:
-    """What is asked of the module that is written."""
+class ModuleContext(Struct, frozen=True):
+    """What is asked of the module that is written: for which platforms."""
+
+    platforms: tuple[str, ...]
 
     def add_keepalive(self, x: Any) -> None:
         """Nothing: a program holds what it calls."""
@@ -40,7 +42,7 @@ class LoweringRuleContext(Struct, frozen=True):
     primitive: ForeignPrimitive
     avals_in: Sequence[ArrayType]
     avals_out: Sequence[ArrayType]
-    module_context: ModuleContext = field(default_factory=ModuleContext)
+    module_context: ModuleContext
 
 
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callable[..., Any]:
@@ -73,20 +75,17 @@ def emit_python_callback(
 def register_lowering(
     prim: ForeignPrimitive, rule: Callable[..., Any], platform: str | None = None, **_: Any
 ) -> Callable[..., Any]:
-    """Let ``rule`` be the lowering of ``prim``; one for a platform, if there is no other."""
-    function = functools.partial(_on_arrays, prim, rule)
-    if platform is None or getattr(rule, "traced", False):
-        LOWERINGS[prim] = function
-    else:
-        LOWERINGS.setdefault(prim, function)
+    """Let ``rule`` be the lowering of ``prim`` for a platform, or for all that have no other."""
+    LOWERINGS.setdefault(prim, {})[platform] = functools.partial(_on_arrays, prim, rule)
     return rule
 
 
 def _on_arrays(
-    prim: ForeignPrimitive, rule: Callable[..., Any], /, *values: Any, **params: Any
+    prim: ForeignPrimitive, rule: Callable[..., Any], platform: str, /, *values: Any, **params: Any
 ) -> Any:
     types = [typeof(v) for v in values]
-    ctx = LoweringRuleContext(prim, types, prim.result_types(*types, **params))
+    results = prim.result_types(*types, **params)
+    ctx = LoweringRuleContext(prim, types, results, ModuleContext((platform,)))
     if getattr(rule, "traced", False):
         out = rule(ctx, *values, **params)
     else:

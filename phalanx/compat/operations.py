@@ -30,6 +30,7 @@ def _by_name() -> dict[str, ForeignPrimitive]:
     found["psum_invariant_p"] = view(REGISTRY["psum"], INVARIANT)
     found["reshard_p"] = view(REGISTRY["with_sharding_constraint"], RESHARD)
     found["remat_p"] = found["remat2_p"]
+    found["add_any_p"] = found["add_jaxvals_p"]
     return found
 
 

@@ -7,6 +7,7 @@ it is an operation like any other.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from phalanx.control.custom import RuleOperands
 from phalanx.core import primitive as core
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
+from phalanx.core.platforms import names_of
 from phalanx.core.primitive import ZERO, Execution, Linear, UserRules
 from phalanx.core.trace import Trace, entering
 from phalanx.core.types import NOWHERE, ArrayType, typeof
@@ -34,16 +36,18 @@ AXIS_BATCHERS: dict[
     ForeignPrimitive, Callable[..., Any]
 ] = {}  # (size, name, None, values, dims, **params)
 FANCY_BATCHERS: dict[ForeignPrimitive, Callable[..., Any]] = {}  # (axis, values, dims, **params)
-LOWERINGS: dict[ForeignPrimitive, Callable[..., Any]] = {}  # functions of arrays
+# by platform, None for any other: functions of its name and of arrays
+LOWERINGS: dict[ForeignPrimitive, dict[str | None, Callable[..., Any]]] = {}
 
 
 class ForeignPrimitive:
     """An operation of another library: a name, and rules that tables have.
 
     >>> from phalanx.compat.ad import deflinear
+    >>> from phalanx.compat.mlir import lower_fun, register_lowering
     >>> twice = ForeignPrimitive("twice")
     >>> twice.def_impl(lambda x: 2 * x) and twice.def_abstract_eval(lambda x: x) and None
-    >>> LOWERINGS[twice] = lambda x: 2 * x
+    >>> register_lowering(twice, lower_fun(lambda x: 2 * x, False)) and None
     >>> deflinear(twice, lambda ct: [2 * ct])
     >>> import phalanx
     >>> print(phalanx.grad(phalanx.jit(lambda x: twice.bind(x) * x))(3.0))
@@ -175,7 +179,7 @@ def _declared(prim: ForeignPrimitive) -> core.Primitive:
 class _Rules:
     """Those of ``prim``, in our terms.
 
-    The lowering is a function, to be traced at the types of the operands.
+    The lowering for a platform is a function, to be traced at the types of the operands.
     """
 
     def __init__(self, prim: ForeignPrimitive) -> None:
@@ -186,11 +190,24 @@ class _Rules:
     ) -> Callable[..., Any]:
         rule = table.get(self.prim)
         if rule is None:
-            raise MissingRule(
-                f"{self.prim.name}: no rule in {what}, needed at {user_location()}; it is added "
-                "where the primitive is declared"
-            )
+            raise self._missing(what)
         return rule
+
+    def _missing(self, what: str) -> MissingRule:
+        return MissingRule(
+            f"{self.prim.name}: no rule in {what}, needed at {user_location()}; it is added "
+            "where the primitive is declared"
+        )
+
+    def _lowering(self, platform: str) -> Callable[..., Any]:
+        """The function of arrays that is compiled for ``platform``."""
+        rules = LOWERINGS.get(self.prim, {})
+        for name in (*names_of(platform), None):
+            if name in rules:
+                return functools.partial(rules[name], platform)
+        if self.prim.impl is None:
+            raise self._missing(f"jax.interpreters.mlir.register_lowering for {platform}")
+        return self.prim.impl
 
     def _several(self, out: Any) -> tuple[Any, ...]:
         return tuple(out) if self.prim.multiple_results else (out,)
@@ -206,8 +223,7 @@ class _Rules:
         return self._as_given(self._several(self.prim.impl(*operands, **_given(params))))
 
     def lower(self, b: Builder, /, *values: Value, **params: Any) -> Any:
-        rule = LOWERINGS.get(self.prim) or self.prim.impl
-        rule = rule or self._table(LOWERINGS, "jax.interpreters.mlir.register_lowering")
+        rule = self._lowering(b.target.platform)
 
         def function(*xs: Any) -> tuple[Any, ...]:
             return self._several(rule(*xs, **_given(params)))
@@ -224,7 +240,7 @@ class _Rules:
                 next(moving) if n else ZeroTangent(typeof(x))
                 for x, n in zip(operands.seen, operands.nonzero, strict=True)
             ]
-            out, tangent = rule(list(operands.seen), tangents, **_given(params))
+            out, tangent = rule(tuple(operands.seen), tuple(tangents), **_given(params))
             pairs = [dual.split(y) for y in self._several(out)]
             slopes = [_inner(dual, t) for t in self._several(tangent)]
         return self._as_given([y for y, _ in pairs]), self._as_given(slopes)
@@ -243,13 +259,13 @@ class _Rules:
     def batch(self, axis: Axis, values: Any, dims: Any, /, **params: Any) -> Any:
         params = _given(params)
         if self.prim in FANCY_BATCHERS:
-            out, where = FANCY_BATCHERS[self.prim](axis, values, dims, **params)
+            out, where = FANCY_BATCHERS[self.prim](axis, tuple(values), tuple(dims), **params)
         elif self.prim in AXIS_BATCHERS:
             rule = AXIS_BATCHERS[self.prim]
-            out, where = rule(axis.size, axis.name, None, list(values), list(dims), **params)
+            out, where = rule(axis.size, axis.name, None, tuple(values), tuple(dims), **params)
         else:
             rule = self._table(BATCHERS, "jax.interpreters.batching.primitive_batchers")
-            out, where = rule(list(values), list(dims), **params)
+            out, where = rule(tuple(values), tuple(dims), **params)
         return self._as_given(self._several(out)), self._as_given(self._several(where))
 
 

@@ -1,12 +1,15 @@
 """Operations of other libraries, declared by tables, under every transformation."""
 
+import functools
+
 import numpy as np
 import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx.compat import ad, batching, mlir
+from phalanx.compat import ad, batching, foreign, mlir
 from phalanx.compat.core import Primitive
+from phalanx.compat.xla import apply_primitive
 from phalanx.errors import MissingRule
 
 X, W = jnp.array([0.3, -0.7, 1.1]), jnp.array([1.0, 2.0, -0.5])
@@ -151,13 +154,103 @@ def test_a_lowering_may_call_python_and_lower_functions():
     np.testing.assert_array_equal(seen, [2 * np.asarray(X)])
 
 
-def test_a_lowering_for_a_platform_gives_way_to_one_for_all():
-    prim = Primitive("anywhere")
+def test_each_platform_has_its_lowering_and_the_others_that_for_all():
+    prim = Primitive("by_platform")
     prim.def_abstract_eval(lambda x: x)
-    mlir.register_lowering(prim, lambda ctx, x: [x.owner], platform="tpu")
-    mlir.register_lowering(prim, lambda ctx, x: [x])
-    mlir.register_lowering(prim, lambda ctx, x: [x.owner], platform="rocm")
-    assert phalanx.jit(prim.bind)(2.0) == 2.0
+    seen = []
+    for platform, add in (("tpu", 1.5), ("gpu", 2.5), (None, 4.5), ("cpu", 3.5)):
+
+        def rule(ctx, x, platform=platform, add=add):
+            seen.append((platform, ctx.module_context.platforms))
+            return [x + add]
+
+        mlir.register_lowering(prim, rule, platform=platform)
+    assert phalanx.jit(prim.bind)(2.0) == 5.5
+    traced = phalanx.jit(prim.bind).trace(2.0)
+    texts = [traced.lower(lowering_platforms=(p,)).as_text() for p in ("tpu", "cuda", "rocm")]
+    assert ["1.5" in t for t in texts] == [True, False, False]
+    assert ["2.5" in t for t in texts] == [False, True, True]
+    assert seen == [
+        *[("cpu", ("cpu",)), ("tpu", ("tpu",))],
+        *[("gpu", ("cuda",)), ("gpu", ("rocm",))],
+    ]
+
+
+def test_a_lowering_for_other_platforms_alone_is_missed():
+    prim = Primitive("elsewhere")
+    prim.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(prim, lambda ctx, x: [x], platform="tpu")
+    with pytest.raises(MissingRule, match=r"elsewhere: no rule in .*register_lowering for cpu"):
+        phalanx.jit(prim.bind)(1.0)
+
+
+@pytest.mark.parametrize("multiple_results", [False, True])
+def test_what_runs_an_operation_may_be_its_compiled_program(multiple_results):
+    tripled = Primitive("tripled")
+    tripled.multiple_results = multiple_results
+    tripled.def_impl(functools.partial(apply_primitive, tripled))
+    tripled.def_abstract_eval(lambda x, *, n: [x] if multiple_results else x)
+    mlir.register_lowering(tripled, mlir.lower_fun(lambda x, *, n: n * x, multiple_results=False))
+    for bind in (tripled.bind, phalanx.jit(tripled.bind, static_argnames="n")):
+        out = bind(X, n=3)
+        assert isinstance(out, list) == multiple_results
+        np.testing.assert_allclose(out[0] if multiple_results else out, 3 * np.asarray(X))
+    with phalanx.disable_jit():
+        np.testing.assert_allclose(phalanx.tree.leaves(tripled.bind(X, n=2))[0], 2 * np.asarray(X))
+
+
+def test_rules_are_given_tuples():
+    seen = []
+    prim = Primitive("seen")
+    prim.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(prim, mlir.lower_fun(lambda x: x, False))
+
+    def jvp(primals, tangents):
+        seen.extend([primals, tangents])
+        return prim.bind(*primals), 5 * tangents[0]
+
+    def batch(values, dims):
+        seen.extend([values, dims])
+        return prim.bind(*values), dims[0]
+
+    ad.primitive_jvps[prim], batching.primitive_batchers[prim] = jvp, batch
+    assert phalanx.vmap(phalanx.grad(prim.bind))(X).tolist() == [5, 5, 5]
+    assert len(seen) == 4 and all(isinstance(each, tuple) for each in seen)
+
+
+def test_the_zero_tangent_of_integers_is_of_their_tangents():
+    assert ad.p2tz(jnp.arange(3)).aval.dtype == phalanx.dtypes.float0
+    assert ad.p2tz(X).aval == X.aval
+
+
+def test_a_lowering_may_call_a_foreign_function():
+    """LAPACK's, of matrices that lie column by column; "uplo" is an attribute."""
+    factor = Primitive("factor")
+    factor.multiple_results = True
+    factor.def_impl(functools.partial(apply_primitive, factor))
+    factor.def_abstract_eval(lambda a, **_: [a, a.update(shape=(), dtype=np.dtype("int32"))])
+    columns = {"operand_layouts": [(0, 1)], "result_layouts": [(0, 1), None]}
+    lowering = foreign.ffi_lowering("lapack_spotrf_ffi", **columns)
+    mlir.register_lowering(factor, lowering, platform="cpu")
+    a = jnp.array([[4.0, 2.0], [2.0, 5.0]])
+    for bind in (factor.bind, phalanx.jit(factor.bind, static_argnames="uplo")):
+        out, info = bind(a, uplo=np.uint8(ord("L")))
+        np.testing.assert_allclose(jnp.tril(out), [[2, 0], [1, 2]])
+        assert info == 0
+    (upper, _) = factor.bind(a, uplo=np.uint8(ord("U")))
+    np.testing.assert_allclose(jnp.triu(upper), [[2, 1], [0, 2]])
+
+
+def test_attributes_of_a_foreign_call_may_be_fixed():
+    factor = Primitive("lower_factor")
+    factor.multiple_results = True
+    factor.def_abstract_eval(lambda a: [a, a.update(shape=(), dtype=np.dtype("int32"))])
+    lowering = foreign.ffi_lowering(
+        "lapack_spotrf_ffi", backend_config={"uplo": np.uint8(ord("U"))}
+    )
+    mlir.register_lowering(factor, lowering)
+    (out, _) = factor.bind(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+    np.testing.assert_allclose(jnp.tril(out), [[2, 0], [1, 2]])  # by rows, it is transposed
 
 
 def test_parameters_may_have_any_names():

@@ -199,6 +199,15 @@ def test_what_runs_an_operation_may_be_its_compiled_program(multiple_results):
         np.testing.assert_allclose(phalanx.tree.leaves(tripled.bind(X, n=2))[0], 2 * np.asarray(X))
 
 
+def test_a_compiled_program_needs_a_lowering():
+    bare = Primitive("bare")
+    bare.def_impl(functools.partial(apply_primitive, bare))
+    bare.def_abstract_eval(lambda x: x)
+    for bind in (bare.bind, phalanx.jit(bare.bind)):
+        with pytest.raises(MissingRule, match=r"bare: no rule in .*register_lowering, needed at"):
+            bind(X)
+
+
 def test_rules_are_given_tuples():
     seen = []
     prim = Primitive("seen")

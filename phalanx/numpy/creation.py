@@ -15,6 +15,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes, lattice, lengths
 from phalanx.base.dtypes import INTEGERS
+from phalanx.base.errors import ShapeError
 from phalanx.base.extended import is_key
 from phalanx.base.kinds import GENERIC, NDARRAY, SEQUENCE
 from phalanx.base.lengths import Length
@@ -75,6 +76,7 @@ def array(
     Raises:
         TypeError: the data is no number, as for strings.
         ValueError: nested lists have different lengths.
+        ShapeError: arrays in a list have different shapes.
         OverflowError: an integer does not fit the dtype.
 
     >>> print(jnp.array([[1, 2], [3, 4]]))
@@ -299,7 +301,7 @@ def _stacked(data: Any, dtype: np.dtype) -> Any:
         return ops.full((0,), 0, dtype)
     if any(p.shape != parts[0].shape for p in parts):
         shapes = ", ".join(str(p.aval) for p in parts)
-        raise ValueError(
+        raise ShapeError(
             f"array: the entries of a list must have one shape, got {shapes}; see "
             "jnp.concatenate for arrays of different lengths"
         )

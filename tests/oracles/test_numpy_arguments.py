@@ -23,6 +23,16 @@ def test_the_shape_of_lists(a):
     assert (jnp.shape(a), jnp.ndim(a), jnp.size(a)) == (np.shape(a), np.ndim(a), np.size(a))
 
 
+@pytest.mark.parametrize("kind", [ValueError, TypeError])
+def test_arrays_of_different_shapes_form_no_array(kind):
+    """NumPy raises a ValueError, the field a TypeError."""
+    for parts in ([jnp.ones(2), jnp.ones(3)], [jnp.ones((2, 1)), jnp.ones((2, 0))]):
+        with pytest.raises(kind, match="array: the entries of a list must have one shape"):
+            jnp.array(parts)
+    with pytest.raises(kind, match="must have one shape"):
+        phalanx.jit(lambda x: jnp.asarray([x, 1.0]))(np.ones(2))
+
+
 def test_kinds_of_lists():
     assert jnp.size(NESTED, 1) == 3
     assert jnp.iscomplexobj([1, [2j]]) and jnp.isrealobj([1.0, 2])

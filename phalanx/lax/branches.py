@@ -156,13 +156,13 @@ def _has_own_operands(first: Any, second: Any, rest: tuple[Any, ...]) -> bool:
 
 
 class _OfItsOwn(Struct, frozen=True):
-    """``fun`` of one of the operands."""
+    """``func`` of one of the operands; messages name it as they name that of a partial."""
 
-    fun: Callable[..., Any]
+    func: Callable[..., Any]
     which: int
 
     def __call__(self, *operands: Any) -> Any:
-        return self.fun(operands[self.which])
+        return self.func(operands[self.which])
 
 
 def _truth(pred: Any) -> Any:

@@ -43,6 +43,14 @@ def test_each_function_with_an_operand_of_its_own():
     assert phalanx.grad(f, (1, 2))(False, 1.0, 5.0) == (0.0, -1.0)
 
 
+def test_an_error_names_the_function_with_an_operand_of_its_own():
+    def twice(x):
+        return x, x
+
+    with pytest.raises(TypeError, match=r"false_fun \(sin, .*true_fun \(twice, test_forms.py:"):
+        lax.cond(True, 1.0, twice, 2.0, jnp.sin)
+
+
 def test_functions_may_be_operands_of_python_functions():
     """An operand that can be called is no sign of the older form if the first one can be, too."""
     with phalanx.disable_jit():

@@ -13,6 +13,7 @@ from phalanx.lax.operands import accept, alike, elementwise
 from phalanx.ops.bessel import bessel_i0e as _bessel_i0e
 from phalanx.ops.bessel import bessel_i1e as _bessel_i1e
 from phalanx.ops.incomplete import betainc as _betainc
+from phalanx.ops.incomplete import gamma_density as _gamma_density
 from phalanx.ops.incomplete import igamma as _igamma
 from phalanx.ops.zeta import zeta as _zeta
 
@@ -126,8 +127,7 @@ def gamma_slope(a: ArrayLike, x: ArrayLike) -> Array:
     """-(dP/da) / (dP/dx), and 0 at x = 0."""
     absent = ops.le(x, 0)
     x = ops.select(absent, 1, x)
-    powers = ops.sub(ops.sub(ops.mul(a, ops.log(x)), x), ops.lgamma(a))
-    slope = ops.div(ops.mul(x, _igamma(a, x, upper=False, by=(0,))), ops.exp(powers))
+    slope = ops.div(_igamma(a, x, upper=False, by=(0,)), _gamma_density(a, x))
     return ops.select(absent, 0, ops.neg(slope))
 
 

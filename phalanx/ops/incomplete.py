@@ -39,7 +39,7 @@ from phalanx.ops.formula import (
     where,
     within,
 )
-from phalanx.ops.gamma import LARGE, about_two, digamma, lgamma, ln_gamma, ln_gamma_above, stirling
+from phalanx.ops.gamma import LARGE, about_two, digamma, ln_gamma, ln_gamma_above, stirling
 
 _POSITIVE = Example((f32(3), f32(3)), low=0.5, high=3.0)
 
@@ -161,12 +161,20 @@ binomial: Primitive = special(
 
 def poisson(a: Any, x: Any) -> Any:
     """xᵃ e⁻ˣ / Γ(a + 1), for large ``a`` without a difference of large logarithms."""
-    large = a >= LARGE
-    u = within(large, a, LARGE)
-    m = (within(large, x, LARGE) - u) / u
-    by_loader = exp(-u * m * m * curvature(m) * 0.5 - stirling(u)) / sqrt(u * (2 * math.pi))
+    large = _is_large(a, x)
+    by_loader = _by_loader(within(large, a, LARGE), within(large, x, LARGE))
     v = within(~large, a, 1.0)
     return where(large, by_loader, exp(v * log(x) - x - ln_gamma_above(v + 1.0)))
+
+
+def _is_large(a: Any, x: Any) -> Number:
+    """Where Loader's form is exact: x / a is not lost beside 1, or the result is 0 in any case."""
+    return (a >= LARGE) & ((x > a * 0.1) | (a > 1e3))
+
+
+def _by_loader(a: Any, x: Any) -> Any:
+    m = (x - a) / a
+    return exp(-a * m * m * curvature(m) * 0.5 - stirling(a)) / sqrt(a * (2 * math.pi))
 
 
 @cache
@@ -274,13 +282,28 @@ def _at_the_edge(a: Any, x: Any, upper: bool) -> Any:
 
 
 def _density(a: Any, x: Any) -> Any:
-    """The derivative of P by x."""
-    power = mul(sub(a, 1), array.log(x))
-    return array.exp(sub(sub(power, x), lgamma(a)))
+    large = _is_large(a, x) & (x > 0.0) & (x < math.inf)
+    u, v = within(large, a, LARGE), within(large, x, LARGE)
+    w, y = within(~large, a, 1.0), within(~large, x, 1.0)
+    return where(large, _by_loader(u, v) * u / v, exp((w - 1.0) * log(y) - y - ln_gamma(w)))
+
+
+def _by_number(out: Any, a: Any, x: Any) -> Any:
+    return mul(out, sub(array.div(sub(a, 1), x), 1))
+
+
+gamma_density = special(
+    "gamma_density",
+    _density,
+    known=[None, _by_number],
+    operations=200,
+    doc="xᵃ⁻¹ e⁻ˣ / Γ(a), the derivative of P(a, x) by x (DLMF 8.8.13)",
+    examples=[Example((f32(3), f32(3)), low=0.5, high=3.0)],
+)
 
 
 def _slope(out: Any, a: Any, x: Any, upper: bool) -> Any:
-    return neg(_density(a, x)) if upper else _density(a, x)
+    return neg(gamma_density(a, x)) if upper else gamma_density(a, x)
 
 
 class _Upper(Differentiated):

@@ -326,19 +326,29 @@ igamma = special(
 
 def _binomial(a: Any, b: Any, x: Any) -> Any:
     """xᵃ (1 - x)ᵇ / B(a, b); of large arguments as ``poisson`` is computed."""
-    large = (a >= LARGE) & (b >= LARGE)
+    large = _both_large(a, b, x)
     u, v = within(large, a, LARGE), within(large, b, LARGE)
-    n = u + v
-    gap = where(large, b * x - a * (1.0 - x), 0.0)
-    exponent = stirling(n) - stirling(u) - stirling(v)
-    for z in (u, v):
-        m = gap / z
-        exponent = exponent - z * m * m * curvature(m) * 0.5
-        gap = -gap
-    by_loader = exp(exponent) * sqrt(u * (v / n) / (2 * math.pi))
+    by_loader = _beta_by_loader(u, v, within(large, x, 0.5))
     u, v = within(~large, a, 1.0), within(~large, b, 1.0)
     below = _log_beta_below(lesser(u, v), greater(u, v), ln_gamma_above)
     return where(large, isolated(by_loader), exp(u * log(x) + v * log1p(-x) - below))
+
+
+def _both_large(a: Any, b: Any, x: Any) -> Number:
+    """Where Loader's form is exact: of Poisson numbers of the means n x and n (1 - x)."""
+    n = a + b
+    return _is_large(a, n * x) & _is_large(b, n * (1.0 - x))
+
+
+def _beta_by_loader(a: Any, b: Any, x: Any) -> Any:
+    n = a + b
+    gap = b * x - a * (1.0 - x)
+    exponent = stirling(n) - stirling(a) - stirling(b)
+    for z in (a, b):
+        m = gap / z
+        exponent = exponent - z * m * m * curvature(m) * 0.5
+        gap = -gap
+    return exp(exponent) * sqrt(a * (b / n) / (2 * math.pi))
 
 
 def _beta_ratio(a: Any, b: Any, x: Any) -> Any:
@@ -376,15 +386,33 @@ def _at_the_beta_edge(a: Any, b: Any, x: Any) -> Any:
 
 
 def _beta_density(a: Any, b: Any, x: Any) -> Any:
-    """The derivative of I by x."""
-    powers = add(mul(sub(a, 1), array.log(x)), mul(sub(b, 1), array.log1p(neg(x))))
-    return array.exp(sub(powers, betaln(a, b)))
+    large = _both_large(a, b, x) & (x > 0.0) & (x < 1.0)
+    u, v, y = within(large, a, LARGE), within(large, b, LARGE), within(large, x, 0.5)
+    by_loader = _beta_by_loader(u, v, y) / (y * (1.0 - y))
+    u, v, y = within(~large, a, 1.0), within(~large, b, 1.0), within(~large, x, 0.5)
+    powers = exp((u - 1.0) * log(y) + (v - 1.0) * log1p(-y) - _log_beta(u, v))
+    return where(large, isolated(by_loader), powers)
+
+
+def _by_share(out: Any, a: Any, b: Any, x: Any) -> Any:
+    ratio = sub(array.div(sub(a, 1), x), array.div(sub(b, 1), sub(1, x)))
+    return mul(out, ratio)
+
+
+beta_density = special(
+    "beta_density",
+    _beta_density,
+    known=[None, None, _by_share],
+    operations=400,
+    doc="xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b), the derivative of I_x(a, b) by x (DLMF 8.17.1)",
+    examples=[Example((f32(3), np.float32(1.5), np.float32(0.4)), low=0.5, high=3.0)],
+)
 
 
 betainc = special(
     "betainc",
     _beta_ratio,
-    known=[None, None, lambda out, a, b, x: _beta_density(a, b, x)],
+    known=[None, None, lambda out, a, b, x: beta_density(a, b, x)],
     operations=800,
     doc="I_x(a, b) = ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b) (DLMF 8.17.2)",
     examples=[Example((f32(3), np.float32(1.5), np.float32(0.4)), low=0.5, high=3.0, order=1)],

@@ -103,8 +103,8 @@ def _in_other_order(one: Sharding, other: Sharding) -> bool:
     """Whether both divide arrays alike among the same devices, but in another order of these."""
     if unreduced_along(one) or unreduced_along(other):  # parts of a sum are not exchanged
         return False
-    divided, also = ((s.tiles, s.assignment, s.memory, s.device_set) for s in (one, other))
-    return divided == also
+    divided, also = ((s.tiles, s.assignment, s.memory) for s in (one, other))
+    return divided == also and one.is_over(other.device_list)
 
 
 def _is_leaf(x: Any) -> bool:

@@ -149,7 +149,8 @@ def in_place(
 
     others = [x for x in leaves if type(x) is not DeviceArray]
     static = all(isinstance(x, _STATIC) for x in others)
-    there = all(sharding.device_set.issuperset(x.sharding.device_list) for x in operands)
+    devices = set(sharding.device_list)
+    there = all(devices.issuperset(x.sharding.device_list) for x in operands)
     if not (static and there) or current() is not ROOT or config.disable_jit:
         return laid_out(*operands)[0]
     types = [x.aval for x in operands]

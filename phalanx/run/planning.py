@@ -131,7 +131,7 @@ def told_outputs(
     None where nothing says how an output lies.
     """
     pairs = zip(program.inputs, inputs, strict=True)
-    there: dict[Atom, Sharding] = {v: s for v, s in pairs if s.device_set == set(devices)}
+    there: dict[Atom, Sharding] = {v: s for v, s in pairs if s.is_over(devices)}
     said = zip(program.outputs, program.output_types, as_types_say(program), strict=True)
     return [by if t.lies is not None else there.get(a, by) for a, t, by in said]
 
@@ -158,7 +158,7 @@ def make_plan(
     chosen = _named(said, every) or _followed(inputs)
 
     def lying(devices: Devices) -> list[Sharding]:
-        return [s for s in (over(s, devices) for s in every) if s.device_set == set(devices)]
+        return [s for s in (over(s, devices) for s in every) if s.is_over(devices)]
 
     mesh = _mesh(program, chosen, bool(said), lying)
     committed = chosen.committed or mesh is not None
@@ -190,7 +190,7 @@ def _named(said: Sequence[Sharding], every: Sequence[Sharding]) -> Sharding | No
     """Of all shardings the first over the devices that are ``said``, whose order is taken."""
     if not said:
         return None
-    return next(s for s in every if s.device_set == said[0].device_set).commit()
+    return next(s for s in every if s.is_over(said[0].device_list)).commit()
 
 
 def _followed(inputs: Sequence[Sharding]) -> Sharding:
@@ -331,19 +331,20 @@ def check_devices(
     over = _over_mesh(program)
     said = [*_said(program, places, name_of_input), *over]
     for words, other in said[1:]:
-        if other.device_set != said[0][1].device_set:
+        if not other.is_over(said[0][1].device_list):
             _refuse(program, [said[0], (words, other)])
-    there = [
+    fixed = [
         i
         for i, (sig, given) in enumerate(zip(sigs, places.ins, strict=True))
         if sig.sharding.committed and given is None
     ]
-    lists = {sigs[i].sharding.device_list for i in there}
+    lists = {sigs[i].sharding.device_list for i in fixed}
     if len(lists.union([s.device_list for _, s in said[:1]])) < 2:
         return
-    placed = [(f"{name_of_input(i)}, {sigs[i].type}, lies", sigs[i].sharding) for i in there]
+    placed = [(f"{name_of_input(i)}, {sigs[i].type}, lies", sigs[i].sharding) for i in fixed]
     widest = said[0] if said else max(placed, key=lambda p: len(p[1].device_list))
-    apart = next((p for p in placed if not widest[1].device_set.issuperset(p[1].device_list)), None)
+    there = set(widest[1].device_list)
+    apart = next((p for p in placed if not there.issuperset(p[1].device_list)), None)
     if apart is None:
         return
     if not over and placement.mesh_of(program, backend().local_devices()) is not None:
@@ -404,7 +405,7 @@ def _check_constraints(program: Program, mesh: placement.ProgramMesh) -> None:
     """
     for said, who in constraints(program):
         sharding = surely_over(said, mesh.devices, who)
-        if sharding.device_set != set(mesh.devices):
+        if not sharding.is_over(mesh.devices):
             asked = f"{who} puts a value", sharding
             _refuse(program, [asked, ("a mapped function in it runs", Sharding(mesh.devices))])
 

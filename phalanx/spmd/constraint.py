@@ -123,7 +123,7 @@ def settled(sharding: Sharding, now: Sharding, ndim: int) -> Sharding:
         return sharding
     mesh, layout = sharding.mesh, sharding.spec.open_layout
     there = None
-    if now.device_set == sharding.device_set:
+    if now.is_over(sharding.device_list):
         there = axes_of(with_devices_counted_as(now.plain, mesh.flat), ndim, mesh.axes)
     used = {name for names in layout for name in names or ()}
 

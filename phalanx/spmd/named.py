@@ -333,6 +333,9 @@ class NamedSharding(Sharding):
             )
         return super().plain
 
+    def _check_devices(self) -> None:
+        _ = self.mesh.devices  # which a mesh of names and sizes alone refuses
+
     @property
     def is_fully_replicated(self) -> bool:
         return not self.tiles and not self.spec.unreduced

@@ -25,7 +25,7 @@ def in_terms_of_mesh(
 ) -> OpenLayout | None:
     """``sharding`` in terms of the mesh of ``devices``; None where it is over other ones."""
     sharding = over(sharding, devices)
-    if len(sharding.device_list) != len(devices) or sharding.device_set != set(devices):
+    if not sharding.is_over(devices):
         return None
     layout = nearest(closed(sharding).plain, ndim, devices, axes)
     opened = open_dims(sharding)

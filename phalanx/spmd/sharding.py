@@ -127,7 +127,19 @@ class Sharding:
     @property
     def device_set(self) -> set[Any]:
         """The devices, without their order."""
+        self._check_devices()
         return set(self.device_list)
+
+    def _check_devices(self) -> None:
+        """Raise NoDevices over a mesh that has none, whose places are numbered instead."""
+
+    def is_over(self, devices: Iterable[Any]) -> bool:
+        """Whether these are the devices, in whatever order; over a mesh without any, none are.
+
+        Args:
+            devices: some devices.
+        """
+        return set(self.device_list) == set(devices)
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -137,11 +149,13 @@ class Sharding:
     @property
     def is_fully_addressable(self) -> bool:
         """Whether this process can reach every device."""
+        self._check_devices()
         return len(self.local_positions) == len(self.device_list)
 
     @property
     def has_addressable_devices(self) -> bool:
         """Whether this process can reach any device."""
+        self._check_devices()
         return bool(self.local_positions)
 
     @property
@@ -190,6 +204,7 @@ class Sharding:
     @property
     def addressable_devices(self) -> set[Any]:
         """The devices that this process can reach."""
+        self._check_devices()
         return set(self.local_devices)
 
     def local_of(self, position: int) -> int:
@@ -325,6 +340,7 @@ class Sharding:
         Args:
             global_shape: the shape of an array.
         """
+        self._check_devices()
         return dict(zip(self.device_list, self.indices(tuple(global_shape)), strict=True))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
@@ -333,6 +349,7 @@ class Sharding:
         Args:
             global_shape: the shape of an array.
         """
+        self._check_devices()
         indices = self.indices(tuple(global_shape))
         return {self.device_list[p]: indices[p] for p in self.local_positions}
 

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+from phalanx import errors
 from phalanx.sharding import Chunked, NoSharding, Replicated, ShardedAxis, ShardingSpec
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding, P, PartitionSpec, PmapSharding
@@ -101,6 +102,32 @@ def test_over_an_empty_mesh_there_is_a_spec_and_no_layout(mesh):
         _ = nowhere.plain
     with pytest.raises(ValueError, match="no axis 'x'"):
         NamedSharding(mesh, P("x"))
+
+
+QUESTIONS_ABOUT_DEVICES = {
+    "device_set": lambda s: s.device_set,
+    "addressable_devices": lambda s: s.addressable_devices,
+    "is_fully_addressable": lambda s: s.is_fully_addressable,
+    "has_addressable_devices": lambda s: s.has_addressable_devices,
+    "devices_indices_map": lambda s: s.devices_indices_map((2, 8)),
+    "addressable_devices_indices_map": lambda s: s.addressable_devices_indices_map((2, 8)),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS_ABOUT_DEVICES.values(), ids=QUESTIONS_ABOUT_DEVICES)
+def test_over_a_mesh_without_devices_none_are_told(question):
+    rows = NamedSharding(AbstractMesh((2, 4), ("data", "model")), P("data"))
+    with pytest.raises(errors.NoDevices, match="has names and sizes alone"):
+        question(rows)
+    assert rows.num_devices == 8 and rows.shard_shape((2, 8)) == (1, 8)
+    assert not rows.is_fully_replicated and not rows.is_over("abcdefgh")
+    question(rows.update(mesh=MESH))
+
+
+def test_a_sharding_is_over_its_devices_in_whatever_order():
+    rows = NamedSharding(MESH, P("data"))
+    assert rows.is_over(range(8)) and rows.is_over(reversed(range(8)))
+    assert not rows.is_over(range(7)) and not rows.is_over(range(9))
 
 
 def test_lanes_may_be_uneven():

@@ -239,13 +239,19 @@ class MultiProcessExecutable(Prepared):
         given = zip(arrays, self._ins, self._places, strict=True)
         results = self._execute(self._fixed + [self._part(*each)._raw for each in given])
         for i in self.donate:
-            arrays[i]._forget("was donated to a function, which may have reused its memory")
+            if self._is_taken(arrays[i], i):
+                arrays[i]._forget("was donated to a function, which may have reused its memory")
         made = map(DeviceArray, results, self.out_sigs)
         own = [self._own(y, dim) for y, dim in zip(made, self._outs, strict=True)]
         if self._checked:
             with not_repeatable():
                 check_finite(self._name, own)
         return own
+
+    def _is_taken(self, x: DeviceArray, i: int) -> bool:
+        """Whether operand ``i`` is ``x`` itself, on some device, and not a copy made of it."""
+        as_it_is = self._ins[i] is None or self._share.fits
+        return as_it_is and x.sharding.meets(self._places[i])
 
     def _part(self, x: DeviceArray, dim: int | None, place: Sharding) -> DeviceArray:
         """What the devices of this process have of ``x``."""

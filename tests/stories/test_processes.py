@@ -516,6 +516,29 @@ def test_transformations_around_a_pmap_over_processes(launch, rows, devices):
         assert all(line.endswith("True") for line in ended.told[me]), ended.told[me]
 
 
+def test_what_a_process_moved_before_a_call_stays_though_it_is_donated(launch):
+    ended = launch(
+        2,
+        """
+        for rows in [(2, 2), (4, 6)]:
+            f = phalanx.pmap(lambda x: x + lax.psum(x, "i"), "i", donate_argnums=0)
+            x = jnp.ones((rows[me], 3))
+            dealt = f(x)
+            again = f(dealt)
+            tell(x.is_deleted(), dealt.is_deleted(), again[0, 0])
+            if not x.is_deleted():
+                tell(np.asarray(x).sum() == 3 * rows[me])
+        """,
+        devices=2,
+    )
+    assert ended.status == 0, ended.output
+    # 4 rows are 3 and 1 where another has 6 on as many devices: process 0 makes a padded copy
+    assert ended.told == {
+        0: ["False True 25.0", "True", "False False 121.0", "True"],
+        1: ["False True 25.0", "True", "False True 121.0", "True"],
+    }
+
+
 def test_what_processes_do_with_values_that_are_not_spread(launch):
     ended = launch(
         2,

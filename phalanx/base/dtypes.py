@@ -30,6 +30,11 @@ if TYPE_CHECKING:  # which the face plugs in
 
 float0 = np.dtype([("float0", np.void, 0)])
 """The dtype of tangents of integers and booleans: no information at all."""
+ON_FLOAT0 = (
+    "float0 is the dtype of a derivative with respect to an integer or a boolean, which there is "
+    "none of. Leave these arguments out of what is differentiated, or pass them as floating-point "
+    "numbers, x.astype(float); where zeros are wanted, numpy.zeros(x.shape) makes them"
+)
 
 _FLOAT8 = tuple(
     np.dtype(getattr(ml_dtypes, name))
@@ -355,10 +360,16 @@ _NOTHING = nullcontext()
 
 def to_inexact(dtype: Any) -> np.dtype:
     """``dtype`` if it is floating-point or complex; float64 for integers of 64 bits, otherwise
-    float32."""
+    float32.
+
+    Raises:
+        TypeError: it is float0.
+    """
     given = canonical(dtype)
     if given in INEXACT:
         return given
+    if given == float0:
+        raise TypeError(f"numbers are needed, got an array of float0; {ON_FLOAT0}")
     return _FLOATS[2] if given in _TO_32_BIT else _FLOATS[1]
 
 

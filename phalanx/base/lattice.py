@@ -22,6 +22,7 @@ from phalanx.base.dtypes import (
     FLOATS,
     INTEGERS,
     NARROW_INTS,
+    ON_FLOAT0,
     PYTHON_SCALARS,
     as_dtype,
     canonical,
@@ -96,11 +97,11 @@ def _above(node: _Node) -> frozenset[_Node]:
     return _ABOVE.get(node, frozenset((node,)))  # dtypes of keys are not in the lattice
 
 
-_NO_DERIVATIVE = (
-    "float0 is the dtype of a derivative with respect to an integer or a boolean, which there is "
-    "none of. Leave these arguments out of what is differentiated, or pass them as floating-point "
-    "numbers, x.astype(float); where zeros are wanted, numpy.zeros(x.shape) makes them"
-)
+def advice_on(dtype: object) -> str | None:
+    """What to do instead of computing with ``dtype``, if nothing is computed with it."""
+    if is_key(dtype):
+        return ADVICE
+    return ON_FLOAT0 if dtype == float0 else None
 
 
 def _join(nodes: set[_Node]) -> _Node:
@@ -110,11 +111,8 @@ def _join(nodes: set[_Node]) -> _Node:
         if bounds <= _above(bound):
             return bound
     names = sorted("float0" if n == float0 else str(n) for n in nodes)
-    advice = "convert one of the operands with astype"
-    if any(map(is_key, nodes)):
-        advice = ADVICE
-    elif float0 in nodes:
-        advice = _NO_DERIVATIVE
+    given = sorted(filter(None, map(advice_on, nodes)))
+    advice = given[0] if given else "convert one of the operands with astype"
     raise TypePromotionError(
         f"dtypes {', '.join(names)} have no common dtype to convert to implicitly; {advice}"
     )

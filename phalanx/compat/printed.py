@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from phalanx.base.dtypes import float0
 from phalanx.core.over_mesh import spec_text
 from phalanx.core.types import ArrayType, joined
 from phalanx.sharding import PartitionSpec
@@ -11,7 +12,8 @@ def _of_type(self: ArrayType) -> str:
     kinds = [("V", self.varying), ("U", self.unreduced), ("R", self.reduced)]
     along = [f"{kind}:{joined(tuple(sorted(map(str, axes))))}" for kind, axes in kinds if axes]
     weak, manual = "~" if self.weak else "", f"{{{', '.join(along)}}}" if along else ""
-    return f"{weak}{self.dtype}{self.shown_dims()}{manual}"
+    dtype = "float0" if self.dtype == float0 else self.dtype
+    return f"{weak}{dtype}{self.shown_dims()}{manual}"
 
 
 def _of_spec(self: PartitionSpec) -> str:

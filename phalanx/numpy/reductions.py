@@ -122,7 +122,7 @@ def prod(
 
 def _summand(who: str, a: Any, dtype: Any, promote_integers: bool) -> tuple[Any, np.dtype]:
     """``a`` in the dtype in which it is accumulated, and the dtype of the result."""
-    x = as_array(who, a)
+    x = number_array(who, a)
     kind = x.aval.dtype if dtype is None else dtypes.requested(dtype)
     if dtype is None and promote_integers and kind not in INEXACT:
         kind = integer_sum_dtype(kind)

@@ -33,10 +33,15 @@ from phalanx.ops.basis import (
     pointwise_lowering,
 )
 from phalanx.ops.complex import c64
-from phalanx.ops.domains import BOOL, anything, bools, common_type, f32, i32
+from phalanx.ops.domains import BOOL, bools, common_type, f32, i32
 from phalanx.ops.sums import zero_beside
 
-_ORDERED = dtypes.ALL - dtypes.COMPLEXES
+_ORDERED = dtypes.ALL - dtypes.COMPLEXES - {dtypes.float0}
+
+
+def has_value(dtype: Any) -> bool:
+    """The domain of every dtype but float0, keys among them."""
+    return dtype != dtypes.float0
 
 
 def ordered(dtype: Any) -> bool:
@@ -54,7 +59,7 @@ def _comparison(name: str, direction: str, doc: str, *, order: bool = True) -> P
     return pointwise(
         name,
         lambda b, x, y: b.compare(x, y, direction),
-        on=ordered if order else anything,
+        on=ordered if order else has_value,
         result=BOOL,
         partials=_CONSTANT,
         doc=f"{doc}; stablehlo.compare {direction}",

@@ -12,7 +12,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
-from phalanx.base.extended import ADVICE, is_key
+from phalanx.base.lattice import advice_on
 from phalanx.core.types import ArrayType, LiteralType
 
 F32 = np.dtype("float32")
@@ -67,7 +67,8 @@ def bools(*shape: int) -> ArrayType:
     return ArrayType(shape, BOOL)
 
 
-_NUMBERS = dtypes.ALL - {BOOL}
+_NUMBERS_AND_BOOL = dtypes.ALL - {dtypes.float0}
+_NUMBERS = _NUMBERS_AND_BOOL - {BOOL}
 _REAL_NUMBERS = _NUMBERS - dtypes.COMPLEXES
 
 
@@ -77,12 +78,12 @@ def anything(dtype: Any) -> bool:
 
 
 def number_or_bool(dtype: Any) -> bool:
-    """The domain of every dtype but those of keys."""
-    return dtype in dtypes.ALL
+    """The domain of every dtype but float0 and those of keys."""
+    return dtype in _NUMBERS_AND_BOOL
 
 
 def number(dtype: Any) -> bool:
-    """The domain of every dtype but bool and those of keys."""
+    """The domain of every dtype but bool, float0 and those of keys."""
     return dtype in _NUMBERS
 
 
@@ -107,6 +108,7 @@ _DOMAIN_NAMES = {
     "real_number": "a real number",
     "integral": "bool or an integer",
     "part_of_complex": "float32 or float64",
+    "has_value": "a number, bool or key",
     "ordered": "ordered, and so not complex",
     "is_inexact": "a floating-point or complex number",
     "is_floating": "a floating-point number",
@@ -120,7 +122,7 @@ def check_domain(name: str, type: ArrayType, on: Domain) -> None:
     """Raise TypeError unless the dtype of ``type`` lies in the domain ``on``."""
     if not on(type.dtype):
         wanted = _DOMAIN_NAMES.get(on.__name__, on.__name__)
-        advice = ADVICE if is_key(type.dtype) else "convert it first, with .astype"
+        advice = advice_on(type.dtype) or "convert it first, with .astype"
         raise TypeError(f"{name}: the operand {type} must be {wanted}; {advice}")
 
 

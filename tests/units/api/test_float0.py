@@ -1,5 +1,7 @@
 """Values of dtype float0, the tangents of integers: they go where other arrays go."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,32 @@ def test_arithmetic_on_them_is_told_what_they_are(function, other):
     words = r"float0 is the dtype of a derivative with respect to an integer .*x\.astype\(float\)"
     with pytest.raises(TypeError, match=words):
         function(Z, other)
+
+
+ARITHMETIC = {
+    "neg": lambda: lax.neg(Z),
+    "neg under jit": lambda: phalanx.jit(lax.neg)(Z),
+    "neg under vmap": lambda: phalanx.vmap(lax.neg)(Z),
+    "abs": lambda: jnp.abs(Z),
+    "sign": lambda: lax.sign(Z),
+    "square": lambda: jnp.square(Z),
+    "exp": lambda: jnp.exp(Z),
+    "divide": lambda: jnp.divide(Z, Z),
+    "mean": lambda: jnp.mean(Z),
+    "dot": lambda: jnp.dot(Z, Z),
+    "sort": lambda: jnp.sort(Z),
+    "argmax": lambda: jnp.argmax(Z),
+    **{f"lax.{f.__name__}": functools.partial(f, Z, Z) for f in (
+        lax.add, lax.sub, lax.mul, lax.div, lax.rem, lax.pow, lax.max, lax.eq, lax.lt)},
+    **{f"jnp.{f.__name__}": functools.partial(f, Z) for f in (
+        jnp.sum, jnp.prod, jnp.max, jnp.cumsum, jnp.isnan)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", ARITHMETIC)
+def test_nothing_is_computed_with_them(operation):
+    with pytest.raises(TypeError, match=r"(operand|array of) float0.*; float0 is the dtype of"):
+        ARITHMETIC[operation]()
 
 
 @pytest.mark.parametrize("place", PLACES)

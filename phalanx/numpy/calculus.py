@@ -26,7 +26,7 @@ from phalanx.numpy.arithmetic import (
 from phalanx.numpy.choice import where
 from phalanx.numpy.cumulative import cumsum
 from phalanx.numpy.joining import trim_zeros
-from phalanx.numpy.logic import conj, equal, greater, isfinite, less, logical_and
+from phalanx.numpy.logic import conj, equal, greater, isfinite, isinf, less, logical_and
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
@@ -34,6 +34,7 @@ from phalanx.numpy.promotion import (
     dim,
     inexact,
     is_python_scalar,
+    operand,
     promote_arrays,
     promote_inexact,
 )
@@ -311,6 +312,8 @@ def interp(
     for name, side in sides.items():
         if isinstance(side, str) and side != "extrapolate":
             raise ValueError(f"interp: {name} must be a value, None or 'extrapolate', got {side!r}")
+        if not (side is None or isinstance(side, str)):
+            operand(f"interp: {name}", side)
     low, high = (None if isinstance(side, str) else side for side in sides.values())
     goes_on = isinstance(left, str), isinstance(right, str)
     return _interp(x, xp, fp, low, high, period, goes_on)
@@ -345,7 +348,11 @@ def _interp(
     table = places, values, _slopes(places, values)
     x0, y0, slope = (take(v, before, 0, mode="clip") for v in table)
     slope = where(ops.ne(at, at), literal(slope, np.nan), slope)  # NaN lies between no two points
-    inside = add(y0, multiply(ops.sub(at, x0), slope))
+    step = ops.sub(at, x0)
+    if any(goes_on):  # a line without a slope has its value at infinity, too
+        still = logical_and(isinf(at), ops.eq(slope, literal(slope, 0)))
+        step = ops.select(still, literal(step, 0), step)
+    inside = add(y0, multiply(step, slope))
     if period is not None:
         return inside
     ends = (goes_on[0], left, 0, ops.lt), (goes_on[1], right, n - 1, ops.gt)

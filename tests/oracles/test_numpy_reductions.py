@@ -346,6 +346,26 @@ def test_one_point_goes_on_flat_and_a_period_knows_no_outside():
     close(found, np.interp(at, *points, period=2.0))
 
 
+def test_a_line_goes_on_to_infinity_and_has_its_value_there_if_it_is_flat():
+    at = np.float32([-np.inf, np.inf, np.nan])
+    for y, expected in (
+        ([1.0, 2.0, 2.0], [-np.inf, 2.0, np.nan]),
+        ([3.0, 3.0, 1.0], [3.0, -np.inf, np.nan]),
+    ):
+        found = jnp.interp(at, jnp.arange(3.0), jnp.array(y), left=ON, right=ON)
+        np.testing.assert_array_equal(found, expected)
+    one = jnp.array([5.0])
+    np.testing.assert_array_equal(jnp.interp(at[:2], one, one, left=ON, right=ON), [5.0, 5.0])
+    slope = phalanx.grad(lambda y: jnp.interp(3.0, jnp.arange(3.0), y, right=ON))(jnp.zeros(3))
+    np.testing.assert_array_equal(slope, [0.0, -1.0, 2.0])
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_list_is_no_value_outside(side):
+    with pytest.raises(TypeError, match=f"^interp: {side}: an array or a number is needed, got a "):
+        jnp.interp(0.5, jnp.arange(3.0), jnp.arange(3.0), **{side: [1, 2]})
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("period", [None, 2.0])
 def test_words_about_another_string_outside(side, period):

@@ -13,6 +13,7 @@ from phalanx.core.types import Array, ArrayLike, DTypeLike, typeof
 from phalanx.lax.operands import accept, alike, dtype_of, is_python, same_shape
 from phalanx.lax.operands import elementwise as operands
 from phalanx.ops.contract import as_dtype
+from phalanx.ops.elementwise import integer_power
 
 # ---- arithmetic -----------------------------------------------------------------------------
 
@@ -170,7 +171,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
     Raises:
         ShapeError: the operands have different shapes, in more than lengths of 1.
-        TypeError: the dtypes differ.
+        TypeError: the dtypes differ; or integers, to a negative power that is a Python integer.
 
     >>> lax.pow(np.float32([2.0, 3.0]), 2)
     Array([4., 9.], dtype=float32)
@@ -180,7 +181,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     accept("pow", x)
     accept("pow", y)
     if isinstance(y, int) and not is_python(x):
-        return ops.integer_pow(x, y=int(y))
+        return integer_power("pow", x, int(y))
     if dtypes.is_integer(typeof(y).dtype) and dtypes.is_inexact(typeof(x).dtype):
         y = ops.convert(y, dtype=typeof(x).dtype, weak=False)
     return ops.pow(*operands("pow", x, y))

@@ -11,6 +11,7 @@ from phalanx.base.choices import IntChoice
 from phalanx.core.types import Array, ArrayLike, typeof
 from phalanx.lax.accuracy import Accuracy, checked
 from phalanx.lax.operands import accept
+from phalanx.ops.elementwise import integer_power
 
 
 class RoundingMethod(IntChoice):
@@ -96,10 +97,13 @@ def reciprocal(x: ArrayLike) -> Array:
     Returns:
         An array of the shape and dtype of ``x``.
 
+    Raises:
+        TypeError: integers.
+
     >>> lax.reciprocal(np.float32([0.5, 4.0]))
     Array([2.  , 0.25], dtype=float32)
     """
-    return ops.integer_pow(accept("reciprocal", x), y=-1)
+    return integer_power("reciprocal", accept("reciprocal", x), -1)
 
 
 def floor(x: ArrayLike) -> Array:
@@ -222,10 +226,13 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     Returns:
         An array of the shape and dtype of ``x``.
 
+    Raises:
+        TypeError: integers, to a negative power.
+
     >>> lax.integer_pow(np.float32([2.0, 3.0]), 3)
     Array([ 8., 27.], dtype=float32)
     """
-    return ops.integer_pow(accept("integer_pow", x), y=index(y))
+    return integer_power("integer_pow", accept("integer_pow", x), index(y))
 
 
 def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:

@@ -27,6 +27,7 @@ from phalanx.numpy.promotion import (
     number_array,
     pair,
 )
+from phalanx.ops.elementwise import integer_power
 
 
 def literal(x: Any, value: Any) -> Any:
@@ -622,12 +623,7 @@ def _integer_power(x: Any, y: Any) -> Any:
         x = convert(x, *lattice.promote(kind_of(x), kind_of(y)))
     elif x.aval.dtype == np.bool_:
         x = convert(x, dtypes.default_int())
-    if y < 0 and x.aval.dtype not in INEXACT:
-        raise TypeError(
-            f"power: integers cannot be raised to the negative power {y}; make the base a "
-            f"floating-point number, as in x.astype(float) ** {y}"
-        )
-    return ops.integer_pow(x, y=int(y))
+    return integer_power("power", x, int(y))
 
 
 @one_program

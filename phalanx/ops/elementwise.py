@@ -346,6 +346,22 @@ integer_pow = pointwise(
     ],
 )
 
+
+def integer_power(who: str, x: Any, y: int) -> Any:
+    """``integer_pow`` of what a user gives to ``who``.
+
+    Raises:
+        TypeError: integers, to a negative power.
+    """
+    dtype = typeof(x).dtype
+    if y < 0 and dtypes.is_integer(dtype):
+        raise TypeError(
+            f"{who}: integers cannot be raised to the negative power {y}; make the base a "
+            f"floating-point number, as in x.astype(float) ** {y}"
+        )
+    return integer_pow(x, y=y)
+
+
 square = pointwise(
     "square",
     lambda b, x: b.multiply(x, x),

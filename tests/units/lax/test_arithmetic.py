@@ -53,6 +53,18 @@ def test_fewer_bits_are_those_of_the_narrower_format(dtype):
     np.testing.assert_array_equal(t, lax.reduce_precision(x, 5, 1))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32])
+@pytest.mark.parametrize("name", ["integer_pow", "pow", "reciprocal"])
+def test_integers_have_no_inverse(name, dtype):
+    def f(x):
+        return getattr(lax, name)(x, *([] if name == "reciprocal" else [-1]))
+
+    for call in (f, phalanx.jit(f), phalanx.vmap(f)):
+        with pytest.raises(TypeError, match=f"^{name}: integers cannot .* power -1; make the base"):
+            call(np.array([1, 2], dtype))
+    np.testing.assert_array_equal(f(np.float32([1, 2])), [1, 0.5])
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

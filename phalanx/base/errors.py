@@ -327,6 +327,11 @@ class ProgramError(PhalanxError, TypeError):
 JaxprTypeError = ProgramError
 
 
+class DtypeError(PhalanxError, TypeError, ValueError):
+    """An operation does not take arrays of a dtype. Python says that a type is wrong; where values
+    of that dtype cannot be converted, the field says that a value is."""
+
+
 class TypePromotionError(PhalanxError, TypeError, ValueError):
     """Operands have dtypes that no implicit conversion brings together."""
 

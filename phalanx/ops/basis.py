@@ -14,7 +14,7 @@ from typing import Any, Concatenate
 import numpy as np
 
 from phalanx.base import dtypes, lattice
-from phalanx.base.errors import ShapeError
+from phalanx.base.errors import DtypeError, ShapeError
 from phalanx.base.extended import ADVICE, WORD, KeyType, is_key, key_type
 from phalanx.base.lengths import beside_arrays, filled
 from phalanx.base.recent import memoized
@@ -653,7 +653,7 @@ def _convert_linearize(active: Active, x: Any, *, dtype: np.dtype, weak: bool) -
 
 def _convert_type(x: ArrayType, *, dtype: np.dtype, weak: bool) -> ArrayType:
     if x.dtype is not dtype and (is_key(x.dtype) or is_key(dtype)):
-        raise TypeError(f"convert: {x} cannot become {dtype}; {ADVICE}")
+        raise DtypeError(f"convert: {x} cannot become {dtype}; {ADVICE}")
     return ArrayType(x.shape, dtype, weak)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.base.errors import ShapeError
+from phalanx.base.errors import DtypeError, ShapeError
 from phalanx.base.lattice import advice_on
 from phalanx.core.types import ArrayType, LiteralType
 
@@ -119,11 +119,11 @@ _DOMAIN_NAMES = {
 
 
 def check_domain(name: str, type: ArrayType, on: Domain) -> None:
-    """Raise TypeError unless the dtype of ``type`` lies in the domain ``on``."""
+    """Raise DtypeError unless the dtype of ``type`` lies in the domain ``on``."""
     if not on(type.dtype):
         wanted = _DOMAIN_NAMES.get(on.__name__, on.__name__)
         advice = advice_on(type.dtype) or "convert it first, with .astype"
-        raise TypeError(f"{name}: the operand {type} must be {wanted}; {advice}")
+        raise DtypeError(f"{name}: the operand {type} must be {wanted}; {advice}")
 
 
 def common_type(name: str, types: Sequence[ArrayType]) -> ArrayType:

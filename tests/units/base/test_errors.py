@@ -52,6 +52,7 @@ BUILTINS = {
     errors.ProgramError: TypeError,
     errors.ClosureDifferentiated: TypeError,
     errors.UnreducedError: (errors.ShardingTypeError, NotImplementedError),
+    errors.DtypeError: (TypeError, ValueError),
     errors.TypePromotionError: (TypeError, ValueError),
     errors.RefusedOption: (errors.RuntimeFailure, ValueError),
     errors.CheckFailed: (errors.RuntimeFailure, ValueError),

@@ -141,3 +141,14 @@ def test_keys_are_close_where_they_are_equal():
     keys = random.split(random.key(0), 3)
     np.testing.assert_array_equal(jnp.isclose(keys, keys[1]), [False, True, False])
     assert jnp.allclose(keys, keys) and not jnp.allclose(keys, keys[0])
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError])  # the operand is wrong in both ways
+@pytest.mark.parametrize("method", ["set", "add", "mul", "min", "max", "divide", "power"])
+def test_keys_are_not_written_among_numbers(method, error):
+    def write(x, key):
+        return getattr(x.at[0], method)(key)
+
+    for f in (write, phalanx.jit(write)):
+        with pytest.raises(error, match="keys are no numbers: draw numbers with them"):
+            f(jnp.zeros(3), random.key(0))

@@ -17,7 +17,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
-from phalanx.base.errors import InconclusiveDimensionOperation
+from phalanx.base.errors import DtypeError, InconclusiveDimensionOperation
 from phalanx.base.lengths import Length, symbolic
 from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
@@ -77,7 +77,7 @@ def _accepted(who: str, kind: str, a: Any) -> Array:
     if kind != "RFFT":
         return x if dtypes.is_complex(x.dtype) else convert(x, dtypes.to_complex(x.dtype))
     if dtypes.is_complex(x.dtype):
-        raise TypeError(f"{who}: a real array is needed, got {x.aval}; take its .real, or use fft")
+        raise DtypeError(f"{who}: a real array is needed, got {x.aval}; take its .real, or use fft")
     return x
 
 
@@ -92,7 +92,7 @@ def _axes(who: str, x: Array, s: Lengths, axes: Any) -> tuple[int, ...]:
 
 def _lengths(who: str, kind: str, x: Array, s: Lengths, over: tuple[int, ...]) -> tuple[int, ...]:
     own = [x.shape[d] for d in over]
-    if kind == "IRFFT":
+    if kind == "IRFFT" and own[-1] != 0:
         own[-1] = 2 * (own[-1] - 1)
     given = own if s is None else s
     if symbolic([n if g is None else g for n, g in zip(own, given, strict=True)]):
@@ -101,7 +101,10 @@ def _lengths(who: str, kind: str, x: Array, s: Lengths, over: tuple[int, ...]) -
             f"numbers: cut or fill it to one, {who}(x, n=1024) or s=(...), at {user_location()}"
         )
     lengths = tuple(n if g is None else operator.index(g) for n, g in zip(own, given, strict=True))
-    if min(lengths) < 1:
+    asked = [n for n, g in zip(lengths, s or (), strict=False) if g is not None]
+    if kind == "RFFT":  # even of nothing it has a frequency, of which nothing is known
+        asked.append(lengths[-1])
+    if any([n < 1 for n in asked]):
         raise ValueError(f"{who}: the lengths must be at least 1, got {lengths} of {x.aval}")
     return lengths
 
@@ -134,7 +137,7 @@ def _over_last(x: Array, kind: str, lengths: tuple[int, ...]) -> Array:
 def _scaled(who: str, kind: str, x: Array, norm: str | None, lengths: tuple[int, ...]) -> Array:
     if norm not in (None, "backward", "ortho", "forward"):
         raise ValueError(f"{who}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
-    if norm in (None, "backward"):
+    if norm in (None, "backward") or 0 in lengths:
         return x
     factor = float(math.prod(lengths)) ** (0.5 if norm == "ortho" else 1.0)
     return x * (factor if kind in ("IFFT", "IRFFT") else 1 / factor)
@@ -206,7 +209,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
     Raises:
         AxisError: there is no dimension ``axis``.
-        TypeError: the array is complex.
+        DtypeError: the array is complex.
 
     >>> print(jnp.fft.rfft(jnp.array([1.0, 0.0, 0.0])))
     [1.+0.j 1.+0.j]
@@ -275,7 +278,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
     Raises:
         AxisError: there is no dimension ``axis``.
-        TypeError: ``a`` is complex.
+        DtypeError: ``a`` is complex.
 
     >>> print(jnp.fft.ihfft(jnp.array([1.0, 1.0, 1.0])))
     [1.-0.j 0.-0.j]
@@ -340,7 +343,7 @@ def rfftn(a: ArrayLike, s: Lengths = None, axes: Any = None, norm: str | None = 
         Complex numbers, of lengths ``s`` along ``axes``, but s // 2 + 1 along the last.
 
     Raises:
-        TypeError: ``a`` is complex.
+        DtypeError: ``a`` is complex.
 
     >>> print(jnp.fft.rfftn(jnp.ones((2, 3))).real)
     [[6. 0.]
@@ -424,7 +427,7 @@ def rfft2(a: ArrayLike, s: Lengths = None, axes: Any = (-2, -1), norm: str | Non
         Complex numbers, of lengths ``s`` along ``axes``, but s // 2 + 1 along the last.
 
     Raises:
-        TypeError: ``a`` is complex.
+        DtypeError: ``a`` is complex.
 
     >>> print(jnp.fft.rfft2(jnp.ones((2, 3))).real)
     [[6. 0.]

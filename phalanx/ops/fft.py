@@ -52,8 +52,12 @@ def _type(x: ArrayType, kind: str, lengths: Shape) -> ArrayType:
     return ArrayType(shape, dtypes.to_real(x.dtype) if kind == "IRFFT" else x.dtype)
 
 
+def _is_empty(b: Builder, lengths: Shape) -> bool:
+    return 0 in (*b.ins[0].shape, *lengths)
+
+
 def _lower(b: Builder, x: Value, kind: str, lengths: Shape) -> Value:
-    if 0 in b.ins[0].shape:
+    if _is_empty(b, lengths):
         return b.constant(0, b.outs[0].dtype, b.outs[0].shape)
     return b.fft(x, kind, lengths)
 
@@ -68,7 +72,7 @@ def _by_dimensions(*kinds: str) -> LowerRule:
 
     def lower(b: Builder, x: Value, kind: str, lengths: Shape) -> Value:
         *outer, last = lengths
-        if kind not in kinds or not outer or 0 in b.ins[0].shape:
+        if kind not in kinds or not outer or _is_empty(b, lengths):
             return _lower(b, x, kind, lengths)
         if kind == "RFFT":
             return _transformed(b, b.fft(x, kind, (last,)), "FFT", outer)

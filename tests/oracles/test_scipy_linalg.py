@@ -197,6 +197,14 @@ def test_structured_matrices():
 NORMS = (None, "backward", "ortho", "forward")
 
 
+@pytest.mark.parametrize("error", [TypeError, ValueError])  # NumPy's, and that of the field
+@pytest.mark.parametrize("name", ["rfft", "ihfft", "rfft2", "rfftn"])
+def test_transforms_of_real_numbers_refuse_complex_ones(name, error):
+    for f in (getattr(jnp.fft, name), phalanx.jit(getattr(jnp.fft, name))):
+        with pytest.raises(error, match=rf"{name}: a real array is needed, got c64\[4,4\]"):
+            f(np.ones((4, 4), np.complex64))
+
+
 def test_fourier_transforms():
     cases = []
     for i, name in enumerate(["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]):

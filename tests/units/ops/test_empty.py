@@ -99,3 +99,37 @@ def test_effects_of_arrays_without_elements_happen():
 def test_positions_are_integers():
     with pytest.raises(TypeError, match="index_dtype must be an integer dtype, got bool"):
         lax.argmax(empty(3), 0, np.bool_)
+
+
+TRANSFORMS = ["fft", "ifft", "irfft", "hfft"]
+
+
+@pytest.mark.parametrize("norm", [None, "ortho", "forward"])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_transform_of_nothing_is_nothing(name, norm):
+    def f(x):
+        return getattr(jnp.fft, name)(x, norm=norm)
+
+    for call in (f, phalanx.jit(f), phalanx.vmap(f)):
+        assert call(empty(3, 0)).shape == (3, 0)
+    slope = phalanx.grad(lambda x: abs(f(x)).sum())(empty(3, 0))
+    assert slope.shape == (3, 0)
+
+
+def test_a_transform_of_no_rows_is_one_of_no_rows():
+    assert jnp.fft.fft2(empty(0, 4)).shape == jnp.fft.ifftn(empty(0, 4)).shape == (0, 4)
+    assert jnp.fft.rfft2(empty(0, 4)).shape == (0, 3)
+    assert jnp.fft.irfft2(empty(0, 3)).shape == (0, 4)
+    np.testing.assert_array_equal(jnp.fft.fft(empty(2, 0), n=3), np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("name", ["rfft", "ihfft", "rfft2", "rfftn"])
+def test_the_frequency_that_nothing_would_have_is_not_made_up(name):
+    with pytest.raises(ValueError, match=f"{name}: the lengths must be at least 1"):
+        getattr(jnp.fft, name)(empty(2, 0))
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "irfft", "hfft", "rfft", "ihfft"])
+def test_nothing_is_no_length_to_ask_for(name):
+    with pytest.raises(ValueError, match=rf"{name}: the lengths must be at least 1, got \(0,\)"):
+        getattr(jnp.fft, name)(np.ones((2, 3), np.float32), n=0)

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from phalanx import ops
+from phalanx.base import tree
 from phalanx.base.boundary import hiding
 from phalanx.base.broadcasting import common_shape
 from phalanx.base.kinds import SEQUENCE
+from phalanx.base.source import user_location
 from phalanx.core.axes import Axis
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
@@ -31,7 +33,8 @@ def vectorize(
 
     Args:
         pyfunc: a function of arrays without dimensions, or with those of the signature; None is
-            passed on to it.
+            passed on to it beside arrays. By a signature it returns an array, or a tuple of arrays,
+            and without one any tree of arrays.
         excluded: positions and names of arguments that are passed on as they are.
         signature: the dimensions that ``pyfunc`` itself works on, as in "(n,m),(m)->(n)".
 
@@ -40,14 +43,16 @@ def vectorize(
 
     Raises:
         ValueError: ``signature`` is none, or the function that is returned is called with arrays
-            that do not fit it, or ``pyfunc`` returns such.
-        TypeError: the number of arguments is not that of the signature, or that of results.
+            that do not fit it or with None alone, or ``pyfunc`` returns such; or ``excluded`` has
+            a negative number.
+        TypeError: the number of arguments is not that of the signature, or that of results; or
+            ``excluded`` has what is neither position nor name.
 
     >>> dot = jnp.vectorize(jnp.vdot, signature="(n),(n)->()")
     >>> print(dot(jnp.ones((2, 3)), jnp.arange(3.0)))
     [3. 3.]
     """
-    left_out = set(excluded)
+    left_out = _excluded(excluded)
     said = None if signature is None else parsed(signature)
 
     @hiding
@@ -70,12 +75,34 @@ def vectorize(
         cores = ((),) * count if said is None else said.operands
         if len(cores) != count:
             raise TypeError(
-                f"vectorize: the signature {signature!r} has {len(cores)} arguments, got {count}"
+                f"vectorize: the signature {signature!r} has {len(cores)} arguments, got {count}, "
+                f"at {user_location()}"
+            )
+        if count and not arrays:
+            raise ValueError(
+                "vectorize: no argument is an array with whose elements the function could be "
+                f"called, got None alone, at {user_location()}; give an array, or name what is "
+                "passed on as it is in excluded="
             )
         given = [i in mapped for i in cored] + [True] * len(named)
         return _over_lanes(one, arrays, [*itertools.compress(cores, given)], said)
 
     return vectorized
+
+
+def _excluded(listed: Iterable[Any]) -> set[int | str]:
+    found = set(listed)
+    for entry in found:
+        if not isinstance(entry, (int, str)):
+            raise TypeError(
+                f"vectorize: excluded lists positions and names of arguments, got {entry!r}, at "
+                f"{user_location()}"
+            )
+        if isinstance(entry, int) and entry < 0:
+            raise ValueError(
+                f"vectorize: positions in excluded count from 0, got {entry}, at {user_location()}"
+            )
+    return found
 
 
 def _over_lanes(
@@ -95,13 +122,18 @@ def _over_lanes(
             x = ops.reshape(ops.broadcast_to(x, (*shape, *core)), shape=(size, *core))
         flat.append(x)
         lanes.append(0 if mapped else None)
-    single = True
+    structure: Any = None
 
     def on_all(*values: Any) -> list[Any]:
-        nonlocal single
+        nonlocal structure
         out = function(*values)
-        single = not isinstance(out, (tuple, list))
-        ys = [as_array("vectorize", y) for y in ([out] if single else out)]
+        single = not isinstance(out, tuple)
+
+        def is_result(y: Any) -> bool:
+            return single or y is not out
+
+        leaves, structure = tree.flatten(out, None if said is None else is_result)
+        ys = [as_array("vectorize", y) for y in leaves]
         if said is not None:
             said.check_results(sizes, single, [y.shape for y in ys])
         return ys
@@ -112,7 +144,7 @@ def _over_lanes(
         ys, dims = batch(on_all, Axis(None, size), flat, lanes)
         results = [place_lanes(y, d, 0, size) for y, d in zip(ys, dims, strict=True)]
         results = [ops.reshape(y, shape=(*shape, *y.shape[1:])) for y in results]
-    return results[0] if single else tuple(results)
+    return tree.unflatten(structure, results)
 
 
 def apply_along_axis(

@@ -14,6 +14,7 @@ from phalanx.base.source import user_location
 Names = tuple[str, ...]
 Shape = Sequence[Any]
 
+_SPACES = re.compile(r"\s*([(),]|->)\s*")
 _ARRAY = re.compile(r"\(((?:\w+(?:,\w+)*)?)\)")
 
 
@@ -78,15 +79,18 @@ class CoreDims(Struct, frozen=True):
 
 
 def signature(text: str) -> CoreDims:
-    """The signature that ``text`` is.
+    """The signature that ``text`` is; spaces may stand between names and signs, as for NumPy.
 
     Raises:
         ValueError: it is none.
     """
-    sides = [_ARRAY.findall(side) for side in text.replace(" ", "").split("->")]
+    close = _SPACES.sub(r"\1", text)
+    sides = [_ARRAY.findall(side) for side in close.split("->")]
     written = "->".join(",".join(f"({names})" for names in side) for side in sides)
-    if len(sides) != 2 or not all(sides) or written != text.replace(" ", ""):
-        raise ValueError(f"vectorize: {text!r} is not a signature such as '(n,m),(m)->(n)'")
+    if len(sides) != 2 or not all(sides) or written != close:
+        raise ValueError(
+            f"vectorize: {text!r} is not a signature such as '(n,m),(m)->(n)', at {user_location()}"
+        )
     operands, results = (tuple(map(_names, side)) for side in sides)
     return CoreDims(text, operands, results)
 

@@ -13,9 +13,9 @@ from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import ShapeError
 from phalanx.base.kinds import SEQUENCE, TUPLE
-from phalanx.base.lengths import Length
+from phalanx.base.lengths import Length, symbolic
 from phalanx.control.one_program import one_program
-from phalanx.core.trace import is_known
+from phalanx.core.trace import ROOT, current, is_known
 from phalanx.core.types import Array, ShapeLike
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.promotion import (
@@ -131,7 +131,16 @@ def reshape(
      [3 4 5]]
     """
     x = as_array("reshape", a)
-    return _reshape(x, completed("reshape", x, shape), order)
+    lengths = completed("reshape", x, shape)
+    if isinstance(a, np.ndarray) and _is_constant_in(a, lengths):
+        a = a.reshape(lengths, order="F" if order == "F" else "C")
+        x, order = as_array("reshape", a), "C" if order == "F" else order
+    return _reshape(x, lengths, order)
+
+
+def _is_constant_in(a: np.ndarray, lengths: tuple[int, ...]) -> bool:
+    """Whether ``a`` in another shape is a constant to what is traced, as ``a`` is itself."""
+    return current() is not ROOT and not symbolic(lengths) and math.prod(lengths) == a.size
 
 
 def _reshape(x: Any, shape: tuple[int, ...], order: str) -> Any:

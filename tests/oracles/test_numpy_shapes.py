@@ -433,3 +433,18 @@ def test_flat_positions_are_of_a_dtype_that_holds_them():
     for mode in ("clip", "wrap"):  # of indices that are outside of the dtype of the result
         found = jnp.ravel_multi_index((np.int32([500]),), (9,), mode=mode, dtype="int8")
         np.testing.assert_array_equal(found, np.ravel_multi_index([[500]], (9,), mode=mode))
+
+
+@pytest.mark.parametrize("around", [phalanx.jit, phalanx.vmap, phalanx.grad])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_numpy_array_in_another_shape_is_a_constant_to_what_is_traced(order, around):
+    x, seen = np.arange(6, dtype=np.float32), []
+
+    def f(y):
+        known = jnp.reshape(x, (2, -1), order)
+        seen.append(np.asarray(known))
+        return y * jnp.sum(known)
+
+    around(f)(jnp.ones(()) if around is phalanx.grad else jnp.ones(1))
+    np.testing.assert_array_equal(seen, [x.reshape((2, -1), order=order)] * len(seen))
+    assert seen

@@ -38,6 +38,8 @@ class Recent(dict[Any, Any], Generic[Value]):
     (None, 9, 25, False)
     >>> squares.young(5), squares.young(2)
     (25, None)
+    >>> sorted(squares.kept())
+    [9, 16, 25]
     """
 
     __slots__ = ("__weakref__", "_old", "limit")
@@ -76,6 +78,10 @@ class Recent(dict[Any, Any], Generic[Value]):
         """The value of ``key``, or ``default``; ``mapping[key]`` is cheaper."""
         value = self[key]
         return default if value is None else value
+
+    def kept(self) -> list[Value]:
+        """All values, each of which stays in its generation."""
+        return [*{**self._old, **self}.values()]
 
     def forget(self, key: Hashable) -> None:
         """Drop the entry of ``key``, if there is one."""

@@ -627,6 +627,11 @@ def from_scalar(value: Any, sharding: Sharding, type: ArrayType) -> DeviceArray:
     return cached
 
 
+def shared_scalars() -> list[DeviceArray]:
+    """The scalars that calls share, which no user has."""
+    return _scalars.kept()
+
+
 def moved(x: DeviceArray, sharding: Sharding) -> DeviceArray:
     """``x`` laid out as ``sharding``; ``x`` itself if it is already.
 

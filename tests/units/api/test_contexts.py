@@ -7,6 +7,7 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
+from phalanx import lax
 from phalanx.errors import ConfigError, NonFiniteError
 
 
@@ -102,6 +103,17 @@ def test_arrays_that_are_alive_are_found():
     assert id(x) in alive and id(y) not in alive
     assert id(x) in {id(a) for a in phalanx.live_arrays("cpu")}
     assert phalanx.live_arrays("abacus") == []
+
+
+def test_operands_that_calls_share_are_not_among_what_is_alive():
+    x = jnp.arange(7.0)
+    before = {id(a) for a in phalanx.live_arrays()}
+    made = [x * 0.8125 + 5, x[3], lax.scan(lambda c, r: (c + r, r), 0.375, x)]
+    phalanx.jit(lambda x: x + 1)(11)
+    phalanx.pmap(lambda n: n * 0.3125)(np.arange(1))
+    mine = {id(leaf) for leaf in phalanx.tree.leaves(made)}
+    found = [a for a in phalanx.live_arrays() if id(a) not in before]
+    assert {id(a) for a in found} == mine, found
 
 
 def test_types_are_over_the_mesh_that_is_set():

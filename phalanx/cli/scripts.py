@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
+from phalanx.base.main_module import main_module
 from phalanx.compat.serving import is_installed
 
 __all__ = ["INTERRUPTED", "add_script", "is_there", "run_reporting", "run_script"]
@@ -48,10 +49,12 @@ def is_there(command: str, script: str, is_module: bool) -> bool:
         told = "is a notebook; make a script of it, jupyter nbconvert --to script"
         print(f"phalanx {command}: {script} {told} {script}", file=sys.stderr)
         return False
-    if not Path(script).is_file():
+    found = main_module(script)
+    if found is None:
         near = " (with -m it is the name of a module)" if not script.endswith(".py") else ""
-        print(f"phalanx {command}: there is no file {script}{near}", file=sys.stderr)
-    return Path(script).is_file()
+        missing = "__main__.py in" if Path(script).is_dir() else "file"
+        print(f"phalanx {command}: there is no {missing} {script}{near}", file=sys.stderr)
+    return found is not None
 
 
 def run_script(script: str, is_module: bool, arguments: Sequence[str]) -> None:
@@ -60,18 +63,16 @@ def run_script(script: str, is_module: bool, arguments: Sequence[str]) -> None:
     if is_module:
         sys.path.insert(0, os.getcwd())
         runpy.run_module(script, run_name="__main__", alter_sys=True)
-    else:
-        sys.path.insert(0, str(Path(script).resolve().parent))
-        _run_file(script)
-
-
-def _run_file(script: str) -> None:
-    """As the main module, which keeps its place after a chdir; sys.argv stays as it was given."""
+        return
+    found = main_module(script)
+    if found is None:
+        raise FileNotFoundError(f"there is no program {script}")
+    sys.path.insert(0, found.place)
     before, main = sys.modules["__main__"], ModuleType("__main__")
-    name = main.__file__ = os.path.join(os.getcwd(), script)
-    sys.modules["__main__"] = main
+    vars(main).update(found.names)
+    sys.modules["__main__"] = main  # sys.argv stays as it was given
     try:
-        exec(compile(Path(script).read_bytes(), name, "exec", dont_inherit=True), vars(main))
+        exec(found.code() or "", vars(main))
     finally:
         sys.modules["__main__"] = before
 

@@ -7,16 +7,14 @@ import os
 import runpy
 import sys
 from collections.abc import Callable
-from importlib.abc import InspectLoader
-from importlib.machinery import PathFinder
 from pathlib import Path
-from types import CodeType
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from phalanx.api import dispatch
 from phalanx.api.stages import Traced
 from phalanx.base import boundary
 from phalanx.base.errors import RuntimeFailure
+from phalanx.base.main_module import compiled, main_module
 from phalanx.compat import serving
 from phalanx.compat.jaxprs import ClosedJaxpr
 from phalanx.compat.printed import print_in_full
@@ -68,29 +66,17 @@ def main(arguments: list[str]) -> None:
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     elif kind == "-c":
         sys.argv, sys.path[0] = ["-c", *rest[1:]], ""
-        _run(lambda: _compiled(rest[0], "<string>"))
+        _run(lambda: compiled(rest[0], "<string>"))
     elif kind == "-":
         sys.argv, sys.path[0] = arguments, ""
-        _run(lambda: _compiled(sys.stdin.buffer.read(), "<stdin>"))
+        _run(lambda: compiled(sys.stdin.buffer.read(), "<stdin>"))
     else:
-        sys.argv = arguments
-        script, name = Path(kind), os.path.join(os.getcwd(), kind)  # which it keeps after a chdir
-        inside = PathFinder.find_spec("__main__", [name])  # of a folder or a zip file
-        if inside is not None:
-            sys.path[0], loader = name, cast("InspectLoader", inside.loader)
-            known = {"__spec__": inside, "__loader__": loader, "__package__": inside.parent}
-            _run(lambda: loader.get_code("__main__"), **known, __file__=inside.origin)
-        elif script.is_file():
-            sys.path[0] = str(script.resolve().parent)
-            _run(lambda: _compiled(script.read_bytes(), name), __file__=name)
-        elif script.is_dir():
-            parser.error(f"there is no __main__.py in {kind}")
-        else:
-            parser.error(f"there is no file {kind}")
-
-
-def _compiled(source: str | bytes, name: str) -> CodeType:
-    return compile(source, name, "exec", dont_inherit=True)
+        found = main_module(kind)
+        if found is None:
+            is_folder = Path(kind).is_dir()
+            parser.error(f"there is no {'__main__.py in' if is_folder else 'file'} {kind}")
+        sys.argv, sys.path[0] = arguments, found.place
+        _run(found.code, **found.names)
 
 
 def _run(code: Callable[[], Any], **known: object) -> None:

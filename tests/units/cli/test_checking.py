@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -64,6 +65,15 @@ def test_a_module(check):
     assert done.returncode == 1 and "program.py:7: P106" in done.stdout
 
 
+def test_a_folder_and_a_zip_file(check, tmp_path):
+    done = check(SCRIPT, ".", name="__main__.py")
+    assert done.returncode == 1 and "__main__.py:7: P106" in done.stdout, done.stderr
+    with zipfile.ZipFile(tmp_path / "program.zip", "w") as packed:
+        packed.writestr("__main__.py", SCRIPT)
+    done = check(CLEAN, "program.zip")
+    assert done.returncode == 1 and "__main__.py:7: P106" in done.stdout, done.stderr
+
+
 def test_a_silenced_line(check):
     line, psum = "random.uniform(key, x.shape)", 'lax.psum(y, "i")'
     text = SCRIPT.replace(line, f"{line}  # phalanx: ok P106: paired")
@@ -76,6 +86,7 @@ def test_a_silenced_line(check):
     [
         (["absent.py"], "there is no file absent.py"),
         (["absent"], "there is no file absent (with -m it is the name of a module)"),
+        (["empty"], "there is no __main__.py in empty (with -m it is the name of a module)"),
         (["-m", "absent.module"], "there is no module absent.module"),
         (["-m", "email"], "there is no module email.__main__"),
         (
@@ -85,7 +96,8 @@ def test_a_silenced_line(check):
         ),
     ],
 )
-def test_what_is_not_there(check, words, said):
+def test_what_is_not_there(check, tmp_path, words, said):
+    (tmp_path / "empty").mkdir()
     done = check(CLEAN, *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"phalanx check: {said}\n"

@@ -216,10 +216,9 @@ def test_a_program_is_where_python_says_that_it_is(placed, given):
     assert "--fast" in plain.stdout, plain.stderr
     done = python("-m", "phalanx.as_jax", *given, "--fast", cwd=placed)
     assert done.stdout == plain.stdout, done.stderr
-    if given[0].endswith(".py") or given[0] == "-m":  # commands run no folders
-        run = "import sys; from phalanx.cli.scripts import run_script as run; "
-        run += f"run({given[-1]!r}, {given[0] == '-m'}, ['--fast'])"
-        assert python("-c", run, cwd=placed).stdout == plain.stdout
+    run = "import sys; from phalanx.cli.scripts import run_script as run; "
+    run += f"run({given[-1]!r}, {given[0] == '-m'}, ['--fast'])"
+    assert python("-c", run, cwd=placed).stdout == plain.stdout
 
 
 def test_modules_run(tmp_path):

@@ -383,17 +383,19 @@ def fold_in(key: KeyLike, data: Any) -> Array:
         A key, of the form of ``key``.
 
     Raises:
+        ValueError: ``key`` is several keys.
         TypeError: ``data`` is not a single integer.
 
     >>> from phalanx import random
     >>> key = random.fold_in(random.key(0), 7)
     """
+    key = single("fold_in", key)
     if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
         data = dtypes.scalar(int(cast(int, data)), U32)
     type = typeof(data)
     if not dtypes.is_integer(type.dtype) or type.shape != ():
         raise TypeError(f"fold_in: data must be a single integer, got {type}; use vmap for more")
-    return _fold_in(single("fold_in", key), data)
+    return _fold_in(key, data)
 
 
 @staged

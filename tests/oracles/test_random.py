@@ -77,6 +77,10 @@ def test_errors():
         random.normal(np.zeros(2, np.float32))
     with pytest.raises(ValueError, match=r"a single key is needed, got keys of shape \(4,\)"):
         random.uniform(random.split(random.key(0), 4))
+    with pytest.raises(ValueError, match=r"fold_in: a single key is needed.* shape \(4,\)"):
+        random.fold_in(random.split(random.key(0), 4), jnp.arange(4))
+    with pytest.raises(TypeError, match=r"fold_in: data must be a single integer, got i32\[4\]"):
+        random.fold_in(random.key(0), jnp.arange(4))
     with pytest.raises(TypeError, match="seed must be a single integer"):
         random.key(1.5)
     with pytest.raises(TypeError, match="dtype must be a floating-point dtype"):

@@ -31,7 +31,8 @@ def map_coordinates(
     Args:
         input: an array.
         coordinates: an array of positions for each of its dimensions; they have one shape.
-        order: 0 for the nearest element, of two the later one; 1 for lines between elements.
+        order: 0 for the nearest element, of two the one farther from position 0; 1 for lines
+            between elements.
         mode: what lies outside: "constant" (``cval``), "nearest" (the element at the edge), "wrap"
             (the array again), "mirror" (its reflection, the edge once) or "reflect" (the edge
             twice).
@@ -90,8 +91,7 @@ def _corners(
     """The elements beside a position: the index of each, its weight, and whether it is there."""
     integer = np.dtype("int32")
     if order == 0:
-        below = jnp.floor(position)
-        nearest = (below + (position - below >= 0.5)).astype(integer)  # halves upwards
+        nearest = _rounded(position).astype(integer)
         found = [(nearest, jnp.ones((), dtypes.default_float()))]
     else:
         below = jnp.floor(position)
@@ -101,6 +101,13 @@ def _corners(
     return [
         (index(i, size), weight, (i >= 0) & (i < size) if bounded else True) for i, weight in found
     ]
+
+
+def _rounded(position: Any) -> Any:
+    """To the nearest whole number, halves away from 0: half outside of an array is outside."""
+    far = jnp.abs(position)
+    below = jnp.floor(far)
+    return jnp.sign(position) * (below + (far - below >= 0.5))
 
 
 def _mirrored(i: Any, size: int) -> Any:

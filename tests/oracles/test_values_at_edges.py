@@ -24,6 +24,13 @@ def test_halves_are_rounded_upwards():
     assert (ndimage.map_coordinates(image, list(places), 0) == expected).all()
 
 
+@pytest.mark.parametrize("mode", ["constant", "mirror", "reflect"])
+def test_half_an_element_before_an_image_is_outside(mode):
+    image, places = np.float32([4, 1, 3, 2]), np.float32([[-2.5, -1.5, -0.5, 0.5, 1.5, 2.5]])
+    expected = scipy.ndimage.map_coordinates(image, places, order=0, mode=mode, cval=9)
+    assert (ndimage.map_coordinates(image, list(places), 0, mode, 9) == expected).all()
+
+
 def test_permutations_of_complex_matrices_are_real():
     x = np.complex64([[1, 2j], [3, 4]])
     for y, wanted in zip(linalg.lu(x), scipy.linalg.lu(x), strict=True):

@@ -20,14 +20,17 @@ def leaf_finder(example: Any) -> Callable[[Any], list[Any] | None] | None:
     """The function from trees like ``example`` to their leaves, and from all others to None.
 
     Where the example has a leaf, what a tree has there is not looked into. None if the example
-    holds what cannot be compared.
+    holds what cannot be compared, or is so deep that only jaxlib can walk it.
 
     >>> pairs = leaf_finder({"a": (1, 2)})
     >>> pairs({"a": (3, 4)}), pairs({"a": [3, 4]}), pairs(OrderedDict(a=(3, 4)))
     ([3, 4], None, None)
     """
     text = _Text()
-    if not text.take(example, "tree"):
+    try:
+        if not text.take(example, "tree"):
+            return None
+    except RecursionError:
         return None
     lines = [
         "def leaves(tree):",

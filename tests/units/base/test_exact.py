@@ -1,11 +1,13 @@
 """Trees of one structure: their leaves, and no others'."""
 
 import collections
+import functools
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+import phalanx
 from phalanx.base import registry, tree
 from phalanx.base.exact import leaf_finder
 
@@ -105,3 +107,9 @@ def test_what_a_class_keeps_beside_the_leaves_is_compared():
     assert leaves([registry.Partial(max, 2), None]) is None
     assert leaves([registry.Partial(min, 2), 3]) is None
     assert leaves([None, None]) is None
+
+
+def test_a_tree_may_be_deeper_than_python_can_call():
+    deep = functools.reduce(lambda inner, _: (inner,), range(900), 1.0)
+    assert leaf_finder(deep) is None
+    assert tree.leaves(phalanx.jit(lambda x: x)(deep)) == [1.0]

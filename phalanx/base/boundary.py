@@ -37,6 +37,7 @@ _INSTALLED = f"{os.sep}site-packages{os.sep}"
 excluded: list[str] = []  # files, and folders, that libraries asked to leave out of tracebacks
 _MAKING = ("__new__", "__init__")  # instances of classes
 _NAMING = ("__call__", "__getitem__")  # values of enumerations, in the classes of these
+_OF_TREES = tuple(os.path.join(os.path.dirname(__file__), f"{n}.py") for n in ("tree", "registry"))
 _ACCIDENT = "_phalanx_accident"  # an attribute of exceptions
 _KEPT = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryError)
 
@@ -252,7 +253,8 @@ def _is_accident(error: Exception) -> bool:
     if isinstance(error, (PhalanxError, OSError, Warning)):
         return False  # what the system says, it says of a file, by its name; a warning is its class
     if not hasattr(error, _ACCIDENT):  # at the first boundary, where all frames are there
-        setattr(error, _ACCIDENT, _is_raised_here(error) and not _is_on_purpose(error))
+        ours = _is_raised_here(error) and not _is_on_purpose(error)
+        setattr(error, _ACCIDENT, ours and not _is_of_a_leaf(error))
     return getattr(error, _ACCIDENT)
 
 
@@ -260,6 +262,15 @@ def _is_on_purpose(error: Exception) -> bool:
     """Whether a ``raise`` raised ``error``, as its traceback still shows."""
     *_, last = _entries(error.__traceback__)
     return last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
+
+
+def _is_of_a_leaf(error: Exception) -> bool:
+    """Whether a function of the user raised ``error`` that leaves no frame, as those written in C.
+
+    What takes trees apart calls such functions, and nothing else in it raises errors of this kind.
+    """
+    *_, last = _entries(error.__traceback__)
+    return last.tb_frame.f_code.co_filename in _OF_TREES and not isinstance(error, _KEPT)
 
 
 def _is_raised_here(error: Exception) -> bool:

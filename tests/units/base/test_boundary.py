@@ -1,5 +1,7 @@
 """What a user sees of an exception that comes out of the library."""
 
+import collections
+import dataclasses
 import functools
 import operator
 import pickle
@@ -396,3 +398,35 @@ def test_whatever_is_called_with_what_it_does_not_take_ends_in_the_line_of_the_u
 def test_a_warning_that_filters_make_an_error_keeps_its_class():
     with pytest.raises(FutureWarning, match=r"^scatter inputs have incompatible types: cannot"):
         jnp.arange(3).at[0].set(0.5)
+
+
+@pytest.mark.parametrize(
+    ("function", "leaf", "kind"),
+    [
+        ({"known": 1}.__getitem__, "missing", KeyError),
+        (operator.itemgetter("missing"), collections.UserDict(), KeyError),
+        (functools.partial(operator.truediv, 1), 0, ZeroDivisionError),
+        (operator.attrgetter("missing"), "text", AttributeError),
+    ],
+)
+def test_what_functions_that_leave_no_frame_raise_of_leaves_is_theirs(function, leaf, kind):
+    with pytest.raises(kind) as own:
+        function(leaf)
+    for way in (phalanx.tree.map, lambda f, t: phalanx.tree.map_with_path(lambda _, x: f(x), t)):
+        with pytest.raises(kind) as caught:
+            way(function, [leaf])
+        assert caught.value.args == own.value.args
+
+
+def test_a_dataclass_that_lacks_a_child_says_so_as_python_does():
+    @phalanx.tree_util.register_dataclass
+    @dataclasses.dataclass
+    class Pair:
+        x: float
+        y: float
+
+    pair = Pair(1.0, 2.0)
+    del pair.y
+    for way in (phalanx.tree.leaves, phalanx.tree.structure, phalanx.jit(lambda t: 0)):
+        with pytest.raises(AttributeError, match="has no attribute 'y'"):
+            way(pair)

@@ -25,7 +25,8 @@ from phalanx.core.primitive import ZERO, Execution, Linear, UserRules
 from phalanx.core.trace import Trace, entering
 from phalanx.core.types import NOWHERE, ArrayType, typeof
 from phalanx.lax.layout import in_place
-from phalanx.transforms.linearize import Dual, RuleTrace
+from phalanx.transforms.linearize import Dual
+from phalanx.transforms.rules import RuleTrace
 from phalanx.transforms.stage import stage
 
 # what the field's modules call primitive_jvps, primitive_transposes, ...: rules by primitive

@@ -24,7 +24,8 @@ from phalanx.ops.basis import add_tangents
 from phalanx.ops.vary import sorted_axes
 from phalanx.transforms.batch import Dims, batch
 from phalanx.transforms.closures import Closure
-from phalanx.transforms.linearize import Dual, DualTracer, RuleTrace
+from phalanx.transforms.linearize import Dual, DualTracer
+from phalanx.transforms.rules import RuleTrace
 
 Pair = Callable[[Marks, Sequence[Any]], Sequence[Any]]
 

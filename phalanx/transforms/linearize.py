@@ -29,7 +29,6 @@ from phalanx.core.trace import (
     trace_of,
 )
 from phalanx.core.types import typeof
-from phalanx.ops.basis import zeros
 from phalanx.ops.lay import in_the_open, laid
 from phalanx.ops.vary import varying_along
 from phalanx.transforms.derive import Derived, derive, keep, trace_closed
@@ -97,7 +96,7 @@ class Dual(InnerTrace):
             return self.parent.process(prim, primals, params)
         if prim.user_rules is not None and prim.user_rules.differentiate is not None:
             out, tangent = prim.user_rules.differentiate(self, *args, **params)
-        elif prim.subprograms is not None and self._keeps_halves_together():
+        elif prim.subprograms is not None and self.tangents is self.parent:
             with entering(self.tangents):
                 out, tangent = prim.subprograms.jvp(primals, tangents, **params)
         else:
@@ -110,15 +109,6 @@ class Dual(InnerTrace):
         return tuple(
             [o if t is ZERO else DualTracer(self, o, t) for o, t in zip(out, tangent, strict=True)]
         )
-
-    def _keeps_halves_together(self) -> bool:
-        """Whether both halves of what this trace does belong to the same trace around it."""
-        if self.tangents is not self.parent:
-            return False
-        trace: Trace | None = self.parent
-        while trace is not None and type(trace) is not RuleTrace:
-            trace = trace.parent
-        return trace is None
 
     def depends(self, x: Any) -> bool:
         """Whether ``x`` is computed from tangents, where these are recorded for themselves."""
@@ -155,42 +145,6 @@ def _rule(prim: Primitive, primals: tuple[Any, ...], params: dict[str, Any]) -> 
         return laid_out(out), linear_in_place
 
     return in_place
-
-
-class RuleTrace(InnerTrace):
-    """Runs a function of primals and tangents at once: its halves go to those of a ``Dual``.
-
-    What depends on tangents joins the linear half; all else is done now. An operation with
-    results of both kinds is in both halves.
-    """
-
-    __slots__ = ("dual",)
-
-    def __init__(self, dual: Dual) -> None:
-        super().__init__(dual, dual.name)
-        self.dual = dual
-
-    def owns(self, x: Tracer) -> bool:
-        return self.dual.depends(x)
-
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        dual = self.dual
-        if not any(dual.depends(a) for a in args):
-            return dual.process(prim, args, params)
-        primals = tuple([dual.split(a)[0] for a in args])
-        linear = dual.tangents.process(prim, primals, params)
-        if not prim.multi:
-            return linear
-        mark = frozenset({"a tangent"})
-        marks = [mark if dual.depends(a) else frozenset[str]() for a in args]
-        rule: frozenset[str] | tuple[frozenset[str], ...] = prim.result_varies(marks, params)
-        depending = (rule,) * len(linear) if isinstance(rule, frozenset) else rule
-        if all(mark <= d for d in depending):
-            return linear
-        zeroed = tuple([zeros(typeof(a)) if dual.depends(a) else a for a in args])
-        now = dual.process(prim, zeroed, params)
-        pairs = zip(linear, now, depending, strict=True)
-        return tuple([x if mark <= d else y for x, y, d in pairs])
 
 
 def _jvp(

@@ -243,6 +243,6 @@ def _must_be_known(x: Any, role: Role | None) -> bool:
 def _refuse_nonlinear(e: Equation, reason: str) -> NoReturn:
     raise TypeError(
         f"{e.prim.name}: at {e.location} {reason} tangents or inputs, so the function is not "
-        "linear in them and cannot be transposed. Give linear_transpose a linear function; let a "
-        "rule of custom_jvp compute values and tangents in loops of their own"
+        "linear in them and cannot be transposed. Give linear_transpose a linear function; let the "
+        "tangents that a rule of custom_jvp gives be linear in those that it is given"
     )

@@ -38,8 +38,8 @@ def main_module(script: str) -> MainModule | None:
             "__spec__": inside,
             "__loader__": loader,
             "__package__": inside.parent,
+            "__file__": inside.origin,
         }
-        known |= {"__file__": inside.origin}
         return MainModule(name, functools.partial(loader.get_code, "__main__"), known)
     file = Path(name)
     if not file.is_file():

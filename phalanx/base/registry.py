@@ -9,8 +9,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import NoneType
 from typing import Any, NamedTuple, TypeVar
 
+from phalanx.base.errors import TreeError
 from phalanx.base.keys import key_of
 from phalanx.base.kinds import class_of
+from phalanx.base.source import user_location
 from phalanx.xla.pytrees import DictKey, GetAttrKey, PyTreeRegistry
 
 Class = TypeVar("Class", bound=type)
@@ -113,13 +115,12 @@ def register_pytree_node(
     >>> tree_util.tree_leaves(Interval(1, 2))
     [1, 2]
     """
-
     _refuse_other_than_new_classes(nodetype, "register_pytree_node")
-    ENTRIES[nodetype] = Registered(flatten_func, unflatten_func)
     PyTreeRegistry.register_node(
         NODES, nodetype, flatten_func, unflatten_func, flatten_with_keys_func
     )
     _register_for_calls(nodetype, flatten_func, unflatten_func)
+    ENTRIES[nodetype] = Registered(flatten_func, unflatten_func)
 
 
 def _register_for_calls(nodetype: type, flatten_func: Flatten, unflatten_func: Unflatten) -> None:
@@ -260,6 +261,7 @@ def register_dataclass(
         ``nodetype``, so that it can be a decorator.
 
     Raises:
+        TypeError: ``nodetype`` is no class.
         ValueError: the names do not cover the fields, or the class is registered already.
 
     >>> from phalanx import tree_util
@@ -282,12 +284,12 @@ def register_dataclass(
             **dict(zip(data, children, strict=True)), **dict(zip(meta, metadata, strict=True))
         )
 
-    ENTRIES[nodetype] = Registered(flatten, unflatten)
     NODES.register_dataclass_node(nodetype, data, meta)
     if meta:
         _register_for_calls(nodetype, flatten, unflatten)
     else:
         CALLS.register_dataclass_node(nodetype, data, meta)
+    ENTRIES[nodetype] = Registered(flatten, unflatten)
     return nodetype
 
 
@@ -368,8 +370,19 @@ register_pytree_with_keys(
 )
 
 
+def keys_do_not_sort(error: BaseException) -> TreeError:
+    """The error for a dict whose keys Python does not sort, as ``error`` says."""
+    return TreeError(
+        f"the keys of a dict in a tree must sort: {error}, at {user_location()}; use keys of one "
+        "kind, or an OrderedDict, whose keys stay in their order"
+    )
+
+
 def _by_sorted_keys(node: defaultdict[Any, Any]) -> tuple[list[tuple[DictKey, Any]], Any]:
-    keys = tuple(sorted(node))
+    try:
+        keys = tuple(sorted(node))
+    except TypeError as error:
+        raise keys_do_not_sort(error) from None
     return [(DictKey(key), node[key]) for key in keys], (node.default_factory, keys)
 
 

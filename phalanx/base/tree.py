@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn, overload
 
 from phalanx.base.errors import TreeError
 from phalanx.base.kinds import class_of, is_sequence
-from phalanx.base.registry import CALLS, NODES
+from phalanx.base.registry import CALLS, NODES, keys_do_not_sort
 from phalanx.base.source import user_location
 from phalanx.xla.pytrees import (
     DictKey,
@@ -86,10 +86,7 @@ def _raise_in_words(error: ValueError | SystemError) -> NoReturn:
             f"a tree is too deep, or a node of it lies below itself, at {user_location()}"
         ) from None
     if isinstance(cause, TypeError):
-        raise TreeError(
-            f"the keys of a dict in a tree must sort: {cause}, at {user_location()}; use keys of "
-            "one kind, or an OrderedDict, whose keys stay in their order"
-        ) from None
+        raise keys_do_not_sort(cause) from None
     raise TreeError(f"{error}, at {user_location()}") from None
 
 
@@ -457,10 +454,11 @@ def broadcast_prefix(
         if mismatch is None:
             raise TreeError(f"{name}: {error}") from None
         path, what, first, second = mismatch
+        of_leaf = second.removeprefix("a leaf ")
         raise TreeError(  # as above
             f"pytree structure error: {what} at key path {name}{keystr(path)}: it has {first} "
-            f"there, the value that it applies to is {second.replace('a leaf', 'one leaf')}, at "
-            f"{user_location()}"
+            f"there, the value that it applies to is "
+            f"{second if of_leaf == second else f'one leaf {of_leaf}'}, at {user_location()}"
         ) from None
     return [x for x, part in zip(above, below, strict=True) for _ in leaves(part)]
 

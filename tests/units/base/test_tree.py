@@ -358,6 +358,7 @@ def test_map_lets_the_other_trees_be_deeper():
         ),
         (({"a": 0},), ({"b": 1},), "different keys of dict at key path pmap in_axes[0]"),
         (([0],), ((1,),), "different types at key path pmap in_axes[0]"),
+        (((0,),), ({"a leaf ": 1},), "is a dict with keys ['a leaf '], at "),
         (((0,),), (5,), "different types at key path pmap in_axes[0]"),
         (({"a": (0, 0)},), ({"a": None},), "different types at key path pmap in_axes[0]['a']"),
         ((Layer(0, (0,)),), (Layer(1, (1, 2)),), "at key path pmap in_axes[0].b"),
@@ -404,11 +405,12 @@ WAYS = [
 ]
 
 
+@pytest.mark.parametrize("kind", [dict, lambda d: collections.defaultdict(int, d)])
 @pytest.mark.parametrize("way", WAYS)
-def test_keys_that_do_not_sort_are_told(way):
+def test_keys_that_do_not_sort_are_told(way, kind):
     words = r"keys of a dict in a tree must sort: .*'str' and 'int'.* test_tree.py:.*OrderedDict"
     with pytest.raises(TreeError, match=words):
-        way({1: 2.0, "a": 3.0})
+        way(kind({1: 2.0, "a": 3.0}))
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way is not tree.one_level])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from jaxlib.mlir.dialects import sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.base import dtypes
-from phalanx.base.errors import MeshesDiffer
+from phalanx.base.errors import MeshesDiffer, UnreducedError
 from phalanx.base.source import user_location
 from phalanx.core.blocks import blocks_of
 from phalanx.core.builder import Body, Groups, Sums
@@ -24,6 +24,7 @@ from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import sharding_of
 from phalanx.xla.regions import RegionEmitter
+from phalanx.xla.runtime import SUMS_IN_REGIONS, VERSION
 
 Value = ir.Value
 Values = Sequence[ir.Value]
@@ -59,6 +60,20 @@ def _sharding(
     return sdy.TensorShardingAttr.get(
         MESH, split, replicated_axes=replicated, unreduced_axes=unreduced
     )
+
+
+def _check_sums(sums: Sequence[str], taken: Collection[str]) -> None:
+    """Raise UnreducedError for a sum over other axes than a region has ``taken``, in it or at its
+    border, if XLA is too old for that."""
+    left = [name for name in sums if name not in taken]
+    if left and taken and not SUMS_IN_REGIONS:
+        axes, others = (", ".join(map(repr, sorted(names))) for names in (left, taken))
+        raise UnreducedError(
+            f"a sum along {axes} is still to be taken in a function over {others}, at "
+            f"{user_location()}, which jaxlib compiles from 0.12 on, and this is "
+            f"{'.'.join(map(str, VERSION))}. Take the sum outside of the function, reshard(x, P()), "
+            "or let the function run over all axes of the mesh"
+        )
 
 
 def _says(x: Value, split: ir.Attribute) -> bool:
@@ -125,6 +140,7 @@ class CollectiveEmitter(RegionEmitter):
         ``told``, not along the axes of which types tell. Sums over the axes ``sums`` are still to
         be taken.
         """
+        _check_sums(sums, self.manual)
         names = self.plan.told if told and None in layout and not sums else ()
         whole = tuple([name for name in self.order if name in names and name not in self.manual])
         sums = tuple(sorted(sums, key=self.order.index))
@@ -133,13 +149,18 @@ class CollectiveEmitter(RegionEmitter):
 
     def _shardings(
         self, layouts: Sequence[Layout], types: Sequence[ArrayType],
-        sums: Sequence[OverMesh | None], shared: bool,
+        sums: Sequence[OverMesh | None], shared: bool, taken: list[str],
     ) -> ir.Attribute:  # fmt: skip
-        """Those of operands of a manual computation, which the partitioner may have ``shared``:
-        then it may split what a position has over further axes, but of ``sums``."""
+        """Those of operands of a manual computation that has ``taken`` axes, which the partitioner
+        may have ``shared``: then it may split what a position has over further ones, but of
+        ``sums``."""
 
         def one(layout: Layout, ndim: int, lies: OverMesh | None) -> ir.Attribute:
-            split = lies and self._split(sharding_of(lies), ndim, self.manual, told=True)
+            if lies is None:
+                return self.attribute(_sharding, layout, ndim, shared)
+            said, plan = sharding_of(lies), self.plan
+            _check_sums(sums_in_terms_of_mesh(said, plan.devices, plan.axes), taken)
+            split = self._split(said, ndim, self.manual, told=True)
             return split or self.attribute(_sharding, layout, ndim, shared)
 
         triples = zip(layouts, types, sums, strict=True)
@@ -351,8 +372,8 @@ class CollectiveEmitter(RegionEmitter):
         shared = len(names) < len(free)
         in_sums, out_sums = sums or ([None] * len(types), [None] * len(out_types))
         attributes = {
-            "in_shardings": self._shardings(in_layouts, types, in_sums, shared),
-            "out_shardings": self._shardings(out_layouts, out_types, out_sums, shared),
+            "in_shardings": self._shardings(in_layouts, types, in_sums, shared, names),
+            "out_shardings": self._shardings(out_layouts, out_types, out_sums, shared, names),
             "manual_axes": sdy.ManualAxesAttr.get([ir.StringAttr.get(name) for name in names]),
         }
         parts = [self._part(t, layout) for t, layout in zip(types, in_layouts, strict=True)]

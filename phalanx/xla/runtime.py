@@ -29,6 +29,9 @@ def is_described(device: Any) -> bool:
 VERSION: tuple[int, ...] = version.__version_info__
 OLD = VERSION < (0, 11)  # 0.10.x
 RESULT_HANDLER_ARGUMENTS = (True,) if OLD else ()
+# Whether XLA compiles a value that is a sum along one axis of a mesh, still to be taken, where each
+# position of another runs by itself. 0.11 refuses it, and 0.10 ends the process.
+SUMS_IN_REGIONS = VERSION >= (0, 12)
 DIRECT = hasattr(xc.ArrayImpl, "_to_np_array_did_copy")  # to NumPy without looking for jax
 VERSIONED_CAPSULES = hasattr(xc, "dlpack_version")  # DLPack's, which say what may be written
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,12 @@ from phalanx.compat.pallas.specs import (
     Blocked,
     BlockSpec,
     Element,
+    MemorySpace,
     Slice,
     Squeezed,
     is_integer,
 )
-from phalanx.core.refs import Ref
+from phalanx.core.refs import Ref, load
 from phalanx.core.types import typeof
 from phalanx.numpy.refs import freeze, new_ref
 
@@ -36,34 +37,44 @@ class Dim(Struct, frozen=True):
     after: int
 
 
+class Memory(Struct, frozen=True):
+    """Where operands lie that share it.
+
+    Attributes:
+        ref: what they are, and what is put around it, so that all blocks of all are whole.
+        around: for each dimension how much is put before and after.
+        shared: whether there are several.
+    """
+
+    ref: Ref
+    around: Sequence[tuple[int, int]]
+    shared: bool
+
+
 class Operand(Struct, frozen=True):
     """An operand of a kernel.
 
     Attributes:
-        ref: what it is, and what is put around it, so that all blocks are whole.
-        shape: of what it is.
+        memory: where it lies.
         spec: how it is cut.
         dims: of ``spec``; None if it is not cut.
-        written: whether what a kernel leaves in its block is kept.
     """
 
-    ref: Ref
-    shape: tuple[int, ...]
+    memory: Memory
     spec: BlockSpec
     dims: Sequence[Dim] | None
-    written: bool
 
     def starts(self, ids: Sequence[Any], scalars: Sequence[Any]) -> list[Any]:
-        """Where the block of the program numbered ``ids`` begins."""
-        assert self.dims is not None
-        if self.spec.index_map is None:
-            return [0] * len(self.dims)
+        """Where in memory the block of the program numbered ``ids`` begins."""
+        dims = self.dims
+        if dims is None or self.spec.index_map is None:
+            return self._moved([0] * len(self.memory.around))
         _check_parameters(self.spec.index_map, len(ids), len(scalars))
         index = self.spec.index_map(*ids, *scalars)
         index = index if is_sequence(index) else (index,)
-        if len(index) != len(self.dims):
+        if len(index) != len(dims):
             raise ValueError(
-                f"pallas_call: the index map of {self.spec} must return {len(self.dims)} values, "
+                f"pallas_call: the index map of {self.spec} must return {len(dims)} values, "
                 f"one for each dimension of a block, returned {len(index)}, at {user_location()}"
             )
         counts = [i.start if isinstance(i, Slice) else i for i in index]
@@ -72,25 +83,49 @@ class Operand(Struct, frozen=True):
                 f"pallas_call: the index map of {self.spec} must return integers, returned "
                 f"{index}, at {user_location()}; divide with // or pl.cdiv"
             )
-        return [count * dim.step for count, dim in zip(counts, self.dims, strict=True)]
+        return self._moved([count * dim.step for count, dim in zip(counts, dims, strict=True)])
+
+    def _moved(self, starts: Sequence[Any]) -> list[Any]:
+        """``starts`` in memory, where others may need more before what they share."""
+        own = [dim.before for dim in self.dims or ()] or [0] * len(starts)
+        there = [before for before, _ in self.memory.around]
+        return [s + (m - o) if m > o else s for s, m, o in zip(starts, there, own, strict=True)]
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether a kernel gets the memory itself, so that it sees at once what it wrote.
+
+        Where it is told to be slow memory, it does. Otherwise others that share it do not see it
+        before the program has ended: on chips it would be a copy in fast memory.
+        """
+        slow = self.spec.memory_space in (MemorySpace.ANY, MemorySpace.HBM)
+        around = any(map(any, self.memory.around))
+        return self.dims is None and not around and (slow or not self.memory.shared)
 
     def block(self, starts: Sequence[Any]) -> Ref:
         """The block that begins at ``starts``, as a kernel sees it."""
-        assert self.dims is not None
-        block = lax.dynamic_slice(self.ref[...], starts, [dim.size for dim in self.dims])
+        if self.is_memory:
+            return self.memory.ref
+        block = lax.dynamic_slice(self.memory.ref[...], starts, self._sizes)
         return new_ref(lax.squeeze(block, self._squeezed))
 
-    def keep(self, block: Ref, starts: Sequence[Any]) -> None:
-        """Put a block back, if it is kept."""
-        left = freeze(block)
-        if self.written:
-            whole = lax.expand_dims(left, self._squeezed)
-            self.ref[...] = lax.dynamic_update_slice(self.ref[...], whole, starts)
+    def keep(self, block: Ref, before: Any, starts: Sequence[Any]) -> None:
+        """Put a block back, if it does not hold what it did ``before``."""
+        if self.is_memory or load(block) is before:
+            return
+        ref, whole = self.memory.ref, lax.expand_dims(freeze(block), self._squeezed)
+        ref[...] = lax.dynamic_update_slice(ref[...], whole, starts)
 
     def result(self) -> Any:
         """What it is now, without what was put around it."""
-        around = [(-d.before, -d.after, 0) for d in self.dims or ()]
-        return _padded(self.ref[...], around)
+        return _padded(self.memory.ref[...], [(-b, -a, 0) for b, a in self.memory.around])
+
+    @property
+    def _sizes(self) -> list[int]:
+        if self.dims is not None:
+            return [dim.size for dim in self.dims]
+        padded = zip(self.memory.ref.shape, self.memory.around, strict=True)
+        return [length - before - after for length, (before, after) in padded]
 
     @property
     def _squeezed(self) -> list[int]:
@@ -109,25 +144,37 @@ def _check_parameters(index_map: Callable[..., Any], axes: int, scalars: int) ->
         ) from None
 
 
-def operand_of(x: Any, spec: BlockSpec | None, what: str, written: bool) -> Operand:
-    """The operand ``x``, in memory of its own.
+def operands_of(x: Any, cuts: Mapping[str, BlockSpec | None]) -> list[Operand]:
+    """Operands that are ``x``, in one memory, cut as their names say; a reference is memory itself.
 
     Raises:
-        ValueError: ``spec`` has not as many dimensions.
+        ValueError: a spec has not as many dimensions.
         NotImplementedError: a dimension is cut in a way that is not offered.
     """
-    shape = typeof(x).shape
-    spec = spec or BlockSpec()
+    shape = np.shape(x)
+    specs = [spec or BlockSpec() for spec in cuts.values()]
+    every = [_dims(spec, shape, name) for spec, name in zip(specs, cuts, strict=True)]
+    around = [
+        (max([d.before for d in by_operand]), max([d.after for d in by_operand]))
+        for by_operand in zip(*[dims for dims in every if dims is not None], strict=True)
+    ] or [(0, 0)] * len(shape)
+    ref = x if isinstance(x, Ref) and not any(map(any, around)) else None
+    if ref is None:
+        held = x[...] if isinstance(x, Ref) else x
+        ref = new_ref(_padded(held, [(before, after, 0) for before, after in around]))
+    memory = Memory(ref, around, len(specs) > 1)
+    return [Operand(memory, spec, dims) for spec, dims in zip(specs, every, strict=True)]
+
+
+def _dims(spec: BlockSpec, shape: Sequence[int], what: str) -> Sequence[Dim] | None:
     if spec.block_shape is None:
-        return Operand(new_ref(x), shape, spec, None, written)
+        return None
     if len(spec.block_shape) != len(shape):
         raise ValueError(
-            f"pallas_call: {what} has the shape {shape}, and the block shape {spec.block_shape} "
-            f"must have as many dimensions, at {user_location()}"
+            f"pallas_call: {what} has the shape {tuple(shape)}, and the block shape "
+            f"{spec.block_shape} must have as many dimensions, at {user_location()}"
         )
-    dims = [_dim(cut, length) for cut, length in zip(spec.block_shape, shape, strict=True)]
-    around = [(d.before, d.after, 0) for d in dims]
-    return Operand(new_ref(_padded(x, around)), shape, spec, dims, written)
+    return [_dim(cut, length) for cut, length in zip(spec.block_shape, shape, strict=True)]
 
 
 def unwritten(shape: Sequence[int], dtype: Any) -> Any:

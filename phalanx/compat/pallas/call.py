@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -13,13 +13,14 @@ from msgspec import Struct
 from phalanx import lax, tree
 from phalanx import numpy as jnp
 from phalanx.api.jit import jit
+from phalanx.base.dtypes import canonical
 from phalanx.base.kinds import is_list, is_mapping, is_sequence
 from phalanx.base.source import user_location
 from phalanx.base.tree import PyTreeDef
-from phalanx.compat.pallas.blocks import Operand, operand_of, unwritten
-from phalanx.compat.pallas.specs import CostEstimate, GridSpec, no_block_spec
-from phalanx.core.refs import Ref
-from phalanx.core.types import typeof
+from phalanx.compat.pallas.blocks import Operand, operands_of, unwritten
+from phalanx.compat.pallas.specs import BlockSpec, CostEstimate, GridSpec, no_block_spec
+from phalanx.core.refs import Ref, load
+from phalanx.core.types import ArrayType, typeof
 from phalanx.numpy.refs import freeze, new_ref
 
 __all__ = [
@@ -96,7 +97,8 @@ def pallas_call(
         in_specs: how operands are cut, as they are structured.
         out_specs: how results are cut.
         scratch_shapes: memory that all programs share; by name in a mapping.
-        input_output_aliases: by the number of an operand, of a result that has its values at first.
+        input_output_aliases: by the number of an operand, that of the result which shares its
+            memory: a later program sees in one what was written to the other.
         name: of the function that is compiled.
         debug: has no meaning, as have those below.
         interpret: see above.
@@ -130,15 +132,9 @@ def pallas_call(
         leaves, in_tree = tree.flatten(args)
         cut = _specs(spec.in_specs, in_tree, "in_specs", "the operands, a list")
         first, held = tree.flatten(scalars)
-        begun = _begun([*first, *leaves], outs, input_output_aliases or {})
-        inputs = [
-            operand_of(x, s, f"operand {i}", False)
-            for i, (x, s) in enumerate(zip(leaves, cut, strict=True))
-        ]
-        results = [
-            operand_of(x, s, f"result {i}", True)
-            for i, (x, s) in enumerate(zip(begun, cut_outs, strict=True))
-        ]
+        aliases = dict(input_output_aliases or {})
+        _check_aliases(aliases, [*first, *leaves], outs)
+        inputs, results = _placed(first, zip(leaves, cut, strict=True), outs, cut_outs, aliases)
         known: Any = held.unflatten([new_ref(x) for x in first])
         scratch, named = allocated(spec.scratch_shapes)
 
@@ -170,13 +166,14 @@ def over_grid(
 
     def step(number: Any, _: None) -> None:
         ids = _unraveled(jnp.int32(number), grid)
-        starts = [o.starts(ids, scalars) if o.dims is not None else () for o in operands]
-        blocks = [o.block(s) if s else o.ref for o, s in zip(operands, starts, strict=True)]
+        starts = [o.starts(ids, scalars) for o in operands]
+        blocks = [o.block(s) for o, s in zip(operands, starts, strict=True)]
+        before = [load(block) for block in blocks]
         with _as(_Program(ids, grid)) if stands else contextlib.nullcontext():
             program(*blocks)
-        for o, block, s in zip(operands, blocks, starts, strict=True):
-            if s:
-                o.keep(block, s)
+        # those of operands after those of results, as where kernels are interpreted
+        for o, block, x, s in reversed([*zip(operands, blocks, before, starts, strict=True)]):
+            o.keep(block, x, s)
 
     if grid:
         lax.fori_loop(0, functools.reduce(lambda a, b: a * b, grid), step, None)
@@ -216,23 +213,50 @@ def _specs(specs: Any, of: PyTreeDef, what: str, like: str) -> Sequence[Any]:
         ) from None
 
 
-def _begun(leaves: Sequence[Any], outs: Sequence[Any], aliases: Mapping[int, int]) -> list[Any]:
-    """What the results are before the first program."""
-    begun = [unwritten(out.shape, out.dtype) for out in outs]
+def _check_aliases(aliases: Mapping[int, int], leaves: Sequence[Any], outs: Sequence[Any]) -> None:
     for i, o in aliases.items():
         if i not in range(len(leaves)) or o not in range(len(outs)):
             raise ValueError(
                 f"pallas_call: input_output_aliases has {i}: {o}, and there are {len(leaves)} "
                 f"operands and {len(outs)} results, at {user_location()}"
             )
-        given, wanted = typeof(leaves[i]), typeof(begun[o])
+        given = typeof(leaves[i])
+        wanted = ArrayType(tuple(outs[o].shape), canonical(outs[o].dtype))
         if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
             raise ValueError(
                 f"pallas_call: operand {i} is {given} and shares memory with result {o}, which is "
                 f"{wanted}, at {user_location()}; both must have the same shape and dtype"
             )
-        begun[o] = leaves[i]
-    return begun
+    if len({*aliases.values()}) < len(aliases):
+        raise ValueError(
+            f"pallas_call: input_output_aliases {aliases} has two operands share the memory of one "
+            f"result, at {user_location()}; only one can"
+        )
+
+
+def _placed(
+    scalars: Sequence[Any],
+    leaves: Iterable[tuple[Any, BlockSpec | None]],
+    outs: Sequence[Any],
+    cut_outs: Sequence[BlockSpec | None],
+    aliases: Mapping[int, int],
+) -> tuple[list[Operand], list[Operand]]:
+    """In memory: operands with how they are cut, after ``scalars``, and results."""
+    inputs: list[Operand] = []
+    results: dict[int, Operand] = {}
+    for i, (x, spec) in enumerate(leaves, len(scalars)):
+        cuts = {f"operand {i}": spec}
+        if i in aliases:
+            cuts[f"result {aliases[i]}"] = cut_outs[aliases[i]]
+        first, *rest = operands_of(x, cuts)
+        inputs.append(first)
+        if rest:
+            results[aliases[i]] = rest[0]
+    begun = {aliases[i]: x for i, x in enumerate(scalars) if i in aliases}
+    for o in {*range(len(outs))} - {*results}:
+        x = begun[o] if o in begun else unwritten(outs[o].shape, outs[o].dtype)
+        results[o] = operands_of(x, {f"result {o}": cut_outs[o]})[0]
+    return inputs, [results[o] for o in range(len(outs))]
 
 
 def _refuse_result(kernel: Any, result: Any) -> None:

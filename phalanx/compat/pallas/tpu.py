@@ -16,7 +16,7 @@ from phalanx import numpy as jnp
 from phalanx.api.devices import devices
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
-from phalanx.compat.pallas.blocks import operand_of
+from phalanx.compat.pallas.blocks import operands_of
 from phalanx.compat.pallas.call import over_grid
 from phalanx.compat.pallas.specs import CompilerParams, GridSpec, MemorySpace, no_block_spec
 from phalanx.compat.pallas.within import reciprocal
@@ -175,12 +175,13 @@ def emit_pipeline(
                 f"needed, got {len(refs)} and {[*more]}, at {user_location()}"
             )
         operands = [
-            operand_of(ref[...], spec, f"reference {i}", written=i >= len(ins))
+            operands_of(ref if isinstance(ref, Ref) else ref[...], {f"reference {i}": spec})[0]
             for i, (ref, spec) in enumerate(zip(refs, [*ins, *outs], strict=True))
         ]
         over_grid(lambda *blocks: body(*blocks, *scratches), sizes, operands, stands=False)
         for ref, operand in zip(refs[len(ins) :], operands[len(ins) :], strict=True):
-            ref[...] = operand.result()
+            if operand.memory.ref is not ref:
+                ref[...] = operand.result()
 
     return run
 

@@ -64,5 +64,5 @@ FORMER_KEYWORDS = {  # and the keyword now, of functions that have it
 
 REPLACED_KEYWORDS = {
     "reduce_axes": "lax.psum of the gradient", "requires_grad": "phalanx.grad(f)",
-    "unbiased": "ddof=1, or ddof=0",
+    "unbiased": "ddof=1, or ddof=0", "concrete": "static_argnums",
 }  # fmt: skip

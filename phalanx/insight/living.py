@@ -4,6 +4,9 @@ Python's own record of allocations tells where each array was made, so nothing i
 is not asked for.
 """
 
+# What holds the data of an array is private to users.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import itertools
@@ -20,6 +23,7 @@ from msgspec import Struct, field
 from phalanx.api.live import live_arrays
 from phalanx.base.source import is_internal
 from phalanx.insight.report import Chart, Column, Part, Table
+from phalanx.run.array import DeviceArray
 from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["Living", "Census"]
@@ -148,9 +152,11 @@ def _has_timer() -> bool:
     )
 
 
-def _made_at(array: object) -> str:
-    """The user's line that made an array."""
-    trace = tracemalloc.get_object_traceback(array)
+def _made_at(array: DeviceArray) -> str:
+    """The user's line that made an array, or, in Python 3.11, its data: there the record of what
+    has a ``__dict__`` is not found."""
+    traces = map(tracemalloc.get_object_traceback, (array, array._raw))
+    trace = next(filter(None, traces), None)
     for frame in reversed(trace or ()):  # the innermost is the last
         if not is_internal(frame.filename):
             return f"{os.path.basename(frame.filename)}:{frame.lineno}"

@@ -8,7 +8,7 @@ proportion to its length, at every call, which should be seen in the program.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -358,7 +358,8 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
 def shape_entries(shape: Any) -> tuple[Any, ...]:
     """What ``shape`` lists, whatever that is; itself if it lists nothing."""
     if isinstance(shape, (NDARRAY, Array)):
-        return tuple(np.asarray(shape)) if shape.ndim == 1 else (shape,)
+        entries = cast(Iterable[Any], np.asarray(shape))  # stubs of NumPy differ in what they hold
+        return tuple(entries) if shape.ndim == 1 else (shape,)
     return tuple(shape) if hasattr(shape, "__iter__") else (shape,)
 
 

@@ -82,8 +82,11 @@ def test_in_every_module_nearly_all_that_is_used_is_there_or_told():
 
 
 def keywords_of(value):
-    """The keywords that a function takes; None for any."""
-    parameters = inspect.signature(value).parameters.values()
+    """The keywords that a function takes; None for any, and where Python cannot tell."""
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except ValueError:  # of a class in C, before Python 3.12
+        return None
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None
     return {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}

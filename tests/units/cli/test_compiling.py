@@ -40,7 +40,10 @@ compiled_for = compiling.compiled_for
 
 def compiled_as_if_far_away(*args):
     topology.sizes[phalanx.devices()[0].client] = 2**20
-    with mock.patch.object(compile, "is_described", lambda _: True):
+    with (
+        mock.patch.object(compile, "is_described", lambda _: True),
+        mock.patch.object(compile, "_compile_only", lambda *words: compile._load(*words).loaded),
+    ):
         return compiled_for(*args)
 
 compiling.compiled_for = compiled_as_if_far_away

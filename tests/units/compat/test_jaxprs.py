@@ -22,6 +22,7 @@ from phalanx.compat.api_util import (
     infer_argnums_and_argnames,
 )
 from phalanx.compat.jaxprs import ClosedJaxpr, Jaxpr, dce_jaxpr, eval_jaxpr, make_jaxpr
+from tests.releases import OLDER
 
 X = jnp.arange(1.0, 7.0).reshape(2, 3)
 MESH = phalanx.make_mesh((1,), ("i",))
@@ -315,7 +316,7 @@ def test_a_mapped_function_says_by_specs_what_positions_see():
             lambda lax, x: lax.conv(x[None, None], x[None, None], (1, 2), "SAME"),
             "window_strides feature_group_count",
         ),
-        (lambda lax, x: lax.top_k(x, 2), "k is_stable"),
+        (lambda lax, x: lax.top_k(x, 2), "k" if OLDER else "k is_stable"),
         (lambda lax, x: lax.argmax(x, 1, np.int32), "axes index_dtype"),
         (lambda lax, x: lax.select(x > 0, x, 2 * x), ""),
         (lambda lax, x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), "rounding_method"),

@@ -9,14 +9,14 @@ from traceback import walk_tb
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import jax as peer
 import numpy as np
 import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx.compat.modules import MODULES, VERSION
+from phalanx.compat.modules import MODULES
 from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED, NotOffered
+from tests.releases import OLDER
 
 PARTS = "jax.experimental.sparse."  # whose names are those of the package
 
@@ -50,9 +50,7 @@ NOT_TAKEN = {  # which are experiments, are told of, or are called by their plac
 }
 OTHERS = "jax.extend.linear_util."  # whose transformations are generators there
 
-NEWEST = pytest.mark.skipif(
-    not peer.__version__.startswith(VERSION[:4]), reason="another release's names"
-)
+NEWEST = pytest.mark.skipif(OLDER, reason="the peer is of before the names that are served")
 
 
 @pytest.fixture(scope="module")

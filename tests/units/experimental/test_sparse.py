@@ -340,9 +340,10 @@ def test_matrices_without_batches_agree_with_the_peers(kind, nse):
     for m, x in ((ours, v), (ours, columns), (ours.T, v[:3])):
         same(phalanx.jit(lambda m, x: m @ x)(m, x), dense(m) @ x)
     slopes = phalanx.jit(sparse.grad(lambda m: jnp.sum(jnp.sin(m @ v))))(ours)
-    wanted = peer_sparse.grad(lambda m: peer.numpy.sum(peer.numpy.sin(m @ v)))(theirs)
-    used = np.count_nonzero(wide)
-    np.testing.assert_allclose(slopes.data[:used], wanted.data[:used], rtol=1e-5)
+    # by hand: the peer's of columns were wrong in 0.10
+    wanted, columns_first = np.outer(np.cos(wide @ v), v), kind == "CSC"
+    wanted = wanted.T[wide.T != 0] if columns_first else wanted[wide != 0]
+    np.testing.assert_allclose(slopes.data[: len(wanted)], wanted, rtol=1e-5)
     assert type(slopes) is type(ours)
     same(type(ours).from_scipy_sparse(scipy.sparse.csr_matrix(wide)), wide)
     same(sparse.eye(2, 3, sparse_format=kind.lower()), np.eye(2, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from phalanx.laws.compare import (
     stacked,
     to_numpy,
 )
-from phalanx.laws.derivatives import direction, inexact_part
+from phalanx.laws.derivatives import MODES, direction, inexact_part
 from phalanx.run.eager import as_array
 
 
@@ -175,39 +176,35 @@ def _check_equal(
     (flat_f, xs), (flat_g, _) = inexact_part(f, args), inexact_part(g, args)
     if order == 0 or not xs:
         return
-    actual, expected = (stage(_Derivatives(h, order))(xs) for h in (flat_f, flat_g))
+    actual, expected = (
+        stage(partial(all_derivatives, h, order=order))(xs) for h in (flat_f, flat_g)
+    )
     for name in expected:
         require_same(error, f"{who}, {name}", actual[name], expected[name], **tolerances)
 
 
-class _Derivatives:
-    """x -> all derivatives of h at x to an order, along fixed directions, by name."""
+def all_derivatives(
+    h: Callable[..., list[Any]],
+    xs: list[Any],
+    order: int,
+    modes: Sequence[str] = MODES,
+    of: str = "",
+) -> dict[str, list[Any]]:
+    """All derivatives of h at x to an order, along fixed directions, by name."""
+    if order == 0:
+        return {}
+    ts = [direction(x, order) for x in xs]
+    cts = [direction(y, order) for y in h(xs)]
 
-    def __init__(self, h: Callable[..., Any], order: int) -> None:
-        self.h = h
-        self.order = order
+    def forward(xs: list[Any]) -> list[Any]:
+        return jvp(h, (xs,), (ts,))[1]
 
-    def __call__(self, xs: list[Any]) -> dict[str, list[Any]]:
-        return dict(self._of(self.h, xs, self.order, ""))
+    def reverse(xs: list[Any]) -> list[Any]:
+        return vjp(h, xs)[1](cts)[0]
 
-    def _of(
-        self, h: Callable[..., Any], xs: list[Any], order: int, name: str
-    ) -> list[tuple[str, list[Any]]]:
-        if order == 0:
-            return []
-        ts = [direction(x, order) for x in xs]
-        outs, tangents = jvp(h, (xs,), (ts,))
-        cts = [direction(y, order) for y in outs]
-
-        def forward(xs: list[Any]) -> list[Any]:
-            return jvp(h, (xs,), (ts,))[1]
-
-        def reverse(xs: list[Any]) -> list[Any]:
-            return vjp(h, xs)[1](cts)[0]
-
-        return [
-            (f"jvp{name}", tangents),
-            (f"vjp{name}", reverse(xs)),
-            *self._of(forward, xs, order - 1, f" of jvp{name}"),
-            *self._of(reverse, xs, order - 1, f" of vjp{name}"),
-        ]
+    found: dict[str, list[Any]] = {}
+    for mode, name, along in ((MODES[0], "jvp", forward), (MODES[1], "vjp", reverse)):
+        if mode in modes:
+            found[name + of] = along(xs)
+            found |= all_derivatives(along, xs, order - 1, modes, f" of {name}{of}")
+    return found

@@ -16,7 +16,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from phalanx.api.derivatives import jvp, linear_transpose
+from phalanx.api.devices import device_count
 from phalanx.api.jit import jit
+from phalanx.api.meshes import make_mesh
 from phalanx.api.pmap import pmap
 from phalanx.api.program import make_program
 from phalanx.api.vmap import vmap
@@ -27,6 +29,7 @@ from phalanx.base.kinds import is_generic, is_ndarray, is_sequence
 from phalanx.core.check import check
 from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
 from phalanx.core.types import ArrayType, typeof
+from phalanx.laws.blocks import check_blocks, drawn_cuts
 from phalanx.laws.compare import PrimitiveError, require_same, rounding, stacked, to_numpy
 from phalanx.laws.derivatives import check_grads, direction, inexact_part, pairing
 from phalanx.laws.parameters import check_parameters
@@ -424,6 +427,25 @@ def _check_vary(
             )
 
 
+# ---- blocks of a mesh ---------------------------------------------------------------------------
+
+
+def law_shard_map(prim: Primitive, example: Example, limit: int | None = 4, seed: int = 0) -> None:
+    """Over blocks it is what it is over lanes, and so are its derivatives, whichever operands
+    differ along which axes of a mesh."""
+    case = Case(prim, example)
+    mesh = make_mesh((2, 2) if device_count() > 3 else (1, device_count()), ("x", "y"))
+    positions = [case.operands(seed) for seed in range(mesh.size)]
+    choices = drawn_cuts(len(case.free), mesh, limit, seed)
+    order = 0 if isinstance(prim.linearize, NoRule) else example.order
+    who = case.who("shard_map")
+    check_blocks(PrimitiveError, who, _all_results(case), positions, mesh, choices, order)
+
+
+def _all_results(case: Case) -> Callable[..., list[Any]]:
+    return lambda *xs: case.tree(case(*xs))
+
+
 # ---- numbers that move --------------------------------------------------------------------------
 
 
@@ -525,7 +547,7 @@ def _takes_other_dtypes(prim: Primitive, example: Example) -> bool:
         return bool(_in_other_dtypes(prim, example))
 
 
-def _batched(prim: Primitive, example: Example) -> bool:
+def _with_operands(prim: Primitive, example: Example) -> bool:
     return not isinstance(prim.batch, NoRule) and bool(Case(prim, example).free)
 
 
@@ -561,10 +583,11 @@ LAWS = {
     "dtypes": Law(law_dtypes, _takes_other_dtypes),
     "jit": Law(law_jit, _always),
     "pmap": Law(law_pmap, _in_an_axis),
-    "batch": Law(law_batch, _batched),
+    "batch": Law(law_batch, _with_operands),
     "linearize": Law(law_linearize, _differentiated),
     "transpose": Law(law_transpose, _transposed),
     "vary": Law(law_vary, _replicated),
+    "shard_map": Law(law_shard_map, _with_operands),
     "copied": Law(law_copied, _copying),
 }
 
@@ -575,10 +598,10 @@ def check_primitive(prim: Primitive, laws: Sequence[str] = tuple(LAWS)) -> None:
     The type rule against the results, in all dtypes that it takes; eager against compiled
     evaluation; the batching rule against a loop, for every choice of operands and dimensions;
     the linearize rule against finite differences; the transpose rule by
-    <f t, c> = <t, f^T c> and f^T^T = f; the replication rule against the lanes; that numbers only
+    <f t, c> = <t, f^T c> and f^T^T = f; the replication rule against the lanes; ``shard_map`` of it
+    against ``vmap`` of it, with operands that differ along some axes of a mesh; that numbers only
     move, if it says so, with infinities; and that all rules take the parameters that it declares.
-    Where the primitive communicates, ``pmap`` of it against
-    ``vmap`` of it.
+    Where the primitive communicates, ``pmap`` of it against ``vmap`` of it.
 
     Args:
         prim: a primitive with examples.

@@ -105,10 +105,22 @@ class Dual(InnerTrace):
                 with entering(self.tangents):
                     tangent = linear(*tangents)
         if not prim.multi:
-            return out if tangent is ZERO else DualTracer(self, out, tangent)
-        return tuple(
-            [o if t is ZERO else DualTracer(self, o, t) for o, t in zip(out, tangent, strict=True)]
-        )
+            return self.with_tangent(out, tangent)
+        return tuple([self.with_tangent(o, t) for o, t in zip(out, tangent, strict=True)])
+
+    def with_tangent(self, out: Any, tangent: Any) -> Any:
+        """``out`` and its ``tangent``, which varies as ``out`` does.
+
+        The rule may have made it of tangents alone that do not: then its cotangents, which differ
+        from position to position, would be taken for one that all positions have.
+        """
+        if tangent is ZERO:
+            return out
+        varying = typeof(out).varying
+        if varying:
+            with entering(self.tangents):
+                tangent = varying_along(tangent, varying)
+        return DualTracer(self, out, tangent)
 
     def depends(self, x: Any) -> bool:
         """Whether ``x`` is computed from tangents, where these are recorded for themselves."""
@@ -154,7 +166,7 @@ def _jvp(
     outer = current()
     trace = Dual(outer, outer, getattr(function, "who", "a derivative"))
     inputs = [
-        p if t is ZERO else DualTracer(trace, varying_along(_variable(p), typeof(t).varying), t)
+        p if t is ZERO else trace.with_tangent(varying_along(_variable(p), typeof(t).varying), t)
         for p, t in zip(primals, tangents, strict=True)
     ]
     with running(trace):

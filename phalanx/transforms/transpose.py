@@ -21,7 +21,7 @@ from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add, instantiate
 from phalanx.ops.collective import psum
 from phalanx.ops.lay import in_the_open, laid
-from phalanx.ops.vary import as_parts, fitted, sorted_axes, varying_along
+from phalanx.ops.vary import as_parts, fitted, pvary, sorted_axes, varying_along
 
 Rule = Callable[[Equation, tuple[Any, ...], tuple[Any, ...]], Sequence[Any]]
 _Along = tuple[frozenset[Any], frozenset[Any]]
@@ -172,11 +172,14 @@ def _taking(prim: Primitive, cotangents: _Cotangents) -> Callable[[Var], Any]:
     """How cotangents are taken for the rule of ``prim``."""
     if prim.cotangent == SUMMED:
         return cotangents.take_to_sum
-    simple = not prim.multi and prim.named_axes is None
+    axes = prim.named_axes
+    simple = not prim.multi and (axes is None or not axes.communicates)
     return cotangents.take_part if simple else cotangents.take
 
 
 def _by_rule(e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]) -> Sequence[Any]:
+    if e.prim is pvary and len(typed(e.params["axes"])) == len(e.params["axes"]):
+        return cts  # a part of that of the operand, and summed when that is taken
     return e.prim.rule("transpose")(cts if e.prim.multi else cts[0], *operands, **e.params)
 
 

@@ -17,8 +17,9 @@ from phalanx.laws.primitives import LAWS
 for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
     importlib.import_module(module.name)
 
-# How many of the ways in which the operands may have lanes; the seed draws which.
-CHOICES = None if os.environ.get("PHALANX_HYPOTHESIS") == "heavy" else 6
+# How many of the ways in which the operands may have lanes, or be cut; the seed draws which.
+HEAVY = os.environ.get("PHALANX_HYPOTHESIS") == "heavy"
+CHOICES = {"batch": None if HEAVY else 6, "shard_map": 8 if HEAVY else 1}
 
 
 def cases(law):
@@ -32,7 +33,7 @@ def cases(law):
 
 BY_EXAMPLE = [
     (law, name, number)
-    for law in ("type", "dtypes", "jit", "batch", "linearize", "vary", "copied")
+    for law in ("type", "dtypes", "jit", "batch", "linearize", "vary", "copied", "shard_map")
     for name, numbers in cases(law).items()
     for number in numbers
 ]
@@ -40,8 +41,8 @@ BY_EXAMPLE = [
 
 @pytest.mark.parametrize("law, name, number", BY_EXAMPLE)
 def test_law(law, name, number, pytestconfig):
-    drawn = {"limit": CHOICES, "seed": pytestconfig.option.hypothesis_seed}
-    options = drawn if law == "batch" else {}
+    drawn = {"seed": pytestconfig.option.hypothesis_seed}
+    options = drawn | {"limit": CHOICES[law]} if law in CHOICES else {}
     LAWS[law].check(REGISTRY[name], REGISTRY[name].examples[number], **options)
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from phalanx.api.callbacks import io_callback, pure_callback
 from phalanx.base.source import name_of
-from phalanx.compat.primitives import LOWERINGS, ForeignPrimitive
+from phalanx.compat.primitives import ForeignPrimitive, add_lowering
 from phalanx.core.types import ArrayType, typeof
 
 __all__ = [
@@ -76,7 +76,7 @@ def register_lowering(
     prim: ForeignPrimitive, rule: Callable[..., Any], platform: str | None = None, **_: Any
 ) -> Callable[..., Any]:
     """Let ``rule`` be the lowering of ``prim`` for a platform, or for all that have no other."""
-    LOWERINGS.setdefault(prim, {})[platform] = functools.partial(_on_arrays, prim, rule)
+    add_lowering(prim, platform, functools.partial(_on_arrays, prim, rule))
     return rule
 
 

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from phalanx.compat.names import INVARIANT, RESHARD, said_of
-from phalanx.compat.primitives import ForeignPrimitive, view
+from phalanx.compat.primitives import ForeignPrimitive, Ours, view
 from phalanx.core.primitive import REGISTRY
 
 # operations of the field that are functions of several here: programs never have them
@@ -25,7 +25,7 @@ _MADE_OF_OTHERS = [
 
 @functools.cache
 def _by_name() -> dict[str, ForeignPrimitive]:
-    found = {f"{name}_p": ForeignPrimitive(name) for name in _MADE_OF_OTHERS}
+    found: dict[str, ForeignPrimitive] = {f"{name}_p": Ours(name) for name in _MADE_OF_OTHERS}
     found.update({f"{said_of(p).name.replace('-', '_')}_p": view(p) for p in REGISTRY.values()})
     found["psum_invariant_p"] = view(REGISTRY["psum"], INVARIANT)
     found["reshard_p"] = view(REGISTRY["with_sharding_constraint"], RESHARD)

@@ -8,37 +8,30 @@ it is an operation like any other.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, Final, NoReturn
 
+from phalanx import tree
+from phalanx.api.derivatives import linear_transpose
+from phalanx.api.vmap import vmap
 from phalanx.base.errors import MissingRule
+from phalanx.base.kinds import is_list
 from phalanx.base.source import user_location
 from phalanx.compat.names import TYPES, Said, in_order, ours, said_of
-from phalanx.compat.zeros import UndefinedPrimal, ZeroTangent
+from phalanx.compat.zeros import UndefinedPrimal, ZeroTangent, instantiate_zeros, is_zero
 from phalanx.control.call import lower_call
 from phalanx.control.custom import RuleOperands
 from phalanx.core import primitive as core
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.platforms import names_of
-from phalanx.core.primitive import ZERO, Execution, Linear, UserRules
+from phalanx.core.primitive import ZERO, Execution, Linear, UserRules, ZeroDerivative
 from phalanx.core.trace import Trace, entering
 from phalanx.core.types import NOWHERE, ArrayType, typeof
 from phalanx.lax.layout import in_place
-from phalanx.transforms.linearize import Dual
+from phalanx.transforms.linearize import Dual, jvp
 from phalanx.transforms.rules import RuleTrace
 from phalanx.transforms.stage import stage
-
-# what the field's modules call primitive_jvps, primitive_transposes, ...: rules by primitive
-JVPS: dict[ForeignPrimitive, Callable[..., Any]] = {}
-TRANSPOSES: dict[ForeignPrimitive, Callable[..., Any]] = {}
-BATCHERS: dict[ForeignPrimitive, Callable[..., Any]] = {}  # (values, dims, **params)
-AXIS_BATCHERS: dict[
-    ForeignPrimitive, Callable[..., Any]
-] = {}  # (size, name, None, values, dims, **params)
-FANCY_BATCHERS: dict[ForeignPrimitive, Callable[..., Any]] = {}  # (axis, values, dims, **params)
-# by platform, None for any other: functions of its name and of arrays
-LOWERINGS: dict[ForeignPrimitive, dict[str | None, Callable[..., Any]]] = {}
 
 
 class ForeignPrimitive:
@@ -59,11 +52,12 @@ class ForeignPrimitive:
     call_primitive = False
     map_primitive = False
 
+    impl: Callable[..., Any] | None = None  # a class of others may have both as methods
+    abstract_eval: Callable[..., Any] | None = None  # types of results, and effects
+    _declaration: core.Primitive | None = None
+
     def __init__(self, name: str) -> None:
         self.name = name
-        self.impl: Callable[..., Any] | None = None
-        self.abstract_eval: Callable[..., Any] | None = None
-        self._declaration: core.Primitive | None = None
 
     def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
         """What it computes, of arrays."""
@@ -72,19 +66,19 @@ class ForeignPrimitive:
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Of the types of operands the type of the result, or a list of them."""
-        self.abstract_eval = rule
+        self.abstract_eval = lambda *types, **params: (rule(*types, **params), frozenset())
         return rule
 
     def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The same in a pair with effects, of which none is offered."""
-        self.abstract_eval = lambda *types, **params: rule(*types, **params)[0]
+        self.abstract_eval = rule
         return rule
 
     def result_types(self, /, *operands: ArrayType, **params: Any) -> list[ArrayType]:
         """The types of the results."""
         if self.abstract_eval is None:
             raise MissingRule(f"{self.name}: no def_abstract_eval, needed at {user_location()}")
-        out = self.abstract_eval(*operands, **params)
+        out, _ = self.abstract_eval(*operands, **params)
         return [_as_type(t) for t in (out if self.multiple_results else [out])]
 
     def bind(self, /, *args: Any, **params: Any) -> Any:
@@ -133,14 +127,59 @@ def view(prim: core.Primitive, said: Said | None = None) -> ForeignPrimitive:
     return known
 
 
-class Operation(ForeignPrimitive):
+class Ours(ForeignPrimitive):
+    """An operation of ours, whose rules can be read and not replaced."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._is_whole = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_is_whole" in vars(self) and hasattr(self, name):
+            refuse_rule(self, f"{self.name}_p.{name}", _DECLARE)
+        super().__setattr__(name, value)
+
+    @property
+    def declaration(self) -> core.Primitive:
+        raise NotImplementedError(
+            f"{self.name}_p: programs of Phalanx have no such operation, needed at "
+            f"{user_location()}; call the function of jax.lax or jax.numpy that computes it"
+        )
+
+    def def_impl(self, impl: Callable[..., Any]) -> NoReturn:
+        refuse_rule(self, f"{self.name}_p.def_impl", _DECLARE)
+
+    def def_abstract_eval(self, rule: Callable[..., Any]) -> NoReturn:
+        refuse_rule(self, f"{self.name}_p.def_abstract_eval", _DECLARE)
+
+    def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> NoReturn:
+        refuse_rule(self, f"{self.name}_p.def_effectful_abstract_eval", _DECLARE)
+
+
+_DECLARE: Final = "declare an operation of yours, jax.extend.core.Primitive"
+
+
+def refuse_rule(prim: ForeignPrimitive, what: str, instead: str) -> NoReturn:
+    """Raise that ``what`` cannot be said of ``prim``, which is ours."""
+    raise NotImplementedError(
+        f"{what}: {prim.name} is an operation of Phalanx, whose rules cannot be replaced, at "
+        f"{user_location()}; {instead}, and call it in place of {prim.name}"
+    )
+
+
+class Operation(Ours):
     """One of our operations."""
 
+    _said: Said
+    _prim: core.Primitive
+
     def __init__(self, prim: core.Primitive, said: Said) -> None:
+        vars(self).update(_said=said, _prim=prim, multiple_results=prim.multi)
         super().__init__(said.name)
-        self._said = said
-        self._declaration = prim
-        self.multiple_results = prim.multi
+
+    @property
+    def declaration(self) -> core.Primitive:
+        return self._prim
 
     def bind(self, /, *args: Any, out_sharding: Any = None, **params: Any) -> Any:
         operands = in_order(self.declaration, args)
@@ -157,6 +196,153 @@ class Operation(ForeignPrimitive):
 
 def _program_in(x: Any) -> Any:
     return getattr(x, "program", x)
+
+
+# ---- rules by operation, at any time ------------------------------------------------------------
+
+
+class Rules(MutableMapping[ForeignPrimitive, Callable[..., Any]]):
+    """Rules of others' operations, by operation; those of ours can be read and not replaced.
+
+    Args:
+        name: what the field's modules call the table.
+        instead: what to do in place of replacing a rule of ours.
+        of_ours: a rule of ours in the field's terms; None where there is none.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        instead: str,
+        of_ours: Callable[[Operation], Callable[..., Any] | None] = lambda _: None,
+    ) -> None:
+        self._name = name
+        self._instead = instead
+        self._of_ours = functools.cache(of_ours)
+        self._given: dict[ForeignPrimitive, Callable[..., Any]] = {}
+
+    def __getitem__(self, prim: ForeignPrimitive) -> Callable[..., Any]:
+        rule = self._of_ours(prim) if isinstance(prim, Operation) else self._given.get(prim)
+        if rule is None:
+            raise KeyError(prim)
+        return rule
+
+    def __setitem__(self, prim: ForeignPrimitive, rule: Callable[..., Any]) -> None:
+        self._refuse_ours(prim)
+        self._given[prim] = rule
+
+    def __delitem__(self, prim: ForeignPrimitive) -> None:
+        self._refuse_ours(prim)
+        del self._given[prim]
+
+    def __iter__(self) -> Iterator[ForeignPrimitive]:
+        yield from [*self._given]
+        every = map(view, [*core.REGISTRY.values()])
+        yield from [op for op in every if isinstance(op, Operation) and self._of_ours(op)]
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"<{self._name}: rules of {len(self)} operations>"
+
+    def clear(self) -> None:
+        """Forget the rules of others' operations."""
+        self._given.clear()
+
+    def _refuse_ours(self, prim: ForeignPrimitive) -> None:
+        if isinstance(prim, Ours):
+            refuse_rule(prim, f"{self._name}[{prim.name}_p]", self._instead)
+
+
+def _jvp_of(prim: Operation) -> Callable[..., Any] | None:
+    """What takes primals and tangents, as ``ad.primitive_jvps`` has it."""
+    declared = prim.declaration
+    if not (callable(declared.linearize) or isinstance(declared.linearize, ZeroDerivative)):
+        return None
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        known = [ZERO if isinstance(t, ZeroTangent) else t for t in tangents]
+        outs, slopes = jvp(lambda *xs: _several(prim.bind(*xs, **params)), primals, known)
+        back = [
+            ZeroTangent.from_primal_value(y) if t is ZERO else t
+            for y, t in zip(outs, slopes, strict=True)
+        ]
+        return (outs, back) if prim.multiple_results else (outs[0], back[0])
+
+    return rule
+
+
+def _transpose_of(prim: Operation) -> Callable[..., Any] | None:
+    """What takes cotangents and operands, as ``ad.primitive_transposes`` has it."""
+    if not callable(prim.declaration.transpose):
+        return None
+
+    def rule(ct: Any, *operands: Any, **params: Any) -> list[Any]:
+        wanted = [i for i, x in enumerate(operands) if isinstance(x, UndefinedPrimal)]
+
+        def function(*linear: Any) -> Any:
+            every = dict(enumerate(operands)) | dict(zip(wanted, linear, strict=True))
+            return prim.bind(*every.values(), **params)
+
+        back = linear_transpose(function, *[operands[i].aval for i in wanted])
+        cts = dict(zip(wanted, back(tree.map(instantiate_zeros, ct, is_leaf=is_zero)), strict=True))
+        return [cts.get(i) for i in range(len(operands))]
+
+    return rule
+
+
+def _batcher_of(prim: Operation) -> Callable[..., Any] | None:
+    """What takes values and the dimensions of their lanes, as ``batching`` has it."""
+    if not callable(prim.declaration.batch):
+        return None
+
+    def rule(values: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        out = vmap(lambda *xs: prim.bind(*xs, **params), in_axes=tuple(dims))(*values)
+        return out, [0] * len(out) if prim.multiple_results else 0
+
+    return rule
+
+
+def _fancy_batcher_of(prim: Operation) -> Callable[..., Any] | None:
+    plain = _batcher_of(prim)
+    if plain is None:
+        return None
+
+    def rule(axis: Any, values: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        return plain(values, dims, **params)
+
+    return rule
+
+
+def _several(out: Any) -> list[Any]:
+    return [*out] if is_list(out) else [out]
+
+
+_CUSTOM: Final = "give a function of yours the rule, jax.custom_jvp or jax.custom_vjp"
+_CUSTOM_LANES: Final = "give a function of yours the rule, jax.custom_batching.custom_vmap"
+
+JVPS = Rules("ad.primitive_jvps", _CUSTOM, _jvp_of)
+TRANSPOSES = Rules("ad.primitive_transposes", _CUSTOM, _transpose_of)
+# (values, dims, **params)
+BATCHERS = Rules("batching.primitive_batchers", _CUSTOM_LANES, _batcher_of)
+# (size, name, None, values, dims, **params)
+AXIS_BATCHERS = Rules("batching.axis_primitive_batchers", _CUSTOM_LANES)
+# (axis, values, dims, **params)
+FANCY_BATCHERS = Rules("batching.fancy_primitive_batchers", _CUSTOM_LANES, _fancy_batcher_of)
+# by platform, None for any other: functions of its name and of arrays
+LOWERINGS: dict[ForeignPrimitive, dict[str | None, Callable[..., Any]]] = {}
+
+
+def add_lowering(prim: ForeignPrimitive, platform: str | None, rule: Callable[..., Any]) -> None:
+    """Let ``rule``, of the name of a platform and of arrays, be the lowering for ``platform``.
+
+    Raises:
+        NotImplementedError: ``prim`` is ours.
+    """
+    if isinstance(prim, Ours):
+        refuse_rule(prim, f"mlir.register_lowering({prim.name}_p)", _DECLARE)
+    LOWERINGS.setdefault(prim, {})[platform] = rule
 
 
 # ---- a declaration whose rules are looked up in the tables --------------------------------------
@@ -186,9 +372,7 @@ class _Rules:
     def __init__(self, prim: ForeignPrimitive) -> None:
         self.prim = prim
 
-    def _table(
-        self, table: Mapping[ForeignPrimitive, Callable[..., Any]], what: str
-    ) -> Callable[..., Any]:
+    def _table(self, table: Rules, what: str) -> Callable[..., Any]:
         rule = table.get(self.prim)
         if rule is None:
             raise self._missing(what)

@@ -446,7 +446,7 @@ class NotOffered(type):
     def __call__(cls, *_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError(f"{cls.__module__}.{cls.__name__} is not offered: {cls.why}")
 
-    __getitem__ = __iter__ = __call__
+    __getitem__ = __setitem__ = __delitem__ = __iter__ = __call__
 
     def __getattr__(cls, name: str) -> NotOffered:
         if name.startswith("_") or not why_refused(cls.__module__):

@@ -56,6 +56,11 @@ def is_undefined_primal(x: Any) -> bool:
     return isinstance(x, UndefinedPrimal)
 
 
+def is_zero(x: Any) -> bool:
+    """Whether ``x`` stands for zeros."""
+    return isinstance(x, ZeroTangent)
+
+
 def instantiate_zeros(tangent: Any) -> Any:
     """``tangent``, or the zeros that it stands for."""
     return tangent.instantiate() if isinstance(tangent, ZeroTangent) else tangent

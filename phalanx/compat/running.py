@@ -41,9 +41,9 @@ def install() -> None:
     for maker in (boundary, dispatch):  # by this name libraries know functions that are transformed
         vars(maker)["api_boundary"] = api_boundary
     os.environ["PHALANX_AS_JAX"] = "1"
-    places = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if _STARTUP not in places:
-        os.environ["PYTHONPATH"] = os.pathsep.join([_STARTUP, *filter(None, places)])
+    places = os.environ.get("PYTHONPATH", "")  # an empty one is the working directory
+    if _STARTUP not in places.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join([_STARTUP, places] if places else [_STARTUP])
 
 
 def main(arguments: list[str]) -> None:

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 
 class _UntilAskedFor:
-    """Serves jax from the first import on."""
+    """Serves jax from the first import on, of it or of Phalanx, whose arrays others send here."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if name == "phalanx":
+            return _and_then_serve(name)
         finder = _finder() if name.partition(".")[0] == "jax" else None
         return finder and finder.find_spec(name, path, target)
 
@@ -33,14 +35,32 @@ class _UntilAskedFor:
 
 
 def _finder():
-    if _waiting in sys.meta_path:
-        sys.meta_path.remove(_waiting)
+    sys.meta_path.remove(_waiting)
     try:
-        serving = importlib.import_module("phalanx.compat.serving")
+        return _serve().FINDER
     except ImportError:  # another Python, which has no Phalanx
         return None
-    serving.install()
-    return serving.FINDER
+
+
+def _serve():
+    running = importlib.import_module("phalanx.compat.running")
+    running.install()  # all of it, as where this process was started
+    return running.serving
+
+
+def _and_then_serve(name: str) -> ModuleSpec | None:
+    """Where the module ``name`` is, after whose import jax is served."""
+    sys.meta_path.remove(_waiting)
+    spec = importlib.import_module("importlib.util").find_spec(name)
+    if spec is not None and spec.loader is not None:
+        execute = spec.loader.exec_module
+
+        def and_serve(module: ModuleType) -> None:
+            execute(module)
+            _serve()
+
+        spec.loader.exec_module = and_serve
+    return spec
 
 
 _waiting = _UntilAskedFor()

@@ -118,8 +118,8 @@ class LeafNames:
         return self.all()[i]
 
     def after(self, others: Iterable[str]) -> LeafNames:
-        """The same after ``others``, which belong to no argument."""
-        made = LeafNames(self.fun, self.args, self.kwargs, self.where)
+        """The same after ``others``, which belong to no argument; they hold no function."""
+        made = LeafNames(None, (), {}, ())
         made._names = [*others, *self.all()]
         return made
 

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, overload
 
+from msgspec import Struct
+
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
     Flat,
@@ -41,6 +43,38 @@ from phalanx.spmd.named import unreduced_along
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import lies_of
 from phalanx.transforms.stage import is_value, loaded, stage_with_refs
+
+
+class _Compiling(Struct, frozen=True):
+    """From operands, and the structure of what ``program`` gives, to the compiled call.
+
+    It does not hold the function, which is freed where nothing else does (see ``caches_of``).
+    ``follows`` says whether operands decide on which devices it runs.
+    """
+
+    who: str
+    keep_unused: bool
+    options: dict[str, Any]
+    follows: bool
+    program: Program
+    donated: Sequence[bool]
+    names: LeafNames
+    places: RequestedShardings
+
+    def __call__(self, operands: Sequence[Any], out_tree: Any) -> Call:
+        names, places = self.names, self.places
+        types = [plain(typeof(x)) for x in operands]
+        passed = Passed.of(self.program, self.donated, names, self.who, self.keep_unused)
+        if self.follows:
+            lying = [s.sharding for s in operand_signatures(operands)]
+            check_followed(lying, places.ins, types, names, self.who)
+        compiled = compile_program(
+            passed.program, passed.signatures(operands), passed.donate, self.options,
+            places=places.taking(passed.kept), name_of_input=lambda n: names[passed.kept[n]],
+        )  # fmt: skip
+        spared = sorted({*passed.donate}.difference(compiled.donate))
+        passed.warn_of_spared([] if config.looks_for_nonfinite else spared, names, self.who)
+        return passed.call(compiled, operands, out_tree)
 
 
 class Jitted(Dispatched):
@@ -161,37 +195,20 @@ class Jitted(Dispatched):
     def _compiled(self, given: Given) -> Runs:
         leaves, names = given.leaves, given.names(self.fun)
         traced = self.traced(given, leaf_types(leaves, _plain_type))
-        donated, places = self._donated(given), self._places(traced, given)
-
-        def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
-            outer = len(traced.captured)
-            own = [d and type(x) is not Ref for d, x in zip(donated, leaves, strict=True)]
-            every = names.after(map(str, traced.captured))
-            inner = RequestedShardings(((None,) * outer) + places.ins, places.outs)
-            program, marks = traced.program, [False] * outer + own
-            return self._prepared(program, operands, marks, every, inner, out_tree)
-
-        if traced.captured or Ref in map(type, leaves):
-            return RefCall(traced, self.who, compiled)
-        return compiled(leaves, traced.out_tree)
-
-    def _prepared(
-        self, program: Program, leaves: Sequence[Any], donated: Sequence[bool],
-        names: LeafNames, places: RequestedShardings, out_tree: Any,
-    ) -> Call:  # fmt: skip
-        """The call of ``program`` with such leaves."""
-        types = [plain(typeof(x)) for x in leaves]
-        passed = Passed.of(program, donated, names, self.who, self.keep_unused)
-        if self.home is None:
-            lying = [s.sharding for s in operand_signatures(leaves)]
-            check_followed(lying, places.ins, types, names, self.who)
-        compiled = compile_program(
-            passed.program, passed.signatures(leaves), passed.donate, self.compiler_options,
-            places=places.taking(passed.kept), name_of_input=lambda n: names[passed.kept[n]],
+        places = self._places(traced, given)
+        outer = len(traced.captured)
+        inner = RequestedShardings(((None,) * outer) + places.ins, places.outs)
+        own = [
+            d and type(x) is not Ref for d, x in zip(self._donated(given), leaves, strict=True)
+        ]
+        marks, every = [False] * outer + own, names.after(map(str, traced.captured))
+        compiling = _Compiling(
+            self.who, self.keep_unused, self.compiler_options, self.home is None, traced.program,
+            marks, every, inner,
         )  # fmt: skip
-        spared = sorted({*passed.donate}.difference(compiled.donate))
-        passed.warn_of_spared([] if config.looks_for_nonfinite else spared, names, self.who)
-        return passed.call(compiled, leaves, out_tree)
+        if traced.captured or Ref in map(type, leaves):
+            return RefCall(traced, self.who, compiling)
+        return compiling(leaves, traced.out_tree)
 
     def _places(
         self, traced: TracedFunction, given: Given, later: bool = False

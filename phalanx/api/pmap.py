@@ -163,20 +163,19 @@ class Pmapped(Dispatched):
         body = self.body(given, types, ins, sizes)
         donated = self._donated(given)
         whole = body.whole(array_types(types))
-        refs = ref_numbers(types)
+        refs, outer, who = ref_numbers(types), body.captured, self.who
+        own = [d and i not in refs for i, d in enumerate(donated)]
+        every, marks = names.after(map(str, outer)), [False] * len(outer) + own
 
-        def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
-            outer = body.captured
-            own = [d and i not in refs for i, d in enumerate(donated)]
-            every, marks = names.after(map(str, outer)), [False] * len(outer) + own
-            passed = Passed.of(whole, marks, every, self.who, every=True)
+        def compiled(operands: Sequence[Any], out_tree: Any) -> Call:  # holds no function
+            passed = Passed.of(whole, marks, every, who, every=True)
             prepared = compile_program(
                 whole, passed.signatures(operands), passed.donate, name_of_input=every.__getitem__
             )
             return passed.call(prepared, operands, out_tree)
 
-        if body.captured or refs:
-            return RefCall(body, self.who, compiled)
+        if outer or refs:
+            return RefCall(body, who, compiled)
         return compiled(leaves, body.out_tree)
 
     def _group(self) -> Group | None:

@@ -72,7 +72,7 @@ class RefCall(Runs):
         compile: from the operands and the structure of what the program gives, to the call.
     """
 
-    __slots__ = ("_calls", "_compile", "_traced", "_who", "run")
+    __slots__ = ("_calls", "_compile", "_traced", "_who")
 
     def __init__(
         self, traced: TracedFunction, who: str, compile: Callable[[Sequence[Any], Any], Call]
@@ -84,12 +84,11 @@ class RefCall(Runs):
         self._who = who
         self._compile = compile
         self._calls: Recent[Call] = Recent(KEPT)
-        self.run = self._run
 
     def refs(self, leaves: Sequence[Any]) -> Sequence[Ref]:
         return [*self._traced.written, *(leaves[i] for i in self._traced.stored)]
 
-    def _run(self, leaves: Sequence[Any]) -> Any:
+    def run(self, leaves: Sequence[Any]) -> Any:
         """What the function returns; references are written when it has come to its end."""
         traced = self._traced
         refuse_aliases(leaves, traced.captured, self._who)

@@ -171,16 +171,16 @@ class ShardMapped(Dispatched):
         leaves, names = given.leaves, given.names(self.fun)
         call = self._prepared(given, self._types(leaves, names))
         body = self._body(call)
-        places = self._places(body, call.here)
+        places, who = self._places(body, call.here), self.who
+        every = names.after(map(str, body.captured))
 
-        def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
-            every = names.after(map(str, body.captured))
-            passed = Passed.of(body.program, [False] * len(operands), every, self.who, every=True)
+        def compiled(operands: Sequence[Any], out_tree: Any) -> Call:  # holds no function
+            passed = Passed.of(body.program, [False] * len(operands), every, who, every=True)
             prepared = compile_program(body.program, passed.signatures(operands), places=places)
             return passed.call(prepared, operands, out_tree)
 
         if body.captured or call.refs:
-            return RefCall(body, self.who, compiled)
+            return RefCall(body, who, compiled)
         return compiled(leaves, body.out_tree)
 
     def _places(self, body: TracedFunction, here: Positions) -> RequestedShardings:

@@ -74,6 +74,25 @@ class Model:
         return self.act(x) + 1
 
 
+def counting(f, ref):
+    """``f``, which closes over a reference and writes to it."""
+
+    def g(x):
+        ref[...] += 1
+        return f(x) * ref[...]
+
+    return g
+
+
+def with_ref(use):
+    """What is to be dropped of a ``use`` of such a function: the reference, too."""
+    return lambda f, x: (ref := px.new_ref(jnp.zeros(())), g := counting(f, ref), use(g, x))
+
+
+def over_a_mesh(f):
+    return px.shard_map(f, mesh=px.make_mesh((1,), ("y",)), in_specs=px.P("y"), out_specs=px.P("y"))
+
+
 def failing(f, *args, **kwargs):
     """An exception, dropped as soon as it is caught; pytest.raises would keep its frames."""
     try:
@@ -155,6 +174,16 @@ CALLS = {
     "checkpoint in scan": (step, lambda f, x: px.jit(px.jacrev(scanned(px.checkpoint(f))))(x)),
     "pure_callback": (lambda: lambda y: np.asarray(y) + 1,
                       lambda f, x: px.jit(lambda x: px.pure_callback(f, x, x))(x)),
+    "a reference": (smooth, with_ref(lambda f, x: f(x))),
+    "jit of a reference": (smooth, with_ref(lambda f, x: (g := px.jit(f), g(x), g(x[:2])))),
+    "jit given a reference": (
+        smooth, lambda f, x: (ref := px.new_ref(x), px.jit(lambda r: f(r[...]))(ref))),
+    "pmap of a reference": (smooth, with_ref(lambda f, x: px.pmap(f, in_axes=None, axis_size=2)(x))),
+    "shard_map of a reference": (smooth, with_ref(lambda f, x: over_a_mesh(f)(x))),
+    "scan of a reference": (
+        smooth, with_ref(lambda f, x: px.jit(lambda x: lax.map(f, x))(x))),
+    "grad of a reference": (
+        smooth, with_ref(lambda f, x: px.grad(lambda y: f(x).sum() * y.sum())(x))),
     "make_program": (smooth, lambda f, x: px.make_program(f)(x)),
     "eval_shape": (smooth, lambda f, x: px.eval_shape(f, x)),
     "tree.map": (smooth, lambda f, x: tree.map(f, {"a": [x]})),

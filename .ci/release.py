@@ -49,7 +49,7 @@ def say(text: str) -> None:
 def built() -> tuple[Path, Path]:
     """The source distribution, and the wheel that is built from it."""
     shutil.rmtree(DIST, ignore_errors=True)
-    run(sys.executable, "-m", "build", "--outdir", DIST)
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", DIST)
     (source,), (wheel,) = DIST.glob("*.tar.gz"), DIST.glob("*.whl")
     run(sys.executable, "-m", "twine", "check", "--strict", source, wheel)
     return source, wheel

@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -22,13 +24,37 @@ def test_workflows_call_commands_that_there_are():
         for path in (ROOT / ".github/workflows").glob("*.yml")
         for command in re.findall(r"\./dev (\w+)", path.read_text())
     }
-    assert called == {"test", "docs", "release"} <= commands
+    assert called == {"demo", "test", "drift", "docs", "release"} <= commands
 
 
-def test_constraints_of_workflows_are_those_of_the_gate():
+def test_what_workflows_run_between_is_what_the_gate_runs():
     workflow = (ROOT / ".github/workflows/test.yml").read_text()
     run = (ROOT / ".ci/run").read_text()
-    for name in re.findall(r"\.ci/(\w+)\.txt", workflow):
-        assert (ROOT / f".ci/{name}.txt").exists() and f" {name}" in run
+    (lock,) = re.findall(r"\.ci/locks/(\w+)\.txt", workflow)
+    assert lock in LOCKS and f' {lock}"' in run
     (tests,) = set(re.findall(r"tests: (.+)", workflow))
     assert f'"{tests}"' in run
+
+
+LOCKS = {path.stem: path.read_text() for path in (ROOT / ".ci/locks").iterdir()}
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+def test_every_supported_python_has_its_versions():
+    said = set(re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"])))
+    assert {f"python{version}" for version in said} <= {*LOCKS}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_versions_are_plain_pins_of_all_that_is_installed(name):
+    pins = LOCKS[name].splitlines()
+    assert all(PIN.fullmatch(pin) for pin in pins)
+    pinned = {pin.partition("==")[0] for pin in pins}
+    asked = [*PROJECT["dependencies"], *(r for extra in INSTALLED for r in EXTRAS[extra])]
+    names = {NAME.match(each)[0].lower().replace("_", "-") for each in asked} - {"phalanx"}
+    assert {*names, "hatchling", "editables"} <= pinned
+
+
+PIN = re.compile(r"[a-z0-9-]+==[a-z0-9.]+")
+NAME = re.compile(r"[\w-]+")
+INSTALLED = ("demo", "checkpoint", "test", "docs", "release", "lock")  # extras of `./dev`

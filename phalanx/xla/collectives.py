@@ -71,8 +71,8 @@ def _check_sums(sums: Sequence[str], taken: Collection[str]) -> None:
         raise UnreducedError(
             f"a sum along {axes} is still to be taken in a function over {others}, at "
             f"{user_location()}, which jaxlib compiles from 0.12 on, and this is "
-            f"{'.'.join(map(str, VERSION))}. Take the sum outside of the function, reshard(x, P()), "
-            "or let the function run over all axes of the mesh"
+            f"{'.'.join(map(str, VERSION))}. Take the sum outside of the function, "
+            "reshard(x, P()), or let the function run over all axes of the mesh"
         )
 
 

@@ -22,7 +22,6 @@ from phalanx.compat.casts import with_casts
 from phalanx.compat.names import arranged, in_order, said_of, theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.compat.sources import SourceInfo, scopes_of
-from phalanx.core.interpret import sums_left
 from phalanx.core.program import Equation, Literal, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.transforms.constants import lifted, used_inputs
@@ -50,7 +49,7 @@ class JaxprEqn(Struct, frozen=True, eq=False, weakref=True):
         operands, given, own = arranged(e.prim, e.inputs, e.params)
         results = e.outputs if given is None else [e.outputs[i] for i in given]
         params = theirs(e.prim, own, inside)
-        if "out_sharding" in params and sums_left(e):  # else how it lies follows, or is said next
+        if "out_sharding" in params and params.pop("unreduced", ()):  # else that is said next
             params["out_sharding"] = e.outputs[0].type.sharding
         source = SourceInfo(e.location, within)
         return cls(

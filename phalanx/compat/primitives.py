@@ -29,6 +29,7 @@ from phalanx.core.primitive import ZERO, Execution, Linear, UserRules, ZeroDeriv
 from phalanx.core.trace import Trace, entering
 from phalanx.core.types import NOWHERE, ArrayType, typeof
 from phalanx.lax.layout import in_place
+from phalanx.spmd.named import unreduced_along
 from phalanx.transforms.linearize import Dual, jvp
 from phalanx.transforms.rules import RuleTrace
 from phalanx.transforms.stage import stage
@@ -190,7 +191,11 @@ class Operation(Ours):
     def own_params(
         self, params: Mapping[str, Any], operands: Iterable[ArrayType]
     ) -> dict[str, Any]:
-        told = {k: v for k, v in params.items() if k != "out_sharding"}  # types of results say it
+        told = {k: v for k, v in params.items() if k != "out_sharding"}
+        left = unreduced_along(params.get("out_sharding"))
+        left = left.difference(*[t.unreduced for t in operands])
+        if left and self.declaration.leaves_sums:
+            told["unreduced"] = tuple(sorted(left))
         return ours(self.declaration, self._said, told, _program_in)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from phalanx.base.errors import ProgramError
-from phalanx.core.correspond import leaving
-from phalanx.core.interpret import sums_left
 from phalanx.core.program import Atom, Equation, Program, Var, plain
 
 
@@ -43,9 +41,7 @@ def _check_inputs(atoms: list[Atom], defined: set[Var], equation: Equation | Non
 def _check_types(equation: Equation) -> None:
     prim = equation.prim
     written = tuple(v.type for v in equation.outputs)
-    # which sums are left to be taken was asked for where it was traced, and is told by types alone
-    with leaving(sums_left(equation)):
-        types = prim.result_type([a.type for a in equation.inputs], equation.params)
+    types = prim.result_type([a.type for a in equation.inputs], equation.params)
     expected = tuple(types) if prim.multi else (types,)
     if tuple(map(plain, expected)) != written:
         raise ProgramError(

@@ -11,10 +11,8 @@ it says in ``linear`` which operands it is linear in.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Final, Literal, NoReturn
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Final, Literal, NoReturn, TypedDict
 
 from msgspec import Struct
 
@@ -48,6 +46,13 @@ class Joined(Struct, frozen=True):
     labels: Labels
 
 
+class Sums(TypedDict, total=False):
+    """What operations are told that sum up dimensions: over which ``unreduced`` axes sums are left
+    to be taken, where these cut such a dimension. Sums over other axes are taken."""
+
+    unreduced: tuple[str, ...]
+
+
 class Dims(Struct, frozen=True):
     """The labels of the dimensions of each operand and of each result.
 
@@ -60,12 +65,14 @@ class Dims(Struct, frozen=True):
             may differ in the axes along which they are reduced, and no result is.
         apart: whether an operand may be cut along axes along which another is reduced: then no
             result is.
+        unreduced: the axes over which sums are left to be taken, as the operation is told.
     """
 
     operands: tuple[Labels, ...]
     results: tuple[Labels, ...]
     product: bool = False
     apart: bool = False
+    unreduced: tuple[str, ...] = ()
 
 
 def alike(*types: ArrayType, **_: Any) -> Dims:
@@ -90,27 +97,6 @@ def each_alike(*types: ArrayType, **_: Any) -> Dims:
     """The rule of operations that give for each operand a result that has its dimensions."""
     labels = tuple([tuple([(i, d) for d in range(t.ndim)]) for i, t in enumerate(types)])
     return Dims(labels, labels)
-
-
-_leaving: ContextVar[frozenset[str]] = ContextVar("leaving", default=_NONE)
-
-
-def left_to_take() -> frozenset[Any]:
-    """The axes over which sums are left to be taken here."""
-    return _leaving.get()
-
-
-@contextmanager
-def leaving(axes: frozenset[str]) -> Generator[None]:
-    """Leave sums over ``axes`` to be taken, where operations inside a block sum up what they cut.
-
-    Sums over what other axes cut are taken there.
-    """
-    token = _leaving.set(axes)
-    try:
-        yield
-    finally:
-        _leaving.reset(token)
 
 
 def _rank(types: Sequence[ArrayType]) -> int:
@@ -139,7 +125,7 @@ def lying(
     Raises:
         ShardingTypeError: that is not clear, or cannot be.
     """
-    told = _Told(name, types, left_to_take() if dims.product or linear == ALL else _NONE)
+    told = _Told(name, types, frozenset(dims.unreduced))
     kept = {x for labels in dims.results for x in _parts(labels)}
     axes = told.axes_of(dims.operands, kept)
     unreduced, reduced = told.sums(linear, dims, results)

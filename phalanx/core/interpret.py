@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from phalanx.base.source import replaying
-from phalanx.core.correspond import leaving
 from phalanx.core.program import Equation, Literal, Program, Var
 
 Step = Callable[[Equation, tuple[Any, ...]], Any]  # to the result; a tuple where ``multi``
@@ -33,24 +32,12 @@ def values_of(
         for e in program.equations:
             at(e.location)
             operands = tuple([values[a] if type(a) is Var else of(a) for a in e.inputs])
-            left = sums_left(e)
-            if left:
-                with leaving(left):
-                    out = step(e, operands)
-            else:
-                out = step(e, operands)
+            out = step(e, operands)
             if e.prim.multi:
                 values.update(zip(e.outputs, out, strict=True))
             else:
                 values[e.outputs[0]] = out
     return values
-
-
-def sums_left(e: Equation) -> frozenset[str]:
-    """The axes over which ``e`` left a sum when it was recorded, that no operand had left."""
-    if not e.outputs or e.outputs[0].type.lies is None or e.prim.subprograms is not None:
-        return frozenset()
-    return e.outputs[0].type.unreduced.difference(*[a.type.unreduced for a in e.inputs])
 
 
 def interpret(

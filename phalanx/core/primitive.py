@@ -21,7 +21,7 @@ from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
-from phalanx.core.correspond import Dims, LinearIn, left_to_take, lying
+from phalanx.core.correspond import Dims, LinearIn, lying
 from phalanx.core.manual import typed
 from phalanx.core.platforms import names_of
 from phalanx.core.trace import current, entered_trace
@@ -355,6 +355,8 @@ class Primitive(Struct, frozen=True, eq=False):
         linear: the operands in which it is linear where the others are fixed, by number: one group
             or another, or ``ALL`` of them together. It can be done to the parts of a sum over
             devices that is still to be taken.
+        leaves_sums: whether it can be told, by ``correspond.Sums``, to leave sums over devices to
+            be taken.
         cotangent: how that of the result lies for ``transpose``: ``TYPED``, ``SUMMED`` or ``OPEN``.
             None: as types say where elements are ``fused``, else open.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
@@ -386,6 +388,7 @@ class Primitive(Struct, frozen=True, eq=False):
     vary: Rule | None = None
     dims: DimsRule | None = None
     linear: LinearIn = ()
+    leaves_sums: bool = False
     cotangent: Lying | None = None
     prepare: Callable[[Operands], Operands] | None = None
     multi: bool = False
@@ -505,7 +508,7 @@ class Primitive(Struct, frozen=True, eq=False):
             return result
         if self.dims is None:  # parameters may be functions of the user's, which nobody keeps
             return self._telling(result, types, params)
-        key = (self, result, left_to_take(), *types, *params.values())
+        key = (self, result, *types, *params, *params.values())
         told = _told[key]
         if told is None:
             told = _told[key] = self._telling(result, types, params)

@@ -18,7 +18,6 @@ from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.control.call import call
-from phalanx.core.correspond import leaving
 from phalanx.core.layouts import OpenLayout, by_one_axis
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
@@ -31,6 +30,7 @@ from phalanx.spmd.formats import Format, sharding_of
 from phalanx.spmd.named import NamedSharding, PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import stage
+from phalanx.transforms.sums import leaving_sums
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -176,7 +176,7 @@ def _in_parts(
     if not axes and not any([lies is not None and lies.has_sums for lies in leaves]):
         return None
     try:
-        with leaving(axes):
+        with leaving_sums(axes):
             made = function(*args, **kwargs)
     except ShardingTypeError:
         return None
@@ -217,7 +217,7 @@ def _as_batch_lies(
         for i, x in zip(values, arrays, strict=True):
             given[i] = x
         args, kwargs = treedef.unflatten(given)
-        with leaving(frozenset(shared)):
+        with leaving_sums(frozenset(shared)):
             return [function(*args, **kwargs)]
 
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Concatenate
+from typing import Any, Concatenate, Unpack
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from phalanx.base.lengths import beside_arrays, filled
 from phalanx.base.recent import memoized
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
-from phalanx.core.correspond import ALL, Dims, Joined, LinearIn, Whole, alike, alike_but
+from phalanx.core.correspond import ALL, Dims, Joined, LinearIn, Sums, Whole, alike, alike_but
 from phalanx.core.primitive import (
     OPEN,
     SUMMED,
@@ -274,6 +274,7 @@ def structural(
     dims: DimsRule,
     lower_on: Mapping[str, Body] | None = None,
     fused: bool = True,
+    leaves_sums: bool = False,
     cotangent: Lying | None = None,
     operations: Operations | None = None,
     doc: str,
@@ -294,6 +295,7 @@ def structural(
         dims: which dimensions of operand and result correspond.
         lower_on: how it is lowered on some platforms.
         fused: whether an element of the result takes one element of the operand.
+        leaves_sums: whether it can be told to leave sums over devices to be taken.
         cotangent: how the cotangent lies for ``transpose``, as ``Primitive`` has it.
         operations: how many of arithmetic an element takes.
         doc: a line about it.
@@ -316,6 +318,7 @@ def structural(
         batch=batch_rule,
         dims=dims,
         linear=ALL,
+        leaves_sums=leaves_sums,
         cotangent=cotangent,
         elements=Elements(copied=fused, fused=fused, operations=operations),
         doc=doc,
@@ -601,10 +604,10 @@ def reduced_type(name: str, x: ArrayType, dims: Ints) -> ArrayType:
     return ArrayType(kept, x.dtype, x.weak)
 
 
-def reduced_dims(x: ArrayType, dims: Ints) -> Dims:
+def reduced_dims(x: ArrayType, dims: Ints, **sums: Unpack[Sums]) -> Dims:
     """The dimensions of ``x``, of which the result lacks ``dims``."""
     every = tuple(range(x.ndim))
-    return Dims((every,), (tuple([d for d in every if d not in dims]),))
+    return Dims((every,), (tuple([d for d in every if d not in dims]),), **sums)
 
 
 def reduced_batch(dim: int, dims: Ints) -> tuple[tuple[int, ...], int]:
@@ -613,17 +616,21 @@ def reduced_batch(dim: int, dims: Ints) -> tuple[tuple[int, ...], int]:
     return shifted, dim - sum(d < dim for d in shifted)
 
 
-def _reduce_sum_batch(axis: Axis, x: Any, dim: int, dims: Ints) -> Batched:
+def _reduce_sum_batch(axis: Axis, x: Any, dim: int, dims: Ints, **sums: Unpack[Sums]) -> Batched:
     shifted, out = reduced_batch(dim, dims)
-    return reduce_sum(x, dims=shifted), out
+    return reduce_sum(x, dims=shifted, **sums), out
 
 
-def _reduce_sum_lower(b: Builder, x: Any, dims: Ints) -> Any:
+def _reduce_sum_transpose(ct: Any, x: ArrayType, dims: Ints, **sums: Unpack[Sums]) -> Any:
+    return broadcast(ct, shape=x.shape, dims=tuple([d for d in range(x.ndim) if d not in dims]))
+
+
+def _reduce_sum_lower(b: Builder, x: Any, dims: Ints, **sums: Unpack[Sums]) -> Any:
     zero = b.constant(0, b.outs[0].dtype)
     return b.reduce([x], [zero], dims, lambda b, x, y: [b.add(x, y)])[0]
 
 
-def _reduce_sum_type(x: ArrayType, dims: Ints) -> ArrayType:
+def _reduce_sum_type(x: ArrayType, dims: Ints, **sums: Unpack[Sums]) -> ArrayType:
     check_domain("reduce_sum", x, number_or_bool)
     return reduced_type("reduce_sum", x, dims)
 
@@ -632,12 +639,11 @@ reduce_sum = structural(
     "reduce_sum",
     _reduce_sum_type,
     _reduce_sum_lower,
-    transpose=lambda ct, x, dims: broadcast(
-        ct, shape=x.shape, dims=tuple(i for i in range(x.ndim) if i not in dims)
-    ),
+    transpose=_reduce_sum_transpose,
     batch=_reduce_sum_batch,
     dims=reduced_dims,
     fused=False,
+    leaves_sums=True,
     doc="the sum over dims; stablehlo.reduce with add",
     examples=[Example((f32(2, 3, 4),), {"dims": (0, 2)}), Example((i32(5),), {"dims": (0,)})],
 )

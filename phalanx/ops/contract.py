@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from phalanx.base.errors import ShapeError
 from phalanx.base.recent import memoized
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.correspond import Dims
+from phalanx.core.correspond import Dims, Sums
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -120,6 +120,7 @@ def _dot_type(
     batch: Pair,
     precision: Any = None,
     dtype: np.dtype | None = None,
+    **sums: Unpack[Sums],
 ) -> ArrayType:
     for side, type, i in (("lhs", x, 0), ("rhs", y, 1)):
         _check_dims(side, type, contract[i], batch[i])
@@ -142,6 +143,7 @@ def _dot_lower(
     batch: Pair,
     precision: Any = None,
     dtype: np.dtype | None = None,
+    **sums: Unpack[Sums],
 ) -> Value:
     lies = b.outs[0].lies and b.outs[0].lies.explicit
     if lies is not None and lies.unreduced:
@@ -159,6 +161,7 @@ def _dot_transpose(
     batch: Pair,
     precision: Any = None,
     dtype: np.dtype | None = None,
+    **sums: Unpack[Sums],
 ) -> Cotangents:
     if isinstance(x, Linear) and isinstance(y, Linear):
         return [None, None]
@@ -217,6 +220,7 @@ def _dot_batch(
     batch: Pair,
     precision: Any = None,
     dtype: np.dtype | None = None,
+    **sums: Unpack[Sums],
 ) -> Batched:
     (x, y), (dx, dy) = values, dims
     contract = (_shifted(contract[0], dx), _shifted(contract[1], dy))
@@ -229,8 +233,8 @@ def _dot_batch(
     else:
         from_x = typeof(x).ndim - len(contract[0])
         lanes = from_x + _place(dims[1], contract[1], batch[1])
-    out = dot_general(x, y, contract=contract, batch=batch, precision=precision, dtype=dtype)
-    return out, lanes
+    how = {"contract": contract, "batch": batch, "precision": precision, "dtype": dtype}
+    return dot_general(x, y, **how, **sums), lanes
 
 
 def _dot_operations(
@@ -252,7 +256,15 @@ def _shifted(dims: tuple[int, ...], lanes: int | None) -> tuple[int, ...]:
     return dims if lanes is None else tuple(d + (d >= lanes) for d in dims)
 
 
-def _dot_dims(x: ArrayType, y: ArrayType, *, contract: Pair, batch: Pair, **_: Any) -> Dims:
+def _dot_dims(
+    x: ArrayType,
+    y: ArrayType,
+    *,
+    contract: Pair,
+    batch: Pair,
+    unreduced: tuple[str, ...] = (),
+    **_: Any,
+) -> Dims:
     """Those that are summed over, and batch dimensions, meet; the others are an operand's own."""
     own: list[list[Any]] = [[(side, d) for d in range(t.ndim)] for side, t in enumerate((x, y))]
     free = [own[0][d] for d in _free(x.ndim, contract[0], batch[0])]
@@ -262,7 +274,7 @@ def _dot_dims(x: ArrayType, y: ArrayType, *, contract: Pair, batch: Pair, **_: A
             for labels, d in zip(own, pair, strict=True):
                 labels[d] = (kind, i)
     result = [*[("batch", i) for i in range(len(batch[0]))], *free]
-    return Dims((tuple(own[0]), tuple(own[1])), (tuple(result),), product=True)
+    return Dims((tuple(own[0]), tuple(own[1])), (tuple(result),), product=True, unreduced=unreduced)
 
 
 dot_general = Primitive(
@@ -273,6 +285,7 @@ dot_general = Primitive(
     transpose=_dot_transpose,
     batch=_dot_batch,
     dims=_dot_dims,
+    leaves_sums=True,
     elements=Elements(operations=_dot_operations),
     doc="sum over contract of x y, beside batch; out: batch, x's, y's; stablehlo.dot_general",
     examples=[

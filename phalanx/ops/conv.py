@@ -12,7 +12,7 @@ batch is what is summed over.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from msgspec import Struct
@@ -22,7 +22,7 @@ from phalanx.base.lengths import larger
 from phalanx.core.axes import Axis
 from phalanx.core.blocks import Blocks
 from phalanx.core.builder import Builder
-from phalanx.core.correspond import Dims, Whole
+from phalanx.core.correspond import Dims, Sums, Whole
 from phalanx.core.primitive import (
     Batched,
     Cotangents,
@@ -142,6 +142,7 @@ def _conv_type(
     batch_group_count: int,
     precision: Any = None,
     dtype: np.dtype | None = None,
+    **sums: Unpack[Sums],
 ) -> ArrayType:
     numbers = dimension_numbers
     _check_specs(x, kernel, numbers)
@@ -179,6 +180,7 @@ def _conv_lower(
     batch_group_count: int,
     precision: Any = None,
     dtype: np.dtype | None = None,
+    **sums: Unpack[Sums],
 ) -> Any:
     if b.ins[0].size == 0 or b.ins[1].size == 0:  # sums of nothing
         return b.constant(0, b.outs[0].dtype, b.outs[0].shape)
@@ -427,7 +429,9 @@ _WINDOW = Whole("a window is read as a whole")
 _GROUPED = Whole("it goes through groups of a batch")
 
 
-def _conv_dims(x: ArrayType, kernel: ArrayType, **params: Any) -> Dims:
+def _conv_dims(
+    x: ArrayType, kernel: ArrayType, *, unreduced: tuple[str, ...] = (), **params: Any
+) -> Dims:
     numbers = params["dimension_numbers"]
     space = [("space", i) for i in range(x.ndim - 2)]
     batch, out = ("batch", "out") if params["batch_group_count"] == 1 else (_GROUPED, _GROUPED)
@@ -437,7 +441,7 @@ def _conv_dims(x: ArrayType, kernel: ArrayType, **params: Any) -> Dims:
         (numbers.out_spec, ["batch", "out", *space]),
     )
     labels = [_in_order(spec, of) for spec, of in named]
-    return Dims((labels[0], labels[1]), (labels[2],), product=True)
+    return Dims((labels[0], labels[1]), (labels[2],), product=True, unreduced=unreduced)
 
 
 def _in_order(spec: Ints, labels: Sequence[Any]) -> tuple[Any, ...]:
@@ -453,6 +457,7 @@ conv_general_dilated = Primitive(
     transpose=_conv_transpose,
     batch=_conv_batch,
     dims=_conv_dims,
+    leaves_sums=True,
     elements=Elements(operations=_conv_operations),
     doc="a windowed sum of products over features and space; stablehlo.convolution",
     examples=[

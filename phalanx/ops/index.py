@@ -20,7 +20,7 @@ from phalanx.base.choices import Choice
 from phalanx.base.lengths import symbolic
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
-from phalanx.core.correspond import Dims, Whole
+from phalanx.core.correspond import Dims, Sums, Whole
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -309,6 +309,10 @@ class Hints(TypedDict, total=False):
     unique_indices: bool
 
 
+class ScatterHints(Hints, Sums, total=False):
+    """The same, and of sums."""
+
+
 def _gather_type(
     x: ArrayType,
     indices: ArrayType,
@@ -549,6 +553,7 @@ def _scatter_lower(combine: Combine) -> Rule:
         mode: str,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
+        **sums: Unpack[Sums],
     ) -> Any:
         if not b.ins[2].size:
             return x
@@ -616,6 +621,7 @@ def _scatter(
     transpose: TransposeRule | NoRule,
     dims: DimsRule | None = None,
     linear: bool = False,
+    leaves_sums: bool = False,
     copied: bool = False,
     doc: str,
     examples: Sequence[Example],
@@ -627,7 +633,7 @@ def _scatter(
         *,
         numbers: ScatterDimensionNumbers,
         mode: str,
-        **hints: Unpack[Hints],
+        **hints: Unpack[ScatterHints],
     ) -> ArrayType:
         check_domain(name, x, on)
         return _scatter_type(name, x, indices, updates, numbers, mode)
@@ -641,6 +647,7 @@ def _scatter(
         batch=_scatter_batch(lambda: prim),
         dims=dims or _scatter_dims,
         linear=((0, 2),) if linear else (),
+        leaves_sums=leaves_sums,
         elements=Elements(
             copied=copied, windows=_scatter_windows, written=2, operations=_of_updates
         ),
@@ -675,7 +682,8 @@ def _scatter_dims(
 
 def _scatter_add_dims(*types: ArrayType, **params: Any) -> Dims:
     """The same: what is added at the same place is summed up."""
-    return replace(_scatter_dims(*types, **params), product=True)
+    unreduced = params.get("unreduced", ())
+    return replace(_scatter_dims(*types, **params), product=True, unreduced=unreduced)
 
 
 def _scatter_windows(
@@ -725,6 +733,7 @@ def _scatter_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any) -> 
 
 def _scatter_add_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any) -> Cotangents:
     ct_x = ct if isinstance(x, Linear) else None
+    params.pop("unreduced", None)
     return [ct_x, None, _read(ct, indices, u.type, **params) if isinstance(u, Linear) else None]
 
 
@@ -817,6 +826,7 @@ scatter_add = _scatter(
     transpose=_scatter_add_transpose,
     dims=_scatter_add_dims,
     linear=True,
+    leaves_sums=True,
     doc="x with updates added to windows of it; stablehlo.scatter with add",
     examples=_scatter_examples(_REPEATED, _INTEGERS),
 )

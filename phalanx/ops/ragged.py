@@ -7,7 +7,7 @@ in blocks, and these are multiplied.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from phalanx.base.lengths import larger, smaller
 from phalanx.core.axes import Axis
 from phalanx.core.blocks import Blocks
 from phalanx.core.builder import Builder, Value
-from phalanx.core.correspond import Dims, Whole
+from phalanx.core.correspond import Dims, Sums, Whole
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -140,13 +140,21 @@ def _check(who: str, form: str, *types: ArrayType) -> None:
 
 
 def _dot_type(
-    x: ArrayType, y: ArrayType, sizes: ArrayType, *, precision: Any = None, dtype: Any = None
+    x: ArrayType,
+    y: ArrayType,
+    sizes: ArrayType,
+    *,
+    precision: Any = None,
+    dtype: Any = None,
+    **sums: Unpack[Sums],
 ) -> ArrayType:
     _check("ragged_dot", "mk gkn g", x, y, sizes)
     return ArrayType((x.shape[0], y.shape[2]), product_type("ragged_dot", x, y, dtype))
 
 
-def _dot_lower(b: Builder, x: Value, y: Value, sizes: Value, **how: Any) -> Value:
+def _dot_lower(
+    b: Builder, x: Value, y: Value, sizes: Value, unreduced: tuple[str, ...] = (), **how: Any
+) -> Value:
     return b.traced(partial(_dot_of_blocks, **how), x, y, sizes)
 
 
@@ -160,7 +168,7 @@ def _dot_of_blocks(x: Any, y: Any, sizes: Any, **how: Any) -> Any:
 
 
 def _dot_on_tpu(
-    b: Builder, x: Value, y: Value, sizes: Value, precision: Any = None, dtype: Any = None
+    b: Builder, x: Value, y: Value, sizes: Value, precision: Any = None, **_: Any
 ) -> Value:
     return b.ragged_dot(x, y, sizes, ((1,), (1,)), b.outs[0], precision)
 
@@ -180,7 +188,7 @@ def _linear(prim: Primitive, x: Any, y: Any, sizes: Any, how: dict[str, Any]) ->
 
 
 def _dot_transpose(
-    ct: Any, x: Any, y: Any, sizes: Any, *, precision: Any = None, dtype: Any = None
+    ct: Any, x: Any, y: Any, sizes: Any, *, precision: Any = None, **_: Any
 ) -> Cotangents:
     """ct yᵀ, by the same groups, or the sums of xᵀ ct."""
     if isinstance(x, Linear):
@@ -229,10 +237,10 @@ def _dot_operations(results: Any, x: ArrayType, y: ArrayType, sizes: ArrayType, 
 _ANY_GROUP = Whole("each row may be of any group")
 
 
-def _dot_dims(*_: ArrayType, **how: Any) -> Dims:
+def _dot_dims(*_: ArrayType, unreduced: tuple[str, ...] = (), **how: Any) -> Dims:
     """Rows stay those of x, columns those of the matrices."""
     operands = ("row", "sum"), (_ANY_GROUP, "sum", "column"), (_ANY_GROUP,)
-    return Dims(operands, (("row", "column"),), product=True)
+    return Dims(operands, (("row", "column"),), product=True, unreduced=unreduced)
 
 
 ragged_dot = Primitive(
@@ -244,6 +252,7 @@ ragged_dot = Primitive(
     transpose=_dot_transpose,
     batch=_dot_batch,
     dims=_dot_dims,
+    leaves_sums=True,
     elements=Elements(operations=_dot_operations),
     doc="rows of x by y[i], i the group in which each lies, of sizes; else 0; chlo.ragged_dot",
     examples=[
@@ -256,14 +265,22 @@ ragged_dot = Primitive(
 
 
 def _sums_type(
-    x: ArrayType, y: ArrayType, sizes: ArrayType, *, precision: Any = None, dtype: Any = None
+    x: ArrayType,
+    y: ArrayType,
+    sizes: ArrayType,
+    *,
+    precision: Any = None,
+    dtype: Any = None,
+    **sums: Unpack[Sums],
 ) -> ArrayType:
     _check("ragged_sums", "mk mn g", x, y, sizes)
     shape = (*sizes.shape, x.shape[1], y.shape[1])
     return ArrayType(shape, product_type("ragged_sums", x, y, dtype))
 
 
-def _sums_lower(b: Builder, x: Value, y: Value, sizes: Value, **how: Any) -> Value:
+def _sums_lower(
+    b: Builder, x: Value, y: Value, sizes: Value, unreduced: tuple[str, ...] = (), **how: Any
+) -> Value:
     return b.traced(partial(_sums_of_blocks, **how), x, y, sizes)
 
 
@@ -281,7 +298,7 @@ def _sums_of_blocks(x: Any, y: Any, sizes: Any, **how: Any) -> Any:
 
 
 def _sums_on_tpu(
-    b: Builder, x: Value, y: Value, sizes: Value, precision: Any = None, dtype: Any = None
+    b: Builder, x: Value, y: Value, sizes: Value, precision: Any = None, **_: Any
 ) -> Value:
     return b.ragged_dot(x, y, sizes, ((0,), (0,)), b.outs[0], precision)
 
@@ -291,7 +308,7 @@ def _sums_linearize(active: Active, x: Any, y: Any, sizes: Any, **how: Any) -> D
 
 
 def _sums_transpose(
-    ct: Any, x: Any, y: Any, sizes: Any, *, precision: Any = None, dtype: Any = None
+    ct: Any, x: Any, y: Any, sizes: Any, *, precision: Any = None, **_: Any
 ) -> Cotangents:
     """y ctᵀ or x ct, by the same groups."""
     other = y if isinstance(x, Linear) else x
@@ -314,10 +331,10 @@ def _sums_batch(axis: Axis, values: Operands, dims: LaneDims, **how: Any) -> Bat
     return slice_dim(split_dim(out, 0, (lanes, groups + 1)), 0, groups, 1), 0
 
 
-def _sums_dims(*_: ArrayType, **how: Any) -> Dims:
+def _sums_dims(*_: ArrayType, unreduced: tuple[str, ...] = (), **how: Any) -> Dims:
     """Rows of the sums are columns of x, their columns those of y."""
     operands = ("row", "x"), ("row", "y"), (_ANY_GROUP,)
-    return Dims(operands, ((None, "x", "y"),), product=True)
+    return Dims(operands, ((None, "x", "y"),), product=True, unreduced=unreduced)
 
 
 ragged_sums = Primitive(
@@ -329,6 +346,7 @@ ragged_sums = Primitive(
     transpose=_sums_transpose,
     batch=_sums_batch,
     dims=_sums_dims,
+    leaves_sums=True,
     elements=Elements(operations=_sums_operations),
     doc="xᵀ y of each group of rows, of sizes; chlo.ragged_dot",
     examples=[

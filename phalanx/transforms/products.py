@@ -72,7 +72,7 @@ def _is_contraction(product: Equation, total: Equation) -> bool:
 
     A contraction over dimensions that do not lie side by side may lay out the operands anew.
     """
-    if product.prim is not dot_general:
+    if product.prim is not dot_general or "unreduced" in total.params:
         return False
     batch = len(product.params["batch"][0])
     stored = product.outputs[0].type.size

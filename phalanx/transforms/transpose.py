@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 from phalanx.base import dtypes
 from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import replaying
-from phalanx.core.correspond import leaving
 from phalanx.core.interpret import interpret
 from phalanx.core.manual import typed
 from phalanx.core.over_mesh import both
@@ -22,6 +21,7 @@ from phalanx.ops.basis import add, instantiate
 from phalanx.ops.collective import psum
 from phalanx.ops.lay import in_the_open, laid
 from phalanx.ops.vary import as_parts, fitted, pvary, sorted_axes, varying_along
+from phalanx.transforms.sums import leaving_sums
 
 Rule = Callable[[Equation, tuple[Any, ...], tuple[Any, ...]], Sequence[Any]]
 _Along = tuple[frozenset[Any], frozenset[Any]]
@@ -202,7 +202,7 @@ def _in_parts(e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]) -> S
     if not axes:
         return None
     try:
-        with leaving(axes):
+        with leaving_sums(axes):
             return _by_rule(e, cts, operands)
     except ShardingTypeError:
         return None

@@ -53,6 +53,38 @@ def test_programs_with_sums_left_to_take_are_checked():
         np.testing.assert_allclose(reshard(phalanx.jit(product)(), P()), X @ X, rtol=1e-5)
 
 
+def test_what_was_asked_of_a_call_does_not_hold_for_the_next():
+    """The same arguments otherwise, and functions that are called with tables that are full."""
+    columns, rows = phalanx.device_put(X, P(None, "y")), phalanx.device_put(X, P("y"))
+    twice = jnp.stack([columns, columns])
+    calls = (
+        lambda **asked: jnp.matmul(columns, rows, precision=lax.Precision.HIGHEST, **asked),
+        lambda **asked: jnp.einsum("ij,jk->ik", columns, rows, **asked),
+        lambda **asked: lax.dot_general(columns, rows, (((1,), (0,)), ((), ())), **asked),
+    )
+    for call in calls:
+        for _ in range(2):
+            assert typeof(call(out_sharding=LEFT)).unreduced == {"y"}
+            with pytest.raises(ShardingTypeError, match="the sum is over dimensions that are cut"):
+                call()
+            assert not typeof(call(out_sharding=P("x"))).unreduced
+    for _ in range(2):
+        left = lax.reduce_sum(twice, (2,), out_sharding=P(None, None, unreduced={"y"}))
+        assert typeof(left).unreduced == {"y"} and not typeof(twice.sum(2)).unreduced
+        np.testing.assert_allclose(reshard(left, P()), twice.sum(2), rtol=1e-6)
+
+
+def test_programs_say_which_sums_are_left():
+    program = phalanx.make_program(product)()
+    (dot,) = [e for e in program.equations if e.prim.name == "dot_general"]
+    assert dot.params["unreduced"] == ("y",) and dot.outputs[0].type.unreduced == {"y"}
+    types = [a.type for a in dot.inputs]
+    assert dot.prim.result_type(types, dot.params) is dot.outputs[0].type
+    plain = {name: p for name, p in dot.params.items() if name != "unreduced"}
+    with pytest.raises(ShardingTypeError, match="cut by 'y'"):
+        dot.prim.result_type(types, plain)
+
+
 def test_complex_numbers():
     z = (X + 1j * X.T).astype("complex64")
     np.testing.assert_allclose(phalanx.jit(lambda z: reshard(reshard(z, LEFT), P()))(z), z)

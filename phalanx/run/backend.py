@@ -255,6 +255,11 @@ class Module(Protocol):
         ...
 
     @property
+    def largest(self) -> int:
+        """How many bytes the largest array in it takes."""
+        ...
+
+    @property
     def is_for_its_devices(self) -> bool:
         """Whether it was written for the platform of the devices that it was planned for."""
         ...
@@ -415,6 +420,10 @@ class Backend(Protocol):
             ValueError: the compiler has no such option, or not with such a value.
             RuntimeFailure: the compiler failed.
         """
+        ...
+
+    def ends_the_compiler(self, type: ArrayType, platform: str) -> bool:
+        """Whether the compiler ends the process where a program computes an array of ``type``."""
         ...
 
     def absences(self) -> dict[str, str]:

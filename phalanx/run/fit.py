@@ -15,6 +15,7 @@ from phalanx.run.backend import Executable, Module
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.plan import Plan
+from phalanx.transforms.storage import size_in_bytes, stored
 
 Lower = Callable[[Plan], Module]
 
@@ -32,9 +33,13 @@ def compile_fitting(
     for half as many lanes at once, for as long as that needs less.
 
     Raises:
-        OutOfMemory: the compiler says that it does not fit, however few lanes run at once.
+        OutOfMemory: the compiler says that it does not fit, however few lanes run at once, or it
+            would end the process.
     """
-    made = _compiled(lower(plan), options)
+    module = lower(plan)
+    if module.largest >= _FIRST:
+        _check_shapes(program, plan.target.platform)
+    made = _compiled(module, options)
     lanes = placement.most_lanes(program, plan.mesh)
     if lanes == 1:
         return _there(made)
@@ -46,6 +51,25 @@ def compile_fitting(
             break
         made = smaller
     return _there(made)
+
+
+_FIRST = 1 << 33  # bytes of the smallest array at which a compiler ends the process
+
+
+def _check_shapes(program: Program, platform: str) -> None:
+    """Raise OutOfMemory if the compiler would end the process at an array that it stores."""
+    kept = stored(program)
+    for e in program.equations:
+        for v in kept.intersection(e.outputs):
+            if backend().ends_the_compiler(v.type.physical, platform):
+                size = size_in_bytes(v.type) / 2**30
+                raise OutOfMemory(
+                    f"{program.name}: {e.prim.name} makes {v.type}, {size:.4g} GiB, at "
+                    f"{e.location}, and XLA's compiler for CPUs ends the process at arrays of just "
+                    "so many elements. Make it smaller, or a little larger, or compute it in parts"
+                )
+        for inner in e.programs:
+            _check_shapes(inner, platform)
 
 
 def _compiled(module: Module, options: dict[str, Any] | None) -> Executable | OutOfMemory:

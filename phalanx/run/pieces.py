@@ -168,6 +168,11 @@ class NoModule:
         """Raise DeviceError."""
         raise _no_module(self._name)
 
+    @property
+    def largest(self) -> int:
+        """Of how many bytes arrays are is asked of the pieces."""
+        return 0
+
     def over(self, devices: tuple[Any, ...]) -> NoModule:
         """The same: no devices were planned."""
         return self

@@ -20,7 +20,7 @@ from phalanx.xla.flight import complete, end_anyway
 from phalanx.xla.memory import free_memory
 from phalanx.xla.module import XlaModule
 from phalanx.xla.processes import Service, connect, leave
-from phalanx.xla.runtime import VERSION
+from phalanx.xla.runtime import VERSION, ends_the_compiler
 from phalanx.xla.sharded import held, is_deleted
 from phalanx.xla.topology import described
 
@@ -105,6 +105,7 @@ class XlaBackend:
     move = staticmethod(transfer.move)
     block = staticmethod(transfer.block)
     free_memory = staticmethod(free_memory)
+    ends_the_compiler = staticmethod(ends_the_compiler)
     wait_for_callbacks = staticmethod(wait_for_callbacks)
     dlpack_device = staticmethod(capsules.dlpack_device)
     to_dlpack = staticmethod(capsules.to_dlpack)

@@ -17,6 +17,7 @@ from jaxlib import _hlo
 from phalanx import xla
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, NoMesh, RuntimeFailure
+from phalanx.base.source import user_location
 from phalanx.core.platforms import AnyDevice, platform_of
 from phalanx.core.types import ArrayType
 from phalanx.processes.joined import group_over, joined_member
@@ -39,6 +40,7 @@ from phalanx.xla.failures import (
     check_slice,
     deleted,
     only_described,
+    out_of_memory,
     refused_option,
     translated,
 )
@@ -53,6 +55,7 @@ from phalanx.xla.flight import (
 )
 from phalanx.xla.hlo_text import HloModule
 from phalanx.xla.kernels import kernels
+from phalanx.xla.memory import of_the_host
 from phalanx.xla.module import XlaModule, number_of
 from phalanx.xla.packed import Packed, check_made_here, contents_of, made_by
 from phalanx.xla.runtime import (
@@ -78,6 +81,7 @@ _SAFE = {"xla_cpu_experimental_ynn_fusion_type": ""}
 # Those on arrays of so few bytes are done before another thread is awake, so they come in the order
 # that needs least memory, in which few wait.
 _DONE_AT_ONCE = 1 << 13
+_SURELY_FITS = 1 << 20  # all arrays of a program none of which takes more bytes
 _IN_TURN = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 # In 0.10 it takes barriers away before it fuses, so that what stands behind one is made again, and
 # it cannot write them into the functions that it makes of small loops.
@@ -109,12 +113,28 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
     maps.leave_some(len(devices))
     if lowered.plan.independent:
         made, every = _load_on_each(lowered, devices, options)
-        executable = Independent(lowered, every)
+        large = _exceeds_the_host(lowered, made.loaded)
+        executable = TooLarge(lowered, made.loaded) if large else Independent(lowered, every)
     else:
         made = _load(lowered, devices, options)
-        executable = _launched_together(lowered, made.loaded)
+        large = _exceeds_the_host(lowered, made.loaded)
+        kind = TooLarge if large else _launched_together
+        executable = kind(lowered, made.loaded)
     executable.read, executable.anew = made.read, made.anew
     return executable
+
+
+def _exceeds_the_host(lowered: XlaModule, loaded: Any) -> bool:
+    """Whether a program for CPUs makes arrays of more bytes than there is memory.
+
+    Its inputs are not counted: devices of one host share them.
+    """
+    devices = lowered.plan.devices
+    if devices[0].platform != "cpu" or lowered.largest < _SURELY_FITS:
+        return False
+    sizes = loaded.get_compiled_memory_stats()
+    made = sizes.output_size_in_bytes + sizes.temp_size_in_bytes - sizes.alias_size_in_bytes
+    return made * len(Sharding(devices).local_devices) > of_the_host()
 
 
 def _text_of(loaded: Any) -> str:
@@ -470,6 +490,21 @@ class CompileOnly(XlaExecutable):
         except RuntimeError:
             (module,) = self._loaded.hlo_modules()
             return dict(xc.hlo_module_cost_analysis(client("cpu"), module))
+
+
+class TooLarge(XlaExecutable):
+    """For CPUs, of more memory than there is: it is looked at, and does not run.
+
+    The system promises that memory, and ends a process that uses it.
+    """
+
+    __slots__ = ()
+
+    def __call__(self, raws: list[Any], /) -> list[Any]:
+        devices = len(Sharding(self.devices).local_devices)
+        who = f"{self._name}, at {user_location()}:"
+        where = "this machine" if devices == 1 else f"each of {devices} devices of this machine"
+        raise out_of_memory(who, self.memory_analysis(), where, of_the_host() / devices)
 
 
 class OnOneDevice(XlaExecutable):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from phalanx.base.errors import (
     DeletedArray,
@@ -55,15 +55,32 @@ def check_fits(who: str, sizes: Mapping[str, int], memory: int, device: Any) -> 
         memory: how much the device has.
         device: one of those for which it is compiled.
     """
-    parts = [sizes[key] for key in ("arguments", "outputs", "temporaries")]
-    needed = sum(parts) - sizes["aliased"]
+    needed = sum([sizes[key] for key in _PARTS]) - sizes["aliased"]
     if needed > memory:
-        taken, given, between = [f"{size / 2**30:.4g} GiB" for size in parts]
-        raise OutOfMemory(
-            f"compile, at {user_location()}: {who} needs {needed / 2**30:.4g} GiB, and "
-            f"{device.device_kind} has {memory / 2**30:.4g} GiB: it takes {taken}, gives {given}, "
-            f"and holds {between} between\n{_TO_NEED_LESS}"
-        )
+        who = f"compile, at {user_location()}: {who}"
+        raise out_of_memory(who, sizes, device.device_kind, memory)
+
+
+_PARTS: Final = ("arguments", "outputs", "temporaries")
+
+
+def out_of_memory(who: str, sizes: Mapping[str, int], device: str, memory: float) -> OutOfMemory:
+    """The error of ``who`` that needs memory of such ``sizes`` in a ``device``, and it has less."""
+    taken, given, between = [told_size(sizes[key]) for key in _PARTS]
+    needed = told_size(sum([sizes[key] for key in _PARTS]) - sizes["aliased"])
+    return OutOfMemory(
+        f"{who} needs {needed}, and {device} has {told_size(memory)}: it takes {taken}, gives "
+        f"{given}, and holds {between} between\n{_TO_NEED_LESS}"
+    )
+
+
+def told_size(size: float) -> str:
+    """A number of bytes.
+
+    >>> told_size(3 * 2**29), told_size(2**62)
+    ('1.5 GiB', '4.295e+09 GiB')
+    """
+    return f"{size / 2**30:.4g} GiB"
 
 
 def check_slice(who: str, devices: Sequence[Any]) -> None:

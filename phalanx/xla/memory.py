@@ -1,7 +1,8 @@
-"""How much memory of devices is free."""
+"""How much memory devices have, and how much of it is free."""
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Sequence
@@ -11,6 +12,9 @@ from typing import Any
 from phalanx.xla.runtime import is_described
 
 _OF_THE_HOST = Path("/proc/meminfo")
+_LIMITS = (  # of a container, by the two versions of control groups
+    Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)  # fmt: skip
 
 
 def free_memory(devices: Sequence[Any]) -> float:
@@ -29,7 +33,23 @@ def _unused(stats: dict[str, int] | None) -> float:
 
 
 def _available() -> float:
+    return _told("MemAvailable", math.inf)
+
+
+@functools.cache
+def of_the_host() -> float:
+    """How many bytes this process can ever have; infinity: nobody knows.
+
+    Linux promises more, and ends a process that uses it.
+    """
+    limits = [path.read_text().strip() for path in _LIMITS if path.exists()]
+    most = min([math.inf, *[int(n) for n in limits if n.isdigit()]])
+    return min(most, _told("MemTotal", math.inf) + _told("SwapTotal", 0))
+
+
+def _told(name: str, otherwise: float) -> float:
+    """What the system says, in bytes."""
     if not _OF_THE_HOST.exists():
-        return math.inf
-    found = re.search(r"MemAvailable:\s*(\d+) kB", _OF_THE_HOST.read_text())
-    return int(found[1]) * 1024 if found else math.inf
+        return otherwise
+    found = re.search(rf"{name}:\s*(\d+) kB", _OF_THE_HOST.read_text())
+    return int(found[1]) * 1024 if found else otherwise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -32,6 +33,9 @@ RESULT_HANDLER_ARGUMENTS = (True,) if OLD else ()
 # Whether XLA compiles a value that is a sum along one axis of a mesh, still to be taken, where each
 # position of another runs by itself. 0.11 refuses it, and 0.10 ends the process.
 SUMS_IN_REGIONS = VERSION >= (0, 12)
+# XLA's compiler for CPUs cuts arrays into tiles of up to 8 numbers of the last dimension, and deals
+# them out over threads. From 0.11 on it divides by the last 32 bits of half of the count over this.
+TILE, TILES = (8, 1 << 33) if VERSION >= (0, 11) else (1, 0)
 DIRECT = hasattr(xc.ArrayImpl, "_to_np_array_did_copy")  # to NumPy without looking for jax
 VERSIONED_CAPSULES = hasattr(xc, "dlpack_version")  # DLPack's, which say what may be written
 
@@ -136,6 +140,19 @@ def _hlo_sharding(sharding: Sharding, ndim: int) -> Any:
     proto.tile_assignment_dimensions = grid
     proto.tile_assignment_devices = list(sharding.assignment or range(len(sharding.device_list)))
     return _hlo.HloSharding.from_proto(proto)
+
+
+def ends_the_compiler(type: ArrayType, platform: str) -> bool:
+    """Whether XLA divides by zero, which ends the process, where it computes an array of ``type``.
+
+    >>> f32 = np.dtype(np.float32)
+    >>> [ends_the_compiler(ArrayType((n,), f32), "cpu") for n in (2**20, 2**40 + 8)]
+    [False, False]
+    """
+    if not TILES or platform != "cpu" or not type.size:
+        return False
+    *rows, last = type.shape or (1,)
+    return math.prod(rows) * -(-last // TILE) % TILES == 0
 
 
 def sharding_of(chosen: Any, devices: tuple[Any, ...]) -> Sharding:

@@ -24,7 +24,8 @@ def fitting(monkeypatch):
     halvings (None: the compiler says it does not fit), and how often it was tried."""
 
     def fitting(needs, free, lanes=16):
-        def compile(halvings, options):
+        def compile(module, options):
+            halvings = module.halvings
             tried.append(halvings)
             if needs[halvings] is None:
                 raise OutOfMemory("too much")
@@ -37,7 +38,8 @@ def fitting(monkeypatch):
         monkeypatch.setattr(fit.placement, "most_lanes", lambda program, mesh: lanes)
         program = SimpleNamespace(name="f")
         plan = Plan((object(),))
-        made = fit.compile_fitting(program, plan, lambda p: p.halvings, {"o": 1})
+        module = lambda p: SimpleNamespace(halvings=p.halvings, largest=0)  # noqa: E731
+        made = fit.compile_fitting(program, plan, module, {"o": 1})
         return made.needed, tried
 
     return fitting

@@ -36,21 +36,32 @@ Aux = TypeVar("Aux")  # what a function gives beside its results
 
 @overload
 def vjp(
-    fun: Callable[P, R], *primals: Any, has_aux: Literal[False] = False
+    fun: Callable[P, R],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> tuple[R, Pullback]: ...
 @overload
 def vjp(
-    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+    fun: Callable[..., tuple[R, Aux]],
+    *primals: Any,
+    has_aux: Literal[True],
+    reduce_axes: Sequence[Any] = (),
 ) -> tuple[R, Pullback, Aux]: ...
 @overload
-def vjp(fun: Callable[P, Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
-def vjp(fun: Callable[P, Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def vjp(
+    fun: Callable[P, Any], *primals: Any, has_aux: bool, reduce_axes: Sequence[Any] = ()
+) -> tuple[Any, ...]: ...
+def vjp(
+    fun: Callable[P, Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()
+) -> tuple[Any, ...]:
     """Reverse mode: (f(x), c -> f'(x)^T c), the value and the vector-Jacobian product.
 
     Args:
         fun: a function of trees of arrays.
         *primals: its arguments.
         has_aux: whether ``fun`` returns a pair of results and further data.
+        reduce_axes: must be empty; sum over axes with ``lax.psum`` instead.
 
     Returns:
         The results and the pullback, which takes a tree of cotangents like the results and
@@ -63,6 +74,7 @@ def vjp(fun: Callable[P, Any], *primals: Any, has_aux: bool = False) -> tuple[An
     2.0
     """
     check_callable(fun, "vjp")
+    _check_not_reduced(f"vjp({name_of(fun)})", reduce_axes)
     body = WithAux(fun, has_aux, "vjp")
     flat, leaves, _ = flattened(body, primals, f"vjp({name_of(fun)})")
     outs, linear = linearize_flat(flat, leaves, [differentiable(x) for x in leaves])
@@ -80,6 +92,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> Callable[P, tuple[R, Any]]:
     """A function that gives the value and the gradient: x -> (fun(x), gradient at x).
 
@@ -90,6 +103,7 @@ def value_and_grad(
         has_aux: whether ``fun`` returns a pair.
         holomorphic: whether ``fun`` is complex-differentiable; then arguments are complex.
         allow_int: whether integer arguments are allowed; their gradient has dtype float0.
+        reduce_axes: must be empty; sum over axes with ``lax.psum`` instead.
 
     Returns:
         A function that returns the value (with the data) and the gradient: like the argument,
@@ -104,6 +118,7 @@ def value_and_grad(
     """
     check_callable(fun, "grad")
     who = f"grad({name_of(fun)})"
+    _check_not_reduced(who, reduce_axes)
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int)
@@ -126,6 +141,7 @@ def grad(
     has_aux: Literal[False] = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> Callable[P, Any]: ...
 @overload
 def grad(
@@ -135,6 +151,7 @@ def grad(
     has_aux: Literal[True],
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> Callable[P, tuple[Any, R]]: ...
 @overload
 def grad(
@@ -143,6 +160,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> Callable[P, Any]: ...
 def grad(
     fun: Callable[..., Any],
@@ -150,6 +168,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
     """The gradient function of ``fun``, which has a scalar result: x -> gradient at x.
 
@@ -163,6 +182,7 @@ def grad(
         has_aux: whether ``fun`` returns a pair.
         holomorphic: whether ``fun`` is complex-differentiable; then arguments are complex.
         allow_int: whether integer arguments are allowed; their gradient has dtype float0.
+        reduce_axes: must be empty; sum over axes with ``lax.psum`` instead.
 
     Returns:
         A function with the parameters of ``fun``. It returns the gradient: of one argument a tree
@@ -173,7 +193,7 @@ def grad(
     >>> float(phalanx.grad(lambda x: x**3)(2.0))
     12.0
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradients = both(*args, **kwargs)
@@ -344,11 +364,7 @@ def linear_transpose(
     """
     check_callable(fun, "linear_transpose")
     who = f"linear_transpose({name_of(fun)})"
-    if reduce_axes:
-        raise NotImplementedError(
-            f"{who}: reduce_axes={reduce_axes!r} is not supported; sum the cotangents over these "
-            "axes with lax.psum where they are needed"
-        )
+    _check_not_reduced(who, reduce_axes)
     leaves, treedef = tree.flatten((primals, {}))
     names = LeafNames(fun, primals, {}, range(len(primals)))
     types = [_example_type(x, names, i, who) for i, x in enumerate(leaves)]
@@ -359,6 +375,14 @@ def linear_transpose(
     linear = LinearMap(program, captured, (True,) * len(program.outputs))
     homes = tuple(map(home_of, leaves))
     return Pullback(linear, treedef, tuple(types), flat.out_tree, program.output_types, homes)
+
+
+def _check_not_reduced(who: str, reduce_axes: Sequence[Any]) -> None:
+    if reduce_axes:
+        raise NotImplementedError(
+            f"{who}: reduce_axes={reduce_axes!r} is not supported; sum the cotangents over these "
+            "axes with lax.psum where they are needed"
+        )
 
 
 def _example_type(x: Any, names: LeafNames, i: int, who: str) -> ArrayType:

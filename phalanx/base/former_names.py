@@ -63,6 +63,6 @@ FORMER_KEYWORDS = {  # and the keyword now, of functions that have it
 }  # fmt: skip
 
 REPLACED_KEYWORDS = {
-    "reduce_axes": "lax.psum of the gradient", "requires_grad": "phalanx.grad(f)",
+    "requires_grad": "phalanx.grad(f)",
     "unbiased": "ddof=1, or ddof=0", "concrete": "static_argnums",
 }  # fmt: skip

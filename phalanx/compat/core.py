@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Union
 
 import numpy as np
@@ -29,10 +29,13 @@ from phalanx.compat.jaxprs import (
 from phalanx.compat.primitives import ForeignPrimitive
 from phalanx.compat.traces import TraceTag, UserTrace, set_current_trace, take_current_trace
 from phalanx.core import trace as ours
+from phalanx.core.axes import is_internal, scope
 from phalanx.core.check import check
 from phalanx.core.program import Literal, Var
 from phalanx.core.trace import ROOT, Tracer, current, known_value, owner_of
 from phalanx.core.types import SCALARS, Array, ArrayType
+from phalanx.transforms.batch import Batch
+from phalanx.transforms.stage import Stage
 
 __all__ = [
     "AbstractToken",
@@ -80,6 +83,7 @@ __all__ = [
     "min_dim",
     "new_jaxpr_eqn",
     "no_effects",
+    "nonempty_axis_env_DO_NOT_USE",
     "primal_dtype_to_tangent_dtype",
     "pytype_aval_mappings",
     "set_current_trace",
@@ -87,6 +91,9 @@ __all__ = [
     "take_current_trace",
     "trace_state_clean",
     "unmapped_aval",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE",
+    "unsafe_am_i_under_a_vmap_DO_NOT_USE",
+    "unsafe_get_axis_names_DO_NOT_USE",
     "valid_jaxtype",
 ]
 
@@ -196,6 +203,34 @@ def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
 def trace_state_clean() -> bool:
     """Whether none is."""
     return current() is ROOT
+
+
+def _around() -> Iterator[ours.Trace]:
+    """The transformations that are under way, the innermost first."""
+    trace: ours.Trace | None = current()
+    while trace is not None:
+        yield trace
+        trace = trace.parent
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
+    """The names of the axes that are known here, the innermost last."""
+    return [name for name, _ in scope() if not is_internal(name)]
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Whether axes are known here."""
+    return bool(scope())
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
+    """Whether lanes are computed at once here."""
+    return any(isinstance(trace, Batch) for trace in _around())
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
+    """Whether a program is recorded here."""
+    return any(isinstance(trace, Stage) for trace in _around())
 
 
 def find_top_trace(xs: Any) -> ours.Trace:

@@ -98,7 +98,6 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
         [
             "JetTrace",
             "JetTracer",
-            "ZeroSeries",
             "ZeroTerm",
             "call_param_updaters",
             "def_comp",
@@ -106,7 +105,6 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
             "deflinear",
             "defzero",
             "deriv_prop",
-            "fact",
             "jet2",
             "jet_fun",
             "jet_rules",
@@ -115,7 +113,6 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
             "traceable",
             "weakref_lru_cache",
             "zero_prop",
-            "zero_series",
             "zero_term",
         ],
     ),
@@ -295,11 +292,7 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
         [
             "create_call_primitive",
             "eval_jaxpr_transpose",
-            "nonempty_axis_env_DO_NOT_USE",
             "register_call_primitive_rules",
-            "unsafe_am_i_under_a_jit_DO_NOT_USE",
-            "unsafe_am_i_under_a_vmap_DO_NOT_USE",
-            "unsafe_get_axis_names_DO_NOT_USE",
         ],
     ),
     "jax.extend.core.primitives": (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, cast
 
 import numpy as np
 
@@ -397,6 +397,8 @@ def _gather_type(
 
 
 def _gather_lower(b: Builder, t: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:
+    if not window:  # the one element, which XLA's windows without dimensions are not made for
+        return t
     worst = (lowest if select == "GE" else highest)(b.ins[1].dtype)
     inits = [b.constant(0, b.ins[0].dtype), b.constant(worst, b.ins[1].dtype)]
     ones = (1,) * len(window)
@@ -421,6 +423,8 @@ def _scatter_type(
 
 
 def _scatter_lower(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:
+    if not window:
+        return ct
     return b.select_and_scatter(
         x,
         ct,
@@ -435,6 +439,8 @@ def _scatter_lower(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, sel
 
 def _scatter_on_tpu(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:
     """TPUs want two dimensions at least along which windows have length 1."""
+    if not window:
+        return ct
     more = (1,) * max(0, 2 - sum(size == 1 for size in window))
     kinds = b.type(ct), b.type(x)
     ct, x = (b.reshape(v, (*more, *t.shape)) for v, t in zip((ct, x), kinds, strict=True))
@@ -465,7 +471,8 @@ def _selecting(
         return [transpose()(ct, x, **params), None]
 
     def batch(axis: Axis, values: Operands, dims: LaneDims, **params: Any) -> Batched:
-        aligned, dim = align_lanes(axis, values, dims)
+        arrays = [cast(Any, np.asarray)(v) if isinstance(v, np.generic) else v for v in values]
+        aligned, dim = align_lanes(axis, arrays, dims)  # none gives way: windows are of shapes
         return prim(*aligned, **_with_lanes(dim, params)), dim
 
     prim = Primitive(

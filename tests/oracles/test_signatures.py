@@ -30,7 +30,6 @@ DIFFERENT = {
     "functions are methods": [
         "experimental.sparse.bcoo_todense mat", "experimental.sparse.bcsr_todense mat",
     ],
-    "refused, and told": ["grad reduce_axes", "value_and_grad reduce_axes"],
     "new there, and said of no use": [
         "vmap sum_match",
         *(

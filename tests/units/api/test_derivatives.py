@@ -457,3 +457,17 @@ def test_linear_transpose_takes_examples_of_any_kind_and_no_axes():
         np.testing.assert_array_equal(x, [2, 2, 2])
     with pytest.raises(NotImplementedError, match=r"lax\.psum"):
         phalanx.linear_transpose(lambda x: x, 1.0, reduce_axes=("i",))
+
+
+def test_axes_to_reduce_may_be_none_at_all():
+    f = lambda x: x * x  # noqa: E731
+    assert phalanx.grad(f, reduce_axes=())(3.0) == 6
+    assert phalanx.value_and_grad(f, reduce_axes=[])(3.0) == (9, 6)
+    assert phalanx.vjp(f, 3.0, reduce_axes=())[1](1.0) == (6,)
+    for refused in (
+        lambda: phalanx.grad(f, reduce_axes=("i",)),
+        lambda: phalanx.value_and_grad(f, reduce_axes=("i",)),
+        lambda: phalanx.vjp(f, 3.0, reduce_axes=("i",)),
+    ):
+        with pytest.raises(NotImplementedError, match=r"reduce_axes=\('i',\).*lax.psum"):
+            refused()

@@ -91,8 +91,6 @@ def test_what_took_the_place_of_a_keyword_is_told():
         phalanx.numpy.clip(x, a_min=0)
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'newshape'. Use 'shape'$"):
         phalanx.numpy.reshape(x, newshape=(3, 1))
-    with pytest.raises(TypeError, match=r"argument 'reduce_axes'. Use lax.psum of the gradient$"):
-        phalanx.grad(len, reduce_axes=())
 
 
 def test_what_other_libraries_call_otherwise_is_told():

@@ -136,3 +136,66 @@ def test_the_exception_of_a_rule_that_does_not_know_what_is_differentiated():
 
     with pytest.raises(CustomVJPException, match="closes over"):
         phalanx.grad(scaled)(3.0)
+
+
+def test_the_classes_of_parts_of_arrays():
+    from jax._src.numpy.array_methods import _IndexUpdateHelper, _IndexUpdateRef
+
+    x = jnp.ones(2)
+    assert type(x.at) is _IndexUpdateHelper and type(x.at[0]) is _IndexUpdateRef
+
+
+NAMED = {
+    "called": lambda f: f(1.0),
+    "vmap": lambda f: phalanx.vmap(f)(jnp.ones(2)),
+    "named vmap": lambda f: phalanx.vmap(phalanx.vmap(f, axis_name="i"), axis_name="j")(
+        jnp.ones((2, 2))
+    ),
+    "jit in vmap": lambda f: phalanx.vmap(phalanx.jit(f), axis_name="i")(jnp.ones(2)),
+    "vmap in jit": lambda f: phalanx.jit(phalanx.vmap(f, axis_name="i"))(jnp.ones(2)),
+    "scan in vmap": lambda f: phalanx.vmap(
+        lambda y: phalanx.lax.scan(lambda c, x: (f(c), x), y, jnp.ones(2)), axis_name="k"
+    )(jnp.ones(2)),
+    "grad": lambda f: phalanx.grad(f)(1.0),
+    "pmap": lambda f: phalanx.pmap(f, axis_name="p")(jnp.ones(1)),
+}
+ASKED = [
+    f"{name}_DO_NOT_USE"
+    for name in ("unsafe_get_axis_names", "nonempty_axis_env", "unsafe_am_i_under_a_vmap")
+]
+
+
+@pytest.mark.parametrize("way", NAMED)
+def test_axes_and_transformations_that_are_under_way(way):
+    """As kfac-jax and FermiNet ask."""
+    from jax.extend import core
+
+    seen = []
+
+    def look(x):
+        seen.append([getattr(core, name)() for name in [*ASKED, UNDER_JIT]])
+        return x
+
+    NAMED[way](look)
+    assert seen == [TOLD[way]]
+
+
+UNDER_JIT = "unsafe_am_i_under_a_jit_DO_NOT_USE"
+TOLD = {  # by jax 0.12: names, whether there are any, under vmap, under jit
+    "called": [[], False, False, False],
+    "vmap": [[], False, True, False],
+    "named vmap": [["j", "i"], True, True, False],
+    "jit in vmap": [["i"], True, True, True],
+    "vmap in jit": [["i"], True, True, True],
+    "scan in vmap": [["k"], True, True, True],
+    "grad": [[], False, False, False],
+    "pmap": [["p"], True, False, True],
+}
+
+
+def test_factorials_of_series():
+    from jax.experimental import jet
+
+    np.testing.assert_allclose(jet.fact(np.arange(6)), [1, 1, 2, 6, 24, 120], rtol=1e-5)
+    np.testing.assert_allclose(phalanx.jit(jet.fact)(2.5), 3.3233509, rtol=1e-6)
+    assert type(jet.zero_series).__name__ == "ZeroSeries"

@@ -39,13 +39,11 @@ NOT_TAKEN = {  # which are experiments, are told of, or are called by their plac
     "jax.dtypes.issubdtype": {"a", "b"},
     "jax.experimental.sparse.bcoo_todense": {"mat"},
     "jax.experimental.sparse.bcsr_todense": {"mat"},
-    "jax.grad": {"reduce_axes"},
     "jax.interpreters.batching.bdim_at_front": {"mesh_axis"},
     "jax.interpreters.batching.broadcast": {"mesh_axis"},
     "jax.interpreters.partial_eval.dce_jaxpr": {"live_inputs"},
     "jax.linearize": {"in_nzs"},
-    "jax.value_and_grad": {"reduce_axes"},
-    "jax.vjp": {"reduce_axes", "saveable_args", "in_nzs"},
+    "jax.vjp": {"saveable_args", "in_nzs"},
     "jax.vmap": {"sum_match"},
 }
 OTHERS = "jax.extend.linear_util."  # whose transformations are generators there

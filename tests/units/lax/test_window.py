@@ -127,3 +127,21 @@ def test_nothing_in_the_windows():
         lax.reduce_window(np.zeros(0, np.float32), 3.0, lax.mul, (2,), (1,), [(2, 2)]), [3.0] * 3
     )
     assert lax.reduce_window(X, 1.0, lax.mul, (9, 1)).shape == (0, 5)
+
+
+@pytest.mark.parametrize("kind", COMPUTATIONS)
+def test_windows_without_dimensions_are_the_number_itself(kind):
+    """Which XLA's selection of elements of windows is not made for: it ends the process."""
+    computation, _ = COMPUTATIONS[kind]
+    init = {"max": -np.inf, "min": np.inf, "mul": 1.0}.get(kind, 0.0)
+
+    def f(x):
+        return lax.reduce_window(x, init, computation, (), (), "VALID") * x
+
+    numbers = X[0]
+    np.testing.assert_allclose(phalanx.vmap(f)(numbers), numbers**2, rtol=1e-6)
+    for slope in (phalanx.grad(f), phalanx.jit(phalanx.grad(f)), phalanx.jacfwd(f)):
+        np.testing.assert_allclose(slope(numbers[1]), 2 * numbers[1], rtol=1e-6)
+        np.testing.assert_allclose(phalanx.vmap(slope)(numbers), 2 * numbers, rtol=1e-6)
+        np.testing.assert_allclose(phalanx.pmap(slope)(numbers), 2 * numbers, rtol=1e-6)
+    np.testing.assert_allclose(phalanx.vmap(phalanx.hessian(f))(numbers), [2.0] * 5, rtol=1e-6)

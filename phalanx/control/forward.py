@@ -210,89 +210,103 @@ def _linearized(frame: Frame, active: Marks) -> _Halves:
     primal = replace(
         frame,
         programs=tuple(map(sources.primal_program, range(len(parts)))),
-        outs=(*frame.outs, *[frame.stored(plain(a.type)) for _, a in sources.extra]),
+        outs=(*frame.outs, *map(frame.stored, sources.places)),
     )
     types = [t for t, n in zip(frame.programs[0].output_types, nonzero, strict=True) if n]
+    residuals = tuple([residual for residual, _ in sources.residuals])
     linear = replace(
         frame,
         programs=tuple([sources.linear_program(i, nonzero, types) for i in range(len(parts))]),
         ins=(
             *frame.choices(frame.ins),
-            *(r.role for r in sources.residuals),
+            *(r.role for r in residuals),
             *_roles(frame.ins, active),
         ),
         outs=_roles(frame.outs, nonzero),
     )
-    residuals = tuple(sources.residuals)
     return _Halves(primal, linear, sources.once_program(), residuals, active, nonzero)
 
 
 class _ResidualSources:
-    """Where the residuals of the programs of a frame come from, and what has to be stored."""
+    """Where the residuals of the programs of a frame come from, and what has to be stored.
+
+    One of the programs runs. So they share what they take: an operand of the frame, or a place for
+    a stored value of one type.
+    """
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
         self.roles = frame.seen
         self.parts: list[Linearized] = []
-        self.residuals: list[_Residual] = []
-        self.owner: list[int] = []  # which program each residual is of
-        self.extra: list[tuple[int, Atom]] = []  # what a program gives besides its results
+        self.residuals: dict[tuple[_Residual, ArrayType], int] = {}  # as a linear half sees them
+        self.taken: list[list[int]] = []  # which of them the residuals of each program are
+        self.places: list[ArrayType] = []  # what a program gives besides its results
+        self.of_type: dict[ArrayType, list[int]] = {}  # those places, the last ones first
+        self.stored: list[dict[int, Atom]] = []  # what each program puts into places
         self.once: list[Atom] = []
 
     def add(self, part: Linearized) -> None:
         """Find a place for each residual of one program."""
-        which, whole = len(self.parts), part.primal
+        whole = part.primal
         self.parts.append(part)
+        self.stored.append({})
         moving = [v for v, r in zip(whole.inputs, self.roles, strict=True) if r is not FIXED]
         changing = depending(whole, moving) if self.frame.is_loop else None
         computed = zip(whole.outputs[len(self.frame.outs) :], part.repeated, strict=True)
-        for origin in part.forwarded:
+        taken: list[int] = []
+        free = {type: [*places] for type, places in self.of_type.items()}
+        for origin, var in zip(part.forwarded, part.linear.inputs, strict=False):
             if origin is not None and self.roles[origin] is not CARRY:
                 residual = _Residual("operand", origin, self.roles[origin])
             else:
                 atom, result = next(computed) if origin is None else (whole.inputs[origin], None)
-                residual = self._computed(which, atom, result, changing)
-            self.residuals.append(residual)
-            self.owner.append(which)
+                residual = self._computed(atom, result, changing, free)
+            key = residual, var.type
+            taken.append(self.residuals.setdefault(key, len(self.residuals)))
+        self.taken.append(taken)
 
     def _computed(
-        self, which: int, atom: Atom, result: int | None, changing: set[Var] | None
+        self,
+        atom: Atom,
+        result: int | None,
+        changing: set[Var] | None,
+        free: dict[ArrayType, list[int]],
     ) -> _Residual:
         if changing is not None and atom not in changing:
             self.once.append(atom)
             return _Residual("once", len(self.once) - 1, FIXED)
         if result is not None and self.frame.outs[result] is not CARRY:
             return _Residual("result", result, self.frame.outs[result])
-        self.extra.append((which, atom))
-        role = self.frame.stored(plain(atom.type))
-        return _Residual("result", len(self.frame.outs) + len(self.extra) - 1, role)
+        type = plain(atom.type)
+        place = free[type].pop() if free.get(type) else self._new_place(type)
+        self.stored[-1][place] = atom
+        return _Residual("result", len(self.frame.outs) + place, self.frame.stored(type))
+
+    def _new_place(self, type: ArrayType) -> int:
+        self.places.append(type)
+        place = len(self.places) - 1
+        self.of_type.setdefault(type, []).insert(0, place)
+        return place
 
     def primal_program(self, which: int) -> Program:
-        """Program ``which``: its results, what it stores, and zeros for what others store."""
+        """Program ``which``: its results, and what it stores; zeros in places that it leaves."""
         whole, count = self.parts[which].primal, len(self.frame.outs)
-        mine = [atom for owner, atom in self.extra if owner == which]
-        made = whole.update(outputs=[*whole.outputs[:count], *mine])
-        types = [plain(a.type) for a in (*whole.outputs[:count], *(a for _, a in self.extra))]
-        return filled(made, types, [True] * count + [owner == which for owner, _ in self.extra])
+        mine, results = self.stored[which], whole.outputs[:count]
+        used = [i for i in range(len(self.places)) if i in mine]
+        made = whole.update(outputs=[*results, *[mine[i] for i in used]])
+        types = [*[plain(a.type) for a in results], *self.places]
+        given = [True] * count + [i in mine for i in range(len(self.places))]
+        return filled(made, types, given)
 
     def linear_program(self, which: int, nonzero: Marks, types: Sequence[ArrayType]) -> Program:
         """The linear half of program ``which``, which takes the residuals of all."""
         part = self.parts[which]
-        linear = part.linear
-        mine = iter(linear.inputs[: len(part.forwarded)])
-        residuals = [
-            next(mine) if owner == which else Var(self._type_of(i))
-            for i, owner in enumerate(self.owner)
-        ]
-        tangents = linear.inputs[len(part.forwarded) :]
-        made = linear.update(inputs=[*residuals, *tangents])
+        linear, taken = part.linear, self.taken[which]
+        residuals = [Var(type) for _, type in self.residuals]
+        seen = zip(linear.inputs, [residuals[i] for i in taken], strict=False)
+        tangents = linear.inputs[len(taken) :]
+        made = linear.renamed(dict[Atom, Atom](seen)).update(inputs=[*residuals, *tangents])
         return filled(made, types, [m for m, n in zip(part.nonzero, nonzero, strict=True) if n])
-
-    def _type_of(self, i: int) -> ArrayType:
-        """The type of residual ``i``, as the linear half sees it."""
-        owner = self.owner[i]
-        at = self.owner[:i].count(owner)
-        return self.parts[owner].linear.inputs[at].type
 
     def once_program(self) -> Program:
         """From what is FIXED to the residuals that are the same in every run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ from phalanx.ops import (
 from phalanx.ops.guard import guarded
 
 __all__ = [
-    "AT_ONE", "AT_ZERO", "SINGULAR", "Makers", "decided", "elementwise_sources", "falls",
+    "AT_ONE", "AT_ZERO", "SINGULAR", "Makers", "decided", "elementwise_origins", "falls",
     "is_fraction", "is_root", "is_smooth", "is_zero", "moved", "singular_operations", "squared",
 ]  # fmt: skip
 
@@ -272,16 +272,20 @@ def _elementwise(e: Equation) -> bool:
     return e.prim.elements.fused or _moves(e)
 
 
-def elementwise_sources(makers: Makers, atom: Atom) -> set[Atom]:
-    """``atom`` and what it is made of, elementwise."""
-    found: set[Atom] = set()
-    waiting = [atom]
-    while waiting:
-        a = waiting.pop()
-        if type(a) is Literal or a in found:
-            continue
-        found.add(a)
-        e = makers.get(a)
-        if e is not None and _elementwise(e):
-            waiting += e.inputs
-    return found
+def elementwise_origins(makers: Makers) -> Callable[[Atom], int]:
+    """From an atom to what it is made of elementwise that nothing else is elementwise made of, as
+    the bits of a number: two atoms have such in common if any value is in what both are made of."""
+    origins: dict[Atom, int] = {}
+
+    def of(atom: Atom) -> int:
+        if type(atom) is Literal:
+            return 0
+        return origins.setdefault(atom, 1 << len(origins))
+
+    for made, e in makers.items():  # in the order of the program: operands come first
+        bits = 0
+        for a in e.inputs if _elementwise(e) else ():
+            bits |= of(a)
+        if bits:
+            origins[made] = bits
+    return of

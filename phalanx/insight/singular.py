@@ -7,7 +7,7 @@ zero is the product of an infinite one and of the vector, which is zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from phalanx.insight.edges import (
     SINGULAR,
     Makers,
     decided,
-    elementwise_sources,
+    elementwise_origins,
     falls,
     is_fraction,
     is_root,
@@ -145,6 +145,7 @@ class _SingularFlow(Flow):
         self.subject = subject
         self.found: dict[Singularity, Finding] = {}
         self.seen: set[Program] = set()
+        self.lines: dict[tuple[Any, ...], Singularity] = {}
         self.of_maxima: set[Singularity] = set()  # roots of which something is zero, or more
 
     def findings(self) -> Iterator[Finding]:
@@ -164,6 +165,7 @@ class _SingularFlow(Flow):
             return
         self.seen.add(program)
         makers: Makers = {v: e for e in program.equations for v in e.outputs}
+        origins = elementwise_origins(makers)
         for e in program.equations:
             if any([SINGULAR & p.primitives for p in e.programs]):
                 self._from_inside(e)
@@ -171,7 +173,13 @@ class _SingularFlow(Flow):
                 self._root_of_squares(makers, e)
                 self._root_of_maximum(makers, e)
             elif e.prim is select:
-                self._branches(makers, e)
+                self._branches(makers, e, origins)
+
+    def _in_its_line(self, made: Equation) -> Singularity:
+        """That of ``made``: one for all that an instruction of the user's made, as in a loop, of
+        which one is reported anyway."""
+        spot = made.location and made.location.spot
+        return self.lines.setdefault((made.prim, spot), Singularity(made, P116))
 
     def _mark(self, atom: Atom, mark: Any) -> None:
         if type(atom) is Var:
@@ -201,20 +209,18 @@ class _SingularFlow(Flow):
             self.of_maxima.add(here)
             self._mark(base, Base(here))
 
-    def _branches(self, makers: Makers, e: Equation) -> None:
+    def _branches(self, makers: Makers, e: Equation, origins: Callable[[Atom], int]) -> None:
         condition, *branches = e.inputs
-        about: set[Atom] | None = None
         for branch in branches:
             for made, base in singular_operations(makers, branch):
-                about = elementwise_sources(makers, condition) if about is None else about
-                if about.isdisjoint(elementwise_sources(makers, base)):
+                if not origins(condition) & origins(base):
                     continue
                 known = decided(makers, condition, base, made)
                 if known and all(branches[not told] is branch for told in known):
                     continue  # it is taken there, and no cotangent is masked
                 if (made.prim is exp or is_smooth(made)) and not known:
                     continue  # whether it is great there, or negative, is not known
-                here = Singularity(made, P116)
+                here = self._in_its_line(made)
                 self._mark(condition, Deciding(here))
                 if made.prim is exp:
                     self._mark(made.outputs[0], Infinite(here))

@@ -19,7 +19,7 @@ from phalanx.api.jit import jit
 from phalanx.api.shard_map import shard_map
 from phalanx.api.vmap import vmap
 from phalanx.core.types import typeof
-from phalanx.laws.compare import LawBroken, require_same, stacked
+from phalanx.laws.compare import LawBroken, require_same, rounding, stacked
 from phalanx.laws.derivatives import MODES, inexact_part
 from phalanx.laws.mapping import all_derivatives
 from phalanx.ops.basis import reshape
@@ -58,9 +58,11 @@ def check_blocks(
     on_one = [_Everything(around(_in_lanes(f, mesh, cuts)), order, modes) for cuts in choices]
     actual, expected = jit(partial(_each, over_mesh))(given), jit(partial(_each, on_one))(given)
     for cuts, found, wanted in zip(choices, actual, expected, strict=True):
+        arrays = [*positions[0], *wanted["values"]]
+        coarsest = max([rounding(typeof(x).dtype) for x in arrays])
         for name in wanted:
             what = f"{who}: {name} in blocks along {cuts} and in lanes"
-            require_same(error, what, found[name], wanted[name])
+            require_same(error, what, found[name], wanted[name], rtol=coarsest)
 
 
 def _each(functions: Sequence[Callable[[Any], Any]], arguments: Sequence[Any]) -> list[Any]:

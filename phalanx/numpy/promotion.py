@@ -358,8 +358,9 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
 def shape_entries(shape: Any) -> tuple[Any, ...]:
     """What ``shape`` lists, whatever that is; itself if it lists nothing."""
     if isinstance(shape, (NDARRAY, Array)):
-        entries = cast(Iterable[Any], np.asarray(shape))  # stubs of NumPy differ in what they hold
-        return tuple(entries) if shape.ndim == 1 else (shape,)
+        if shape.ndim != 1:
+            return (shape,)
+        return tuple(cast(Iterable[Any], np.asarray(shape)))  # stubs of NumPy differ in its items
     return tuple(shape) if hasattr(shape, "__iter__") else (shape,)
 
 

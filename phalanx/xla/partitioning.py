@@ -18,7 +18,7 @@ from phalanx.spmd.plan import Plan
 from phalanx.transforms.derive import trace_closed
 from phalanx.xla.block_calls import BY_BLOCK
 from phalanx.xla.lower import build
-from phalanx.xla.runtime import xc
+from phalanx.xla.runtime import in_tiles, xc
 
 _REPLICATED, _MANUAL = _hlo.OpSharding.Type.REPLICATED, _hlo.OpSharding.Type.MANUAL
 
@@ -50,7 +50,7 @@ def _partition(
     several = out_shape.is_tuple()
     out_shardings = out_sharding.tuple_elements() if several else [out_sharding]
     names = [*factors.operands, *factors.results]
-    grid = _grid(names, [*in_shardings, *out_shardings], factors.sizes)
+    grid = _grid(names, list(map(in_tiles, [*in_shardings, *out_shardings])), factors.sizes)
     shardings = [_sharding(n, grid, list(factors.sizes)) for n in names]
     count = len(in_shapes)
     sums = [_groups(n, grid, list(factors.sizes)) for n in factors.results]

@@ -155,8 +155,15 @@ def ends_the_compiler(type: ArrayType, platform: str) -> bool:
     return math.prod(rows) * -(-last // TILE) % TILES == 0
 
 
-def sharding_of(chosen: Any, devices: tuple[Any, ...]) -> Sharding:
+def in_tiles(chosen: Any) -> Any:
+    """``chosen`` as tiles and their devices. What newer compilers say by the axes of a mesh ends
+    the process where it is asked for its tiles."""
+    return chosen.v3_to_v2_sharding()
+
+
+def sharding_of(said: Any, devices: tuple[Any, ...]) -> Sharding:
     """The sharding that the compiler chose, from its own form of it."""
+    chosen = in_tiles(said)
     if chosen.is_replicated():
         return Sharding(devices)
     grid = list(chosen.tile_assignment_dimensions())

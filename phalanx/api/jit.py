@@ -198,9 +198,7 @@ class Jitted(Dispatched):
         places = self._places(traced, given)
         outer = len(traced.captured)
         inner = RequestedShardings(((None,) * outer) + places.ins, places.outs)
-        own = [
-            d and type(x) is not Ref for d, x in zip(self._donated(given), leaves, strict=True)
-        ]
+        own = [d and type(x) is not Ref for d, x in zip(self._donated(given), leaves, strict=True)]
         marks, every = [False] * outer + own, names.after(map(str, traced.captured))
         compiling = _Compiling(
             self.who, self.keep_unused, self.compiler_options, self.home is None, traced.program,

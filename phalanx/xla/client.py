@@ -44,6 +44,12 @@ def started() -> list[str]:
     return list(_clients)
 
 
+def plugin_of(client: Any) -> str | None:
+    """The platform whose plugin brings ``client``, as it is asked for; None: none does."""
+    names = [name for name, one in _clients.items() if one is client]
+    return next(iter(names), client.platform) if names != ["cpu"] else None
+
+
 @functools.cache
 def _preferred() -> Any:
     """The client of the first platform that is asked for, or of the best that there is."""

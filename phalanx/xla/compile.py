@@ -55,6 +55,7 @@ from phalanx.xla.flight import (
 )
 from phalanx.xla.hlo_text import HloModule
 from phalanx.xla.kernels import kernels
+from phalanx.xla.lacking import lacking
 from phalanx.xla.memory import of_the_host
 from phalanx.xla.module import XlaModule, number_of
 from phalanx.xla.packed import Packed, check_made_here, contents_of, made_by
@@ -176,7 +177,9 @@ def _load(lowered: XlaModule, devices: tuple[Any, ...], options: dict[str, Any])
     try:
         found = load_or_compile(lowered, devices, settings, options, anew)
     except (RuntimeError, ValueError, TypeError) as e:
-        raise refused_option(e, options) or translated(e, "compile") from None
+        raise (
+            refused_option(e, options) or lacking(e, lowered) or translated(e, "compile")
+        ) from None
     if found.read is None or group_over(devices, lowered.name) is not None:
         return found
     return found._replace(anew=_again(lowered, devices, settings, options))
@@ -218,7 +221,9 @@ def _compile_only(lowered: XlaModule, devices: tuple[Any, ...], options: dict[st
                 raise
             return compiled(_WITHOUT_A_GPU | options)
     except (RuntimeError, ValueError, TypeError) as e:
-        raise refused_option(e, options) or translated(e, "compile") from None
+        raise (
+            refused_option(e, options) or lacking(e, lowered) or translated(e, "compile")
+        ) from None
 
 
 # Of sorts by radix the compiler asks a GPU how much memory they take; it has others.
@@ -446,7 +451,12 @@ class XlaExecutable:
         return kernels(self._looked_into())
 
     def cost_analysis(self) -> dict[str, Any]:
-        return dict(self._loaded.cost_analysis())
+        """The compiler's, or, since some plugins give none, the host's of what they made."""
+        try:
+            return dict(self._loaded.cost_analysis())
+        except RuntimeError:
+            (module,) = self._loaded.hlo_modules()
+            return dict(xc.hlo_module_cost_analysis(client("cpu"), module))
 
     def memory_analysis(self) -> dict[str, int]:
         stats = self._loaded.get_compiled_memory_stats()
@@ -482,14 +492,6 @@ class CompileOnly(XlaExecutable):
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
         raise only_described(self.devices[0], self._name)
-
-    def cost_analysis(self) -> dict[str, Any]:
-        """The compiler's, or, since those for GPUs give none, the host's of what they made."""
-        try:
-            return super().cost_analysis()
-        except RuntimeError:
-            (module,) = self._loaded.hlo_modules()
-            return dict(xc.hlo_module_cost_analysis(client("cpu"), module))
 
 
 class TooLarge(XlaExecutable):

@@ -22,6 +22,7 @@ _TARGETS = {"cpu": "xla_ffi_python_cpu_callback"} | dict.fromkeys(
     GPUS, "xla_ffi_python_gpu_callback"
 )
 _TO_HOST, _FROM_HOST = 2, 3  # kinds of channels
+CALLING = frozenset(_TARGETS.values())
 
 
 def _attributes(channel: int, kind: int) -> dict[str, ir.Attribute]:

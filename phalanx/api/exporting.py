@@ -29,6 +29,7 @@ from phalanx.api.portable_bytes import (
     sharding_of,
     tree_of,
     type_of,
+    understood,
     unpack,
 )
 from phalanx.api.stages import TracedCall
@@ -366,18 +367,26 @@ class Exported:
         """This where variables are ``numbers``; if these are symbolic in turn, the same module."""
         ins, outs = [tuple([_at(t, numbers) for t in types]) for types in self._avals]
         artifact = self.mlir_module_serialized
-        if not symbolic(numbers.values()):
-            first = (ArrayType((), np.dtype("int32")),) if self.uses_global_constants else ()
-            artifact = backend().refined(artifact, (*first, *_physical(ins)))
+        known = not symbolic(numbers.values())
+        if known:
+            artifact = backend().refined(artifact, (*self._first, *_physical(ins)))
 
         def derivative() -> Exported | None:
             whole = self.vjp()
             return whole and whole._at(numbers)
 
-        return replace(
+        made = replace(
             self, in_avals=ins, out_avals=outs, mlir_module_serialized=artifact,
             _derivative=derivative,
         )  # fmt: skip
+        if known:
+            _check_module(made)
+        return made
+
+    @property
+    def _first(self) -> Types:
+        """What the module takes before the leaves of the arguments: the number of the platform."""
+        return (ArrayType((), np.dtype("int32")),) if self.uses_global_constants else ()
 
     @property
     def _avals(self) -> tuple[Types, Types]:
@@ -546,7 +555,9 @@ def export(
 def deserialize(blob: bytes | bytearray) -> Exported:
     """What ``Exported.serialize`` made bytes of.
 
-    Nothing in the bytes is run by reading them; calling the function runs them.
+    Nothing in the bytes is run by reading them; calling the function runs them. It computes with
+    arrays and does nothing else: a module with anything in it that ``export`` does not write is an
+    error. But whoever wrote it chose what it computes, and how much time and memory that takes.
 
     Args:
         blob: bytes, as ``Exported.serialize`` gives them.
@@ -556,26 +567,41 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 
     Raises:
         TypeError: ``blob`` is no bytes.
-        ValueError: they are damaged, of another library, or of a later version.
+        ValueError: they are damaged, of another library, or of a later version; or the module is
+            not what is told of it, or has in it what ``export`` does not write.
 
     >>> deserialize(b"something")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ValueError: deserialize: bytes that Exported.serialize gave are needed; these begin with ...
     """
     made: Exported | None = None
-    for words, artifact in reversed(unpack(blob)):
-        version = words["calling_convention_version"]
-        if version > maximum_supported_calling_convention_version:
-            raise ValueError(
-                f"deserialize: {words['fun_name']} is of calling convention {version}, and this "
-                f"version knows up to {maximum_supported_calling_convention_version}"
-            )
-        made = _described(words, artifact, made)
-    assert made is not None
+    parts = unpack(blob)
+    fault = backend().try_exported([artifact for _, artifact in parts])
+    for words, artifact in reversed(parts):
+        with understood(words):
+            made = _described(words, artifact, made)
+            _check_module(made)
+    if made is None or fault:
+        raise ValueError(fault or "deserialize: the bytes hold no function")
     return made
 
 
+def _check_module(made: Exported) -> None:
+    """Raise ValueError if the module of what comes from elsewhere is not what is told of it."""
+    checks = [check.is_custom_call() for check in made.disabled_safety_checks]
+    foreign = [name for name in checks if name is not None]
+    ins = (*made._first, *_physical(made.in_avals))
+    artifact, outs = made.mlir_module_serialized, _physical(made.out_avals)
+    backend().check_exported(artifact, ins, outs, foreign)
+
+
 def _described(words: dict[str, Any], artifact: bytes, derivative: Exported | None) -> Exported:
+    version = words["calling_convention_version"]
+    if version > maximum_supported_calling_convention_version:
+        raise ValueError(
+            f"deserialize: {words['fun_name']} is of calling convention {version}, and this "
+            f"version knows up to {maximum_supported_calling_convention_version}"
+        )
     scope = SymbolicScope(words.get("constraints") or ())
 
     def types_of(said: Any, lying: Lying) -> Types:
@@ -597,7 +623,7 @@ def _described(words: dict[str, Any], artifact: bytes, derivative: Exported | No
         platforms=tuple(words["platforms"]),
         mlir_module_serialized=artifact,
         disabled_safety_checks=tuple(map(DisabledSafetyCheck, words["disabled_safety_checks"])),
-        calling_convention_version=words["calling_convention_version"],
+        calling_convention_version=version,
         _mesh=mesh_of(words.get("mesh")),
         _in_shardings=ins,
         _out_shardings=outs,

@@ -11,11 +11,12 @@ when they are read, and no class is imported.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from phalanx.base import dtypes, tree
@@ -66,12 +67,38 @@ def unpack(blob: bytes | bytearray) -> list[tuple[dict[str, Any], bytes]]:
     body = blob[_HEAD.size :]
     if hashlib.sha256(body).digest() != digest:
         _refuse("the bytes are damaged or cut off: their checksum is wrong")
+    try:
+        return _parts(body)
+    except (KeyError, TypeError, ValueError, RecursionError, struct.error) as e:
+        _refuse(f"the bytes are not told of as they should be: {e}"[:400])
+
+
+def _parts(body: bytes) -> list[tuple[dict[str, Any], bytes]]:
     at = _LENGTH.size + _LENGTH.unpack_from(body)[0]
     parts: list[tuple[dict[str, Any], bytes]] = []
     for words in json.loads(body[_LENGTH.size : at]):
-        parts.append((words, body[at : at + words["size"]]))
-        at += words["size"]
+        size = words["size"]
+        if type(size) is not int or not 0 <= size <= len(body) - at:
+            raise ValueError(f"{size!r:.20} bytes, of which {len(body) - at} are there")
+        parts.append((words, body[at : at + size]))
+        at += size
     return parts
+
+
+@contextlib.contextmanager
+def understood(words: Mapping[str, Any]) -> Generator[None]:
+    """A block that reads what ``words`` tell of a function, in which whoever wrote them errs.
+
+    Raises:
+        ValueError: something in them cannot be.
+    """
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError, RecursionError, ArithmeticError) as e:
+        name = words.get("fun_name")
+        raise ValueError(
+            f"deserialize: what is told of {name!r:.80} cannot be: {type(e).__name__}: {e}"[:400]
+        ) from None
 
 
 def _refuse(why: str) -> NoReturn:

@@ -12,7 +12,7 @@ Of random keys devices and host hold the words (``ArrayType.physical``), split a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -384,6 +384,26 @@ class Backend(Protocol):
 
         Raises:
             ValueError: something in it is only known when it runs.
+        """
+        ...
+
+    def try_exported(self, artifacts: Sequence[bytes]) -> str:
+        """Read portable artifacts that come from elsewhere, where nothing is lost if that ends a
+        process; why one that can be read could not be compiled, or "".
+
+        Raises:
+            ValueError: one cannot be read.
+        """
+        ...
+
+    def check_exported(
+        self, artifact: bytes, ins: Types, outs: Types, foreign: Collection[str]
+    ) -> None:
+        """Look at a portable artifact that comes from elsewhere, described as a function of ``ins``
+        to ``outs`` that calls the ``foreign`` functions of other languages.
+
+        Raises:
+            ValueError: it is something else than described, or than ``export`` writes.
         """
         ...
 

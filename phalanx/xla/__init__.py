@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from phalanx.xla import lower as lower
     from phalanx.xla import partitioning as partitioning
     from phalanx.xla import portable as portable
+    from phalanx.xla import trial as trial
     from phalanx.xla.backend import XlaBackend
     from phalanx.xla.runtime import VERSION
 
@@ -24,6 +25,7 @@ _later(
     "lower",
     "partitioning",
     "portable",
+    "trial",
     backend=["XlaBackend"],
     runtime=["VERSION"],
 )

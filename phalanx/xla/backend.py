@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,14 @@ class XlaBackend:
     @staticmethod
     def refined(artifact: bytes, types: Types) -> bytes:
         return xla.portable.refined(artifact, types)
+
+    @staticmethod
+    def try_exported(artifacts: Sequence[bytes]) -> str:
+        return xla.trial.check(artifacts)
+
+    @staticmethod
+    def check_exported(artifact: bytes, ins: Types, outs: Types, foreign: Collection[str]) -> None:
+        xla.portable.check(artifact, ins, outs, foreign)
 
     @staticmethod
     def exported_text(artifact: bytes) -> str:

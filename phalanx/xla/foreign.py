@@ -10,11 +10,14 @@ from jaxlib import xla_client
 
 from phalanx.xla.runtime import xc
 
+registered: set[str] = set()  # by the user, or a library of the user's
+
 
 def register(
     name: str, function: Any, platform: str, version: int, options: dict[str, Any]
 ) -> None:
     """Let programs for ``platform`` call ``function`` by ``name``."""
+    registered.add(name)
     xla_client.register_custom_call_target(
         name, function, platform=platform, api_version=version, **options
     )

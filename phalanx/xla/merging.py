@@ -10,7 +10,9 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.artifacts import read
 from phalanx.xla.collectives import CollectiveEmitter
+from phalanx.xla.foreign import registered
 from phalanx.xla.matrices import MatrixEmitter, prepare
+from phalanx.xla.signatures import is_known
 
 
 class MergingEmitter(MatrixEmitter, CollectiveEmitter):
@@ -54,6 +56,11 @@ class MergingEmitter(MatrixEmitter, CollectiveEmitter):
             if f.operation.name == "func.func":  # not a mesh
                 ir.SymbolTable.set_visibility(f, "private")
         for name in custom_calls(module):
+            if not is_known(name) and name not in registered:
+                raise ValueError(
+                    f"Exported.call: the foreign function {name}, which the module calls, is not "
+                    "registered; register it with ffi.register_ffi_target first"
+                )
             prepare(name)
         self._number_channels(module)
         for f in functions:

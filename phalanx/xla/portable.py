@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 from jaxlib.mlir import ir
 from msgspec.structs import replace
 
+from phalanx.base.lengths import symbolic
 from phalanx.core.platforms import AnyDevice
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, Types
 from phalanx.spmd.plan import Plan
+from phalanx.xla import verified
 from phalanx.xla.artifacts import artifact_of, read, with_own_operations
 from phalanx.xla.builder import MlirBuilder
 from phalanx.xla.contexts import context_for_module
@@ -65,6 +67,25 @@ def refined(artifact: bytes, types: Types) -> bytes:
         main.attributes["function_type"] = ir.TypeAttr.get(function)
         with_own_operations(module)
         return artifact_of(xc.mlir.refine_polymorphic_shapes(bytecode_of(module), True, True))
+
+
+def check(artifact: bytes, ins: Types, outs: Types, foreign: Collection[str]) -> None:
+    """Look at an artifact that comes from elsewhere, described as a function of ``ins`` to ``outs``
+    that calls the ``foreign`` functions of other languages.
+
+    Raises:
+        ValueError: it is something else than described, or than ``export`` writes.
+    """
+    with context_for_module(), ir.Location.unknown():
+        module = read(artifact)
+        b = MlirBuilder(Plan((AnyDevice("cpu"),)), module)
+        b.symbolic = any([symbolic(t.shape) for t in ins])
+
+        def type_of(type: ArrayType) -> ir.Type:
+            kind: Any = b.tensor_of(type)
+            return ir.RankedTensorType.get(kind.shape, kind.element_type)
+
+        verified.check(module, ins, outs, foreign, type_of)
 
 
 def lower_for_each(program: Program, plan: Plan, platforms: Sequence[str]) -> XlaModule:

@@ -1,0 +1,170 @@
+"""Files of exported functions that ``serialize`` did not write: none does more than compute."""
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx.api.portable_bytes import pack, unpack
+from phalanx.export import DisabledSafetyCheck, deserialize, export
+from phalanx.xla.artifacts import artifact_of
+from phalanx.xla.contexts import context_for_module
+from phalanx.xla.module import bytecode_of
+
+ir = pytest.importorskip("jaxlib.mlir.ir")
+T = "tensor<4x4xf32>"
+CALL = "stablehlo.custom_call"
+
+
+def main(body, more="", of=T):
+    return f"{more}\nfunc.func public @main(%a: {of}) -> {of} {{ {body}\n return %a : {of} }}"
+
+
+def called(name, config="", outs=T):
+    said = f"{{has_side_effect = true, api_version = 4 : i32, backend_config = {{{config}}}}}"
+    many = f":{outs.count('tensor')}" if outs.count("tensor") > 1 else ""
+    return main(f"%r{many} = {CALL} @{name}(%a) {said} : ({T}) -> ({outs})")
+
+
+HOSTILE = {
+    "calls Python": (called("xla_ffi_python_cpu_callback", "index = 0 : ui64"), "cpu_callback"),
+    "calls what there is not": (called("xla_ffi_python_cpu_callback", "index = 9 : ui64"), "calls"),
+    "calls another's function": (called("system"), "'system'"),
+    "writes beyond an array": (
+        called("lapack_spotrf_ffi", "uplo = 76 : ui8", "tensor<1x1xf32>, tensor<i32>"),
+        "lapack_spotrf_ffi is called with",
+    ),
+    "makes vectors that have no room": (
+        called(
+            "lapack_sgesdd_ffi",
+            "mode = 65 : ui8",
+            f"{T}, tensor<4xf32>, tensor<4x1xf32>, tensor<1x4xf32>, tensor<i32>",
+        ),
+        "lapack_sgesdd_ffi is called with",
+    ),
+    "waits for ever": (
+        main(
+            '%t = stablehlo.create_token : !stablehlo.token\n %r:2 = "stablehlo.infeed"(%t) '
+            '{infeed_config = "", layout = [[]]} : (!stablehlo.token) -> '
+            "(tensor<i32>, !stablehlo.token)"
+        ),
+        "has the operation stablehlo.",
+    ),
+    "calls itself": (main(f"%r = func.call @main(%a) : ({T}) -> {T}"), "main calls itself"),
+    "calls one another": (
+        main(
+            f"%r = func.call @g(%a) : ({T}) -> {T}",
+            f"func.func private @g(%a: {T}) -> {T} {{ %r = func.call @h(%a) : ({T}) -> {T}\n"
+            f" return %r : {T} }}\nfunc.func private @h(%a: {T}) -> {T} {{ "
+            f"%r = func.call @g(%a) : ({T}) -> {T}\n return %r : {T} }}",
+        ),
+        "calls itself",
+    ),
+    "has no body": (
+        main(f"%r = func.call @g(%a) : ({T}) -> {T}", f"func.func private @g({T}) -> {T}"),
+        "g has no body",
+    ),
+    "has no main": (f"func.func @f(%a: {T}) -> {T} {{ return %a : {T} }}", "no main function"),
+    "is something else": (main("", of="tensor<9xi32>"), "and described as"),
+    "is larger than memory": (
+        main(
+            "%i = stablehlo.iota dim = 0 : tensor<1152921504606846976xf32>\n"
+            f"%r = {CALL} @annotate_device_placement(%i) {{has_side_effect = true}} : "
+            "(tensor<1152921504606846976xf32>) -> tensor<f32>"
+        ),
+        "larger than any memory",
+    ),
+    "tells the compiler": (
+        called("annotate_device_placement").replace(
+            "api_version", 'mhlo.frontend_attributes = {_xla_compute_type = "host"}, api_version'
+        ),
+        "tells the compiler",
+    ),
+    "has a sharding of another kind": (
+        called("annotate_device_placement").replace(
+            "api_version", 'mhlo.sharding = "{{bad", api_version'
+        ),
+        "says mhlo.sharding",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def made():
+    return export(phalanx.jit(lambda x: x @ x + 1))(jnp.ones((4, 4)))
+
+
+def artifact(text):
+    with context_for_module():
+        return artifact_of(bytecode_of(ir.Module.parse(text)))
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_module_that_we_do_not_write_is_refused(made, what):
+    text, why = HOSTILE[what]
+    blob = dataclasses.replace(made, mlir_module_serialized=artifact(text)).serialize()
+    with pytest.raises(ValueError, match=r"deserialize|export") as caught:
+        deserialize(blob)
+    assert why in str(caught.value)
+
+
+def test_a_file_does_not_choose_which_functions_of_others_it_calls(made):
+    allowed = (DisabledSafetyCheck.custom_call("xla_ffi_python_cpu_callback"),)
+    blob = dataclasses.replace(
+        made,
+        mlir_module_serialized=artifact(HOSTILE["calls Python"][0]),
+        disabled_safety_checks=allowed,
+    ).serialize()
+    with pytest.raises(ValueError, match="is not registered"):
+        deserialize(blob).call(jnp.ones((4, 4)))
+
+
+def test_of_what_is_told_of_a_function_all_is_looked_at(made):
+    """Whatever is written in place of a part, reading is a ValueError, or gives a function."""
+    (told, module), *_ = unpack(made.serialize())
+    del told["size"]
+    wrong = [None, -1, 1 << 70, "", "n", [], [[]], {}, [None], ["*", "*"], [[[2], "float32"]]]
+    for name in told:
+        for value in wrong:
+            try:
+                deserialize(pack([({**told, name: value}, module)]))
+            except (ValueError, TypeError) as e:
+                assert type(e) is ValueError, (name, value, e)
+
+
+FUZZ = """
+import random, sys
+from phalanx.api.portable_bytes import pack, unpack
+from phalanx.export import deserialize
+import phalanx.numpy as jnp
+
+(told, module), *_ = unpack(open(sys.argv[1], "rb").read())
+del told["size"]
+for seed in map(int, sys.argv[2:]):
+    draw, code = random.Random(seed), bytearray(module)
+    for _ in range(draw.choice([1, 1, 2])):
+        code[draw.randrange(len(code))] ^= 1 << draw.randrange(8)
+    try:
+        deserialize(pack([(told, bytes(code))])).call(jnp.ones((4, 4)))
+    except ValueError:
+        pass
+"""
+
+
+def test_bytes_that_were_changed_end_no_process(made, tmp_path):
+    """Those in which reading them here would run for ever or fault come first."""
+    (tmp_path / "f").write_bytes(made.serialize())
+    command = [sys.executable, "-c", FUZZ, tmp_path / "f", *map(str, range(12))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_lengths_that_become_known_are_looked_at_again():
+    """A call of which lengths are open passes at first."""
+    shape = phalanx.export.symbolic_shape("n, n")
+    made = export(phalanx.jit(jnp.linalg.cholesky))(phalanx.ShapeDtypeStruct(shape, "float32"))
+    again = deserialize(made.serialize())
+    assert again.call(jnp.eye(3)).tolist() == jnp.eye(3).tolist()

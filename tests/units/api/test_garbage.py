@@ -178,7 +178,8 @@ CALLS = {
     "jit of a reference": (smooth, with_ref(lambda f, x: (g := px.jit(f), g(x), g(x[:2])))),
     "jit given a reference": (
         smooth, lambda f, x: (ref := px.new_ref(x), px.jit(lambda r: f(r[...]))(ref))),
-    "pmap of a reference": (smooth, with_ref(lambda f, x: px.pmap(f, in_axes=None, axis_size=2)(x))),
+    "pmap of a reference": (
+        smooth, with_ref(lambda f, x: px.pmap(f, in_axes=None, axis_size=2)(x))),
     "shard_map of a reference": (smooth, with_ref(lambda f, x: over_a_mesh(f)(x))),
     "scan of a reference": (
         smooth, with_ref(lambda f, x: px.jit(lambda x: lax.map(f, x))(x))),

@@ -12,10 +12,11 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
+from phalanx.base import dtypes
 from phalanx.base.kinds import SEQUENCE, is_mapping, is_ndarray
-from phalanx.base.lengths import larger, symbolic
+from phalanx.base.lengths import Length, larger, symbolic
 from phalanx.core.builder import Body, Builder
-from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.core.program import Atom, Equation, Literal, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.transforms.derive import trace_closed
@@ -382,7 +383,18 @@ class RegionEmitter(StructuralEmitter):
         return out if prim.multi else (out,)
 
     def _read(self, atoms: Iterable[Atom], env: dict[Any, Value]) -> list[Value]:
-        return [env[a] if type(a) is Var else self.constant(a.value, a.type.dtype) for a in atoms]
+        return [env[a] if type(a) is Var else self._given(a) for a in atoms]
+
+    def _given(self, a: Literal) -> Value:
+        """A constant of the program; NaN where the compiler does not see it.
+
+        XLA's exponential on CPUs makes an integer of its operand. Of a constant NaN that is
+        undefined to LLVM, and the result would be whatever the registers hold.
+        """
+        value = self.constant(a.value, a.type.dtype)
+        inexact = dtypes.is_inexact(a.type.dtype) and not isinstance(a.value, Length)
+        hidden = inexact and np.isnan(np.asarray(a.value)).any()
+        return self.optimization_barrier([value])[0] if hidden else value
 
     # ---- functions that others provide ----
 

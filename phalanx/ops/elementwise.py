@@ -442,7 +442,7 @@ def _exp2_lower(b: Builder, x: Any) -> Any:
 
 exp = _function(
     "exp",
-    edges.at_edges("exponential", edges.exp_edges),
+    edges.exp_lower,
     lambda y, x: y,
     "e^x; stablehlo.exponential",
 )

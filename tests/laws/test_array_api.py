@@ -294,6 +294,7 @@ OPEN = {
     "atan": lambda z: math.isinf(z.real) and math.isnan(z.imag),
     "cos": lambda z: not math.isfinite(z.real) and z.imag == 0,
     "cosh": lambda z: not math.isfinite(z.imag) and z.real == 0,
+    "exp": lambda z: not math.isfinite(z.imag) and z.real == -INF,
     "sin": lambda z: not math.isfinite(z.real) and math.isinf(z.imag),
     "sinh": lambda z: not math.isfinite(z.imag) and math.isinf(z.real),
 }

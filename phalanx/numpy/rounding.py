@@ -202,10 +202,15 @@ def signbit(x: ArrayLike, /) -> Array:
     if dtype in COMPLEXES:
         raise TypeError(f"signbit: real numbers are needed, got {number.aval}")
     if dtype in INEXACT:
-        number = ops.bitcast(number, dtype=np.dtype(f"int{8 * dtype.itemsize}"))
+        number = ops.bitcast(number, dtype=_bits(dtype))
     if never_negative(number):
         return ops.full(number.shape, False, np.dtype(bool))
     return ops.lt(number, literal(number, 0))
+
+
+def _bits(dtype: np.dtype) -> np.dtype:
+    """The integers of as many bytes."""
+    return np.dtype(f"int{8 * dtype.itemsize}")
 
 
 @one_program
@@ -350,7 +355,9 @@ def spacing(x: ArrayLike, /) -> Array:
     if dtypes.is_complex(type.dtype):
         raise TypeError(f"spacing: real numbers are needed, got {type}")
     low, high = (ops.full(type.shape, end, type.dtype) for end in (-np.inf, np.inf))
-    away = ops.select(ops.lt(values, literal(values, 0)), low, high)
+    # Subnormal numbers are 0 where they are compared, and -0.0 counts as positive.
+    zero = ops.eq(ops.bitcast(values, dtype=_bits(type.dtype)), np.iinfo(_bits(type.dtype)).min)
+    away = ops.select(ops.and_(signbit(values), ops.not_(zero)), low, high)
     tiny = literal(values, float(dtypes.finfo(type.dtype).tiny))  # below it nothing is subtracted
     least = ops.nextafter(ops.full(type.shape, 0, type.dtype), away)
     gap = ops.sub(ops.nextafter(values, away), values)

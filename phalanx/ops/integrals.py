@@ -259,7 +259,7 @@ def _owens_t(h: Any, a: Any) -> Any:
     width, count = (8.6, 26) if precision(h) < 1e-10 else (5.9, 12)
     h, b = absolute(h), absolute(a)
     large = b > 1.0
-    product = where(h > 0.0, h * b, 0.0)
+    product = where((h > 0.0) & (b > 0.0), h * b, 0.0)
     p, c = where(large, product, h), where(large, 1.0 / b, b)
     s = where(large, h, product)  # c p
     cut = s > width

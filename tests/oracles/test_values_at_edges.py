@@ -202,3 +202,25 @@ def test_functions_of_gamma_at_infinities_and_poles(name):
 def test_functions_of_gamma_at_nan(f):
     x = np.float32([np.nan, np.nan, -1, 2])
     assert np.isnan(f(x, x[::-1])).all()
+
+
+def test_spacing_of_subnormal_numbers():
+    x = np.array([0, 1, 3, 100, 1000, 2**20]) * float(np.finfo(np.float32).smallest_subnormal)
+    x = np.float32([*x, *-x])
+    np.testing.assert_array_equal(jnp.spacing(x), np.spacing(x))
+
+
+def test_spherical_harmonics_beyond_the_poles():
+    theta = np.float32([-7, -4, -2, -0.5, 0.5, 2, 3.5, 4, 6, 7])
+    for n, m in (1, 0), (1, 1), (2, 1), (2, 2), (3, -1), (4, -3):
+        wanted = scipy.special.sph_harm_y(n, m, theta.astype(float), 0.3)
+        np.testing.assert_allclose(special.sph_harm_y(n, m, theta, 0.3), wanted, atol=2e-6)
+        slope = phalanx.vmap(phalanx.grad(lambda t: special.sph_harm_y(n, m, t, 0.0).real))(theta)  # noqa: B023
+        wanted = scipy.special.sph_harm_y(n, m, theta.astype(float), 0, diff_n=1)[1][..., 0].real
+        np.testing.assert_allclose(slope, wanted, atol=1e-5)
+
+
+def test_owens_function_far_out():
+    h, a = np.meshgrid(np.float32(EDGES), np.float32(EDGES))
+    wanted = scipy.special.owens_t(h.astype(float), a.astype(float))
+    np.testing.assert_allclose(special.owens_t(h, a), wanted, rtol=1e-5, atol=1e-36)

@@ -187,7 +187,9 @@ def _sph_harm_y(
         n = where(n > n_max, n_max, n)
     wide = np.result_type(theta.dtype, np.float32)
     n, m, theta, phi = (convert(x, wide) for x in (n, m, theta, phi))
+    turned = (ops.sin(theta) < 0) & (ops.abs(ops.rem(ops.floor(m), dtypes.scalar(2, wide))) == 1)
     size = legendre(n, m, theta)
+    size = where(turned, -size, size)  # beyond the poles it is that of the sine's magnitude
     return ops.complex(size * ops.cos(m * phi), size * ops.sin(m * phi))
 
 

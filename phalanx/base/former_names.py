@@ -34,7 +34,8 @@ FORMER_NAMES = {  # and where it is now, below the package
     "shuffle": "random.permutation", "default_rng": "random.key",
 }  # fmt: skip
 
-_LAYERS = "example_libraries.stax, or flax or equinox"
+_SERVED = "after phalanx.as_jax.install()"  # which they need to run on Phalanx
+_LAYERS = f"example_libraries.stax, or flax or equinox {_SERVED}"
 
 FORMER_WAYS = {  # and in which way one does now what they did
     "NINF": "-jnp.inf", "NZERO": "-0.0", "PZERO": "0.0", "msort": "jnp.sort(x, axis=0)",
@@ -50,9 +51,11 @@ FORMER_WAYS = {  # and in which way one does now what they did
     "soft_pmap": "pmap, whose axis may have any size",
     "index_update": "x.at[index].set(y)", "index_add": "x.at[index].add(y)",
     "partial": "functools.partial, or tree_util.Partial",
-    "optim": "example_libraries.optimizers, or optax", "Linear": _LAYERS, "Dense": _LAYERS,
+    "optim": f"example_libraries.optimizers, or optax {_SERVED}", "Linear": _LAYERS,
+    "Dense": _LAYERS,
     "Module": _LAYERS, "functional": "nn.relu, and the other functions of nn",
-    "dropout": "jnp.where, with random.bernoulli", "cross_entropy": "nn.log_softmax, or optax",
+    "dropout": "jnp.where, with random.bernoulli",
+    "cross_entropy": f"nn.log_softmax, or optax {_SERVED}",
 }  # fmt: skip
 
 FORMER_KEYWORDS = {  # and the keyword now, of functions that have it

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, cast
 
 import numpy as np
 
-from phalanx.base import dtypes
+from phalanx.base import beside, dtypes
 from phalanx.base.extended import WORD, is_key
 from phalanx.base.lengths import Length
 from phalanx.base.recent import Unique
@@ -328,6 +329,12 @@ class Array(_Declared):
     def weak_type(self) -> bool:
         """Whether the dtype yields to that of other operands, as a Python number's does."""
         return self.aval.weak
+
+    @property
+    def __jax_array__(self) -> NoReturn:
+        """Not there, as ``hasattr`` tells; the package jax, which looks for it, is warned of."""
+        beside.look_for_jax(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+        raise AttributeError("__jax_array__")
 
 
 ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex

@@ -755,7 +755,8 @@ random_unwrap = Primitive(
 def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
     """An array of ``shape`` with ``value`` everywhere; ``value`` may be a rank-0 array."""
     if isinstance(value, (np.generic, *SCALARS)):
-        value = dtypes.scalar(value, dtype)
+        is_nothing = dtype == dtypes.float0  # of which NumPy has no scalar
+        value = np.zeros((), dtype) if is_nothing else dtypes.scalar(value, dtype)
     (value,) = filled((value,), (), dtype)
     with dtypes.enabled(dtype):
         return broadcast(value, shape=shape, dims=())

@@ -15,11 +15,13 @@ order: that is how the parts of an array are numbered that the runtime holds her
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
+from phalanx.base import beside
 from phalanx.base.errors import DeviceError
 from phalanx.base.recent import Unique, memoized
 from phalanx.core.blocks import Blocks, blocks_of
@@ -71,6 +73,11 @@ class Sharding:
     local_positions: tuple[int, ...]  # of the addressable devices, in order
     _plain: Sharding | None  # None: itself
     _tile_at: tuple[tuple[int, ...], ...]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        words = f"{type(self).__name__!r} object has no attribute {name!r}"
+        by_jax = beside.is_jax(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+        raise AttributeError(f"{words}: {beside.REMEDY}" if by_jax else words, name=name, obj=self)
 
     def __new__(
         cls,

@@ -471,3 +471,25 @@ def test_axes_to_reduce_may_be_none_at_all():
     ):
         with pytest.raises(NotImplementedError, match=r"reduce_axes=\('i',\).*lax.psum"):
             refused()
+
+
+def test_arrays_of_float0_are_made_as_others():
+    nothing = phalanx.dtypes.float0
+    x, n = jnp.ones((3, 2)), jnp.ones((3, 2), int)
+    slopes = phalanx.pmap(phalanx.grad(lambda x, n: (x * n).sum(), argnums=(0, 1), allow_int=True))(
+        x, n
+    )
+    zeros = phalanx.tree.map(jnp.zeros_like, slopes)  # as optimizers begin
+    assert [z.dtype for z in zeros] == [np.float32, nothing] and zeros[1].shape == (3, 2)
+    for made in (
+        jnp.zeros((3, 2), nothing),
+        jnp.full((3, 2), 0, nothing),
+        jnp.ones_like(slopes[1]),
+        jnp.empty_like(slopes[1]),
+        phalanx.lax.full_like(slopes[1], 0),
+        phalanx.jit(jnp.zeros_like)(slopes[1]),
+        phalanx.vmap(lambda x: jnp.zeros(2, nothing))(x),
+        phalanx.pmap(lambda x: jnp.zeros(2, nothing))(x),
+    ):
+        assert (made.shape, made.dtype) == ((3, 2), nothing)
+        assert np.asarray(made).dtype == nothing

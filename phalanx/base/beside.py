@@ -1,0 +1,42 @@
+"""The package jax in the same program: it cannot compute with our arrays, and says so in words of
+its own. What it looks for in ours tells the remedy, once there is something to be told."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from types import FrameType
+from typing import Any, Final
+
+REMEDY: Final = (
+    "the package jax was imported beside Phalanx and was given an array of Phalanx's, with which "
+    "it cannot compute. Libraries for JAX (optax, flax, equinox) run on Phalanx if they are "
+    "imported after phalanx.as_jax.install(), or in python -m phalanx.as_jax script.py. "
+    "For an array of jax's own: jax.numpy.asarray(x)"
+)
+_MAKE_ARRAYS: Final = ("array", "asarray")  # which read ours as NumPy does
+_told = False
+
+
+def is_jax(frame: FrameType) -> bool:
+    """Whether code of the package runs in ``frame``: where it is served, there is none."""
+    return str(frame.f_globals.get("__name__", "")).startswith("jax.")
+
+
+def look_for_jax(frame: FrameType) -> None:
+    """Warn, once in a program, if code of jax runs in ``frame`` that cannot use our arrays."""
+    global _told
+    if _told or not is_jax(frame) or frame.f_code.co_name in _MAKE_ARRAYS:
+        return
+    _told = True
+    warnings.warn(REMEDY, RuntimeWarning, **_at_the_user())
+
+
+def _at_the_user() -> Any:
+    """Where to warn: at the line that calls jax, if Python can tell it."""
+    if sys.version_info < (3, 12):
+        return {"stacklevel": 3}
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    jax = os.path.dirname(str(getattr(sys.modules.get("jax"), "__file__", None) or here))
+    return {"skip_file_prefixes": (here + os.sep, jax + os.sep)}

@@ -95,8 +95,9 @@ def test_parameters(name):
                               for part in (only, either, by_keyword))  # fmt: skip
     arguments = dict.fromkeys([*either, *keywords], 0)
     signature = inspect.signature(named(name))
-    signature.bind(*only, **arguments)
-    signature.bind(*only, *either, **dict.fromkeys(keywords, 0))
+    bound = signature.bind(*only, **arguments)
+    again = signature.bind(*only, *either, **dict.fromkeys(keywords, 0))
+    assert len(bound.args) + len(bound.kwargs) == len(again.args) + len(again.kwargs)
 
 
 def test_all_names_are_there():

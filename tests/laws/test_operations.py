@@ -20,6 +20,14 @@ for module in pkgutil.walk_packages(phalanx.ops.__path__, "phalanx.ops."):
 
 FACTOR = 3  # between what we say and what XLA counts, beside
 FEW = 20  # operations on indices, limits and scalars
+# What libraries do, loops that end when it is time, calls inside of XLA: it does not count them.
+UNCOUNTED = {
+    "approx_top_k", "betainc", "binomial", "cholesky", "det", "eig", "eigh", "expi", "expn",
+    "geqp3", "geqrf", "hessenberg", "householder_product", "hyp1f1", "hyp2f1", "igamma",
+    "legendre", "log_gamma", "lu", "lu_pivots_to_permutation", "ormqr", "pinv", "qr",
+    "rng_bit_generator", "schur", "sici", "slogdet", "solve", "svd", "threefry2x32", "top_k",
+    "triangular_solve", "tridiagonal", "tridiagonal_solve", "zeta",
+}  # fmt: skip
 EXAMPLES = [(name, i) for name, prim in sorted(REGISTRY.items()) for i in range(len(prim.examples))]
 
 
@@ -33,6 +41,6 @@ def test_operations_are_those_that_xla_counts(case):
     compiled = traced.lower().compile()
     costs = compiled.cost_analysis()
     theirs = costs.get("flops", 0) + costs.get("transcendentals", 0)
-    if "custom-call" in compiled.as_text() or " while(" in compiled.as_text() or theirs <= 0:
-        return  # what libraries do, and loops that end when it is time, XLA does not count
-    assert 1 / FACTOR <= (ours + FEW) / (theirs + FEW) <= FACTOR
+    called = "custom-call" in compiled.as_text() or " while(" in compiled.as_text()
+    counted = not called and 1 / FACTOR <= (ours + FEW) / (theirs + FEW) <= FACTOR
+    assert counted or name in UNCOUNTED, (ours, theirs)

@@ -74,12 +74,15 @@ def test_sums_that_are_still_to_be_taken(case):
                 case.bind(*given)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.prim.name)
+WITH_SLOPES = [
+    case for case in CASES if callable(case.prim.linearize) and any(map(is_number, case.operands()))
+]
+
+
+@pytest.mark.parametrize("case", WITH_SLOPES, ids=lambda case: case.prim.name)
 def test_cotangents_of_what_is_reduced(case):
     operands = list(case.operands())
     numbers = [i for i, x in enumerate(operands) if is_number(x)]
-    if not numbers or not callable(case.prim.linearize):
-        return
 
     def function(*xs):
         every = [*operands]

@@ -242,11 +242,13 @@ def test_scatter_refuses(updates, error, message):
 # ---- dynamic slices -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("start", [-5, 0, 1, 2, 9])
-@pytest.mark.parametrize("dtype", ["int8", "int32", "uint16"])
+STARTS = [
+    (s, t) for s in (-5, 0, 1, 2, 9) for t in ("int8", "int32", "uint16") if s >= 0 or t[0] == "i"
+]
+
+
+@pytest.mark.parametrize(("start", "dtype"), STARTS)
 def test_dynamic_slices_stay_inside(start, dtype):
-    if start < 0 and dtype == "uint16":
-        return
     x = np.arange(300, dtype=np.float32)
     inside = int(np.clip(start, 0, 298))
     s = np.dtype(dtype).type(start)

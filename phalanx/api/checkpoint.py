@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from phalanx.api.jit import Jitted
 from phalanx.api.transformed import Compiling, P, R, Wrapped
 from phalanx.base import dtypes, tree
 from phalanx.base.keys import key_of
-from phalanx.base.source import name_of
+from phalanx.base.source import name_of, user_location
 from phalanx.control.checkpoint import checkpoint as checkpoint_program
 from phalanx.control.policies import MAKERS, nothing_saveable
 from phalanx.control.residuals import residuals
@@ -164,6 +164,20 @@ def _check_policy(policy: Any, who: str) -> None:
 
 
 remat = checkpoint
+
+
+def _saving(name: str, there: str) -> Callable[..., NoReturn]:
+    def saves(*_: Any, **__: Any) -> NoReturn:
+        raise AttributeError(
+            f"checkpoint.{name}: phalanx.checkpoint makes derivatives compute values again, at "
+            f"{user_location()}; trees are saved by phalanx.experimental.checkpoint.{there}"
+        )
+
+    return saves
+
+
+for _name, _there in (("save", "save"), ("restore", "restore"), ("load", "restore")):
+    setattr(checkpoint, _name, _saving(_name, _there))
 
 
 def checkpoint_name(x: Any, name: str) -> Any:

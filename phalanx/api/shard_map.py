@@ -176,7 +176,10 @@ class ShardMapped(Dispatched):
 
         def compiled(operands: Sequence[Any], out_tree: Any) -> Call:  # holds no function
             passed = Passed.of(body.program, [False] * len(operands), every, who, every=True)
-            prepared = compile_program(body.program, passed.signatures(operands), places=places)
+            prepared = compile_program(
+                body.program, passed.signatures(operands), places=places,
+                name_of_input=every.__getitem__,
+            )  # fmt: skip
             return passed.call(prepared, operands, out_tree)
 
         if body.captured or call.refs:

@@ -65,7 +65,8 @@ def normal_dim(dim: Any, ndim: int, name: str, who: str) -> int | None:
             f"0 to {ndim - 1}, or negative ones from the end"
             if ndim
             else f"{who}: {name} is a scalar, which has no axis {dim}; give None in in_axes for an "
-            "argument that every lane gets whole"
+            "argument that every lane gets whole. in_axes are those of arguments by position: one "
+            "by keyword can be bound with functools.partial"
         )
     return dim % ndim
 

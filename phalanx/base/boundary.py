@@ -316,6 +316,6 @@ def _described(x: Any) -> str:
         return x.__name__ if is_dtype(getattr(x, "dtype", None)) else f"the class {x.__name__}"
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return f"{x.dtype}{[*x.shape]}"
-    if callable(x):
-        return f"the function {getattr(x, '__name__', type(x).__name__)}"
+    if callable(x) and isinstance(name := getattr(x, "__name__", None), str):
+        return f"the function {name}"
     return f"a {type(x).__name__}"

@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ContextDecorator
 from contextvars import ContextVar
+from types import NoneType
 from typing import Any
 from weakref import WeakSet
 
@@ -173,14 +174,14 @@ _FILTERING = ("auto", "off", "remove_frames", "quiet_remove_frames", "tracebackh
 
 
 def _filtering(value: Any) -> str:
-    if value not in _FILTERING:
+    if not isinstance(value, str) or value not in _FILTERING:
         raise ValueError("'auto', which leaves out frames of this package, or 'off'")
     return "off" if value == "off" else "auto"
 
 
 def _one_of(*words: str | None) -> Callable[[Any], Any]:
     def check(value: Any) -> Any:
-        if value not in words:
+        if not isinstance(value, (str, NoneType)) or value not in words:
             raise ValueError("one of " + ", ".join(map(repr, words)))
         return value
 

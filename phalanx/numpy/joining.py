@@ -14,6 +14,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.kinds import LIST, SEQUENCE, SLICE, is_iterable
 from phalanx.base.lengths import larger, length, slice_of, symbolic
+from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
@@ -476,6 +477,11 @@ def repeat(
         repeats = np.asarray(repeats)
     if np.ndim(repeats) == 0 and total_repeat_length is None:
         return _repeat_each(x, operator.index(repeats), d)
+    if np.shape(repeats) not in ((), (1,), (x.shape[d],)):
+        raise ShapeError(
+            f"repeat: repeats has shape {np.shape(repeats)}, and axis {d} of the array has length "
+            f"{x.shape[d]}, at {user_location()}; give one count for each element, or one for all"
+        )
     if total_repeat_length is None:
         counts = np.broadcast_to(
             value_of("repeat", repeats, "give total_repeat_length="), (x.shape[d],)

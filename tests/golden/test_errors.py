@@ -35,6 +35,21 @@ def mistake(error):
 # ---- sizes and positions of axes ----------------------------------------------------------------
 
 
+@mistake(AttributeError)
+def saving_with_what_recomputes():
+    phalanx.checkpoint.save("runs", 1, ROWS)  # HERE
+
+
+@mistake(errors.ShapeError)
+def counts_of_repeat_that_are_too_few():
+    jnp.repeat(jnp.ones(3), np.array([1, 2]))  # HERE
+
+
+@mistake(errors.ConfigError)
+def a_guard_that_is_a_structure():
+    phalanx.transfer_guard(phalanx.tree.structure(1))
+
+
 @mistake(errors.AxisSizeError)
 def sizes_disagree():
     def step(params, batch, *, rate):

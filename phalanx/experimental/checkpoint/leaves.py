@@ -29,9 +29,19 @@ from phalanx.spmd.named import PmapSharding
 
 ARRAY, NUMPY, SCALAR = "array", "numpy array", "numpy scalar"
 NUMBERS: dict[str, Any] = {kind.__name__: kind for kind in (bool, int, float, complex)}
+_ORDER = [*NUMBERS]  # each can be the next one
 _DTYPES: dict[str, Any] = {
     t.name: t for t in (*(dtypes.ALL - {dtypes.float0}), *KEY_TYPES.values())
 }
+
+
+def _number_of(type: ArrayType) -> str | None:
+    """The type of Python's numbers that are like the elements of ``type``."""
+    kinds = (
+        ("bool", dtypes.is_bool), ("int", dtypes.is_integer), ("float", dtypes.is_floating),
+        ("complex", dtypes.is_complex),
+    )  # fmt: skip
+    return next((kind for kind, holds in kinds if holds(type.dtype)), None)
 
 
 _NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
@@ -81,6 +91,11 @@ class Leaf(Struct, frozen=True):
         if self.kind == "bool":
             return self.value == "True"
         return NUMBERS[self.kind](self.value)
+
+    def can_be(self, number: str) -> bool:
+        """Whether it is a scalar that is a number of Python's of that type without loss."""
+        own = self.kind if self.is_number else _number_of(self.type)
+        return not self.shape and own is not None and _ORDER.index(own) <= _ORDER.index(number)
 
     @property
     def type(self) -> ArrayType:

@@ -53,7 +53,8 @@ def restore(
         directory: where the checkpoints are.
         like: what is wanted, a tree like the one that was saved. In the place of a leaf stands an
             array, or a ``ShapeDtypeStruct`` that may have a sharding, for an array of that shape
-            and dtype that lies so; a NumPy array or a number for another one; a sharding, or a
+            and dtype that lies so; a NumPy array for another one; a number of Python's for a
+            scalar of that kind, or of a narrower one, as an integer is; a sharding, or a
             ``PartitionSpec`` about the mesh that is set, for whatever is stored there, so laid out,
             a leaf or a subtree; or ``...`` for what is not to be read, and stays ``...``.
             If not given: all, as it was saved, in dicts, lists and tuples, with arrays whole on the
@@ -164,7 +165,7 @@ def _begin(
     """Begin to read a leaf; gives a function that waits for it."""
     leaf, folder, type = stored.leaves[number], stored.folder_of(number), target.type
     if type is None:
-        return lambda: leaf.number
+        return lambda: leaf.number if target.number is None else target.number(leaf.number)
     if leaf.is_number:
         return lambda: _made(type, target, lambda index: np.asarray(leaf.number, type.dtype))
     doing = _doing(leaf)
@@ -222,7 +223,8 @@ def _made(type: ArrayType, target: RestoredAs, part: Callable[[Index], np.ndarra
     held = type.physical
     if target.sharding is None:
         value = part((slice(None),) * len(held.shape))
-        return value[()] if target.scalar else value
+        scalar = value[()] if target.scalar else value
+        return scalar if target.number is None else target.number(scalar)
     with dtypes.enabled(held.dtype):
         made = make_array_from_callback(held.shape, target.sharding, part, held.dtype)
     return DeviceArray(made._raw, Signature.of(type, made._sig.sharding))

@@ -36,12 +36,14 @@ class RestoredAs(Struct, frozen=True):
         sharding: how that lies; None for an array of NumPy.
         scalar: whether it becomes a scalar of NumPy.
         joined: the dimension in which each process has rows of its own.
+        number: the type of Python's numbers that it becomes, if it does.
     """
 
     type: ArrayType | None
     sharding: Sharding | None = None
     scalar: bool = False
     joined: int | None = None
+    number: type | None = None
 
     @classmethod
     def as_saved(cls, leaf: Leaf) -> RestoredAs:
@@ -138,9 +140,10 @@ def _target(leaf: Leaf, asked: Any, node: Node, what: str) -> RestoredAs:
             f"{WHO}: {what} is asked for as {_shown(asked)}; give an array, a ShapeDtypeStruct, "
             f"a number, a sharding, or ... to leave it out, at {user_location()}"
         )
-    if leaf.kind != type(asked).__name__:
-        raise _other(leaf, f"as a Python {type(asked).__name__}", what, "Ask for that")
-    return RestoredAs(None)
+    kind = type(asked).__name__
+    if not leaf.can_be(kind):
+        raise _other(leaf, f"as a Python {kind}", what, "Ask for an array or number like it")
+    return RestoredAs(None if leaf.is_number else leaf.type, scalar=True, number=NUMBERS[kind])
 
 
 _ON_HOST: tuple[type, ...] = (np.ndarray, np.generic)

@@ -202,6 +202,18 @@ def test_a_number_is_an_array_where_one_is_asked_for(tmp_path):
         checkpoint.restore(tmp_path, {"step": jnp.float32(3), "rate": ...})
 
 
+def test_a_scalar_is_a_number_where_one_is_asked_for(tmp_path):
+    state = {"step": 0, "rate": 0.5, "on": True, "root": 1j}
+    step = phalanx.jit(lambda s: s | {"step": s["step"] + 1})
+    checkpoint.save(tmp_path, 1, step(state))
+    check_same(checkpoint.restore(tmp_path, state), state | {"step": 1})
+    check_same(checkpoint.restore(tmp_path, state | {"step": 0.0})["step"], 1.0)
+    with pytest.raises(ArgumentError, match=r"'rate'\] is stored as float32\[\]~?, .* Python int"):
+        checkpoint.restore(tmp_path, state | {"rate": 1})
+    checkpoint.save(tmp_path, 2, {"n": 3})
+    check_same(checkpoint.restore(tmp_path, {"n": 1.0}), {"n": 3.0})
+
+
 def test_hosts_of_the_other_byte_order(tmp_path):
     checkpoint.save(tmp_path, 1, np.arange(3, dtype=">f8")[::-1])
     check_same(checkpoint.restore(tmp_path, np.zeros(3, ">f8")), np.array([2.0, 1, 0]))
@@ -368,7 +380,12 @@ W, B = ShapeDtypeStruct((2, 3), jnp.float32), np.zeros(3)
         (W, TreeError, r"tree is stored as a tree, with a leaf tree\['b'\]"),
         ({"w": B, "b": B, "n": 1}, ArgumentError, r"\['w'\] is stored as float32\[2,3\].*float64"),
         ({"w": jnp.ones(6), "b": B, "n": 1}, ShapeError, r"float32\[2,3\].*shape \(6,\)"),
-        ({"w": W, "b": B, "n": 1.0}, ArgumentError, r"the Python int 1, and asked for as a Python"),
+        (
+            {"w": W, "b": B, "n": True},
+            ArgumentError,
+            r"Python int 1, and asked for as a Python bool",
+        ),
+        ({"w": 1.0, "b": B, "n": 1}, ArgumentError, r"asked for as a Python float"),
         ({"w": W, "b": 3, "n": 1}, ArgumentError, r"\['b'\] is stored as float64\[3\]"),
         ({"w": W, "b": B, "n": "x"}, TypeError, r"\['n'\] is asked for as str 'x'"),
     ],

@@ -7,7 +7,7 @@ import phalanx
 import phalanx.nn
 import phalanx.numpy as jnp
 from phalanx import P, lax, typeof
-from phalanx.errors import ShardingTypeError, TracerBoolConversionError
+from phalanx.errors import DevicesDiffer, ShardingTypeError, TracerBoolConversionError
 from phalanx.experimental.shard_map import shard_map as older
 from phalanx.sharding import ManualAxisType
 
@@ -554,3 +554,13 @@ def test_what_a_value_is_along_axes_that_are_taken():
     assert kind == ManualAxisType(unreduced=["y"], varying=["x"]) != ManualAxisType(varying={"x"})
     with pytest.raises(ValueError, match=r"has the axis 'x' twice; along an axis a value varies"):
         ManualAxisType(varying={"x"}, reduced={"x"})
+
+
+def test_an_argument_on_other_devices_is_named():
+    first, last = phalanx.devices()[0], phalanx.devices()[-1]
+    if first is last:
+        pytest.skip("there is one device")
+    mesh = phalanx.make_mesh((1,), ("i",), devices=[first])
+    f = phalanx.shard_map(lambda x, y: x + y, mesh=mesh, in_specs=(P(), P()), out_specs=P())
+    with pytest.raises(DevicesDiffer, match=r"and y, f32\[2\], lies on"):
+        f(1.0, phalanx.device_put(jnp.ones(2), last))

@@ -1,6 +1,7 @@
 """Programs as tutorials have them, as a user would run them, on one, two and four devices.
 
-Those of ``tutorial`` are ours; where others lie beside the repository, they run as well.
+Those of ``tutorial`` are ours, and run on one device, and on four where they are checked; where
+others lie beside the repository, they run as well.
 """
 
 import os
@@ -36,8 +37,12 @@ def run(devices, *words):
     )
 
 
-@pytest.mark.parametrize("devices", [1, 2, 4])
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+RUNS = [(path, 1) for path in OURS] + [
+    (path, n) for path in SCRIPTS[len(OURS) :] for n in (1, 2, 4)
+]
+
+
+@pytest.mark.parametrize(("script", "devices"), RUNS, ids=lambda x: getattr(x, "stem", str(x)))
 def test_program_runs(script, devices):
     done = run(devices, str(script))
     assert done.returncode == 0, done.stderr

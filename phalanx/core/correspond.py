@@ -46,6 +46,15 @@ class Joined(Struct, frozen=True):
     labels: Labels
 
 
+class Taken(Struct, frozen=True):
+    """The label of a dimension of a result that is cut by some of the axes that cut ``label``: by
+    those numbered from ``first`` until ``last``."""
+
+    label: Hashable
+    first: int
+    last: int
+
+
 class Sums(TypedDict, total=False):
     """What operations are told that sum up dimensions: over which ``unreduced`` axes sums are left
     to be taken, where these cut such a dimension. Sums over other axes are taken."""
@@ -147,12 +156,17 @@ def lying(
 
 def _parts(labels: Labels) -> Iterable[Hashable]:
     for label in labels:
-        yield from label.labels if type(label) is Joined else (label,)
+        if isinstance(label, Joined):
+            yield from label.labels
+        else:
+            yield label.label if isinstance(label, Taken) else label
 
 
 def _cutting(label: Hashable, axes: dict[Hashable, tuple[str, ...]]) -> tuple[str, ...]:
     if type(label) is Joined:
         return tuple([axis for part in label.labels for axis in axes.get(part, ())])
+    if type(label) is Taken:
+        return axes.get(label.label, ())[label.first : label.last]
     return axes.get(label, ())
 
 

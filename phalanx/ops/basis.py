@@ -20,7 +20,17 @@ from phalanx.base.lengths import beside_arrays, filled
 from phalanx.base.recent import memoized
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
-from phalanx.core.correspond import ALL, Dims, Joined, LinearIn, Sums, Whole, alike, alike_but
+from phalanx.core.correspond import (
+    ALL,
+    Dims,
+    Joined,
+    LinearIn,
+    Sums,
+    Taken,
+    Whole,
+    alike,
+    alike_but,
+)
 from phalanx.core.primitive import (
     OPEN,
     SUMMED,
@@ -542,21 +552,52 @@ def _reshape_batch(axis: Axis, x: Any, dim: int, shape: Shape) -> Batched:
 
 
 def _reshape_dims(x: ArrayType, shape: Shape) -> Dims:
-    """Dimensions of equal elements row by row: one that is taken apart goes on as the first of its
-    parts that is longer than 1, those that are joined as what they make."""
+    """Dimensions of equal elements row by row: one that is taken apart goes on as those of its
+    parts that its axes cut whole, from the first on, those that are joined as what they make. What
+    is of length 1, which axes of size 1 may cut, is left out, or goes on where it is."""
     why = "it is not clear where the parts lie of what is taken apart and joined otherwise"
-    operand: list[Any] = [Whole(why)] * x.ndim
+    operand: list[Any] = [Whole(why) if n != 1 else ("left out", d) for d, n in enumerate(x.shape)]
     result: list[Any] = [None] * len(shape)
+    stays = x.shape == shape or _but_ones(x.shape) != _but_ones(shape)
     for before, after in same_elements(x.shape, shape):
         sources = [d for d in before if x.shape[d] != 1]
         targets = [d for d in after if shape[d] != 1]
         if len(sources) == 1 and targets:
-            operand[sources[0]] = result[targets[0]] = sources[0]
+            operand[sources[0]] = sources[0]
+            for d, label in zip(targets, _taken_apart(x, sources[0], shape, targets), strict=True):
+                result[d] = label
         elif len(targets) == 1 and sources and x.layout[sources[0]]:
             for d in sources:
                 operand[d] = d
             result[targets[0]] = Joined(tuple(sources))
+    for d, lengths in enumerate(zip(x.shape, shape, strict=False)):
+        if stays and lengths == (1, 1):
+            operand[d] = result[d] = d
     return Dims((tuple(operand),), (tuple(result),))
+
+
+def _but_ones(shape: Shape) -> list[int]:
+    return [n for n in shape if n != 1]
+
+
+def _taken_apart(x: ArrayType, dim: int, shape: Shape, targets: Sequence[int]) -> list[Any]:
+    """The labels of ``targets``, dimensions of ``shape`` that dimension ``dim`` of ``x`` becomes.
+
+    An axis goes to the first of them that those before it do not cut into single elements.
+    """
+    names = x.layout[dim] if x.lies is not None else ()
+    sizes: Any = x.lies.mesh.shape if x.lies is not None and x.lies.mesh is not None else {}
+    last = [0] * len(targets)
+    at, room = 0, shape[targets[0]]
+    for n, name in enumerate(names):
+        if room == 1 and at + 1 < len(targets):
+            at, room = at + 1, shape[targets[at + 1]]
+        last[at:] = [n + 1] * (len(targets) - at)
+        room //= sizes[name]
+    if last[0] == len(names):
+        return [dim] + [None] * (len(targets) - 1)
+    pairs = zip([0, *last], last, strict=False)
+    return [Taken(dim, first, until) if first < until else None for first, until in pairs]
 
 
 def same_elements(shape: Shape, other: Shape) -> list[tuple[list[int], list[int]]]:
@@ -566,6 +607,8 @@ def same_elements(shape: Shape, other: Shape) -> list[tuple[list[int], list[int]
     >>> same_elements((2, 6, 5), (4, 3, 5))
     [([0, 1], [0, 1]), ([2], [2])]
     """
+    if 0 in shape:  # there are none
+        return [([*range(len(shape))], [*range(len(other))])]
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(shape) or j < len(other):

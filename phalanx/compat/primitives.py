@@ -11,13 +11,15 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Final, NoReturn
 
+from msgspec.structs import force_setattr
+
 from phalanx import tree
 from phalanx.api.derivatives import linear_transpose
 from phalanx.api.vmap import vmap
 from phalanx.base.errors import MissingRule
 from phalanx.base.kinds import is_list
 from phalanx.base.source import user_location
-from phalanx.compat.names import TYPES, Said, in_order, ours, said_of
+from phalanx.compat.names import TYPES, Said, in_order, ours, said_of, theirs
 from phalanx.compat.zeros import UndefinedPrimal, ZeroTangent, instantiate_zeros, is_zero
 from phalanx.control.call import lower_call
 from phalanx.control.custom import RuleOperands
@@ -213,6 +215,8 @@ class Rules(MutableMapping[ForeignPrimitive, Callable[..., Any]]):
         name: what the field's modules call the table.
         instead: what to do in place of replacing a rule of ours.
         of_ours: a rule of ours in the field's terms; None where there is none.
+        added: lets one of others count for an operation of ours that has none, until what it
+            returns is called; None: none can.
     """
 
     def __init__(
@@ -220,30 +224,44 @@ class Rules(MutableMapping[ForeignPrimitive, Callable[..., Any]]):
         name: str,
         instead: str,
         of_ours: Callable[[Operation], Callable[..., Any] | None] = lambda _: None,
+        added: Callable[[Operation, Callable[..., Any]], Callable[[], None]] | None = None,
     ) -> None:
         self._name = name
         self._instead = instead
         self._of_ours = functools.cache(of_ours)
+        self._added = added
         self._given: dict[ForeignPrimitive, Callable[..., Any]] = {}
+        self._undo: dict[ForeignPrimitive, Callable[[], None]] = {}
 
     def __getitem__(self, prim: ForeignPrimitive) -> Callable[..., Any]:
-        rule = self._of_ours(prim) if isinstance(prim, Operation) else self._given.get(prim)
+        rule = self._given.get(prim)
+        if rule is None and isinstance(prim, Operation):
+            rule = self._of_ours(prim)
         if rule is None:
             raise KeyError(prim)
         return rule
 
     def __setitem__(self, prim: ForeignPrimitive, rule: Callable[..., Any]) -> None:
-        self._refuse_ours(prim)
+        if self._added and isinstance(prim, Operation) and self._of_ours(prim) is None:
+            if prim in self._undo:
+                del self[prim]
+            self._undo[prim] = self._added(prim, rule)
+        else:
+            self._refuse_ours(prim)
         self._given[prim] = rule
 
     def __delitem__(self, prim: ForeignPrimitive) -> None:
-        self._refuse_ours(prim)
+        if prim in self._undo:
+            self._undo.pop(prim)()
+        else:
+            self._refuse_ours(prim)
         del self._given[prim]
 
     def __iter__(self) -> Iterator[ForeignPrimitive]:
         yield from [*self._given]
         every = map(view, [*core.REGISTRY.values()])
-        yield from [op for op in every if isinstance(op, Operation) and self._of_ours(op)]
+        others = [op for op in every if isinstance(op, Operation) and op not in self._given]
+        yield from [op for op in others if self._of_ours(op)]
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -297,6 +315,21 @@ def _transpose_of(prim: Operation) -> Callable[..., Any] | None:
     return rule
 
 
+def _add_transpose(prim: Operation, rule: Callable[..., Any]) -> Callable[[], None]:
+    """Let ``rule`` be the transpose of ``prim``, which has none, until the result is called."""
+    declared = prim.declaration
+
+    def transpose(ct: Any, /, *operands: Any, **params: Any) -> Sequence[Any]:
+        given = [UndefinedPrimal(x.type) if isinstance(x, Linear) else x for x in operands]
+        back = rule(ct, *in_order(declared, given), **theirs(declared, params, _program_in))
+        cts = [None if isinstance(c, ZeroTangent) else c for c in back]
+        return in_order(declared, cts)
+
+    without = declared.transpose
+    force_setattr(declared, "transpose", transpose)
+    return lambda: force_setattr(declared, "transpose", without)
+
+
 def _batcher_of(prim: Operation) -> Callable[..., Any] | None:
     """What takes values and the dimensions of their lanes, as ``batching`` has it."""
     if not callable(prim.declaration.batch):
@@ -328,7 +361,7 @@ _CUSTOM: Final = "give a function of yours the rule, jax.custom_jvp or jax.custo
 _CUSTOM_LANES: Final = "give a function of yours the rule, jax.custom_batching.custom_vmap"
 
 JVPS = Rules("ad.primitive_jvps", _CUSTOM, _jvp_of)
-TRANSPOSES = Rules("ad.primitive_transposes", _CUSTOM, _transpose_of)
+TRANSPOSES = Rules("ad.primitive_transposes", _CUSTOM, _transpose_of, _add_transpose)
 # (values, dims, **params)
 BATCHERS = Rules("batching.primitive_batchers", _CUSTOM_LANES, _batcher_of)
 # (size, name, None, values, dims, **params)

@@ -77,11 +77,21 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     Returns:
         A structure.
 
+    Raises:
+        TypeError: something else is among them.
+
     >>> from phalanx.tree import structure
     >>> treedef_tuple([structure(1), structure([2])])
     PyTreeDef((*, [*]))
     """
-    return pytrees.treedef_tuple(NODES, [*treedefs])
+    given = [*treedefs]
+    for i, one in enumerate(given):
+        if not isinstance(one, PyTreeDef):  # jaxlib would read it as one
+            raise TypeError(
+                f"treedef_tuple: treedefs are structures, got {one!r} at position {i}; "
+                "tree.structure gives that of a tree"
+            )
+    return pytrees.treedef_tuple(NODES, given)
 
 
 # ---- nodes ----------------------------------------------------------------------------------

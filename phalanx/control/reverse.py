@@ -49,10 +49,10 @@ def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
     def rule(cts: tuple[Any, ...], /, *operands: Any, **params: Any) -> list[Any]:
         frame = frame_of(prim(), params)
         wanted = tuple([isinstance(x, Linear) for x in operands])
-        _check_carry(frame)
         linear = tuple([w or r is CARRY for w, r in zip(wanted, frame.ins, strict=True)])
         given = tuple([ct is not ZERO or r is CARRY for ct, r in zip(cts, frame.outs, strict=True)])
         back = transposed(frame, linear, given)
+        _check_carry(frame)  # after what is not linear has been found, with its line
         known = [x for x, n in zip(operands, linear, strict=True) if not n]
         sums = [zeros(operands[i].type.cotangent) for i in _summed(frame, linear)]
         starts = [

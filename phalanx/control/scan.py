@@ -19,7 +19,7 @@ from phalanx.core.roles import CARRY, Roles
 from phalanx.core.runs import Loop
 from phalanx.core.types import ArrayType
 
-I32 = np.dtype("int32")
+I32, I64 = np.dtype("int32"), np.dtype("int64")
 
 
 def _frame(
@@ -34,9 +34,10 @@ def _lower(
 ) -> list[Value]:  # fmt: skip
     """A loop that counts, and writes rows into whole arrays as it goes."""
     frame = Frame((program,), ins, outs, Loop(length, reverse))
+    counted = I32 if length <= np.iinfo(I32).max else I64
 
     def step(b: Builder, i: Value, state: Sequence[Value]) -> list[Value]:
-        at = b.subtract(b.constant(length - 1, I32), i) if reverse else i
+        at = b.subtract(b.constant(length - 1, counted), i) if reverse else i
         given = frame.with_carry(xs, frame.carried_out(state))
         rows = zip(given, ins, b.ins, program.inputs, strict=True)
         inputs = [_row(b, x, at, t, v.type) if r.layout else x for x, r, t, v in rows]
@@ -47,7 +48,7 @@ def _lower(
         now = list(state)
         for _ in range(unroll):
             now = step(b, i, now)
-            i = b.add(i, b.constant(1, I32))
+            i = b.add(i, b.constant(1, counted))
         return [i, *now]
 
     carry = iter(frame.carried_in(xs))
@@ -60,11 +61,11 @@ def _lower(
     in_whole_steps = length - length % unroll
 
     def more(b: Builder, i: Value, *_: Value) -> Value:
-        return b.compare(i, b.constant(in_whole_steps, I32), "LT")
+        return b.compare(i, b.constant(in_whole_steps, counted), "LT")
 
-    state = b.while_([b.constant(0, I32), *start], more, body)[1:]
+    state = b.while_([b.constant(0, counted), *start], more, body)[1:]
     for i in range(length % unroll):
-        state = step(b, b.constant(in_whole_steps + i, I32), state)
+        state = step(b, b.constant(in_whole_steps + i, counted), state)
     return state
 
 
@@ -74,7 +75,7 @@ def _empty(b: Builder, type: ArrayType) -> Value:
 
 def _row(b: Builder, x: Value, at: Value, type: ArrayType, row: ArrayType) -> Value:
     """The row ``at`` of ``x``, which is of ``type``."""
-    starts = [at] + [b.constant(0, I32)] * row.ndim
+    starts = [at] + [b.constant(0, b.type(at).dtype)] * row.ndim
     one = b.dynamic_slice(b.summed_as(type, x), starts, (1, *row.shape))
     return b.reshape(b.summed_as(type, one), row.shape)
 
@@ -82,7 +83,7 @@ def _row(b: Builder, x: Value, at: Value, type: ArrayType, row: ArrayType) -> Va
 def _write(b: Builder, whole: Value, row: Value, at: Value, type: ArrayType) -> Value:
     """``whole``, of ``type``, in which ``row`` lies ``at``."""
     shape = b.type(row).shape
-    starts = [at] + [b.constant(0, I32)] * len(shape)
+    starts = [at] + [b.constant(0, b.type(at).dtype)] * len(shape)
     written = b.summed_as(type, b.reshape(row, (1, *shape)))
     return b.summed_as(type, b.dynamic_update_slice(b.summed_as(type, whole), written, starts))
 

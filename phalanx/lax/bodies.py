@@ -32,8 +32,12 @@ from phalanx.transforms.stage import is_value, stage_with_refs
 # ---- tracing ------------------------------------------------------------------------------------
 
 
-def leaves_of(x: Any, who: str, what: str, refs: bool = False) -> tuple[list[Any], tree.PyTreeDef]:
+def leaves_of(
+    x: Any, who: str, what: str, refs: bool = False, own: int = 0
+) -> tuple[list[Any], tree.PyTreeDef]:
     """The leaves of ``x``, and its structure; there may be references if ``refs`` says so.
+
+    The first ``own`` keys of a path are none that the user knows.
 
     Raises:
         RefError: a leaf is a reference, and there may be none.
@@ -42,7 +46,7 @@ def leaves_of(x: Any, who: str, what: str, refs: bool = False) -> tuple[list[Any
     leaves, treedef = tree.flatten(x)
     for i, leaf in enumerate(leaves):
         if not is_value(leaf) and not (refs and type(leaf) is Ref):
-            path = _path_of_leaf(x, i)
+            path = _path_of_leaf(x, i, own)
             if type(leaf) is Ref:
                 raise RefError(
                     f"{who}: {what}{path} is a {leaf._describe()}, at {user_location()}, and only "
@@ -156,9 +160,9 @@ def flatten_results(out: Any, who: str) -> tuple[list[Any], Any]:
     return leaves, treedef
 
 
-def _path_of_leaf(x: Any, i: int) -> str:
+def _path_of_leaf(x: Any, i: int, own: int = 0) -> str:
     """The path to leaf ``i``: by its number, since a class may make its leaves when it is asked."""
-    return tree.keystr(tree.leaves_with_path(x)[i][0])
+    return tree.keystr(tree.leaves_with_path(x)[i][0][own:])
 
 
 def _refuse_result(ref: Ref, path: str, who: str) -> NoReturn:

@@ -41,9 +41,8 @@ from phalanx.lax.bodies import (
     without_results,
 )
 from phalanx.lax.shape import concatenate, index_in_dim
-from phalanx.ops.basis import add, broadcast, convert
+from phalanx.ops.basis import broadcast, convert
 from phalanx.ops.domains import BOOL
-from phalanx.ops.shape import iota
 from phalanx.transforms.batch import lane_type
 from phalanx.transforms.stage import loaded, refuse_written
 
@@ -142,7 +141,7 @@ def _while(test: _Called, step: _Called, init_val: Any, who: str, own: int = 0) 
             if not goes_on:
                 return init_val
             init_val = step_with(body_fun, init_val)
-    init, treedef = leaves_of(init_val, who, "init_val")
+    init, treedef = leaves_of(init_val, who, "init_val", own=own)
     types = [plain(typeof(x)) for x in init]
 
     def trace() -> _While:
@@ -204,6 +203,8 @@ def _check_carry(
     """Raise TypeError unless what one iteration gives is what the next one takes."""
     wanted = tree.structure(init)
     if out_tree != wanted:
+        for _ in range(own):
+            wanted, out_tree = wanted.children()[-1], out_tree.children()[-1]
         raise TypeError(
             f"{who}: the carry must keep its structure from iteration to iteration; it starts as "
             f"{shown(wanted)} and the body, called at {user_location()}, returns "
@@ -284,6 +285,7 @@ def fori_loop(
         A tree like ``init_val``.
 
     Raises:
+        OverflowError: the dtype of the index, int32 or with enable_x64 int64, does not hold it.
         ValueError: a loop whose bounds are traced is to be unrolled.
 
     >>> import phalanx.numpy as jnp
@@ -295,8 +297,9 @@ def fori_loop(
     if first is not None and last is not None:
         length = max(last - first, 0)
         count = 1 if unroll is None else unroll
-        step, rows = (body_fun, _with_index), _indices(first, length)
-        return _scan(step, init_val, rows, length, False, count, "fori_loop")[0]
+        _check_counter(last - 1)
+        state, step = (_counter(first), init_val), (body_fun, _with_index)
+        return _scan(step, state, None, length, False, count, "fori_loop", 1)[0][1]
     if unroll is True or unroll not in (None, False, 1):
         raise ValueError(
             f"fori_loop: only a loop with static bounds can be unrolled, at {user_location()}"
@@ -305,15 +308,24 @@ def fori_loop(
     return _while((_before_end, _with_carry), (body_fun, _counting), state, "fori_loop", 1)[2]
 
 
-def _indices(first: int, length: int) -> Any:
-    """``length`` integers from ``first`` on, weakly typed as Python's are."""
-    dtype = dtypes.weak_dtype(int)
-    counted = iota(dtype=dtype, shape=(length,), dim=0)
-    return convert(add(counted, first) if first else counted, dtype=dtype, weak=True)
+def _counter(first: int) -> Any:
+    """``first`` as an index, weakly typed as Python's numbers are."""
+    return convert(first, dtype=dtypes.weak_dtype(int), weak=True)
 
 
-def _with_index(fun: Callable[..., Any], val: Any, i: Any) -> tuple[Any, ...]:
-    return fun(i, val), None
+def _check_counter(last: int) -> None:
+    """Raise OverflowError if indices up to ``last`` would start anew."""
+    kind = dtypes.weak_dtype(int)
+    if last > np.iinfo(kind).max:
+        raise OverflowError(
+            f"fori_loop: the index goes up to {last}, at {user_location()}, and {kind.name} to "
+            f"{np.iinfo(kind).max}; set enable_x64 to count in 64-bit integers"
+        )
+
+
+def _with_index(fun: Callable[..., Any], state: tuple[Any, ...], _: None) -> tuple[Any, ...]:
+    i, val = state
+    return (i + 1, fun(i, val)), None
 
 
 def _counting(fun: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -511,11 +523,15 @@ def _scan(
     reverse: bool,
     unroll: int | bool,
     who: str,
+    own: int = 0,
 ) -> tuple[Any, Any]:
-    """``scan`` with a function and the way in which to call it, as ``who``."""
+    """``scan`` with a function and the way in which to call it, as ``who``.
+
+    The first ``own`` keys of a path into the carry are none that the user knows.
+    """
     f, call = step
     check_functions(who, f)
-    init_leaves, _ = leaves_of(init, who, "init")
+    init_leaves, _ = leaves_of(init, who, "init_val" if own else "init", own=own)
     given, rows_tree = leaves_of(xs, who, "xs", refs=True)
     refs = [i for i, x in enumerate(given) if type(x) is Ref]
     rows = loaded(given)
@@ -533,7 +549,8 @@ def _scan(
         )
         first = len(body.written)
         carry_tree, out_tree = _pair(body.out_tree, who)
-        _check_carry(init, carried, carry_tree, body.program.output_types[first:], who)
+        returned = body.program.output_types[first:]
+        _check_carry(init, carried, carry_tree, returned, who, own)
         body = retyped(body, carried, [*types_of_written(body), *carried])
         passed = _passed_by_loop(body.program, len(body.captured), count, first)
         rest = [None] * (len(body.program.outputs) - first - count)

@@ -483,6 +483,8 @@ conv_general_dilated = Primitive(
 
 def padding_same(lengths: Sequence[int], windows: Sequence[int], strides: Sequence[int]) -> Pairs:
     """The padding under which the result of a window has ``ceil(length / stride)`` elements."""
+    if any([step < 1 for step in strides]):
+        raise ValueError(f"padding 'SAME': strides must be positive, got {tuple(strides)}")
     pads: list[tuple[int, int]] = []
     for n, window, stride in zip(lengths, windows, strides, strict=True):
         missing = larger((Blocks(n, stride).length - 1) * stride + window - n, 0)

@@ -261,6 +261,8 @@ def _extremum_linearize(
             base_dilation=base_dilation,
             window_dilation=window_dilation,
         )
+        if not window:  # a scalar is its own window, and XLA ends the process where it selects
+            return out, lambda t: t
         if any(d != 1 for d in window_dilation):  # which XLA's select_and_scatter lacks
             windows = plain_windows(
                 window,

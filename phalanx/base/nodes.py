@@ -84,7 +84,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     >>> treedef_tuple([structure(1), structure([2])])
     PyTreeDef((*, [*]))
     """
-    given = [*treedefs]
+    given: list[Any] = [*treedefs]
     for i, one in enumerate(given):
         if not isinstance(one, PyTreeDef):  # jaxlib would read it as one
             raise TypeError(

@@ -261,8 +261,6 @@ def _extremum_linearize(
             base_dilation=base_dilation,
             window_dilation=window_dilation,
         )
-        if not window:  # a scalar is its own window, and XLA ends the process where it selects
-            return out, lambda t: t
         if any(d != 1 for d in window_dilation):  # which XLA's select_and_scatter lacks
             windows = plain_windows(
                 window,
@@ -399,7 +397,7 @@ def _gather_type(
 
 
 def _gather_lower(b: Builder, t: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:
-    if not window:  # the one element, which XLA's windows without dimensions are not made for
+    if not window:  # a scalar is its own window, and XLA ends the process where it selects
         return t
     worst = (lowest if select == "GE" else highest)(b.ins[1].dtype)
     inits = [b.constant(0, b.ins[0].dtype), b.constant(worst, b.ins[1].dtype)]

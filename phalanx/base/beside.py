@@ -15,19 +15,23 @@ REMEDY: Final = (
     "imported after phalanx.as_jax.install(), or in python -m phalanx.as_jax script.py. "
     "For an array of jax's own: jax.numpy.asarray(x)"
 )
-_MAKE_ARRAYS: Final = ("array", "asarray")  # which read ours as NumPy does
+_MAKES_ARRAYS: Final = "jax._src.numpy.array_constructors"  # which reads ours as NumPy does
 _told = False
 
 
 def is_jax(frame: FrameType) -> bool:
     """Whether code of the package runs in ``frame``: where it is served, there is none."""
-    return str(frame.f_globals.get("__name__", "")).startswith("jax.")
+    return _module(frame).startswith("jax.")
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
 
 
 def look_for_jax(frame: FrameType) -> None:
     """Warn, once in a program, if code of jax runs in ``frame`` that cannot use our arrays."""
     global _told
-    if _told or not is_jax(frame) or frame.f_code.co_name in _MAKE_ARRAYS:
+    if _told or not is_jax(frame) or _module(frame) == _MAKES_ARRAYS:
         return
     _told = True
     warnings.warn(REMEDY, RuntimeWarning, **_at_the_user())

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import phalanx
+from tests.releases import OLDER
 
 jax = pytest.importorskip("jax")
 pytestmark = pytest.mark.skipif(
@@ -66,6 +67,7 @@ def spec_of(m, shape, spec, new):
         return [*names, *[()] * (len(new) - len(names))]
 
 
+@pytest.mark.skipif(OLDER, reason="older releases let axes of size 1 cut what is joined")
 def test_they_lie_as_those_of_jax():
     served = 0
     for case in SOME:

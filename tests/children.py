@@ -50,12 +50,14 @@ def _run(piece: str, scope: dict[str, object]) -> str:
     return "done"
 
 
-def _worker(pieces: list[str], scope: dict[str, object], file: int) -> None:
+def _worker(pieces: list[str], prelude: str, file: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
+    scope: dict[str, object] = {}
+    exec(IMPORTS + prelude, scope)  # which may start the runtime, whose threads are not forked
     with os.fdopen(file, "w") as pipe:
         for piece in pieces:
             pipe.write(json.dumps(_run(piece, scope)) + "\n")
@@ -63,13 +65,13 @@ def _worker(pieces: list[str], scope: dict[str, object], file: int) -> None:
         os._exit(0)
 
 
-def _forked(pieces: list[str], scope: dict[str, object]) -> list[str]:
+def _forked(pieces: list[str], prelude: str) -> list[str]:
     """What became of the first pieces, the last of which may have ended the process."""
     read, write = os.pipe()
     pid = os.fork()
     if not pid:
         os.close(read)
-        _worker(pieces, scope, write)
+        _worker(pieces, prelude, write)
     os.close(write)
     with os.fdopen(read) as pipe:
         found = [json.loads(line) for line in pipe if line.endswith("\n")]
@@ -81,14 +83,20 @@ def _forked(pieces: list[str], scope: dict[str, object]) -> list[str]:
     return found
 
 
+IMPORTS = """
+import numpy as np
+import phalanx, phalanx.numpy as jnp
+from phalanx import *
+from phalanx import lax
+"""
+
+
 def _main() -> None:
     prelude, pieces = json.load(sys.stdin)
-    scope: dict[str, object] = {}
-    exec("import numpy as np\nimport phalanx, phalanx.numpy as jnp\nfrom phalanx import *\n"
-         "from phalanx import lax\n" + prelude, scope)  # fmt: skip
+    exec(IMPORTS, {})
     found: list[str] = []
     while len(found) < len(pieces):
-        found += _forked(pieces[len(found) :], scope)
+        found += _forked(pieces[len(found) :], prelude)
     print(json.dumps(found))
 
 

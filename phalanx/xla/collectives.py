@@ -299,6 +299,29 @@ class CollectiveEmitter(RegionEmitter):
         split = self.sharding(tuple([() if d in dims else None for d in range(ndim)]), ndim)
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
 
+    def gather(
+        self, x: Value, indices: Value, numbers: Any, slice_sizes: Sequence[int], sorted: bool
+    ) -> Value:
+        x = self._indexed(x, numbers.start_index_map)
+        return super().gather(x, indices, numbers, slice_sizes, sorted)
+
+    def scatter(
+        self, x: Value, indices: Value, updates: Value, numbers: Any, body: Body, sorted: bool,
+        unique: bool,
+    ) -> Value:  # fmt: skip
+        dims = numbers.scatter_dims_to_operand_dims
+        x = self._indexed(x, dims)
+        made = super().scatter(x, indices, updates, numbers, body, sorted, unique)
+        return self._indexed(made, dims)
+
+    def _indexed(self, x: Value, dims: Ints) -> Value:
+        """``x``, which is indexed along ``dims``; in a region it is not cut along them.
+
+        XLA's partitioner counts wrong groups of devices there where axes are left besides, and ends
+        the process.
+        """
+        return self.whole_along(x, dims) if self.manual else x
+
     def summed_as(self, type: ArrayType, x: Value) -> Value:
         lies = type.lies and type.lies.explicit
         return x if lies is None or not lies.has_sums else self.lying(x, lies)

@@ -212,12 +212,33 @@ def _header(file: Any, filename: Any) -> tuple[dict[str, Any], int]:
     length = int.from_bytes(file.read(8), "little")
     text = file.read(length) if length <= _LONGEST else b""
     try:
-        header: Any = json.loads(text) if len(text) == length else None
+        whole = len(text) == length
+        header: Any = json.loads(text, object_pairs_hook=_once) if whole else None
+    except _NamedTwice as e:
+        raise ValueError(f"load_file: {filename} is told of in two ways: {e}") from None
     except (ValueError, RecursionError):
         header = None
     if not is_dict(header) or not _are_texts(header.get(_METADATA, {})):
         raise ValueError(f"load_file: {filename} is no safetensors file: it has no header")
     return header, 8 + length
+
+
+class _NamedTwice(ValueError):
+    """A name stands twice in an object of JSON."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, each name of which stands there once.
+
+    Raises:
+        _NamedTwice: one stands there twice, of which readers take this or that.
+    """
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _NamedTwice(f"{twice!r:.80} stands in its header twice")
+    return found
 
 
 def _are_texts(told: Any) -> bool:

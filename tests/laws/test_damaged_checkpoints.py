@@ -4,6 +4,7 @@ The oracle is what was saved. A bit of every third byte is changed.
 """
 
 import json
+import os
 import random
 import re
 import shutil
@@ -13,7 +14,9 @@ import numpy as np
 import pytest
 
 import phalanx
+from phalanx import tree
 from phalanx.experimental import checkpoint
+from phalanx.experimental.checkpoint.index import _checksum
 
 TREE = {
     "w": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -91,9 +94,9 @@ def test_impossible_shapes_are_refused_in_words(copied, place, size):
     number.write_text(json.dumps(told))
     if place == "both":
         index = copied / "step-1" / "checkpoint.json"
-        leaves = json.loads(index.read_bytes())
-        leaves["leaves"][int(number.parent.name)]["shape"] = [2, size]
-        index.write_text(json.dumps(leaves | {"format": "phalanx checkpoint 1"}))
+        told = json.loads(index.read_bytes())
+        told["leaves"][int(number.parent.name)]["shape"] = [2, size]
+        index.write_text(json.dumps(told | {"checksum": _checksum(told)}))
     with pytest.raises(ValueError, match=f"^checkpoint: .*{re.escape(str(copied / 'step-1'))}"):
         checkpoint.restore(copied)
 
@@ -112,12 +115,44 @@ def test_what_is_no_index_is_told(copied, said):
             file.write_bytes(data)
 
 
-def test_a_checkpoint_from_before_there_were_checksums_is_read(copied):
+def test_what_an_index_tells_is_looked_at_under_a_right_checksum(copied):
+    """Whatever stands in place of a part: an error in words, or the same leaves."""
     index = copied / "step-1" / "checkpoint.json"
     told = json.loads(index.read_bytes())
-    del told["checksum"]
-    index.write_text(json.dumps(told | {"format": "phalanx checkpoint 1"}))
-    assert same(checkpoint.restore(copied))
-    index.write_text(json.dumps(told))
-    with pytest.raises(ValueError, match="checksum"):
+    wrong: list[object] = [None, -1, 1 << 70, "", "x", [], [[]], {}, {"a": 0}]
+    changed = [told | {name: value} for name in told for value in wrong if name != "checksum"]
+    for number, leaf in enumerate(told["leaves"][:3]):
+        before, after = told["leaves"][:number], told["leaves"][number + 1 :]
+        for name in leaf:
+            changed += [told | {"leaves": [*before, leaf | {name: w}, *after]} for w in wrong]
+    for one in changed:
+        index.write_text(json.dumps(one | {"checksum": _checksum(one)}))
+        try:
+            restored = checkpoint.restore(copied)
+        except ValueError as e:
+            assert str(e).startswith("checkpoint: ")
+        else:
+            assert len(tree.leaves(restored)) == len(told["leaves"])
+
+
+@pytest.mark.parametrize("name", ["checkpoint.json", "zarr.json", "c.0.0", "c.0", "more"])
+def test_pipes_keep_nobody_waiting(copied, name):
+    """To open one waits for somebody at its other end, for ever."""
+    found = [file for file in files_of(copied) if file.name == name]
+    places = found or [next(copied.glob("step-1/*/zarr.json")).with_name(name)]
+    places[0].unlink(missing_ok=True)
+    os.mkfifo(places[0])
+    with pytest.raises(ValueError, match="is no file"):
         checkpoint.restore(copied)
+
+
+def test_links_lead_no_writer_elsewhere(copied, tmp_path):
+    """A folder of a writer's name that is a link, and an index that is one."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (copied / ".writing-5-00000000").symlink_to(elsewhere)
+    (copied / ".writing-6-00000000").mkdir()
+    (copied / ".writing-6-00000000" / "checkpoint.json").symlink_to(tmp_path / "victim")
+    checkpoint.save(copied, 7, {"a": 1})
+    assert not list(elsewhere.iterdir()) and not (tmp_path / "victim").exists()
+    assert checkpoint.restore(copied, step=7) == {"a": 1}

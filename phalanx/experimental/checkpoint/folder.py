@@ -21,6 +21,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -71,10 +72,14 @@ def _locked(folder: Path, how: int) -> int | None:
 
     Raises:
         FileNotFoundError: the folder is not there, or no more.
+        ValueError: the index is no file; to open a pipe would wait for somebody at its other end.
+        OSError: it is a link, where it is to be written.
     """
-    writes = os.O_RDWR | os.O_CREAT if how & fcntl.LOCK_EX else os.O_RDONLY
-    descriptor = os.open(folder / INDEX, writes, 0o666)
+    writes = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW if how & fcntl.LOCK_EX else os.O_RDONLY
+    descriptor = os.open(folder / INDEX, writes | os.O_NONBLOCK, 0o666)
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError(f"checkpoint: {folder / INDEX} is no file")
         fcntl.flock(descriptor, how)
         if not os.path.samestat(os.fstat(descriptor), os.stat(folder / INDEX)):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
@@ -103,8 +108,9 @@ def reading(folder: Path) -> Generator[bytes]:
 def sweep(place: Path) -> None:
     """Remove what writers and removers left that were killed."""
     for name in os.listdir(place):
-        if _PASSING.fullmatch(name):
-            _clear(place / name)
+        if _PASSING.fullmatch(name) and not (place / name).is_symlink():
+            with contextlib.suppress(ValueError, OSError):  # nobody of ours has made it
+                _clear(place / name)
 
 
 def _clear(folder: Path, aside: Path | None = None) -> None:

@@ -13,10 +13,9 @@ from msgspec.structs import asdict
 
 from phalanx.experimental.checkpoint.folder import INDEX
 from phalanx.experimental.checkpoint.leaves import Leaf
-from phalanx.experimental.checkpoint.outline import Node, numbers
+from phalanx.experimental.checkpoint.outline import Node, check, numbers
 
 _FORMAT = "phalanx checkpoint 2"
-_WITHOUT_CHECKSUM = "phalanx checkpoint 1"  # which is read as it is
 
 
 def index_of(step: int, outline: Node, leaves: Sequence[Leaf]) -> str:
@@ -53,6 +52,7 @@ class Stored(Struct, frozen=True):
         try:
             told = json.loads(index.decode())
             _check(told)
+            check(told["tree"])
             stored = cls(folder, told["tree"], [Leaf.of_json(leaf) for leaf in told["leaves"]])
             if sorted(numbers(stored.outline)) != [*range(len(stored.leaves))]:
                 raise ValueError("its tree and its leaves do not belong together")
@@ -68,7 +68,7 @@ class Stored(Struct, frozen=True):
 
 def _check(told: dict[str, Any]) -> None:
     """Raise an error if an index is of another format, or has changed since it was written."""
-    if told["format"] not in (_FORMAT, _WITHOUT_CHECKSUM):
+    if told["format"] != _FORMAT:
         raise ValueError(f"its format is {told['format']!r}, and this reads {_FORMAT!r}")
-    if told["format"] == _FORMAT and told["checksum"] != _checksum(told):
+    if told["checksum"] != _checksum(told):
         raise ValueError("its checksum differs, so it has changed since it was written")

@@ -74,6 +74,9 @@ class Leaf(Struct, frozen=True):
             KeyError, TypeError, ValueError: there is no such leaf.
         """
         shape = tuple(map(_size, told["shape"]))
+        texts = [told[name] for name in ("path", "kind", "dtype", "value")]
+        if not all(isinstance(text, str) for text in texts) or type(told["weak"]) is not bool:
+            raise ValueError(f"{told!r:.80} is told of a leaf")
         leaf = cls(told["path"], told["kind"], told["dtype"], shape, told["weak"], told["value"])
         if leaf.kind not in (*NUMBERS, ARRAY, NUMPY, SCALAR):
             raise ValueError(f"{leaf.path} is of kind {leaf.kind!r}, which there is not")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from phalanx.base import tree
-from phalanx.base.kinds import is_dict
+from phalanx.base.kinds import is_dict, is_list
 from phalanx.base.source import user_location
 
 Node = Any
@@ -65,6 +65,31 @@ def _name(key: Any, path: tree.Path, who: str) -> Any:
             f" at tree{tree.keystr(path)}, at {user_location()}"
         )
     return name
+
+
+def check(node: Node) -> None:
+    """Look at a node that a file tells of.
+
+    Raises:
+        ValueError: there is no such node.
+    """
+    if node is None or type(node) is int:
+        return
+    if not is_dict(node) or len(node) != 1:
+        raise ValueError(f"{node!r:.80} is no node of a tree")
+    ((kind, held),) = node.items()
+    if kind not in (*_NAMED, "tuple", "list") or not is_list(held):
+        raise ValueError(f"{node!r:.80} is no node of a tree")
+    if kind in _NAMED:
+        _check_names(held)
+    for _, child in _children(node):
+        check(child)
+
+
+def _check_names(held: list[Any]) -> None:
+    pairs = [one for one in held if is_list(one) and len(one) == 2 and isinstance(one[0], _KEYS)]
+    if len(pairs) != len(held) or len({one[0] for one in pairs}) != len(held):
+        raise ValueError(f"{held!r:.80} are not children, each with a name of its own")
 
 
 def _children(node: Node) -> list[tuple[Any, Node]]:

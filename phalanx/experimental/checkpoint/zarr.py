@@ -77,6 +77,8 @@ def _chunk(folder: Path, shape: Sequence[int], dtype: np.dtype) -> list[int]:
         ValueError: they tell of something else, or of more elements than there are.
     """
     file = folder / _METADATA
+    with os.scandir(folder) as entries:
+        there = sum(map(_size_of_file, entries))
     try:
         found = json.loads(file.read_bytes())
         told = found["shape"], found["data_type"]
@@ -87,10 +89,20 @@ def _chunk(folder: Path, shape: Sequence[int], dtype: np.dtype) -> list[int]:
             raise ValueError(f"chunks of shape {chunk!r:.80} do not cut an array of {list(shape)}")
     except (KeyError, TypeError, ValueError, RecursionError) as e:
         raise ValueError(f"{file} does not tell of such an array: {e}") from None
-    there = sum(entry.stat().st_size for entry in os.scandir(folder))
     if there < math.prod(shape) * dtype.itemsize:
         raise ValueError(f"{folder} has {there} bytes, too few for {dtype.name}{list(shape)}")
     return chunk
+
+
+def _size_of_file(entry: os.DirEntry[str]) -> int:
+    """How many bytes a file has.
+
+    Raises:
+        ValueError: it is none; to read a pipe would wait for somebody at its other end.
+    """
+    if not entry.is_file():
+        raise ValueError(f"{entry.path} is no file, and an array consists of files")
+    return entry.stat().st_size
 
 
 def _cuts(chunk: Any, shape: Sequence[int]) -> bool:

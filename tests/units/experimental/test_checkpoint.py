@@ -24,6 +24,7 @@ from phalanx.base import dtypes
 from phalanx.errors import ArgumentError, ShapeError, TreeError
 from phalanx.experimental import checkpoint
 from phalanx.experimental.checkpoint import leaves, zarr
+from phalanx.experimental.checkpoint.index import _checksum
 from phalanx.sharding import Mesh
 from phalanx.tree_util import register_dataclass
 
@@ -498,9 +499,10 @@ def test_damage_is_found(saved):
     *before, last = told["leaves"]
     assert last["path"] == "['w']"
     changed = [*before, last | {"shape": [1]}]
-    told["format"] = "phalanx checkpoint 1"  # which has no checksum
     for leaves_told, words in ((before, "do not belong together"), (changed, "the index of")):
-        (folder / "checkpoint.json").write_text(json.dumps(told | {"leaves": leaves_told}))
+        other = told | {"leaves": leaves_told}
+        other["checksum"] = _checksum(other)
+        (folder / "checkpoint.json").write_text(json.dumps(other))
         with pytest.raises(ValueError, match=words):
             checkpoint.restore(saved)
     (folder / "checkpoint.json").unlink()

@@ -153,3 +153,11 @@ def test_threads_that_save_one_file_leave_what_one_of_them_saved(tmp_path):
             loaded = load_file(path)
             assert len({*np.unique(loaded["x"]), *np.unique(loaded["y"])}) == 1
     assert os.listdir(tmp_path) == ["x"]
+
+
+def test_a_header_that_names_an_array_twice_is_refused(tmp_path):
+    """Readers would take the first or the last: what one has checked, another would not load."""
+    one = b'"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
+    path = file_of(tmp_path / "x", b"{" + one + b"," + one + b"}", b"1234")
+    with pytest.raises(ValueError, match="twice"):
+        safetensors.load_file(path)

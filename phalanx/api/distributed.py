@@ -19,6 +19,7 @@ from phalanx.base.errors import RendezvousError
 from phalanx.base.source import user_location
 from phalanx.base.version import __version__
 from phalanx.processes import cluster, wire
+from phalanx.processes.apart import keep_some
 from phalanx.processes.hub import Hub
 from phalanx.processes.joined import forget, joined_member
 from phalanx.processes.member import Member, Settings, join, tell_of_exceptions
@@ -180,6 +181,7 @@ def initialize(
         _close_coordinator(0)
         raise
     tell_of_exceptions()
+    keep_some()
     atexit.register(backend().end_anyway)  # after `shutdown`
     atexit.register(shutdown)
 

@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 _desks: list[SimpleQueue[Any]] = []  # where threads are asked for work
 _idle: list[SimpleQueue[Any]] = []  # those of threads that have nothing to do
+_kept: list[SimpleQueue[Any]] = []  # those for the end of this process
+_AT_THE_END = 4  # threads that may be needed then
 
 
 def in_another_thread(work: Callable[[], T], look: Callable[[], None]) -> T:
@@ -41,14 +43,38 @@ def in_another_thread(work: Callable[[], T], look: Callable[[], None]) -> T:
         del failure, outcome  # or the exception would hold itself, through this frame
 
 
+def begin(work: Callable[[], object]) -> threading.Lock:
+    """Have another thread do ``work``; a lock that is free when it is done."""
+    done = threading.Lock()
+    done.acquire()
+    _desk().put((work, list[Any](), done))
+    return done
+
+
 def _desk() -> SimpleQueue[Any]:
     try:
         return _idle.pop()
     except IndexError:
-        desk: SimpleQueue[Any] = SimpleQueue()
-        start(_serve, desk)
+        desk = _new_desk()
         _desks.append(desk)
         return desk
+
+
+def _new_desk() -> SimpleQueue[Any]:
+    desk: SimpleQueue[Any] = SimpleQueue()
+    try:
+        start(_serve, desk)
+    except RuntimeError:  # Python 3.12.1 starts none when it ends
+        if not _kept:
+            raise
+        return _kept.pop()
+    return desk
+
+
+def keep_some() -> None:
+    """Have threads for the end of this process, when none can be started any more."""
+    while len(_kept) < _AT_THE_END:
+        _kept.append(_new_desk())
 
 
 def are_idle(patience: float) -> bool:

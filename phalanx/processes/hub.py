@@ -123,7 +123,7 @@ class Hub:
         self._to_runtime: list[socket.socket] = []
         self._welcomed = False
         self.everyone_left = threading.Event()
-        self._strangers = threading.Semaphore(_STRANGERS)
+        self._strangers: dict[socket.socket, None] = {}  # in the order in which they came
         self._closed = False
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self._listener = socket.create_server(address, family=family, backlog=1024)
@@ -161,11 +161,28 @@ class Hub:
                     return
                 time.sleep(PULSE)  # this process has too many files open
                 continue
-            self._strangers.acquire()  # given back when it has said who it is
+            self._admit(sock)
             try:
                 start(self._meet, sock)
             except RuntimeError:  # this process ends
+                self._dismiss(sock)
                 close(sock)
+
+    def _admit(self, stranger: socket.socket) -> None:
+        """Have one more of whom nothing is known yet. The oldest makes room: it has had more time
+        to say who it is than others, and would keep those out who do."""
+        with self._lock:
+            self._strangers[stranger] = None
+            while len(self._strangers) > _STRANGERS:
+                oldest = next(iter(self._strangers))
+                del self._strangers[oldest]
+                with contextlib.suppress(OSError):  # it has gone
+                    oldest.shutdown(socket.SHUT_RDWR)
+
+    def _dismiss(self, stranger: socket.socket) -> None:
+        """It is known now, or gone."""
+        with self._lock:
+            self._strangers.pop(stranger, None)
 
     def _meet(self, stranger: socket.socket) -> None:
         try:
@@ -178,7 +195,7 @@ class Hub:
             close(stranger)
             return
         finally:
-            self._strangers.release()
+            self._dismiss(stranger)
         with self._telling():
             self._meet_caller(sock, first)
 

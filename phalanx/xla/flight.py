@@ -7,12 +7,13 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from phalanx.base.errors import PeerLost, ProgramMismatch
-from phalanx.processes.apart import are_idle, start
+from phalanx.processes.apart import are_idle, begin
 from phalanx.processes.joined import joined_member
 from phalanx.processes.watched import PULSE
 from phalanx.xla.failures import translated
@@ -36,7 +37,7 @@ _beginning = threading.Lock()  # while a launch over processes begins in a threa
 _caught = threading.Lock()  # while one does in the thread that asks
 _compiling = threading.Lock()  # while a program over processes is compiled
 _last: deque[tuple[Any, bool]] = deque(maxlen=1)  # if it goes on: token, whether on one device here
-_asked: deque[tuple[Any, threading.Thread]] = deque(maxlen=1)  # and who waits for that token
+_asked: deque[tuple[Any, threading.Lock]] = deque(maxlen=1)  # and what is held until that is over
 
 
 def is_windowed(devices: Sequence[Any]) -> bool:
@@ -133,8 +134,8 @@ def _hanging() -> bool:
     """Whether a launch over processes goes on though nothing can be computed with them any more."""
     for token, _ in _last:
         if not any(token is asked for asked, _ in _asked):
-            _asked.append((token, start(_wait_for, [token])))
-    return _is_beginning() or any(thread.is_alive() for _, thread in _asked)
+            _asked.append((token, begin(partial(_wait_for, [token]))))
+    return _is_beginning() or any(over.locked() for _, over in _asked)
 
 
 def _is_beginning() -> bool:
@@ -179,8 +180,9 @@ def end_anyway() -> None:
     with _compiling:  # in a thread that was left alone; when Python has ended it would abort
         pass
     if _hanging():
-        for _, thread in _asked:
-            thread.join(PULSE)
+        for _, over in _asked:
+            if over.acquire(timeout=PULSE):
+                over.release()
     if not are_idle(PULSE) or _hanging():  # so it ends as one that failed
         nowhere = os.open(os.devnull, os.O_WRONLY)
         faulthandler.dump_traceback_later(_LINGERS, exit=True, file=nowhere)

@@ -1,11 +1,13 @@
 """Threads that wait for others in place of who asked."""
 
+import subprocess
+import sys
 import threading
 import weakref
 
 import pytest
 
-from phalanx.processes.apart import are_idle, in_another_thread
+from phalanx.processes.apart import are_idle, begin, in_another_thread, keep_some
 
 
 class Held:
@@ -38,3 +40,33 @@ def test_who_ends_learns_of_threads_that_were_left_alone():
     going_on.set()
     assert are_idle(60)
     assert gone() is None  # what the runtime frees is freed before Python ends
+
+
+AT_EXIT = """
+import atexit, threading
+from phalanx.processes.apart import begin, in_another_thread, keep_some
+
+def late():
+    threading.Thread.start = refuse  # as Python 3.12.1 does then
+    print(in_another_thread(lambda: 3, lambda: None), begin(lambda: None).acquire(timeout=10))
+
+def refuse(thread):
+    raise RuntimeError("can't create new thread at interpreter shutdown")
+
+keep_some()
+atexit.register(late)
+"""
+
+
+def test_threads_are_there_when_python_ends_and_starts_none():
+    done = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("3 True\n", "")
+
+
+def test_who_begins_something_can_wait_for_it():
+    keep_some()
+    go = threading.Event()
+    over = begin(lambda: go.wait(10))
+    assert over.locked() and not over.acquire(timeout=0.01)
+    go.set()
+    assert over.acquire(timeout=10)

@@ -11,7 +11,7 @@ import pytest
 
 from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch, RendezvousError
 from phalanx.processes.apart import _idle, in_another_thread, start
-from phalanx.processes.hub import Hub
+from phalanx.processes.hub import _STRANGERS, Hub
 from phalanx.processes.joined import forget
 from phalanx.processes.member import Settings, connected, join
 from phalanx.processes.secure import Credentials
@@ -157,6 +157,18 @@ SAID = [
     b'{"what": []}\n',
     b"null\n",
 ]
+
+
+def test_strangers_who_say_nothing_keep_nobody_out(coordinator):
+    """More of them than are listened to at a time; the oldest makes room."""
+    hub = coordinator(1)
+    with contextlib.ExitStack() as idle:
+        for _ in range(_STRANGERS + 40):
+            made = socket.create_connection(("127.0.0.1", hub.port), timeout=10)
+            idle.enter_context(made)
+        (member,) = meet(hub, wanting(hub, 0, 1, patience=5.0))
+        assert not isinstance(member, Exception), member
+        assert len(hub._strangers) <= _STRANGERS
 
 
 def test_strangers_change_nothing(coordinator):

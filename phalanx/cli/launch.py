@@ -250,13 +250,14 @@ _LINES = re.compile(rb"(?<=\n)|(?<=\r)(?=[^\n])")  # between them
 _LONGEST = 1 << 20  # of a line, in bytes; what goes on is a line of its own
 
 
-# What the runtime says of itself on stdout when processes connect, which is for what programs say.
-_OF_GLOO = re.compile(rb"\[Gloo\] Rank \d+ is connected to \d+ peer ranks.*\s*")
+# What the runtime says of itself on stdout when processes connect, which is for what programs say;
+# those of several devices write into one another's lines.
+_OF_GLOO = re.compile(rb"\[Gloo\] Rank|connected (to \d+ )?peer ranks")
 
 
 def _write(process: int, lines: Sequence[bytes]) -> None:
     for line in lines:
-        out = sys.stderr if _OF_GLOO.fullmatch(line) else sys.stdout
+        out = sys.stderr if _OF_GLOO.search(line) else sys.stdout
         out.buffer.write(b"[%d] %s" % (process, line))
     sys.stdout.buffer.flush()
     sys.stderr.buffer.flush()

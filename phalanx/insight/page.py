@@ -23,7 +23,9 @@ def page(reports: Sequence[Report]) -> str:
     title = reports[0].title if reports else "phalanx"
     body = "\n".join(map(_article, reports)) or "<p>Nothing was compiled.</p>"
     form = files("phalanx.insight").joinpath("page.html").read_text(encoding="utf-8")
-    return form.replace("{{title}}", escape(title)).replace("{{body}}", body)
+    head, _, rest = form.partition("{{title}}")  # what is put in is not looked into
+    middle, _, foot = rest.partition("{{body}}")
+    return f"{head}{escape(title)}{middle}{body}{foot}"
 
 
 def _article(report: Report) -> str:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from phalanx.base.plain import plain
 from phalanx.spmd.picture import Cell, Picture
 
 COLORS = ("cyan", "green", "yellow", "magenta", "blue", "red", "bright_cyan", "bright_green")
@@ -19,7 +20,7 @@ _TOO_WIDE = "too wide to be drawn here: give more max_width, or a file to save i
 
 def draw(picture: Picture, use_color: bool, min_width: int, max_width: int) -> None:
     """Print ``picture``: the grid under its title, and the note below it."""
-    heads = ("",) * bool(picture.row_heads) + picture.column_heads
+    heads = ("",) * bool(picture.row_heads) + tuple(map(plain, picture.column_heads))
     cells = [*chain(*picture.rows)]
     words = " ".join(word for cell in cells for word in cell.text).split()
     share = (max_width - 1) // (len(heads) or len(picture.rows[0])) - 1  # of a column, no line
@@ -34,16 +35,18 @@ def draw(picture: Picture, use_color: bool, min_width: int, max_width: int) -> N
     colors = {devices: COLORS[i % len(COLORS)] for i, devices in enumerate(sets)}
     for i, row in enumerate(picture.rows):
         drawn = [_cell(cell, colors[cell.devices]) for cell in row]
-        grid.add_row(*picture.row_heads[i : i + 1], *drawn)
-    console = Console(width=max_width, no_color=not use_color, highlight=False)
-    console.print(picture.title, soft_wrap=True)
+        grid.add_row(*map(plain, picture.row_heads[i : i + 1]), *drawn)
+    console = Console(
+        width=max_width, no_color=not use_color, highlight=False, markup=False, emoji=False
+    )
+    console.print(plain(picture.title), soft_wrap=True)
     console.print(grid if room >= max(map(len, words)) else _TOO_WIDE)
     if picture.note:
-        console.print(picture.note, soft_wrap=True)
+        console.print(plain(picture.note), soft_wrap=True)
 
 
 def _cell(cell: Cell, color: str) -> Text:
-    devices, *lines = cell.text
+    devices, *lines = map(plain, cell.text)
     text = Text(devices, style=f"bold {color}")
     for line in lines:
         text.append(f"\n{line}", style="not bold dim" if line.endswith("padding") else "not bold")

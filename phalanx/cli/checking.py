@@ -14,6 +14,7 @@ from msgspec.structs import asdict
 from rich.console import Console
 from rich.text import Text
 
+from phalanx.base.plain import plain
 from phalanx.cli.scripts import INTERRUPTED, is_there, run_reporting
 from phalanx.insight.findings import Finding
 from phalanx.insight.watching import checking_compiled
@@ -45,12 +46,12 @@ def _show(findings: Sequence[Finding], functions: int, status: int) -> None:
     console = Console(highlight=False)
     for finding in findings:
         head = Text.assemble(
-            (_short(finding.file), "bold"), f":{finding.line}: ", (finding.code, "bold red"),
-            f" {finding.message}",
+            (plain(_short(finding.file)), "bold"), f":{finding.line}: ", (finding.code, "bold red"),
+            f" {plain(finding.message)}",
         )  # fmt: skip
         console.print(head, soft_wrap=True)  # one line, to be searched for
         for line in textwrap.wrap(finding.remedy, console.width - 4):
-            console.print(Text(f"    {line}", "green"))
+            console.print(Text(f"    {plain(line)}", "green"))
         console.print()
     count = len(findings)
     told = "nothing was found" if count == 0 else f"{count} finding{'s' * (count > 1)}"

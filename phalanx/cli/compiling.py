@@ -14,10 +14,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from phalanx.api.described import compiled_for, stand_for_them
 from phalanx.api.stages import Traced, watching
 from phalanx.base.errors import OutOfMemory, PhalanxError
+from phalanx.base.plain import plain
 from phalanx.base.source import user_location
 from phalanx.cli.chips import described
 from phalanx.cli.options import add_compile_options, with_options_behind
@@ -55,25 +57,27 @@ def run(arguments: argparse.Namespace) -> int:
     if table.row_count or not status:
         console.print(table)
     for fault in [*again, *faults]:
-        console.print(fault, soft_wrap=True, markup=False, highlight=False)
+        console.print(plain(fault), soft_wrap=True, markup=False, highlight=False)
     return status or (1 if faults else 0)
 
 
 def _watcher(devices: Sequence[Any], table: Table, faults: list[str]) -> Callable[[Traced], None]:
     def watch(traced: Traced) -> None:
         place = user_location()
-        name, line = traced.fun_name, f"{Path(place.file).name}:{place.line}"
+        name, line = plain(traced.fun_name), plain(f"{Path(place.file).name}:{place.line}")
         try:
             made = compiled_for(traced, devices)
             sizes = made.memory_analysis()
         except (PhalanxError, NotImplementedError) as e:
-            table.add_row(name, line, *[""] * (len(_COLUMNS) - 2))
+            table.add_row(Text(name), Text(line), *[""] * (len(_COLUMNS) - 2))
             what = "does not fit" if isinstance(e, OutOfMemory) else "cannot be compiled"
             faults.append(f"{name}, at {line}, {what}: {e}")
             return
         parts = [sizes[key] for key in ("arguments", "outputs", "temporaries")]
         exchanged = sum(e.bytes * e.count for e in made.exchanges())
-        table.add_row(name, line, str(len(made.devices)), *map(_bytes, [*parts, exchanged]))
+        table.add_row(
+            Text(name), Text(line), str(len(made.devices)), *map(_bytes, [*parts, exchanged])
+        )
 
     return watch
 

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.table import Table as Grid
 from rich.text import Text
 
+from phalanx.base.plain import plain
 from phalanx.insight.report import Chart, Column, Facts, Report, Table, Timeline, shown
 
 __all__ = ["rendered"]
@@ -22,9 +23,9 @@ _GAP, _HEAD, _CODE = "  ", 12, 70  # before a column; the longest line of its na
 
 def rendered(report: Report, width: int) -> Iterator[Grid | Text]:
     """What rich prints of ``report``, ``width`` letters wide."""
-    yield Text(report.title, style="bold")
+    yield Text(plain(report.title), style="bold")
     for part in report.parts:
-        yield Text(part.title, style="bold cyan")
+        yield Text(plain(part.title), style="bold cyan")
         if isinstance(part, Table) and not part.rows:
             yield Text("  none")
         elif isinstance(part, Table):
@@ -35,11 +36,15 @@ def rendered(report: Report, width: int) -> Iterator[Grid | Text]:
         elif isinstance(part, Facts):
             yield _facts(part)
         elif isinstance(part, Chart):
-            yield from map(Text, _chart(part, _across(width, _LABEL)))
+            yield from map(_text, _chart(part, _across(width, _LABEL)))
         else:
-            yield from map(Text, _timeline(part, width))
+            yield from map(_text, _timeline(part, width))
         for line in _wrapped(part.note, width - len(_GAP)):
-            yield Text(_GAP + line, style="dim")
+            yield Text(_GAP + plain(line), style="dim")
+
+
+def _text(line: str) -> Text:
+    return Text(plain(line))
 
 
 def _wrapped(note: str, width: int) -> list[str]:
@@ -52,7 +57,7 @@ def _facts(facts: Facts) -> Grid:
     grid.add_column()
     grid.add_column(overflow="fold")
     for name, value, kind in facts.items:
-        grid.add_row(f"  {name}", Text(shown(value, kind)))
+        grid.add_row(_text(f"  {name}"), _text(shown(value, kind)))
     return grid
 
 
@@ -97,7 +102,7 @@ class _Layout:
 def _table(table: Table, width: int) -> Iterator[Text]:
     columns = table.columns
     rows = [
-        [_short(shown(v, c.kind), c) for v, c in zip(row, columns, strict=True)]
+        [_short(plain(shown(v, c.kind)), c) for v, c in zip(row, columns, strict=True)]
         for row in table.rows[:_MOST]
     ]
     layout = _Layout(table, rows, width)

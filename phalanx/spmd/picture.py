@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from phalanx.base.plain import plain
+
 
 class Cell(Struct, frozen=True):
     """A place in a grid: the devices that it stands for, and what is written below them."""
@@ -121,5 +123,5 @@ class _Svg:
         weight = ' font-weight="bold"' if bold else ""
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{weight} fill="black">'
-            f"{escape(text)}</text>"
+            f"{escape(plain(text))}</text>"
         )

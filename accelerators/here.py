@@ -20,6 +20,7 @@ import numpy as np
 
 import phalanx
 import phalanx.numpy as jnp
+from accelerators.lacks import lacked
 from accelerators.subjects import Subject, subjects
 from phalanx import lax, nn
 from phalanx.api.devices import devices
@@ -27,6 +28,7 @@ from phalanx.errors import DeviceError, MissingRule, PhalanxError
 from phalanx.laws.compare import to_numpy
 
 SAME, DIFFERS, REFUSED, FAILED, NONE = "same", "differs", "refused", "failed", "no program"
+LACKS = "the plugin lacks "
 SHARE = 0.8  # of the time, for comparing
 ROUNDS = 20
 _NEVER_ALIKE = ("lax.rng_uniform",)  # other numbers in every run
@@ -73,7 +75,8 @@ def compared(subject: Subject) -> tuple[str, str]:
             with phalanx.default_device(devices("cpu")[0]):
                 expected = found if subject.kind == "program" else _results(subject)
     except (DeviceError, MissingRule, NotImplementedError) as e:
-        return REFUSED, _first_line(e)
+        lack = lacked(e)
+        return (REFUSED, _first_line(e)) if lack is None else (f"{LACKS}{lack}", "")
     except (PhalanxError, RuntimeError, ValueError, TypeError) as e:
         return FAILED, _first_line(e)
     worst = max(map(_difference, found, expected), default=0.0)
@@ -110,7 +113,7 @@ def table(counts: Counter[str], left: int) -> Iterator[str]:
     yield ""
     yield "| compared with a CPU | operations, functions and programs |"
     yield "|---|---|"
-    for outcome in (SAME, DIFFERS, REFUSED, FAILED):
+    for outcome in (SAME, DIFFERS, REFUSED, FAILED, *(o for o in counts if o.startswith(LACKS))):
         yield f"| {outcome} | {counts[outcome]} |"
     yield f"| not reached in the time | {left} |"
 

@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import phalanx
 from accelerators import attention
 from accelerators.compiling import COMPILED, FAILED, NONE, REFUSED, table
 from accelerators.here import DIFFERS, SAME, compared
+from accelerators.lacks import lacked
 from accelerators.subjects import Subject
+from phalanx.errors import DeviceError
 
 ROOT = Path(__file__).parents[1]
 
@@ -67,6 +70,33 @@ def test_what_differs_from_a_cpu_is_found():
     outcome, why = compared(of_factors(2.0, 2.0, 2.01))
     assert outcome == DIFFERS
     assert why.endswith("times what rounding explains")
+
+
+@pytest.mark.parametrize(
+    ("said", "lack"),
+    [
+        (
+            "f, at a.py:1: the plugin for plug has no function 'lapack_spotrf_ffi', by which",
+            "LAPACK",
+        ),
+        (
+            "f: a function of Python is called, which the plugin for plug cannot do",
+            "calls of Python",
+        ),
+        ("f: the plugin for cuda has no function 'lapack_spotrf_ffi', by which", None),
+        ("f: the plugin for plug has no function 'mine', by which", None),
+    ],
+)
+def test_what_a_plugin_lacks_is_told_apart(said, lack):
+
+    def refuse():
+        raise DeviceError(said)
+
+    assert lacked(DeviceError(said)) == lack
+    expected = (
+        (REFUSED, f"DeviceError: {said}") if lack is None else (f"the plugin lacks {lack}", "")
+    )
+    assert compared(Subject("operation", "x", refuse)) == expected
 
 
 def test_everything_runs_here_within_the_time(tmp_path):

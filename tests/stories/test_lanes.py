@@ -11,7 +11,7 @@ from phalanx import lax
 
 pytestmark = pytest.mark.spmd
 
-ROOM = [d for d in (1, 3, 8) if d <= jax.device_count()]
+ROOM = sorted({d for d in (1, 3) if d < jax.device_count()} | {jax.device_count()})
 SIZES = [1, 5, 13]
 
 

@@ -2,9 +2,9 @@
 
 Of the tests it takes each statement once, and a share of its other cases.
 
-The laws of the primitives, of the sub-programs, of NaN, of mistakes and of types, the oracles, and
-the tests of constants in sub-programs and of exported, sparse and Taylor-expanded functions state
-few things of many cases, most of which XLA compiles.
+The laws of the primitives, of the sub-programs, of NaN, of mistakes, of types and of contexts, the
+oracles, and the tests of constants in sub-programs and of exported, sparse and Taylor-expanded
+functions state few things of many cases, most of which XLA compiles.
 What they state is checked in every run, in one case at least; which case, and which others besides,
 changes with the seed.
 
@@ -15,7 +15,8 @@ modules, which changes with the seed too, has its programs optimized, as those o
 import hashlib
 
 SAMPLED = (
-    "tests/laws/test_dtypes_of_drawn_numbers", "tests/laws/test_explicit_axes",
+    "tests/laws/test_contexts", "tests/laws/test_dtypes_of_drawn_numbers",
+    "tests/laws/test_explicit_axes",
     "tests/laws/test_mistakes", "tests/laws/test_nan",
     "tests/laws/test_operations", "tests/laws/test_platforms", "tests/laws/test_primitives",
     "tests/laws/test_sizes.py::test_types", "tests/laws/test_subprograms", "tests/oracles/",

@@ -150,7 +150,7 @@ class Jitted(Dispatched):
 
     def traced(self, given: Given, types: tuple[Any, ...]) -> TracedFunction:
         """The function traced at ``types``; made once, unless it captures traced values."""
-        key = (given.static, given.treedef, types, config.key, axes.scope())
+        key = (given.static, given.treedef, types, config.key, axes.key())
         traced = self.caches.traced[key]
         if traced is None:
             arrays, names = self._lying(given, array_types(types)), given.names(self.fun)

@@ -210,7 +210,7 @@ class Pmapped(Dispatched):
         pairs, group = zip(array_types(types), ins, strict=True), self._group()
         lanes, refs = tuple([r.inner(t, sizes) for t, r in pairs]), ref_numbers(types)
         of_structure = given.static, given.treedef
-        key = (*of_structure, lanes, refs, ins, sizes, config.key, axes.scope(), group)
+        key = (*of_structure, lanes, refs, ins, sizes, config.key, axes.key(), group)
         body = self.caches.traced[key]
         if body is None:
             self._meets(lanes, key, given.names(self.fun), _AROUND)

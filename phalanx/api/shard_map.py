@@ -213,7 +213,7 @@ class ShardMapped(Dispatched):
         """The function of whole arrays; traced once, unless it captures traced values."""
         _, specs = snapshot(call.in_specs) if self.in_specs is Infer else (None, ())
         of_types = call.given.treedef, call.types, call.refs
-        key = (call.given.static, *of_types, call.here, config.key, axes.scope(), specs)
+        key = (call.given.static, *of_types, call.here, config.key, axes.key(), specs)
         body = self.caches.traced[key]
         if body is None:
             self._meets(call.types, key, call.names, _AROUND)

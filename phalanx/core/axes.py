@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from operator import index
@@ -118,15 +118,17 @@ Scope = tuple[tuple[Any, SupportsIndex], ...]  # sizes that may not have been as
 
 
 class _Scope:
-    """Axes that are known by name inside a block, and where it has ended those of the outer one.
+    """Axes that are known by name inside a block, and where it has ended those of the outer one;
+    and other facts on which it depends what functions do that are traced in the block.
 
     The block has ended for all contexts, also those copied inside of it.
     """
 
-    __slots__ = ("alive", "axes", "outer", "token")
+    __slots__ = ("alive", "axes", "facts", "outer", "token")
 
-    def __init__(self, axes: Scope) -> None:
+    def __init__(self, axes: Scope, *facts: Hashable) -> None:
         self.axes = axes
+        self.facts = facts
         self.alive = True
 
     def __enter__(self) -> None:
@@ -142,23 +144,41 @@ _OUTSIDE = _Scope(())
 _scope: ContextVar[_Scope] = ContextVar("axes", default=_OUTSIDE)
 
 
-def scope() -> Scope:
-    """The axes that are known by name here: hashable, part of every cache key."""
+def _innermost() -> _Scope:
     block = _scope.get()
     while not block.alive:
         block = block.outer
-    return block.axes
+    return block
+
+
+def scope() -> Scope:
+    """The axes that are known by name here."""
+    return _innermost().axes
+
+
+def key() -> Hashable:
+    """The axes that are known by name here, and the facts: a part of the key of whatever is traced
+    of a function of the user's."""
+    block = _innermost()
+    return (block.axes, block.facts) if block.facts else block.axes
 
 
 def binding(*axes: tuple[Any, SupportsIndex]) -> AbstractContextManager[None]:
     """Bring ``axes``, ((name, size), ...), into scope; outer ones of their names are shadowed."""
     shadowed = {as_said(axis) for axis, _ in axes}
-    return _Scope((*[a for a in scope() if as_said(a[0]) not in shadowed], *axes))
+    block = _innermost()
+    return _Scope((*[a for a in block.axes if as_said(a[0]) not in shadowed], *axes), *block.facts)
 
 
 def only(axes: Scope) -> AbstractContextManager[None]:
-    """Replace the scope by ``axes``."""
-    return _Scope(axes)
+    """Let ``axes`` be the ones that are in scope, and no others."""
+    return _Scope(axes, *_innermost().facts)
+
+
+def knowing(fact: Hashable) -> AbstractContextManager[None]:
+    """What functions do inside a block may depend on ``fact``, which they can ask for."""
+    block = _innermost()
+    return _Scope(block.axes, *block.facts, fact)
 
 
 def find(name: Any, who: str) -> tuple[Any, int]:

@@ -361,7 +361,7 @@ def remembered(
     of the functions, and with anything that they had reached.
     """
     roots = [root for f in functions for root in _owners(f)]
-    place = (*map(id, roots), config.key, axes.scope(), scope_name(), *key)
+    place = (*map(id, roots), config.key, axes.key(), scope_name(), *key)
     before = _reach(roots)
     if before is None:
         return trace()

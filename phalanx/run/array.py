@@ -624,6 +624,8 @@ def from_scalar(value: Any, sharding: Sharding, type: ArrayType) -> DeviceArray:
     cached = _scalars[key]
     if cached is None:
         cached = _scalars[key] = place(np.asarray(value), type, sharding)
+    elif settings().transfer_guard_host_to_device is not None:
+        watch("host_to_device", type)  # whether another call has put it there does not count
     return cached
 
 

@@ -32,6 +32,7 @@ from phalanx.run.array import (
 from phalanx.run.backend import Executable, Module, Single
 from phalanx.run.calls import Prepared, Run
 from phalanx.run.fit import compile_fitting
+from phalanx.run.guards import unwatched
 from phalanx.run.pieces import NoModule, Pieces, launched, launches
 from phalanx.run.planning import (
     RequestedShardings,
@@ -80,7 +81,8 @@ class Runnable(Prepared):
         self.executable = executable
         self.constants = count = len(constants)
         where = zip(constants, in_shardings, strict=False) if executable.is_here else ()
-        self.fixed = [(c if c._sig.sharding.plain is s else moved(c, s))._raw for c, s in where]
+        with unwatched():
+            self.fixed = [(c if c._sig.sharding.plain is s else moved(c, s))._raw for c, s in where]
         self.in_shardings = in_shardings[count:]
         self.misplaced = [
             i for i, s in enumerate(self.in_shardings) if sigs[i].sharding.plain is not s.plain
@@ -199,7 +201,10 @@ def _ready(program: Program) -> _Ready:
 
 
 def _on_device(value: Any) -> DeviceArray:
-    return value if isinstance(value, DeviceArray) else from_host(value)
+    if isinstance(value, DeviceArray):
+        return value
+    with unwatched():
+        return from_host(value)
 
 
 def _is_written(x: DeviceArray) -> bool:

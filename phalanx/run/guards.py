@@ -10,9 +10,10 @@ from contextvars import ContextVar, Token
 from typing import Any
 
 from phalanx.base import log
-from phalanx.base.config import settings
+from phalanx.base.config import Override, config, settings
 from phalanx.base.errors import DisallowedTransfer
 from phalanx.base.source import user_location
+from phalanx.core.trace import is_recorded
 
 _depth: ContextVar[int] = ContextVar("explicit", default=0)
 
@@ -30,8 +31,21 @@ class Explicitly:
         _depth.reset(self._token)
 
 
+def unwatched() -> Override:
+    """A block whose transfers make a program ready: part of that, and not of the call that happens
+    to be the first."""
+    return config.override(
+        transfer_guard_host_to_device=None,
+        transfer_guard_device_to_host=None,
+        transfer_guard_device_to_device=None,
+    )
+
+
 def watch(which: str, what: Any) -> None:
     """Log or refuse the transfer of ``what``, if the option for transfers ``which`` says so.
+
+    While a program is recorded, what is put on devices are its constants. They are transferred
+    once, and not in each call of it.
 
     Raises:
         DisallowedTransfer: it is refused.
@@ -39,6 +53,8 @@ def watch(which: str, what: Any) -> None:
     level = getattr(settings(), f"transfer_guard_{which}")
     explicit = _depth.get() > 0
     if level in (None, "allow") or (explicit and not level.endswith("_explicit")):
+        return
+    if which != "device_to_host" and is_recorded():
         return
     way = which.replace("_", "-")
     if level.startswith("log"):

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from phalanx.base.config import settings
 from phalanx.core.program import Program
 from phalanx.core.trace import refuse_escaped, running
 from phalanx.core.types import ArrayType
@@ -27,11 +28,13 @@ class Derived(Struct, Generic[T], frozen=True):
 
 
 def keep(source: Program, key: Hashable, make: Callable[[], T]) -> T:
-    """What ``make`` makes of ``source``; made once for each ``key``, which must not hold it."""
-    kept = source.derived[key]
+    """What ``make`` makes of ``source``; made once for each ``key``, which must not hold it, and
+    for the options here: rules may ask for them, the user's and ours."""
+    place = settings().key, key
+    kept = source.derived[place]
     if kept is None:
         kept = make()
-        source.derived[key] = _NOTHING if kept is None else kept
+        source.derived[place] = _NOTHING if kept is None else kept
     return kept if kept is not _NOTHING else None  # type: ignore[return-value]
 
 

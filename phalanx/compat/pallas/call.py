@@ -19,6 +19,7 @@ from phalanx.base.source import user_location
 from phalanx.base.tree import PyTreeDef
 from phalanx.compat.pallas.blocks import Operand, operands_of, unwritten
 from phalanx.compat.pallas.specs import BlockSpec, CostEstimate, GridSpec, no_block_spec
+from phalanx.core import axes
 from phalanx.core.refs import Ref, load
 from phalanx.core.types import ArrayType, typeof
 from phalanx.numpy.refs import freeze, new_ref
@@ -61,8 +62,10 @@ def _of_running(who: str, axis: int, which: Callable[[_Program], Sequence[Any]])
 @contextlib.contextmanager
 def _as(program: _Program) -> Generator[None]:
     before = _running.set(program)
+    sizes = [size if type(size) is int else None for size in program.grid]  # others are captured
     try:
-        yield
+        with axes.knowing(("grid", *sizes)):
+            yield
     finally:
         _running.reset(before)
 

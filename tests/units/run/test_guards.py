@@ -2,6 +2,7 @@
 
 import logging
 
+import numpy as np
 import pytest
 
 import phalanx as ph
@@ -52,3 +53,25 @@ def test_a_block_that_fails_ends(caplog):
         with pytest.raises(KeyError), Explicitly():
             raise KeyError
         assert what_happens("host_to_device", caplog) == "refuse"
+
+
+def test_numbers_are_transferred_each_time():
+    x = ph.numpy.ones(3)
+    assert (x * 2.625).sum() == 7.875  # since then that number is on the device
+    with ph.transfer_guard("disallow"):
+        for _ in range(2):
+            with pytest.raises(DisallowedTransfer, match="host-to-device transfer of f32"):
+                x * 2.625
+
+
+def test_constants_are_parts_of_programs():
+    rows = np.linspace(0, 1, 5000, dtype=np.float32)
+    x = ph.device_put(rows)
+
+    def total(x):
+        part = ph.lax.scan(lambda c, r: (c + r * 1.5, None), 0.0, rows[:3])[0]
+        return x @ rows + ph.numpy.asarray(rows[:2]).sum() + part
+
+    with ph.transfer_guard("disallow_explicit"):
+        result = ph.jit(total)(x)
+    np.testing.assert_allclose(result, rows @ rows + rows[1] + 1.5 * rows[:3].sum(), rtol=1e-5)

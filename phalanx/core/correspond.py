@@ -55,7 +55,7 @@ class Taken(Struct, frozen=True):
     last: int
 
 
-class Sums(TypedDict, total=False):
+class LeftSums(TypedDict, total=False):
     """What operations are told that sum up dimensions: over which ``unreduced`` axes sums are left
     to be taken, where these cut such a dimension. Sums over other axes are taken."""
 

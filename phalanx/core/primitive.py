@@ -355,8 +355,8 @@ class Primitive(Struct, frozen=True, eq=False):
         linear: the operands in which it is linear where the others are fixed, by number: one group
             or another, or ``ALL`` of them together. It can be done to the parts of a sum over
             devices that is still to be taken.
-        leaves_sums: whether it can be told, by ``correspond.Sums``, to leave sums over devices to
-            be taken.
+        leaves_sums: whether it can be told, by ``correspond.LeftSums``, to leave sums over devices
+            to be taken.
         cotangent: how that of the result lies for ``transpose``: ``TYPED``, ``SUMMED`` or ``OPEN``.
             None: as types say where elements are ``fused``, else open.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.

@@ -24,8 +24,8 @@ from phalanx.core.correspond import (
     ALL,
     Dims,
     Joined,
+    LeftSums,
     LinearIn,
-    Sums,
     Taken,
     Whole,
     alike,
@@ -647,7 +647,7 @@ def reduced_type(name: str, x: ArrayType, dims: Ints) -> ArrayType:
     return ArrayType(kept, x.dtype, x.weak)
 
 
-def reduced_dims(x: ArrayType, dims: Ints, **sums: Unpack[Sums]) -> Dims:
+def reduced_dims(x: ArrayType, dims: Ints, **sums: Unpack[LeftSums]) -> Dims:
     """The dimensions of ``x``, of which the result lacks ``dims``."""
     every = tuple(range(x.ndim))
     return Dims((every,), (tuple([d for d in every if d not in dims]),), **sums)
@@ -659,21 +659,23 @@ def reduced_batch(dim: int, dims: Ints) -> tuple[tuple[int, ...], int]:
     return shifted, dim - sum(d < dim for d in shifted)
 
 
-def _reduce_sum_batch(axis: Axis, x: Any, dim: int, dims: Ints, **sums: Unpack[Sums]) -> Batched:
+def _reduce_sum_batch(
+    axis: Axis, x: Any, dim: int, dims: Ints, **sums: Unpack[LeftSums]
+) -> Batched:
     shifted, out = reduced_batch(dim, dims)
     return reduce_sum(x, dims=shifted, **sums), out
 
 
-def _reduce_sum_transpose(ct: Any, x: ArrayType, dims: Ints, **sums: Unpack[Sums]) -> Any:
+def _reduce_sum_transpose(ct: Any, x: ArrayType, dims: Ints, **sums: Unpack[LeftSums]) -> Any:
     return broadcast(ct, shape=x.shape, dims=tuple([d for d in range(x.ndim) if d not in dims]))
 
 
-def _reduce_sum_lower(b: Builder, x: Any, dims: Ints, **sums: Unpack[Sums]) -> Any:
+def _reduce_sum_lower(b: Builder, x: Any, dims: Ints, **sums: Unpack[LeftSums]) -> Any:
     zero = b.constant(0, b.outs[0].dtype)
     return b.reduce([x], [zero], dims, lambda b, x, y: [b.add(x, y)])[0]
 
 
-def _reduce_sum_type(x: ArrayType, dims: Ints, **sums: Unpack[Sums]) -> ArrayType:
+def _reduce_sum_type(x: ArrayType, dims: Ints, **sums: Unpack[LeftSums]) -> ArrayType:
     check_domain("reduce_sum", x, number_or_bool)
     return reduced_type("reduce_sum", x, dims)
 

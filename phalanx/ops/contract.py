@@ -13,7 +13,7 @@ from phalanx.base.errors import ShapeError
 from phalanx.base.recent import memoized
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.correspond import Dims, Sums
+from phalanx.core.correspond import Dims, LeftSums
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -120,7 +120,7 @@ def _dot_type(
     batch: Pair,
     precision: Any = None,
     dtype: np.dtype | None = None,
-    **sums: Unpack[Sums],
+    **sums: Unpack[LeftSums],
 ) -> ArrayType:
     for side, type, i in (("lhs", x, 0), ("rhs", y, 1)):
         _check_dims(side, type, contract[i], batch[i])
@@ -143,7 +143,7 @@ def _dot_lower(
     batch: Pair,
     precision: Any = None,
     dtype: np.dtype | None = None,
-    **sums: Unpack[Sums],
+    **sums: Unpack[LeftSums],
 ) -> Value:
     lies = b.outs[0].lies and b.outs[0].lies.explicit
     if lies is not None and lies.unreduced:
@@ -161,7 +161,7 @@ def _dot_transpose(
     batch: Pair,
     precision: Any = None,
     dtype: np.dtype | None = None,
-    **sums: Unpack[Sums],
+    **sums: Unpack[LeftSums],
 ) -> Cotangents:
     if isinstance(x, Linear) and isinstance(y, Linear):
         return [None, None]
@@ -220,7 +220,7 @@ def _dot_batch(
     batch: Pair,
     precision: Any = None,
     dtype: np.dtype | None = None,
-    **sums: Unpack[Sums],
+    **sums: Unpack[LeftSums],
 ) -> Batched:
     (x, y), (dx, dy) = values, dims
     contract = (_shifted(contract[0], dx), _shifted(contract[1], dy))

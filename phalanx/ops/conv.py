@@ -22,7 +22,7 @@ from phalanx.base.lengths import larger
 from phalanx.core.axes import Axis
 from phalanx.core.blocks import Blocks
 from phalanx.core.builder import Builder
-from phalanx.core.correspond import Dims, Sums, Whole
+from phalanx.core.correspond import Dims, LeftSums, Whole
 from phalanx.core.primitive import (
     Batched,
     Cotangents,
@@ -142,7 +142,7 @@ def _conv_type(
     batch_group_count: int,
     precision: Any = None,
     dtype: np.dtype | None = None,
-    **sums: Unpack[Sums],
+    **sums: Unpack[LeftSums],
 ) -> ArrayType:
     numbers = dimension_numbers
     _check_specs(x, kernel, numbers)
@@ -180,7 +180,7 @@ def _conv_lower(
     batch_group_count: int,
     precision: Any = None,
     dtype: np.dtype | None = None,
-    **sums: Unpack[Sums],
+    **sums: Unpack[LeftSums],
 ) -> Any:
     if b.ins[0].size == 0 or b.ins[1].size == 0:  # sums of nothing
         return b.constant(0, b.outs[0].dtype, b.outs[0].shape)

@@ -20,7 +20,7 @@ from phalanx.base.choices import Choice
 from phalanx.base.lengths import symbolic
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
-from phalanx.core.correspond import Dims, Sums, Whole
+from phalanx.core.correspond import Dims, LeftSums, Whole
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -309,7 +309,7 @@ class Hints(TypedDict, total=False):
     unique_indices: bool
 
 
-class ScatterHints(Hints, Sums, total=False):
+class ScatterHints(Hints, LeftSums, total=False):
     """The same, and of sums."""
 
 
@@ -553,7 +553,7 @@ def _scatter_lower(combine: Combine) -> Rule:
         mode: str,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        **sums: Unpack[Sums],
+        **sums: Unpack[LeftSums],
     ) -> Any:
         if not b.ins[2].size:
             return x

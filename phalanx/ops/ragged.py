@@ -16,7 +16,7 @@ from phalanx.base.lengths import larger, smaller
 from phalanx.core.axes import Axis
 from phalanx.core.blocks import Blocks
 from phalanx.core.builder import Builder, Value
-from phalanx.core.correspond import Dims, Sums, Whole
+from phalanx.core.correspond import Dims, LeftSums, Whole
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -146,7 +146,7 @@ def _dot_type(
     *,
     precision: Any = None,
     dtype: Any = None,
-    **sums: Unpack[Sums],
+    **sums: Unpack[LeftSums],
 ) -> ArrayType:
     _check("ragged_dot", "mk gkn g", x, y, sizes)
     return ArrayType((x.shape[0], y.shape[2]), product_type("ragged_dot", x, y, dtype))
@@ -271,7 +271,7 @@ def _sums_type(
     *,
     precision: Any = None,
     dtype: Any = None,
-    **sums: Unpack[Sums],
+    **sums: Unpack[LeftSums],
 ) -> ArrayType:
     _check("ragged_sums", "mk mn g", x, y, sizes)
     shape = (*sizes.shape, x.shape[1], y.shape[1])

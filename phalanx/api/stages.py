@@ -572,7 +572,7 @@ class Compiled(AheadOfTime):
         if isinstance(x, DeviceArray):
             x._check_alive()
             return moved(x, home)
-        return place(np.asarray(x, type.dtype), type, home)
+        return place(np.asarray(x), type, home)
 
     def _other_structure(self, treedef: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         call, static = self._traced, self._traced.static

@@ -373,6 +373,16 @@ def to_inexact(dtype: Any) -> np.dtype:
     return _FLOATS[2] if given in _TO_32_BIT else _FLOATS[1]
 
 
+def accumulator(dtype: np.dtype) -> np.dtype:
+    """The dtype to sum up in, and to divide what was summed: at least 32 bits of floating-point
+    numbers.
+
+    >>> accumulator(np.dtype("float16")), accumulator(np.dtype("int8"))
+    (dtype('float32'), dtype('int8'))
+    """
+    return _FLOATS[1] if dtype in INEXACT and dtype.itemsize < 4 else dtype
+
+
 def to_real(dtype: Any) -> np.dtype:
     """The dtype of the real part: that of the components of a complex dtype, else ``dtype``."""
     given = dtype if is_dtype(dtype) else canonical(dtype)
@@ -594,6 +604,37 @@ def check_range(value: int, dtype: np.dtype, who: str = "") -> None:
     )
 
 
+_WIDE_INTS = np.dtype(np.int64), np.dtype(np.uint64)
+_HALF_AS_WIDE = np.dtype(np.int32), np.dtype(np.uint32)  # what they become without enable_x64
+
+
+def as_held(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The NumPy array ``value`` in ``dtype``, in which devices are to hold it.
+
+    With the option ``wrap_integers`` integers of 64 bits wrap around to 32.
+
+    Raises:
+        OverflowError: an integer of 64 bits has more than the 32 of ``dtype``.
+    """
+    held = np.asarray(value, dtype)
+    if held is not value and value.dtype in _WIDE_INTS and dtype in _HALF_AS_WIDE:
+        _check_wide(value, dtype)
+    return held
+
+
+def _check_wide(value: np.ndarray, dtype: np.dtype) -> None:
+    if not value.size or canonical(value.dtype) != dtype or settings().wrap_integers:
+        return
+    least, most = _LIMITS[dtype]
+    for extreme in (int(value.min()), int(value.max())):
+        if not least <= extreme <= most:
+            raise OverflowError(
+                f"{extreme} in an array {value.dtype}{[*value.shape]} of NumPy does not fit "
+                f"{dtype}, which holds {least} to {most}, at {user_location()}; set enable_x64 to "
+                "use 64-bit integers"
+            )
+
+
 # ---- scalar types ---------------------------------------------------------------------------
 
 
@@ -722,14 +763,29 @@ def scalar(value: Any, dtype: np.dtype) -> np.generic:
     With the option ``wrap_integers``, a Python int is first one of the default dtype.
 
     Raises:
-        OverflowError: ``dtype`` cannot hold a Python int.
+        OverflowError: ``dtype`` cannot hold a Python int, or is of 32 bits and cannot hold a number
+            of 64.
 
     >>> scalar(2, np.dtype("float32"))
     np.float32(2.0)
     """
     if type(value) is int:
         value = _in_range(value, dtype)
+    elif type(value) in _WIDE_CLASSES and dtype in _HALF_AS_WIDE:
+        value = _in_range(int(value), dtype)
     return dtype.type(value)
+
+
+_WIDE_CLASSES = {dtype.type for dtype in _WIDE_INTS}
+
+
+def scalar_held(value: np.generic) -> np.generic:
+    """A NumPy number as devices are to hold it, where that is an integer of fewer bits.
+
+    Raises:
+        OverflowError: it does not fit.
+    """
+    return scalar(value, canonical(value.dtype)) if type(value) in _WIDE_CLASSES else value
 
 
 def _in_range(value: int, dtype: np.dtype) -> int:

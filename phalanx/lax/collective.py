@@ -212,13 +212,33 @@ def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     who = "pmean"
     _, sizes = _axes(axis_name, who)
     groups = _groups(axis_index_groups, sizes, who, even=False)
-    total = psum(tree.map(lambda v: _inexact(_leaf(v, who)), x), axis_name,
-                 axis_index_groups=axis_index_groups)  # fmt: skip
+    given = tree.map(lambda v: _inexact(_leaf(v, who)), x)
+    total = psum(tree.map(_summed, given), axis_name, axis_index_groups=axis_index_groups)
     if groups is not None and len({len(g) for g in groups}) > 1:
         count = psum(full((), 1.0, dtypes.default_float()), axis_name, axis_index_groups=groups)
-        return tree.map(lambda v: _divide(v, count), total)
-    n = len(groups[0]) if groups is not None else math.prod(sizes)
-    return tree.map(lambda v: v / n if isinstance(v, SCALARS) else div(v, n), total)
+        mean = tree.map(lambda v: _divide(v, count), total)
+    else:
+        n = len(groups[0]) if groups is not None else math.prod(sizes)
+        mean = tree.map(lambda v: v / n if isinstance(v, SCALARS) else div(v, n), total)
+    return tree.map(_as_given, mean, given)
+
+
+def _summed(x: Any) -> Any:
+    """``x`` in a dtype that holds the sum over lanes: float16 ends at 65504.
+
+    The sums of bfloat16, which reaches as far as float32, travel as they are.
+    """
+    if isinstance(x, SCALARS) and not isinstance(x, np.generic):
+        return x
+    dtype = typeof(x).dtype
+    ends = dtypes.is_floating(dtype) and dtypes.finfo(dtype).maxexp < 128
+    return convert(_as_operand(x), dtype=dtypes.accumulator(dtype), weak=False) if ends else x
+
+
+def _as_given(mean: Any, x: Any) -> Any:
+    if isinstance(mean, SCALARS) or typeof(mean).dtype == typeof(x).dtype:
+        return mean
+    return convert(mean, dtype=typeof(x).dtype, weak=False)
 
 
 def _inexact(x: Any) -> Any:

@@ -9,14 +9,14 @@ from typing import Any, Literal, overload
 from phalanx import numpy as jnp
 from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.base.dtypes import COMPLEXES
+from phalanx.base.dtypes import COMPLEXES, accumulator
 from phalanx.base.recent import memoized
 from phalanx.control.custom_jvp import JvpRule, custom_jvp
 from phalanx.control.one_program import staged
 from phalanx.core.program import Program
 from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.numpy.promotion import inexact, promote_inexact
+from phalanx.numpy.promotion import convert, inexact, promote_inexact
 from phalanx.transforms.stage import stage
 
 Axis = int | Sequence[int] | None
@@ -24,6 +24,16 @@ Axis = int | Sequence[int] | None
 
 def _static(axis: Axis) -> int | tuple[int, ...] | None:
     return tuple(axis) if isinstance(axis, Sequence) else axis
+
+
+def _total(x: Any, axis: Any, keepdims: bool = True) -> Any:
+    """The sum along ``axis``, in a dtype that holds the sum of many."""
+    return jnp.sum(_in(x, accumulator(x.dtype)), axis=axis, keepdims=keepdims)
+
+
+def _in(x: Any, dtype: Any) -> Any:
+    """``x`` in ``dtype``, as weak as it is."""
+    return convert(x, dtype, x.weak_type)
 
 
 def _greatest(x: Any, axis: Any) -> Any:
@@ -109,14 +119,15 @@ def _logsumexp(a: Any, b: Any, where: Any, *, axis: Any, keepdims: bool, return_
         a = jnp.where(where, a, -jnp.inf)
     shift = _greatest_finite(jnp.real(a), axis)
     terms = jnp.exp(a - shift)
-    total = jnp.sum(terms if b is None else b * terms, axis=axis, keepdims=keepdims)
+    total = _total(terms if b is None else b * terms, axis, keepdims)
     real = total.dtype not in COMPLEXES  # a complex logarithm has the sign of the sum in it
     size = jnp.abs(total) if return_sign or (real and b is not None) else total
     shift = shift if keepdims else jnp.reshape(shift, total.shape)
     empty = size == 0
     out = jnp.where(empty, -jnp.inf, jnp.log(jnp.where(empty, 1, size)) + shift)
+    out = _in(out, dtypes.to_real(a.dtype) if return_sign else a.dtype)
     if return_sign:
-        return out, jnp.sign(total)
+        return out, _in(jnp.sign(total), a.dtype)
     return jnp.where(total < 0, jnp.nan, out) if real and b is not None else out
 
 
@@ -145,10 +156,12 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: Any = None, keepdims: boo
 
 @staged
 def _logmeanexp(x: Any, where: Any, *, axis: Any, keepdims: bool) -> Any:
-    total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
+    x = inexact("logmeanexp", x)
+    wide = _in(x, accumulator(x.dtype))
+    total = logsumexp(wide, axis=axis, where=where, keepdims=keepdims)
     mask = jnp.broadcast_to(True if where is None else where, jnp.shape(x))
     count = jnp.sum(mask, axis=axis, keepdims=keepdims)
-    return total - jnp.log(jnp.astype(count, total.dtype))
+    return _in(total - jnp.log(jnp.astype(count, total.dtype)), x.dtype)
 
 
 @staged
@@ -207,15 +220,15 @@ def _softmax(x: Any, where: Any, *, axis: Any) -> Any:
         program, rule = _exponentials(typeof(x), axis), _softmax_rule(axis)
         return custom_jvp(x, program=program, rule=rule, closed=0)[0]
     terms = jnp.where(where, jnp.exp(_shifted(x, axis, where)), 0)
-    total = jnp.sum(terms, axis=axis, keepdims=True)
-    return terms / jnp.where(total == 0, 1, total)
+    total = _total(terms, axis)
+    return _in(terms / jnp.where(total == 0, 1, total), x.dtype)
 
 
 @memoized(64)
 def _exponentials(type: ArrayType, axis: Any) -> Program:
     def shares(x: Any) -> tuple[Any]:
         terms = jnp.exp(_shifted(x, axis, None))
-        return (terms / jnp.sum(terms, axis=axis, keepdims=True),)
+        return (_in(terms / _total(terms, axis), terms.dtype),)
 
     return stage(shares, [type], "softmax")[0]
 
@@ -227,7 +240,8 @@ def _softmax_rule(axis: Any) -> JvpRule:
     def pair(nonzero: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
         x, tangent = operands
         y = _softmax(x, None, axis=axis)
-        return [y, y * (tangent - jnp.sum(y * tangent, axis=axis, keepdims=True))]
+        wide = _in(y, accumulator(y.dtype))
+        return [y, _in(wide * (tangent - _total(wide * tangent, axis)), y.dtype)]
 
     return JvpRule("softmax", pair)
 
@@ -264,8 +278,8 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
 @staged
 def _log_softmax(x: Any, where: Any, *, axis: Any) -> Any:
     shifted = _shifted(inexact("log_softmax", x), axis, where)
-    total = jnp.sum(jnp.exp(shifted), axis=axis, keepdims=True)
-    return shifted - jnp.log(jnp.where(total == 0, 1, total))
+    total = _total(jnp.exp(shifted), axis)
+    return _in(shifted - jnp.log(jnp.where(total == 0, 1, total)), shifted.dtype)
 
 
 # ---- standardize ----------------------------------------------------------------------------
@@ -311,16 +325,17 @@ def standardize(
 @staged
 def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, *, axis: Any) -> Any:
     given = inexact("standardize", x)
+    kind = jnp.result_type(*[v for v in (given, mean, variance, epsilon) if v is not None])
     # What is left out may be NaN: it stays so, and has no part in what is computed of the rest.
     kept = True if where is None else jnp.broadcast_to(jnp.asarray(where, bool), given.shape)
     lost = ~(jnp.isfinite(given) | kept)
-    x = jnp.where(lost, 0, given)
+    x = jnp.where(lost, 0, _in(given, accumulator(given.dtype)))
     if mean is None:
         mean = jnp.mean(x, axis=axis, keepdims=True, where=where)
     centered = x - mean
     if variance is None:
         variance = jnp.mean(jnp.square(centered), axis=axis, keepdims=True, where=where)
-    return jnp.where(lost, given, centered * ops.rsqrt(variance + epsilon))
+    return _in(jnp.where(lost, given, centered * ops.rsqrt(variance + epsilon)), kind)
 
 
 # ---- one_hot --------------------------------------------------------------------------------

@@ -252,7 +252,7 @@ def _on_host(value: np.ndarray, dtype: np.dtype | None) -> Any:
         )
     if is_key(dtype):
         raise TypeError(f"array: numbers cannot become {dtype}; make keys with random.key(seed)")
-    return from_host(value if dtype is None else value.astype(dtype))
+    return from_host(value if dtype is None else dtypes.as_held(value, dtype))
 
 
 def _from_lists(data: Sequence[Any], dtype: np.dtype | None) -> Any:

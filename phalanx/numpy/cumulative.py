@@ -20,7 +20,7 @@ from phalanx.numpy.promotion import (
     convert,
     no_out,
 )
-from phalanx.numpy.reductions import integer_sum_dtype, nan_as, summed
+from phalanx.numpy.reductions import integer_sum_dtype, nan_as, summand
 
 
 @one_program
@@ -77,7 +77,7 @@ def _running(who: str, prim: Callable[..., Any], a: Any, axis: Any, dtype: Any, 
     no_out(who, out)
     x = as_array(who, a)
     kind = _running_dtype(x) if dtype is None else dtypes.requested(dtype)
-    x = convert(x, summed(kind))
+    x = summand(x, kind)
     if axis is None:
         x, axis = ops.reshape(x, shape=(x.aval.size,)), 0
     out = prim(x, dim=ops.dimension(who, axis, x.ndim), reverse=False)

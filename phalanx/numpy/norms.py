@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base.dtypes import COMPLEXES
+from phalanx.base import dtypes
+from phalanx.base.dtypes import COMPLEXES, accumulator
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import absolute as abs
 from phalanx.numpy.arithmetic import literal, power
 from phalanx.numpy.factorizations import svdvals
-from phalanx.numpy.promotion import ArrayLike, dims, inexact
+from phalanx.numpy.promotion import ArrayLike, convert, dims, inexact
 from phalanx.numpy.reductions import max, min, sum
 from phalanx.numpy.shaping import moveaxis
 
@@ -52,6 +53,19 @@ def norm(
     14.0
     """
     x = inexact("norm", x)
+    return _as_of(x, _norm(_widened(x), ord, axis, keepdims))
+
+
+def _widened(x: Any) -> Any:
+    return convert(x, accumulator(x.aval.dtype), x.aval.weak)
+
+
+def _as_of(x: Any, size: Any) -> Any:
+    """``size`` in the dtype that the norm of ``x`` has."""
+    return convert(size, dtypes.to_real(x.aval.dtype), size.aval.weak)
+
+
+def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
     if axis is None and ord is None:
         over = tuple(range(x.ndim))
         return _euclidean(x, over, keepdims)
@@ -135,7 +149,8 @@ def vector_norm(
     [ 5. 10.]
     """
     x = inexact("vector_norm", x)
-    return _vector_norm(x, ord, dims("vector_norm", axis, x), keepdims)
+    over = dims("vector_norm", axis, x)
+    return _as_of(x, _vector_norm(_widened(x), ord, over, keepdims))
 
 
 @one_program
@@ -163,4 +178,5 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
     x = inexact("matrix_norm", x)
     if x.ndim < 2:
         raise ValueError(f"matrix_norm: at least 2 dimensions are needed, got {x.aval}")
-    return _matrix_norm(x, ord, (x.ndim - 2, x.ndim - 1), keepdims)
+    over = x.ndim - 2, x.ndim - 1
+    return _as_of(x, _matrix_norm(_widened(x), ord, over, keepdims))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.base.dtypes import COMPLEXES
+from phalanx.base.dtypes import COMPLEXES, accumulator
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
@@ -23,7 +23,7 @@ from phalanx.numpy.promotion import (
     no_out,
     promote_arrays,
 )
-from phalanx.numpy.reductions import Axis, wide
+from phalanx.numpy.reductions import Axis
 from phalanx.numpy.selection import take_along_axis
 from phalanx.numpy.statistics import fitted_weights, flat
 
@@ -320,7 +320,7 @@ def _as_lines(x: Any, over: tuple[int, ...]) -> Any:
 def _reached(lines: Any, weights: Any, shares: Any, ignore_nan: bool) -> Any:
     """The first elements of ``lines``, in order, up to which they weigh the ``shares``."""
     last = lines.ndim - 1
-    real = wide(lines.aval.dtype)
+    real = accumulator(lines.aval.dtype)
     given = ops.full(lines.shape, 1, real) if weights is None else convert(weights, real)
     weights = ops.select(isnan(lines), literal(given, 0), given) if ignore_nan else given
     ordered, weights = ops.sort(lines, weights, dim=last, num_keys=1, stable=True)
@@ -353,7 +353,7 @@ def _at_shares(ordered: Any, shares: Any, method: str, ignore_nan: bool) -> Any:
         valid = ops.reduce_sum(convert(ops.not_(bad), np.dtype("int32")), dims=(last,))
     else:
         valid = ops.full(shape[:-1], n, np.dtype("int32"))
-    real = wide(dtype)
+    real = accumulator(dtype)
     top = convert(ops.max(ops.sub(valid, np.int32(1)), np.int32(0)), real)
     top = ops.broadcast(top, shape=shape, dims=tuple(range(last)))
     place = ops.broadcast_to(convert(shares, real), shape)

@@ -14,7 +14,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.base.dtypes import INEXACT
+from phalanx.base.dtypes import INEXACT, accumulator
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add as add_arrays
@@ -126,26 +126,21 @@ def _summand(who: str, a: Any, dtype: Any, promote_integers: bool) -> tuple[Any,
     kind = x.aval.dtype if dtype is None else dtypes.requested(dtype)
     if dtype is None and promote_integers and kind not in INEXACT:
         kind = integer_sum_dtype(kind)
-    return convert(x, wide(summed(kind))), kind
+    return summand(x, kind), kind
 
 
-def summed(kind: np.dtype) -> np.dtype:
-    """The dtype in which sums and products of ``kind`` are made: bools are counted."""
-    return dtypes.default_int() if kind == np.bool_ else kind
+def summand(x: Any, kind: np.dtype) -> Any:
+    """``x``, which is summed up as ``kind``, in the dtype that the sum is made in: bools are
+    counted."""
+    if kind == np.bool_:
+        return convert(convert(x, kind), dtypes.default_int())
+    return convert(x, accumulator(kind))
 
 
 def integer_sum_dtype(dtype: np.dtype) -> np.dtype:
     unsigned = dtypes.is_unsigned(dtype)
     default = dtypes.default_uint() if unsigned else dtypes.default_int()
     return dtype if dtype.itemsize > default.itemsize else default
-
-
-_F32 = np.dtype("float32")
-
-
-def wide(dtype: np.dtype) -> np.dtype:
-    """The dtype to accumulate in: at least 32 bits for floating-point numbers."""
-    return _F32 if dtype in INEXACT and dtype.itemsize < 4 else dtype
 
 
 def masked(x: Any, mask: Any, identity: Any) -> Any:

@@ -116,7 +116,7 @@ def _linspace(
     parts = count - 1 if endpoint else count
     out = _interpolated(first, last, count, parts)
     if target in INTEGERS:
-        out = floor(out)
+        out = _whole(out, first, last)
     at = ops.dimension("linspace", axis, out.ndim)
     out = convert(ops.move(out, 0, at), target)
     if not retstep:
@@ -135,6 +135,14 @@ def _interpolated(first: Any, last: Any, count: int, parts: int) -> Any:
     t = ops.iota(dtype=real, shape=shape, dim=0)
     t = convert(over(t, lengths.larger(parts, 1)), kind)
     return ops.add(ops.mul(first, ops.sub(literal(t, 1), t)), ops.mul(last, t))
+
+
+def _whole(x: Any, first: Any, last: Any) -> Any:
+    """The integers at or below ``x``, that numbers between two ends were rounded to."""
+    size = ops.broadcast_to(ops.max(ops.abs(first), ops.abs(last)), x.shape)
+    near = ops.round(x, mode="even")
+    slack = ops.mul(size, literal(size, 4 * float(dtypes.finfo(x.dtype).eps)))
+    return ops.select(ops.le(ops.abs(ops.sub(x, near)), slack), near, floor(x))
 
 
 @one_program

@@ -13,7 +13,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.broadcasting import check_fills
-from phalanx.base.dtypes import COMPLEXES, INEXACT
+from phalanx.base.dtypes import COMPLEXES, INEXACT, accumulator
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import in_place, takes_out_sharding
@@ -35,7 +35,7 @@ from phalanx.numpy.promotion import (
     repeated,
     value_of,
 )
-from phalanx.numpy.reductions import Axis, masked, max, min, sum, wide
+from phalanx.numpy.reductions import Axis, masked, max, min, sum
 from phalanx.numpy.search import searchsorted
 from phalanx.numpy.spacing import linspace
 
@@ -76,7 +76,7 @@ def mean(
     no_out("mean", out)
     x = as_array("mean", a)
     kind = dtypes.to_inexact(x.aval.dtype) if dtype is None else dtypes.requested(dtype)
-    x = convert(x, wide(kind))
+    x = convert(x, accumulator(kind))
     total = sum(x, axis, keepdims=keepdims, where=where)
     return convert(_over_count(total, x, axis, keepdims, where), kind)
 
@@ -159,9 +159,12 @@ def average(
         total = ops.full(out.shape, _count(x, axis, keepdims, None), out.aval.dtype)
         return (out, total) if returned else out
     x, w = promote_inexact("average", [a, weights])
+    kind = x.aval.dtype
+    x, w = map(_widened, (x, w))
     w = fitted_weights("average", x, w, axis)
     total = sum(w, axis, keepdims=keepdims)
     out = ops.div(sum(ops.mul(x, w), axis, keepdims=keepdims), total)
+    out, total = (convert(v, kind, v.aval.weak) for v in (out, total))
     return (out, total) if returned else out
 
 
@@ -236,21 +239,38 @@ def var(
     1.0 2.0
     """
     no_out("var", out)
-    x = as_array("var", a)
+    less = _less("var", ddof, correction)
+    spread, kind = _spread("var", a, axis, dtype, less, keepdims, where, mean)
+    return convert(spread, kind)
+
+
+def _spread(
+    who: str,
+    a: Any,
+    axis: Axis,
+    dtype: Any,
+    less: Any,
+    keepdims: bool,
+    where: Any,
+    mean: Any,
+) -> tuple[Any, np.dtype]:
+    """The variance in the dtype in which it is computed, and the dtype of the result."""
+    x = as_array(who, a)
     own = dtypes.to_inexact(x.aval.dtype)
     kind = dtypes.to_real(own) if dtype is None else dtypes.requested(dtype)
     if own in COMPLEXES:
         if dtype is not None and kind not in COMPLEXES:
-            raise ValueError(f"var: of complex numbers {x.aval}, dtype must be complex, got {kind}")
+            raise ValueError(
+                f"{who}: of complex numbers {x.aval}, dtype must be complex, got {kind}"
+            )
         x, kind = convert(x, dtypes.to_complex(kind)), dtypes.to_real(kind)
     else:
-        x = convert(x, wide(dtypes.to_real(dtypes.to_inexact(kind))))
+        x = convert(x, accumulator(dtypes.to_real(dtypes.to_inexact(kind))))
     centre = _centre(x, axis, where, mean)
     gap = masked(ops.sub(x, ops.broadcast_to(centre, x.aval.shape)), where, 0)
     parts = (ops.real(gap), ops.imag(gap)) if own in COMPLEXES else (gap,)
     total = sum(functools.reduce(ops.add, map(ops.square, parts)), axis, keepdims=keepdims)
-    less = _less("var", ddof, correction)
-    return convert(_over_count(total, x, axis, keepdims, where, less), kind)
+    return _over_count(total, x, axis, keepdims, where, less), kind
 
 
 @one_program
@@ -291,9 +311,10 @@ def std(
     >>> print(jnp.std(jnp.array([1.0, 3.0])))
     1.0
     """
-    return ops.sqrt(
-        var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
-    )
+    no_out("std", out)
+    less = _less("std", ddof, correction)
+    spread, kind = _spread("std", a, axis, dtype, less, keepdims, where, mean)
+    return convert(ops.sqrt(spread), kind)
 
 
 def _centre(x: Any, axis: Axis, where: Any, known: Any) -> Any:
@@ -417,7 +438,9 @@ def nanstd(
     >>> print(jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0])))
     1.0
     """
-    return ops.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
+    x = as_array("nanstd", a)
+    counted = _not_nan(x, where)
+    return std(x, axis, dtype, out, ddof, keepdims, where=counted, mean=mean)
 
 
 def _not_nan(x: Any, where: Any) -> Any:
@@ -468,9 +491,18 @@ def cov(
     [[ 1. -1.]
      [-1.  1.]]
     """
+    less = (0 if bias else 1) if ddof is None else ddof
+    out, kind = _covariances(m, y, rowvar, less, fweights, aweights, dtype)
+    return convert(out, kind, out.aval.weak)
+
+
+def _covariances(
+    m: Any, y: Any, rowvar: bool, less: Any, fweights: Any, aweights: Any, dtype: Any
+) -> tuple[Any, np.dtype]:
+    """The covariances in the dtype in which they are computed, and the dtype of the result."""
     given = promote_inexact("cov", [m] if y is None else [m, y])
     rows = ops.concatenate(*(_variables(_in_dtype("cov", v, dtype), rowvar) for v in given), dim=0)
-    less = (0 if bias else 1) if ddof is None else ddof
+    rows, kind = _widened(rows), rows.aval.dtype
     weights, left = _sample_weights(rows, fweights, aweights, less)
     gap = subtract(rows, average(rows, 1, weights, keepdims=True))
     other = gap if weights is None else multiply(gap, ops.reshape(weights, shape=(1, weights.size)))
@@ -478,7 +510,11 @@ def cov(
     gap, other = promote_arrays("cov", [gap, other])
     total = ops.dot_general(gap, other, contract=((1,), (1,)), batch=((), ()))
     out = true_divide(total, left)
-    return ops.reshape(out, shape=()) if out.shape == (1, 1) else out
+    return (ops.reshape(out, shape=()) if out.shape == (1, 1) else out), kind
+
+
+def _widened(x: Any) -> Any:
+    return convert(x, accumulator(x.aval.dtype), x.aval.weak)
 
 
 def _in_dtype(who: str, x: Any, dtype: DTypeLike | None) -> Any:
@@ -518,7 +554,7 @@ def _vector(who: str, x: Any, n: int) -> Any:
     x = as_array(who, x)
     if x.shape != (n,):
         raise ValueError(f"{who}: one weight for each of {n} samples is needed, got {x.aval}")
-    return x
+    return _widened(x)
 
 
 @one_program
@@ -540,7 +576,12 @@ def corrcoef(
     [[ 1. -1.]
      [-1.  1.]]
     """
-    c = cov(x, y, rowvar, dtype=dtype)
+    c, kind = _covariances(x, y, rowvar, 1, None, None, dtype)
+    return convert(_correlations(c), kind, c.aval.weak)
+
+
+def _correlations(c: Any) -> Any:
+    """Covariances over the deviations of both variables."""
     if c.ndim == 0:
         return ops.div(c, c)
     n = c.shape[0]

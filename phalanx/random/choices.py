@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.dtypes import accumulator
 from phalanx.base.lengths import Length, length
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike, KeyLike, ShapeLike, typeof
@@ -18,7 +19,9 @@ from phalanx.ops import (
     argmax,
     constant_like,
     convert,
+    cummax,
     cumsum,
+    eq,
     le,
     log,
     lt,
@@ -91,9 +94,12 @@ def _things(who: str, x: Any) -> Any:
     if np.ndim(x) > 0:
         return x if hasattr(x, "dtype") else np.asarray(x)
     try:
-        return length(x)
+        count = length(x)
     except TypeError:
         raise TypeError(f"{who}: an array or an integer is needed, got {x!r}") from None
+    if isinstance(count, int):
+        dtypes.check_range(count - 1, dtypes.default_int(), who)
+    return count
 
 
 @staged
@@ -250,10 +256,18 @@ def _taken(a: Any, positions: Any, *, dim: int) -> Any:
 
 @staged
 def _weighted(key: Any, p: Any, *, shape: tuple[int, ...]) -> Any:
-    """Where uniform numbers fall among the cumulative probabilities."""
+    """Where uniform numbers fall among the cumulative probabilities.
+
+    Each of these is a sum of its own, rounded as it is. So they are made to ascend, and where an
+    element weighs nothing, there is no step.
+    """
     (n,) = typeof(p).shape
-    dtype = typeof(p).dtype
+    dtype = accumulator(typeof(p).dtype)
+    p = p if typeof(p).dtype == dtype else convert(p, dtype=dtype, weak=False)
     sums = cumsum(p, dim=0, reverse=False)
+    sums = cummax(
+        select(eq(p, constant_like(p, 0)), constant_like(p, -1), sums), dim=0, reverse=False
+    )
     total = broadcast_to(reshape(slice_dim(sums, n - 1, n, 0), shape=()), shape)
     marks = mul(total, sub(1, draw_uniform(key, shape, dtype)))
     return _first_not_below(sums, marks)
@@ -269,7 +283,7 @@ def _first_not_below(ascending: Any, marks: Any) -> Any:
         before = _take(ascending, min(sub(further, 1), constant_like(further, n - 1)), 0)
         is_below = and_(le(further, constant_like(further, n)), lt(before, marks))
         position = select(is_below, further, position)
-    return position
+    return min(position, constant_like(position, n - 1))  # where no element weighs anything
 
 
 @staged

@@ -314,8 +314,19 @@ def _positions(shape: Shape) -> tuple[Any, Any]:
     if fits(math.prod(shape), 2**32):
         return ZERO_WORD, _row_major(shape, U32)
     wide = _row_major(shape, U64)
-    high = convert(shift_right_logical(wide, 32), dtype=U32, weak=False)
+    high = convert(shift_right_logical(wide, _number(32, wide)), dtype=U32, weak=False)
     return high, convert(wide, dtype=U32, weak=False)
+
+
+def _number(n: int, like: Any) -> Any:
+    """``n`` beside an array of words: a constant of 64 bits would need ``enable_x64``."""
+    if typeof(like).dtype == U32:
+        return n
+    halves = [convert(np.uint32(half), dtype=U64, weak=False) for half in (n >> 32, n & 0xFFFFFFFF)]
+    high, low = (broadcast(half, shape=typeof(like).shape, dims=()) for half in halves)
+    if n < 2**32:
+        return low
+    return or_(shift_left(high, _number(32, like)), low)
 
 
 def _row_major(shape: Shape, dtype: np.dtype) -> Any:
@@ -324,7 +335,7 @@ def _row_major(shape: Shape, dtype: np.dtype) -> Any:
     for dim in reversed(range(len(shape))):
         if shape[dim] != 1:
             places = iota(dtype=dtype, shape=shape, dim=dim)
-            term = mul(places, stride) if stride != 1 else places
+            term = mul(places, _number(stride, places)) if stride != 1 else places
             total = term if total is None else add(total, term)
         stride *= shape[dim]
     return dtypes.scalar(0, dtype) if total is None else total

@@ -215,8 +215,16 @@ def uniform(
         key = single("uniform", key)
         return _uniform(key, None, None, shape=as_shape("uniform", shape), dtype=chosen)
     low, high = as_parameter(minval, chosen), as_parameter(maxval, chosen)
-    lengths = shape_of_draws("uniform", as_shape("uniform", shape), low, high)
+    lengths = _shape_between(as_shape("uniform", shape), low, high)
     return _uniform(single("uniform", key), low, high, shape=lengths, dtype=chosen)
+
+
+def _shape_between(shape: tuple[int, ...], low: Any, high: Any) -> tuple[int, ...]:
+    """The shape of numbers between two bounds: that of one number is that of bounds of length 1."""
+    bounds = typeof(low).shape, typeof(high).shape
+    if not shape and all(n == 1 for lengths in bounds for n in lengths):
+        return max(bounds, key=len)
+    return shape_of_draws("uniform", shape, low, high)
 
 
 @staged

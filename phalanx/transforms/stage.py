@@ -100,7 +100,7 @@ class Stage(Trace):
         if type(x) is StagedTracer and x._trace is self:
             return x._var
         if isinstance(x, np.generic):
-            return Literal(cast(np.generic, x))
+            return Literal(dtypes.scalar_held(cast(np.generic, x)))
         if isinstance(x, SCALARS):
             return Literal(dtypes.scalar(x, dtypes.weak_dtype(type(x))))
         if isinstance(x, Length):
@@ -114,7 +114,8 @@ class Stage(Trace):
         if known is None:
             if isinstance(value, np.ndarray):
                 array = cast(np.ndarray, value)
-                return Literal(np.array(array, dtypes.canonical(array.dtype)))
+                held = dtypes.as_held(array, dtypes.canonical(array.dtype))
+                return Literal(np.array(held, copy=held is array))
             known = Literal(value)  # it keeps ``value`` alive, and so its identity its own
             self.constants[id(value)] = known
             self.of_mesh |= known.type.of_mesh

@@ -228,7 +228,8 @@ def _fitted(
 ) -> tuple[np.ndarray, ...]:
     """The results, of the types declared: the runtime would read out of bounds."""
     fitted = tuple(
-        np.asarray(r, t.dtype, order="C") for r, t in zip(results, out_types, strict=True)
+        np.asarray(dtypes.as_held(np.asarray(r), t.dtype), order="C")
+        for r, t in zip(results, out_types, strict=True)
     )
     for result, t in zip(fitted, out_types, strict=True):
         if result.shape != t.shape:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base.dtypes import float0
+from phalanx.base.dtypes import as_held, float0
 from phalanx.core.types import ArrayType
 from phalanx.processes.joined import joined_member
 from phalanx.spmd.sharding import Sharding
@@ -44,7 +44,7 @@ def _host_array(host: Any, type: ArrayType) -> np.ndarray:
     """What devices hold of an array of ``type``: of float0 there is nothing to hold."""
     if type.dtype is float0:
         return np.zeros(type.shape, bool)
-    return np.asarray(host, type.physical.dtype)
+    return as_held(np.asarray(host), type.physical.dtype)
 
 
 def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:

@@ -1,5 +1,8 @@
 """Keywords that few programs use: what they do, as NumPy or SciPy do it in float64."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -174,3 +177,40 @@ def test_a_differential_equation_back_in_time():
     expected = [slope((1, 0, 0)), slope((0, 1, 0)), [slope((0, 0, e)) for e in np.eye(4)]]
     for a, b in zip(found, expected, strict=True):
         close(a, b, rtol=1e-4)
+
+
+ENDS = [
+    (-3.0, 3.0, 7),
+    (0, 9, 28),
+    (-1.5, 7.25, 36),
+    (0, 1, 11),
+    (5, -5, 21),
+    (0, 100, 7),
+    (0, 3, 50),
+]
+
+
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize("endpoint", [True, False])
+def test_integers_between_two_ends(ends, endpoint):
+    """The integers at or below the exact fractions."""
+    start, stop, num = ends
+    first, parts = Fraction(start), num - endpoint
+    wanted = [math.floor(first + i * (Fraction(stop) - first) / parts) for i in range(num)]
+    out = jnp.linspace(start, stop, num, endpoint=endpoint, dtype=int)
+    np.testing.assert_array_equal(out, wanted)
+
+
+SUMS = ["sum", "prod", "cumsum", "cumprod", "nansum", "nanprod", "nancumsum", "nancumprod"]
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_truth_of_sums_of_fractions(name):
+    for x in ([0.5, 0.5], [0.0, 0.5, -0.5, 0.0], [0.25], [1.0, -1.0], [0.0, 0.0]):
+        x = np.array(x, np.float32)
+        out = getattr(jnp, name)(x, dtype=bool)
+        np.testing.assert_array_equal(out, getattr(np, name)(x, dtype=bool))
+    x = np.array([0.5, -0.5, 0.0])
+    for name in ("cumulative_sum", "cumulative_prod"):
+        out = getattr(jnp, name)(x, dtype=bool)
+        np.testing.assert_array_equal(out, getattr(np, name)(x, dtype=bool))

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any, Literal, overload
 
 from phalanx import numpy as jnp
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, accumulator
+from phalanx.base.lengths import length
 from phalanx.base.recent import memoized
 from phalanx.control.custom_jvp import JvpRule, custom_jvp
 from phalanx.control.one_program import staged
 from phalanx.core.program import Program
 from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.numpy.promotion import convert, inexact, promote_inexact
+from phalanx.numpy.promotion import convert, inexact, promote_inexact, shape_entries
 from phalanx.transforms.stage import stage
 
 Axis = int | Sequence[int] | None
 
 
-def _static(axis: Axis) -> int | tuple[int, ...] | None:
-    return tuple(axis) if isinstance(axis, Sequence) else axis
+def _static(axis: Axis) -> tuple[Any, ...] | None:
+    """``axis`` as a part of a key: arrays of integers have no hash."""
+    if axis is None:
+        return None
+    return tuple([index(d) if hasattr(d, "__index__") else d for d in shape_entries(axis)])
 
 
 def _total(x: Any, axis: Any, keepdims: bool = True) -> Any:
@@ -372,7 +377,7 @@ def one_hot(
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     kind = dtypes.requested(float if dtype is None else dtype)
-    return _one_hot(jnp.asarray(x), num_classes=num_classes, dtype=kind, axis=axis)
+    return _one_hot(jnp.asarray(x), num_classes=length(num_classes), dtype=kind, axis=axis)
 
 
 @staged

@@ -24,7 +24,7 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.creation import arange, on_device
 from phalanx.numpy.logic import conj
-from phalanx.numpy.promotion import ArrayLike, as_array, convert, dims, inexact
+from phalanx.numpy.promotion import ArrayLike, as_array, convert, dims, inexact, shape_entries
 from phalanx.numpy.shaping import moveaxis, roll
 from phalanx.ops.fft import MOST
 
@@ -57,6 +57,7 @@ Lengths = Sequence[int | None] | None
 def _transform(who: str, kind: str, a: Any, s: Lengths, axes: Any, norm: str | None) -> Array:
     """The transform over ``axes``, cut or filled with zeros to the lengths ``s``."""
     x = _accepted(who, kind, a)
+    s = None if s is None else shape_entries(s)
     over = _axes(who, x, s, axes)
     if not over:
         return x

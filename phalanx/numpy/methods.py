@@ -20,7 +20,6 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import boundary, hide_frames, hiding
 from phalanx.base.errors import ShardingTypeError
-from phalanx.base.kinds import SEQUENCE
 from phalanx.core.absent import install_absent
 from phalanx.core.types import SCALARS, Array
 from phalanx.lax.layout import takes_out_sharding
@@ -280,9 +279,9 @@ def transpose(self: Any, *axes: Any) -> Any:
         *axes: the dimensions in their new order, in a tuple or one after the other; none for
             backwards.
     """
-    if not axes or axes == (None,):
+    if not axes or axes[0] is None:
         return shaping.transpose(self)
-    return shaping.transpose(self, axes[0] if isinstance(axes[0], SEQUENCE) else axes)
+    return shaping.transpose(self, axes[0] if len(axes) == 1 else axes)
 
 
 def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:

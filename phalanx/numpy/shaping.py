@@ -632,9 +632,8 @@ def roll(
     if axis is None:
         flat = ops.reshape(x, shape=(x.size,))
         return ops.reshape(roll(flat, shift, 0), shape=x.shape)
-    given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     shifts = _shifts(shift)
-    over = [dim("roll", d, x) for d in given]
+    over = [dim("roll", d, x) for d in shape_entries(axis)]
     (count,) = np.broadcast_shapes((len(over),), (len(shifts),))
     over, shifts = (each * count if len(each) == 1 else each for each in (over, shifts))
     for d, s in zip(over, shifts, strict=True):

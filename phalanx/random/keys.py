@@ -9,7 +9,6 @@ how arrays lie on them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import NoneType
 from typing import Any, NewType, cast
 
@@ -351,9 +350,8 @@ def split(key: KeyLike, num: int | tuple[int, ...] = 2) -> Array:
     >>> from phalanx import random
     >>> first, second = random.split(random.key(0))
     """
-    shape = (num,) if not isinstance(num, Sequence) else tuple(num)
     try:
-        shape = tuple(map(length, shape))
+        shape = tuple(map(length, num if np.ndim(num) else (num,)))
     except TypeError:
         raise TypeError(f"split: num must be an integer or a tuple of them, got {num!r}") from None
     check_lengths("split", shape)

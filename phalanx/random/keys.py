@@ -350,8 +350,9 @@ def split(key: KeyLike, num: int | tuple[int, ...] = 2) -> Array:
     >>> from phalanx import random
     >>> first, second = random.split(random.key(0))
     """
+    given: Any = num
     try:
-        shape = tuple(map(length, num if np.ndim(num) else (num,)))
+        shape = tuple(map(length, given if np.ndim(given) else (given,)))
     except TypeError:
         raise TypeError(f"split: num must be an integer or a tuple of them, got {num!r}") from None
     check_lengths("split", shape)

@@ -19,7 +19,7 @@ from phalanx.numpy.arithmetic import literal, over
 from phalanx.numpy.attached import with_methods
 from phalanx.numpy.logic import isfinite
 from phalanx.numpy.promotion import ArrayLike, arrays, convert, inexact, inexact_pair, no_out
-from phalanx.ops.bessel import bessel_i0e
+from phalanx.ops.bessel import bessel_i
 from phalanx.ops.turns import sinc as _sinc
 
 # ---- exponentials and logarithms ----------------------------------------------------------
@@ -371,8 +371,7 @@ def i0(x: ArrayLike) -> Array:
     x = inexact("i0", x)
     if x.dtype in COMPLEXES:
         raise TypeError(f"i0: a real operand is needed, got {x.aval}")
-    half = ops.exp(ops.mul(ops.abs(x), literal(x, 0.5)))  # e^|x| may be too large
-    return ops.mul(half, ops.mul(half, bessel_i0e(x)))
+    return bessel_i(x, order=0)
 
 
 @one_program

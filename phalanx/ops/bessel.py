@@ -1,20 +1,19 @@
-"""Bessel functions of the first kind, and modified ones, scaled by e^-|x|."""
+"""Bessel functions of the first kind, and modified ones, also scaled by e^-|x|."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from phalanx.core.primitive import Example, Primitive
-from phalanx.ops.basis import mul, neg, sub
-from phalanx.ops.compare import eq, select
+from phalanx.ops.basis import add, mul, neg
 from phalanx.ops.domains import f32
-from phalanx.ops.elementwise import div
-from phalanx.ops.elementwise import sign as sign_of
 from phalanx.ops.formula import (
+    Differentiated,
     absolute,
     cos,
     exp,
@@ -52,32 +51,54 @@ def _asymptotic_series(order: int, eps: float, start: float) -> list[float]:
     return terms
 
 
-def _scaled(order: int) -> Callable[[Any], Any]:
-    def formula(x: Any) -> Any:
-        z, eps = absolute(x), precision(x) / 4
-        turn = -0.55 * math.log(eps)
-        near = z <= turn
-        u, v = within(near, z, 1.0), within(~near, z, turn)
-        half = u * 0.5
-        low = polynomial(half * half, _power_series(order, eps, turn)) * exp(-u)
-        high = polynomial(1.0 / v, _asymptotic_series(order, eps, turn))
-        high = high / (sqrt(v) * math.sqrt(2 * math.pi))
-        return where(near, low * half, high) * sign(x) if order else where(near, low, high)
+def _scaled(x: Any, order: int) -> Any:
+    """e^-|x| I_ν(x), by the two series."""
+    z, eps = absolute(x), precision(x) / 4
+    turn = -0.55 * math.log(eps)
+    near = z <= turn
+    u, v = within(near, x, 1.0), within(~near, z, turn)
+    half = u * 0.5
+    low = polynomial(half * half, _power_series(order, eps, turn)) * exp(-absolute(u))
+    for _ in range(order):
+        low = low * half
+    high = polynomial(1.0 / v, _asymptotic_series(order, eps, turn))
+    high = high / (sqrt(v) * math.sqrt(2 * math.pi))
+    return where(near, low, high * sign(x) if order % 2 else high)
 
-    return formula
+
+def _modified(x: Any, order: int) -> Any:
+    """I_ν(x), where e^|x| may be too large."""
+    root = exp(absolute(x) * 0.5)
+    return root * (root * _scaled(x, order))
 
 
-def _i1e_slope(y: Any, x: Any) -> Any:
-    zero = eq(x, 0)
-    quotient = div(y, select(zero, 1, x))
-    inner = sub(sub(bessel_i0e(x), mul(sign_of(x), y)), quotient)
-    return select(zero, 0.5, inner)
+def _modified_slope(y: Any, x: Any, order: int) -> Any:
+    """By the orders beside it (DLMF 10.29.1): nothing cancels, in no derivative."""
+    above = bessel_i(x, order=order + 1)
+    return mul(add(bessel_i(x, order=order - 1), above), 0.5) if order else above
 
+
+class _Order(Differentiated):
+    order: int
+
+
+bessel_i: Primitive = special(
+    "bessel_i",
+    _modified,
+    known=[_modified_slope],
+    params=_Order,
+    operations=75,
+    doc="I_ν(x) of whole ν ≥ 0 (DLMF 10.25.2)",
+    examples=[
+        Example((f32(2, 3),), {"order": 0}, low=0.5, high=3.0),
+        Example((f32(2, 3),), {"order": 1}, low=-3.0, high=3.0),
+    ],
+)
 
 bessel_i0e: Primitive = special(
     "bessel_i0e",
-    _scaled(0),
-    known=[lambda y, x: sub(bessel_i1e(x), mul(sign_of(x), y))],
+    partial(_scaled, order=0),
+    known=[None],
     operations=75,
     doc="e^-|x| I₀(x) (DLMF 10.25.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=3.0)],
@@ -85,8 +106,8 @@ bessel_i0e: Primitive = special(
 
 bessel_i1e: Primitive = special(
     "bessel_i1e",
-    _scaled(1),
-    known=[_i1e_slope],
+    partial(_scaled, order=1),
+    known=[None],
     operations=75,
     doc="e^-|x| I₁(x) (DLMF 10.25.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=3.0)],
@@ -111,8 +132,9 @@ def _oscillating(order: int) -> Callable[[Any], Any]:
         close = summed(term, sines, of=[u]) / count
         turns = [1, -1, -1, 1]
         terms = [c * turns[k % 4] for k, c in enumerate(_asymptotic_series(order, eps, turn))]
-        square = 1.0 / (v * v)
-        even, odd = polynomial(square, terms[::2]), polynomial(square, terms[1::2]) / v
+        inverse = 1.0 / v
+        square = inverse * inverse
+        even, odd = polynomial(square, terms[::2]), polynomial(square, terms[1::2]) * inverse
         c, s = cos(v), sin(v)
         first, second = (s - c, -(c + s)) if order else (c + s, s - c)
         far = (first * even - second * odd) / (sqrt(v) * math.sqrt(math.pi))
@@ -121,11 +143,6 @@ def _oscillating(order: int) -> Callable[[Any], Any]:
         return where(is_nan(x), x, out)
 
     return formula
-
-
-def _j1_slope(y: Any, x: Any) -> Any:
-    zero = eq(x, 0)
-    return select(zero, 0.5, sub(bessel_j0(x), div(y, select(zero, 1, x))))
 
 
 bessel_j0: Primitive = special(
@@ -140,7 +157,7 @@ bessel_j0: Primitive = special(
 bessel_j1: Primitive = special(
     "bessel_j1",
     _oscillating(1),
-    known=[_j1_slope],
+    known=[None],  # J₀ - J₁/x cancels near 0, in its derivatives
     operations=80,
     doc="J₁(x) (DLMF 10.2.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=15.0)],

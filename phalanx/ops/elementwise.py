@@ -30,6 +30,9 @@ from phalanx.ops.bits import and_
 from phalanx.ops.compare import eq, ne, select
 from phalanx.ops.complex import c64, complex, conj, imag, real
 from phalanx.ops.domains import Domain, anything, f32, i32, number, real_number
+from phalanx.ops.formula import Number, complex_of
+from phalanx.ops.formula import imag as imag_of
+from phalanx.ops.formula import real as real_of
 
 _F = Example((f32(2, 3),))
 _C = Example((c64(3),))
@@ -456,7 +459,7 @@ exp2 = _function(
 expm1 = _function(
     "expm1",
     edges.at_edges("exponential_minus_one", edges.expm1_edges),
-    lambda y, x: add(y, 1),
+    lambda y, x: exp(x),  # 1 + y has no digits where y is close to -1
     "e^x - 1, exact near 0; stablehlo.exponential_minus_one",
 )
 
@@ -493,10 +496,39 @@ log1p = _logarithm(
     _OPEN,
     Example((c64(3),), low=-0.5, high=0.5),
 )
+
+
+def _bell(b: Builder, x: Any, of_middle: float) -> Any:
+    """Such a multiple of u / (1 + u)² of u = e^-|x|, which is as large at -x, that it is
+    ``of_middle`` at 0. Functions that go to 1 have no digits of their distance from it, of which
+    their derivatives could be made."""
+    kind = b.type(x)
+    one, down = b.constant(1, kind.dtype, kind.shape), b.negate(x)
+    if dtypes.is_complex(kind.dtype):
+        along = b.real(x)
+        zero = b.constant(0, b.type(along).dtype, kind.shape)
+        inward = b.select(b.compare(along, zero, "LT"), x, down)
+    else:
+        inward = b.negate(b.abs(x))
+    u = b.exponential(inward)
+    whole = b.add(one, u)
+    above = (
+        u if of_middle == 0.25 else b.multiply(u, b.constant(4 * of_middle, kind.dtype, kind.shape))
+    )
+    return b.divide(above, b.multiply(whole, whole))
+
+
+logistic_slope: Primitive = _function(
+    "logistic_slope",
+    lambda b, x: _bell(b, x, 0.25),
+    lambda y, x: neg(mul(y, tanh(mul(x, 0.5)))),
+    "e^x / (1 + e^x)², the derivative of logistic",
+    operations=(6, 40),
+)
 logistic = _function(
     "logistic",
     lambda b, x: b.logistic(x),
-    lambda y, x: mul(y, sub(1, y)),
+    lambda y, x: logistic_slope(x),
     "1 / (1 + e^-x); stablehlo.logistic",
     operations=(3, 4),
 )
@@ -547,6 +579,60 @@ one_minus_square = pointwise(
     examples=[_F, _C, _I],
 )
 
+
+def _at_one(inverse: Callable[[Any], Any], x: Any) -> Any:
+    """``inverse`` of 1 - x², which complex numbers may be too large for."""
+    if not dtypes.is_complex(typeof(x).dtype):
+        return inverse(one_minus_square(x))
+    return mul(inverse(sub(1, x)), inverse(add(x, 1)))
+
+
+def _by_factors(b: Builder, x: Any, inverse: Callable[[Builder, Any], Any]) -> Any:
+    """``inverse`` of 1 + z² of complex z, by those of 1 + iz and 1 - iz: z² may be too large."""
+    given = Number(b, x)
+    up, along = imag_of(given), real_of(given)
+    first, second = complex_of(1.0 - up, along), complex_of(up + 1.0, -along)
+    return b.multiply(inverse(b, first.value), inverse(b, second.value))
+
+
+def _asinh_slope_lower(b: Builder, x: Any) -> Any:
+    """1/√(1 + x²), and 1/|x| where 1 is lost beside x², which may be too large."""
+    kind = b.type(x)
+    if dtypes.is_complex(kind.dtype):
+        return _by_factors(b, x, lambda b, z: b.rsqrt(z))
+    size, one = b.abs(x), b.constant(1, kind.dtype, kind.shape)
+    far = b.constant(float(dtypes.finfo(kind.dtype).eps) ** -0.75, kind.dtype, kind.shape)
+    near = b.rsqrt(b.add(b.multiply(x, x), one))
+    return b.select(b.compare(size, far, "GT"), b.divide(one, size), near)
+
+
+def _atan_slope_lower(b: Builder, x: Any) -> Any:
+    kind = b.type(x)
+    one = b.constant(1, kind.dtype, kind.shape)
+    if dtypes.is_complex(kind.dtype):
+        return _by_factors(b, x, lambda b, z: b.divide(one, z))
+    return b.divide(one, b.add(one, b.multiply(x, x)))
+
+
+asinh_slope: Primitive = _function(
+    "asinh_slope",
+    _asinh_slope_lower,
+    lambda y, x: mul(mul(mul(x, y), neg(y)), y),  # x y is at most 1
+    "1 / √(1 + x²), the derivative of asinh",
+    _F,
+    Example((c64(3),), low=-0.5, high=0.5),
+    operations=(7, 12),
+)
+atan_slope: Primitive = _function(
+    "atan_slope",
+    _atan_slope_lower,
+    lambda y, x: mul(mul(mul(x, y), -2), y),
+    "1 / (1 + x²), the derivative of atan",
+    _F,
+    Example((c64(3),), low=-0.5, high=0.5),
+    operations=(3, 40),
+)
+
 sin: Primitive = _function("sin", edges.sin_lower, lambda y, x: cos(x), "sin x; stablehlo.sine")
 cos = _function("cos", edges.cos_lower, lambda y, x: neg(sin(x)), "cos x; stablehlo.cosine")
 tan = _function(
@@ -558,7 +644,7 @@ tan = _function(
 asin = _function(
     "asin",
     edges.at_edges("asin", edges.turned(edges.asinh_edges)),
-    lambda y, x: rsqrt(one_minus_square(x)),
+    lambda y, x: _at_one(rsqrt, x),
     "arcsin x; chlo.asin",
     _OPEN,
     _C,
@@ -567,7 +653,7 @@ asin = _function(
 acos = _function(
     "acos",
     edges.at_edges("acos", edges.acos_edges),
-    lambda y, x: neg(rsqrt(one_minus_square(x))),
+    lambda y, x: neg(_at_one(rsqrt, x)),
     "arccos x; chlo.acos",
     _OPEN,
     _C,
@@ -576,7 +662,7 @@ acos = _function(
 atan = _function(
     "atan",
     edges.at_edges("atan", edges.turned(edges.atanh_edges)),
-    lambda y, x: _inverse(add(1, square(x))),
+    lambda y, x: atan_slope(x),
     "arctan x; chlo.atan",
     _F,
     Example((c64(3),), low=-0.5, high=0.5),
@@ -598,13 +684,20 @@ cosh = _function(
 tanh = _function(
     "tanh",
     edges.at_edges("tanh", edges.tanh_edges),
-    lambda y, x: one_minus_square(y),
+    lambda y, x: tanh_slope(x),
     "tanh x; stablehlo.tanh",
+)
+tanh_slope: Primitive = _function(
+    "tanh_slope",
+    lambda b, x: _bell(b, b.add(x, x), 1),
+    lambda y, x: mul(mul(y, tanh(x)), -2),
+    "1 / cosh² x, the derivative of tanh",
+    operations=(8, 40),
 )
 asinh = _function(
     "asinh",
     edges.at_edges("asinh", edges.asinh_edges),
-    lambda y, x: rsqrt(add(square(x), 1)),
+    lambda y, x: asinh_slope(x),
     "arsinh x; chlo.asinh",
     _F,
     Example((c64(3),), low=-0.5, high=0.5),
@@ -622,11 +715,43 @@ acosh = _function(
 atanh = _function(
     "atanh",
     edges.at_edges("atanh", edges.atanh_edges),
-    lambda y, x: _inverse(one_minus_square(x)),
+    lambda y, x: _at_one(_inverse, x),
     "artanh x; chlo.atanh",
     _OPEN,
     Example((c64(3),), low=-0.5, high=0.5),
     operations=(8, 80),
+)
+
+
+def _atan2_slope_lower(b: Builder, x: Any, y: Any) -> Any:
+    """1 / (x + y (y / x)): no square is too large, or too small, where the result is not."""
+    kind = b.type(x)
+    one = b.constant(1, kind.dtype, kind.shape)
+    out = b.divide(one, b.add(x, b.multiply(y, b.divide(y, x))))
+    if not dtypes.is_complex(kind.dtype):
+        return out
+    zero = b.constant(0, kind.dtype, kind.shape)
+    return b.select(b.compare(x, zero, "EQ"), b.divide(x, b.multiply(y, y)), out)
+
+
+def _atan2_slope_by_x(out: Any, x: Any, y: Any) -> Any:
+    other = atan2_slope(y, x)
+    return mul(sub(other, out), add(other, out))
+
+
+_NEAR_ONE = Example((f32(2, 3), f32(2, 3)), low=0.25, high=1.0)
+
+atan2_slope: Primitive = pointwise(
+    "atan2_slope",
+    _atan2_slope_lower,
+    on=dtypes.is_inexact,
+    partials=[
+        _atan2_slope_by_x,
+        lambda out, x, y: mul(mul(out, atan2_slope(y, x)), -2),
+    ],
+    operations=(4, 40),
+    doc="x / (x² + y²), the derivative of atan2(y, x) by y",
+    examples=[_NEAR_ONE],
 )
 
 atan2 = pointwise(
@@ -634,13 +759,9 @@ atan2 = pointwise(
     lambda b, y, x: b.atan2(y, x),
     on=dtypes.is_inexact,
     partials=[
-        lambda out, y, x: div(x, _norm(filled(y, out), filled(x, out))),
-        lambda out, y, x: neg(div(y, _norm(filled(y, out), filled(x, out)))),
+        lambda out, y, x: atan2_slope(x, y),
+        lambda out, y, x: neg(atan2_slope(y, x)),
     ],
     doc="the angle of the point (x, y), given as (y, x); stablehlo.atan2",
-    examples=[Example((f32(2, 3), f32(2, 3)), low=0.25, high=1.0)],
+    examples=[_NEAR_ONE],
 )
-
-
-def _norm(y: Any, x: Any) -> Any:
-    return add(square(y), square(x))

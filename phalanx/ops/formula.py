@@ -213,7 +213,7 @@ def hurwitz_of(s: Number, q: Number) -> Number:
 
 
 exp = _function("exponential", lambda x, y: y)
-expm1 = _function("exponential_minus_one", lambda x, y: y + 1.0)
+expm1 = _function("exponential_minus_one", lambda x, y: exp(x))
 log = _function("log", lambda x, y: 1.0 / x)
 log1p = with_slope(lambda x: _log1p(x), lambda x, y: 1.0 / (x + 1.0))
 sqrt = _function("sqrt", lambda x, y: 0.5 / y)

@@ -224,3 +224,14 @@ def test_owens_function_far_out():
     h, a = np.meshgrid(np.float32(EDGES), np.float32(EDGES))
     wanted = scipy.special.owens_t(h.astype(float), a.astype(float))
     np.testing.assert_allclose(special.owens_t(h, a), wanted, rtol=1e-5, atol=1e-36)
+
+
+def test_slopes_of_bessel_functions_near_zero():
+    """J₀'' is -1/2, J₁' is 1/2, J₁'' is -3x/8."""
+    x = np.float32([-1e-4, -1e-20, 1e-37, 4e-8, 1e-3])
+    first, second = (lambda x, n=n: special.bessel_jn(x, v=n)[n] for n in (0, 1))
+    curve = phalanx.vmap(phalanx.grad(phalanx.grad(first)))(x)
+    np.testing.assert_allclose(curve, -0.5, rtol=1e-5)
+    np.testing.assert_allclose(phalanx.vmap(phalanx.grad(second))(x), 0.5, rtol=1e-5)
+    curve = phalanx.vmap(phalanx.grad(phalanx.grad(second)))(x)
+    np.testing.assert_allclose(curve, -0.375 * x, rtol=1e-4, atol=1e-37)

@@ -15,7 +15,7 @@ from phalanx.core.types import Array
 from phalanx.numpy.choice import where
 from phalanx.numpy.joining import concatenate
 from phalanx.numpy.promotion import ArrayLike, as_array, convert, real
-from phalanx.ops.bessel import bessel_j0, bessel_j1
+from phalanx.ops.bessel import bessel_i, bessel_j0, bessel_j1
 from phalanx.ops.hypergeometric import hyp1f1 as _hyp1f1
 from phalanx.ops.hypergeometric import hyp2f1 as _hyp2f1
 from phalanx.ops.legendre import legendre
@@ -78,8 +78,7 @@ def i1(x: ArrayLike) -> Array:
     [-0.5652  0.      0.5652]
     """
     (x,) = real("i1", x)
-    half = ops.exp(0.5 * ops.abs(x))  # e^|x| may be too large
-    return half * (half * lax.bessel_i1e(x))
+    return bessel_i(x, order=1)
 
 
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
@@ -123,7 +122,7 @@ def _bessel_jn(z: ArrayLike, last: int) -> Array:
 
     _, ratios = lax.scan(ratio, 0 * z, orders, reverse=True)
     size = ops.abs(z)
-    inverse = 1 / where(z == 0, 1, z)
+    inverse = 1 / where(size > 1, z, 1)  # below no order is
 
     def rise(two: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[Any, Array]:
         before, now = two

@@ -333,7 +333,8 @@ class Array(_Declared):
     @property
     def __jax_array__(self) -> NoReturn:
         """Not there, as ``hasattr`` tells; the package jax, which looks for it, is warned of."""
-        beside.look_for_jax(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+        asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]: Python's way to the caller
+        beside.look_for_jax(asks)
         raise AttributeError("__jax_array__")
 
 

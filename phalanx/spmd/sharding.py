@@ -76,7 +76,8 @@ class Sharding:
 
     def __getattr__(self, name: str) -> NoReturn:
         words = f"{type(self).__name__!r} object has no attribute {name!r}"
-        by_jax = beside.is_jax(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+        asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]: Python's way to the caller
+        by_jax = beside.is_jax(asks)
         raise AttributeError(f"{words}: {beside.REMEDY}" if by_jax else words, name=name, obj=self)
 
     def __new__(

@@ -13,6 +13,7 @@ import numpy as np
 from jaxlib import _hlo, _jax, version
 
 from phalanx.base.recent import memoized
+from phalanx.core.blocks import Blocks
 from phalanx.core.types import ArrayType
 from phalanx.run.backend import Device
 from phalanx.spmd.sharding import Sharding
@@ -152,7 +153,7 @@ def ends_the_compiler(type: ArrayType, platform: str) -> bool:
     if not TILES or platform != "cpu" or not type.size:
         return False
     *rows, last = type.shape or (1,)
-    return math.prod(rows) * -(-last // TILE) % TILES == 0
+    return math.prod(rows) * Blocks(last, TILE).length % TILES == 0
 
 
 def in_tiles(chosen: Any) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 from phalanx.api.jit import jit
 from phalanx.api.shard_map import shard_map
 from phalanx.api.vmap import vmap
+from phalanx.base import tree
 from phalanx.core.types import typeof
 from phalanx.laws.compare import LawBroken, require_same, rounding, stacked
 from phalanx.laws.derivatives import MODES, inexact_part
@@ -58,7 +59,7 @@ def check_blocks(
     on_one = [_Everything(around(_in_lanes(f, mesh, cuts)), order, modes) for cuts in choices]
     actual, expected = jit(partial(_each, over_mesh))(given), jit(partial(_each, on_one))(given)
     for cuts, found, wanted in zip(choices, actual, expected, strict=True):
-        arrays = [*positions[0], *wanted["values"]]
+        arrays = [*positions[0], *tree.leaves(wanted["values"])]
         coarsest = max([rounding(typeof(x).dtype) for x in arrays])
         for name in wanted:
             what = f"{who}: {name} in blocks along {cuts} and in lanes"

@@ -84,7 +84,10 @@ def test_a_wrong_second_derivative(broken):
 
 
 def test_a_wrong_transpose(broken):
-    wrong = broken(reduce_sum, transpose=lambda ct, x, dims: [mul(zeros_like(x), 1.0)])
+    def transpose(ct, x, dims, unreduced=None):
+        return [mul(zeros_like(x), 1.0)]
+
+    wrong = broken(reduce_sum, transpose=transpose)
     with pytest.raises(PrimitiveError, match="transpose in operands"):
         check_primitive(wrong, ["transpose"])
 

@@ -58,8 +58,6 @@ FORMER_WAYS = {  # and in which way one does now what they did
     "load": "experimental.checkpoint.restore for a tree, numpy.load for one array",
     "save_checkpoint": "experimental.checkpoint.save",
     "restore_checkpoint": "experimental.checkpoint.restore",
-    "train": "a loop of your own around a compiled step, as in examples/digits.py",
-    "DataLoader": "a loop over batches of NumPy arrays, or a loader of PyTorch's or grain's",
     "dropout": "jnp.where, with random.bernoulli",
     "cross_entropy": f"nn.log_softmax, or optax {_SERVED}",
 }  # fmt: skip

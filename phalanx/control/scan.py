@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from phalanx.base import lengths
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Primitive
@@ -34,7 +35,7 @@ def _lower(
 ) -> list[Value]:  # fmt: skip
     """A loop that counts, and writes rows into whole arrays as it goes."""
     frame = Frame((program,), ins, outs, Loop(length, reverse))
-    counted = I32 if length <= np.iinfo(I32).max else I64
+    counted = I32 if lengths.fits(length, np.iinfo(I32).max) else I64
 
     def step(b: Builder, i: Value, state: Sequence[Value]) -> list[Value]:
         at = b.subtract(b.constant(length - 1, counted), i) if reverse else i

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -74,7 +74,9 @@ class Sharding:
     _plain: Sharding | None  # None: itself
     _tile_at: tuple[tuple[int, ...], ...]
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
+        if (described := getattr(type(self), name, None)) is not None:
+            return described.__get__(self)  # which has raised an AttributeError in its own words
         words = f"{type(self).__name__!r} object has no attribute {name!r}"
         asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]: Python's way to the caller
         by_jax = beside.is_jax(asks)

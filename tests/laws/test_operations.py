@@ -41,6 +41,8 @@ def test_operations_are_those_that_xla_counts(case):
     compiled = traced.lower().compile()
     costs = compiled.cost_analysis()
     theirs = costs.get("flops", 0) + costs.get("transcendentals", 0)
-    called = "custom-call" in compiled.as_text() or " while(" in compiled.as_text()
+    text = compiled.as_text()
+    called = "custom-call" in text or " while(" in text
     counted = not called and 1 / FACTOR <= (ours + FEW) / (theirs + FEW) <= FACTOR
-    assert counted or name in UNCOUNTED, (ours, theirs)
+    looped = called and name.startswith("scatter")  # as XLA writes them for some processors
+    assert counted or looped or name in UNCOUNTED, (ours, theirs)

@@ -10,6 +10,7 @@ import phalanx
 import phalanx.nn
 import phalanx.numpy
 import phalanx.sharding
+from tests.releases import OLDER
 
 jax = pytest.importorskip("jax")
 pytestmark = pytest.mark.skipif(
@@ -155,6 +156,8 @@ CASES = {
     ),
 }  # fmt: skip
 
+# What older releases of the peer refuse, or fail at.
+LATER = {"a difference", "negated", "by what is reduced", "reshaped", "reduced, softmax"}
 REFUSED = {
     "sin": lambda w, u: w.np.sin(u),
     "a product of two": lambda w, u: u * u,
@@ -193,7 +196,7 @@ def drawn(operands):
     return [RNG.uniform(0.5, 1.5, size=shape).astype("f") for shape, *_ in operands]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [c for c in CASES if not (OLDER and c in LATER)])
 def test_sums_are_those_of_jax(case):
     values = drawn(CASES[case][1])
     ours, wanted = run(phalanx, CASES[case], values), run(jax, CASES[case], values)

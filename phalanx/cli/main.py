@@ -84,6 +84,14 @@ def parser() -> argparse.ArgumentParser:
     )
     devices.set_defaults(run=_run_of("devices"))
 
+    info = commands.add_parser(
+        "info",
+        help="print versions, devices and the machine, for reports of errors",
+        description="Print versions, devices and the machine, to be pasted into a report.",
+        epilog="example: phalanx info",
+    )
+    info.set_defaults(run=_run_of("info"))
+
     cache = commands.add_parser(
         "cache",
         help="show or clear the cache of compiled programs",

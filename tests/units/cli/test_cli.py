@@ -81,7 +81,7 @@ def test_an_option_behind_the_script_that_another_command_has_is_told(typed, kno
     assert (exit.value.code, capsys.readouterr().err) == (2, told)
 
 
-COMMANDS = ("demo", "devices", "cache", "launch", "compile")
+COMMANDS = ("demo", "devices", "info", "cache", "launch", "compile")
 
 
 def test_no_command_is_help(capsys):
@@ -115,6 +115,13 @@ def test_counts_of_a_launch_are_told_of_in_words(wrong, capsys):
     with pytest.raises(SystemExit):
         parser().parse_args(["launch", *wrong, "script.py"])
     assert f"must be {'a number' if wrong[1] == 'two' else 'at least'}" in capsys.readouterr().err
+
+
+def test_info_is_what_reports_ask_for(capsys):
+    assert main(["info"]) == 0
+    told = capsys.readouterr().out
+    assert told == phalanx.print_environment_info(return_string=True) + "\n"
+    assert f"phalanx:   {phalanx.__version__}" in told
 
 
 def test_devices_lists_all(capsys):

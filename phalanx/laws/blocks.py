@@ -23,9 +23,12 @@ from phalanx.core.types import typeof
 from phalanx.laws.compare import LawBroken, require_same, rounding, stacked
 from phalanx.laws.derivatives import MODES, inexact_part
 from phalanx.laws.mapping import all_derivatives
+from phalanx.lax.layout import with_sharding_constraint
+from phalanx.lax.shape import slice_in_dim
+from phalanx.numpy.joining import concatenate
 from phalanx.ops.basis import reshape
 from phalanx.spmd.mesh import Mesh
-from phalanx.spmd.named import PartitionSpec
+from phalanx.spmd.named import NamedSharding, PartitionSpec
 
 Cuts = tuple[tuple[str, ...], ...]  # of each operand the axes along which it differs
 
@@ -40,6 +43,7 @@ def check_blocks(
     order: int = 2,
     modes: Sequence[str] = MODES,
     around: Callable[[Callable[..., Any]], Callable[..., Any]] = jit,
+    over: Mesh | None = None,
 ) -> None:
     """Raise ``error`` unless ``shard_map(f)`` is ``vmap(f)``, and their derivatives to ``order``.
 
@@ -53,10 +57,13 @@ def check_blocks(
         order: how many times to differentiate.
         modes: ``"fwd"`` for jvp, ``"rev"`` for vjp, or both.
         around: what is done with the mapped functions before they are differentiated.
+        over: a mesh with these axes and with others, which are left to the compiler: what the
+            blocks have is cut along them.
     """
     given = [_where_they_differ(positions, mesh, cuts) for cuts in choices]
-    over_mesh = [_Everything(around(_in_blocks(f, mesh, cuts)), order, modes) for cuts in choices]
-    on_one = [_Everything(around(_in_lanes(f, mesh, cuts)), order, modes) for cuts in choices]
+    blocks = [_in_blocks(f, mesh, cuts, over or mesh) for cuts in choices]
+    over_mesh = [Everything(around(g), order, modes) for g in blocks]
+    on_one = [Everything(around(_in_lanes(f, mesh, cuts)), order, modes) for cuts in choices]
     actual, expected = jit(partial(_each, over_mesh))(given), jit(partial(_each, on_one))(given)
     for cuts, found, wanted in zip(choices, actual, expected, strict=True):
         arrays = [*positions[0], *tree.leaves(wanted["values"])]
@@ -97,8 +104,9 @@ def _where_they_differ(positions: Sequence[Sequence[Any]], mesh: Mesh, cuts: Cut
     return operands
 
 
-def _in_blocks(f: Callable[..., Any], mesh: Mesh, cuts: Cuts) -> Callable[..., Any]:
+def _in_blocks(f: Callable[..., Any], mesh: Mesh, cuts: Cuts, over: Mesh) -> Callable[..., Any]:
     names = mesh.axis_names
+    left = [name for name in over.axis_names if name not in names]
 
     def at_position(*blocks: Any) -> list[Any]:
         lane = [reshape(x, shape=x.shape[len(c) :]) for x, c in zip(blocks, cuts, strict=True)]
@@ -106,7 +114,26 @@ def _in_blocks(f: Callable[..., Any], mesh: Mesh, cuts: Cuts) -> Callable[..., A
         return [reshape(y, shape=(*ones, *typeof(y).shape)) for y in f(*lane)]
 
     specs = tuple([PartitionSpec(*cut) for cut in cuts])
-    return shard_map(at_position, mesh=mesh, in_specs=specs, out_specs=PartitionSpec(*names))
+    mapped = shard_map(
+        at_position, mesh=over, in_specs=specs, out_specs=PartitionSpec(*names), axis_names={*names}
+    )
+    if not left:
+        return mapped
+    return lambda *xs: mapped(
+        *[_cut(x, len(cut), over, left) for x, cut in zip(xs, cuts, strict=True)]
+    )
+
+
+def _cut(x: Any, leading: int, mesh: Mesh, names: Sequence[str]) -> Any:
+    """``x``, of which ``names`` cut the last dimensions after ``leading`` ones, evenly or not."""
+    shape, large = typeof(x).shape, x
+    layout: list[tuple[str, ...]] = [()] * len(shape)
+    for name, dim in zip(names, reversed(range(leading, len(shape))), strict=False):
+        layout[dim] = (name,)
+        more = -shape[dim] % mesh.shape[name]
+        large = concatenate([large, slice_in_dim(large, 0, more, axis=dim)], axis=dim)
+    large = with_sharding_constraint(large, NamedSharding(mesh, PartitionSpec(*layout)))
+    return large[tuple(map(slice, shape))]
 
 
 def _in_lanes(f: Callable[..., Any], mesh: Mesh, cuts: Cuts) -> Callable[..., Any]:
@@ -116,10 +143,10 @@ def _in_lanes(f: Callable[..., Any], mesh: Mesh, cuts: Cuts) -> Callable[..., An
     return f
 
 
-class _Everything:
+class Everything:
     """Values and derivatives of h, by all arguments and by each alone, by name."""
 
-    def __init__(self, h: Callable[..., Any], order: int, modes: Sequence[str]) -> None:
+    def __init__(self, h: Callable[..., Any], order: int, modes: Sequence[str] = MODES) -> None:
         self.h = h
         self.order = order
         self.modes = modes

@@ -423,11 +423,13 @@ def _scatter_type(
 
 
 def _scatter_lower(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:
+    """Along dimensions with windows it is not cut: XLA's partitioner gets what overlaps wrong."""
     if not window:
         return ct
-    return b.select_and_scatter(
-        x,
-        ct,
+    cut = tuple([d for d, n in enumerate(window) if n > 1])
+    made = b.select_and_scatter(
+        b.whole_along(x, cut),
+        b.whole_along(ct, cut),
         b.constant(0, b.outs[0].dtype),
         window,
         strides,
@@ -435,6 +437,7 @@ def _scatter_lower(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, sel
         lambda b, x, y: b.compare(x, y, select),
         lambda b, x, y: b.add(x, y),
     )
+    return b.whole_along(made, cut)
 
 
 def _scatter_on_tpu(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from phalanx.spmd.named import P, unreduced_along
 from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import sharding_of
+from phalanx.xla.indexed import Whole, cut_twice, dims_left_whole, of_indices
 from phalanx.xla.regions import RegionEmitter
 from phalanx.xla.runtime import SUMS_IN_REGIONS, VERSION
 
@@ -302,25 +304,64 @@ class CollectiveEmitter(RegionEmitter):
     def gather(
         self, x: Value, indices: Value, numbers: Any, slice_sizes: Sequence[int], sorted: bool
     ) -> Value:
-        x = self._indexed(x, numbers.start_index_map)
-        return super().gather(x, indices, numbers, slice_sizes, sorted)
+        batching = numbers.start_indices_batching_dims
+        size = prod(slice_sizes) * prod(self.type(indices).shape[:-1])
+        whole = self._whole(
+            x, indices, numbers.start_index_map, batching, numbers.offset_dims, size
+        )
+        x, indices = self.whole_along(x, whole.array), self.whole_along(indices, whole.indices)
+        made = super().gather(x, indices, numbers, slice_sizes, sorted)
+        return self.whole_along(made, whole.windows)
 
     def scatter(
         self, x: Value, indices: Value, updates: Value, numbers: Any, body: Body, sorted: bool,
         unique: bool,
     ) -> Value:  # fmt: skip
-        dims = numbers.scatter_dims_to_operand_dims
-        x = self._indexed(x, dims)
+        dims, batching = numbers.scatter_dims_to_operand_dims, numbers.scatter_indices_batching_dims
+        indices, updates = self._even(indices, updates, batching, numbers.update_window_dims)
+        size = self.type(updates).size
+        whole = self._whole(x, indices, dims, batching, numbers.update_window_dims, size)
+        x, indices = self.whole_along(x, whole.array), self.whole_along(indices, whole.indices)
+        updates = self.whole_along(updates, whole.windows)
         made = super().scatter(x, indices, updates, numbers, body, sorted, unique)
-        return self._indexed(made, dims)
+        return self.whole_along(made, whole.array)
 
-    def _indexed(self, x: Value, dims: Ints) -> Value:
-        """``x``, which is indexed along ``dims``; in a region it is not cut along them.
+    def _even(
+        self, indices: Value, updates: Value, batching: Ints, windows: Ints
+    ) -> tuple[Value, Value]:
+        """Both with as many further indices, all beyond the array, as the compiler's axes ask for.
 
-        XLA's partitioner counts wrong groups of devices there where axes are left besides, and ends
-        the process.
+        Where these do not divide what they cut, XLA's partitioner adds indices 0 with any updates.
         """
-        return self.whole_along(x, dims) if self.manual else x
+        parts = prod([size for name, size in self.plan.axes if name not in self.manual])
+        if parts == 1 or self.symbolic:
+            return indices, updates
+        dims = of_indices(self.type(indices).ndim, batching, windows)
+        dtype = self.type(indices).dtype
+        beyond = self.constant(np.iinfo(dtype).max, dtype)
+        zero = self.constant(0, self.type(updates).dtype)
+        return (
+            self._multiple(indices, beyond, dims[0], parts),
+            self._multiple(updates, zero, dims[1], parts),
+        )
+
+    def _multiple(self, x: Value, value: Value, dims: Ints, parts: int) -> Value:
+        """``x``, whose lengths along ``dims`` are multiples of ``parts``: ``value`` is added."""
+        shape = self.type(x).shape
+        more = [-n % parts if d in dims else 0 for d, n in enumerate(shape)]
+        none = [0] * len(shape)
+        return self.pad(x, value, none, more, none) if any(more) else x
+
+    def _whole(
+        self, x: Value, indices: Value, dims: Ints, batching: Ints, windows: Ints, size: Any
+    ) -> Whole:
+        """What is whole where ``x`` is indexed along ``dims``; windows have ``size`` elements."""
+        left = [size for name, size in self.plan.axes if name not in self.manual]
+        if not self.manual or not cut_twice(left):
+            return Whole((), (), ())
+        few = self.symbolic or size <= self.type(x).size
+        ndims = self.type(x).ndim, self.type(indices).ndim
+        return dims_left_whole(*ndims, dims, batching, windows, few)
 
     def summed_as(self, type: ArrayType, x: Value) -> Value:
         lies = type.lies and type.lies.explicit

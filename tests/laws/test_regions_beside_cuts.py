@@ -40,6 +40,28 @@ TAKEN = {  # of x, whose rows are whole or of "j"
     "psum": "lax.psum({x}, 'j')",
     "exchange": "lax.all_to_all({x}, 'j', 1, 1, tiled=True)",
     "permute": "lax.ppermute({x}, 'j', [(0, 1), (1, 0)])",
+    "rows of a table": "{x}[jnp.argsort({x}[0, :4])]",
+    "table of few": "{x}[jnp.argsort({x}[:2, :4], 1)[:, :2]].sum(0)",
+    "table of many": "{x}[jnp.argsort({x}, 1) // 2]",
+    "rows added": "{x}.at[jnp.argsort({x}[0, :4])].add({x}[:4])",
+    "lanes of slices": (
+        "vmap(lambda r, i: lax.dynamic_slice(r, (i,), (3,)))({x}, jnp.argmax({x}, 1))"
+    ),
+    "lanes of tables": "vmap(lambda r: jnp.outer(r, r)[jnp.argsort(r)])({x}).sum(0)",
+    "one table": (
+        "vmap(lambda i: lax.dynamic_slice({x}, (i, 0), (2, 8)))(jnp.argsort({x}[0])).sum(0)"
+    ),
+    "update": "lax.dynamic_update_slice({x}, 2 * {x}[:1], (jnp.argmax({x}[:, 0]), 0))",
+    "windows": "lax.reduce_window({x}, -jnp.inf, lax.max, (2, 2), (1, 1), 'SAME')",
+    "convolution": (
+        "lax.conv_general_dilated({x}[None, None], {x}[None, None, :3, :3], (1, 1), 'SAME')[0, 0]"
+    ),
+    "largest": "lax.top_k({x}, 3)[0]",
+    "product": "{x} @ {x}.T",
+    "segments": "ops.segment_sum({x}, jnp.argsort({x}[:, 0]), {x}.shape[0])",
+    "chain": "lax.associative_scan(jnp.multiply, {x}, axis=1)",
+    "all of them": "lax.all_gather({x}, 'j', tiled=True)",
+    "a part of the sum": "lax.psum_scatter({x}, 'j', scatter_dimension=1, tiled=True)",
 }
 AROUND = {
     "alone": "{f}",
@@ -47,6 +69,10 @@ AROUND = {
     "cond": "lax.cond(lax.psum({x}.sum(), 'j') > 1, lambda x: V({f}), lambda x: V(2 * {f}), {x})",
     "lanes": "vmap(lambda x: lax.psum(V({f}), ('n', 'j')), axis_name='n')(jnp.stack([x, x]))[0]",
 }
+FELL = [
+    *(("sort", "'j'"), ("gather", ""), ("median", ""), ("scatter", "")),
+    *(("table of few", ""), ("table of many", ""), ("lanes of tables", ""), ("windows", "")),
+]
 
 
 def pieces():
@@ -57,7 +83,8 @@ def pieces():
         )
     ]
     some = random.Random(3).sample(every, 10)
-    return [*some, f"law(lambda x: {TAKEN['sort'].format(x='x')}, P('j'), True)"]
+    alone = [f"law(lambda x: {TAKEN[name].format(x='x')}, P({spec}), True)" for name, spec in FELL]
+    return [*some, *alone]
 
 
 def test_drawn_functions_beside_axes_of_the_compiler():

@@ -1,0 +1,102 @@
+"""Operations on arrays that the compiler cuts, evenly or not, give what they give of whole ones.
+
+Each operand is the first part of an array that lies cut on a mesh, so that what the compiler makes
+of it need not have the same length on all devices.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+from phalanx.core.primitive import REGISTRY
+from tests.children import outcomes
+from tests.laws.test_primitives import cases
+
+pytestmark = pytest.mark.spmd
+LIMIT = None if os.environ.get("PHALANX_HYPOTHESIS") == "heavy" else 12  # of some 400
+PRELUDE = """
+import importlib, itertools, pkgutil
+import phalanx.ops
+from phalanx.core.primitive import REGISTRY, NoRule
+from phalanx.laws.blocks import Everything
+from phalanx.laws.compare import LawBroken, require_same
+from phalanx.laws.primitives import Case
+from phalanx.sharding import AxisType, NamedSharding
+for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+    importlib.import_module(module.name)
+MESH = make_mesh((2, 2, 2), ("i", "j", "k"), (AxisType.Auto,) * 3)
+def lengthened(x):
+    more = [(0, -n % 8) for n in x.shape]
+    return np.pad(x, more, mode="wrap") if x.size and x.ndim else x
+def cut(x, random):
+    names = ["i", "j", "k"]
+    random.shuffle(names)
+    spec = [()] * x.ndim
+    for name in names[:random.integers(1, 4)] if x.ndim else ():
+        spec[random.integers(x.ndim)] += (name,)
+    return P(*spec)
+def law(name, number, seed):
+    prim = REGISTRY[name]
+    case = Case(prim, prim.examples[number])
+    order = 0 if isinstance(prim.linearize, NoRule) else min(1, case.example.order)
+    whole = case.operands(seed)
+    parts = [tuple(map(slice, x.shape)) for x in whole]
+    large = [lengthened(x) for x in whole]
+    f = Everything(lambda *xs: case.tree(case(*[x[p] for x, p in zip(xs, parts)])), order)
+    want = jit(lambda *xs: f(xs))(*large)
+    random = np.random.default_rng(seed)
+    specs = [cut(x, random) for x in large]
+    given = [device_put(x, NamedSharding(MESH, spec)) for x, spec in zip(large, specs)]
+    got = jit(lambda *xs: f(xs))(*given)
+    for what in want:
+        require_same(LawBroken, f"{what} {specs}", got[what], want[what], rtol=1e-4)
+"""
+
+
+def pieces(limit, seed):
+    every = [(name, n) for name, numbers in cases("jit").items() for n in numbers]
+    every = [(name, n) for name, n in every if not REGISTRY[name].examples[n].axes]
+    picked = np.random.default_rng(seed).permutation(len(every))[:limit]
+    return [f"law({every[i][0]!r}, {every[i][1]}, {seed})" for i in picked]
+
+
+FELL = {
+    "indices": "lambda x: jnp.zeros(9).at[(x[:7] * 61).astype(int) % 9].{op}(x[:7])",
+    "of rows": "lambda x: jnp.zeros((9, 2)).at[(x[:5] * 61).astype(int) % 9].{op}(x[:5, None])",
+    "of two": "lambda x: jnp.zeros(9).at[(x[:6].reshape(3, 2) * 61).astype(int) % 9].{op}(2.0)",
+    "one": "lambda x: jnp.zeros(9).at[(x[:1] * 61).astype(int) % 9].{op}(x[:1])",
+    "segments": "lambda x: ops.segment_sum(x[:7], (x[:7] * 61).astype(int) % 9, 9)",
+    "table": "grad(lambda x: jnp.sin(jnp.tile(x, 8)[(x[:7] * 61).astype(int)]).sum())",
+    "windows": (
+        "grad(lambda x: jnp.sum(jnp.sin(lax.reduce_window(x, -jnp.inf, lax.max, (2,), (1,),"
+        " 'VALID', window_dilation=(3,)))))"
+    ),
+    "overlapping": (
+        "grad(lambda x: jnp.sum(jnp.sin(lax.reduce_window(x, jnp.inf, lax.min, (3,), (1,),"
+        " 'SAME'))))"
+    ),
+}
+ONES = """
+def same(f, spec):
+    x = np.random.default_rng(0).permutation(8).astype("f") / 8
+    got = jit(f)(device_put(x, NamedSharding(MESH, spec)))
+    np.testing.assert_allclose(got, jit(f)(x), rtol=1e-5, atol=1e-5)
+"""
+
+
+def test_what_is_indexed():
+    drawn = [
+        f"same({f.format(op=op)}, P({axes}))"
+        for f in FELL.values()
+        for op in (("add", "max", "multiply") if "{op}" in f else ("",))
+        for axes in ("'i'", "('i', 'j')")
+    ]
+    found = dict(zip(drawn, outcomes(drawn, devices=8, prelude=PRELUDE + ONES), strict=True))
+    assert not {piece: how for piece, how in found.items() if how != "done"}
+
+
+def test_primitives(pytestconfig):
+    drawn = pieces(LIMIT, pytestconfig.option.hypothesis_seed)
+    found = dict(zip(drawn, outcomes(drawn, devices=8, prelude=PRELUDE), strict=True))
+    assert not {piece: how for piece, how in found.items() if how != "done"}

@@ -64,7 +64,7 @@ def check_files(source: Path, wheel: Path) -> None:
         sys.exit(f"{source.name} and the repository differ in {sorted(packed ^ tracked)}")
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     wanted = {name for name in tracked if name.startswith("phalanx/")}
-    wanted.add("phalanx/examples/digits.py")
+    wanted |= {"phalanx/examples/digits.py", "phalanx/examples/planted.py"}
     if inside != wanted:
         sys.exit(f"{wheel.name} and the package differ in {sorted(inside ^ wanted)}")
     say(f"{source.name}: {len(packed)} files, {source.stat().st_size / 1e6:.1f} MB")

@@ -1,7 +1,8 @@
-"""Handwritten digits: a small network, trained by eight lanes together.
+"""Handwritten digits: a small network, trained by functions of one image.
 
-Every lane differentiates the loss of its own part of each batch; `pmean` makes one gradient of
-the parts, so that all lanes take the same step. The lanes share whatever devices there are.
+`step` is written for one image. `pmap` runs it for all images of a batch, each in a lane of its
+own, and `pmean` makes one gradient of theirs. The lanes share whatever devices there are, so that a
+batch may have any size, as the last one of an epoch has.
 
     python examples/digits.py
     PHALANX_NUM_CPU_DEVICES=3 python examples/digits.py
@@ -17,7 +18,7 @@ import phalanx.numpy as jnp
 from phalanx import lax, nn, random
 
 SIZES = (64, 256, 128, 10)
-BATCH, RATE, MOMENTUM = 120, 0.1, 0.9
+BATCH, RATE, MOMENTUM = 128, 0.1, 0.9
 
 
 def load():
@@ -38,27 +39,32 @@ def init(key):
     return params
 
 
-def logits(params, images):
-    """Images [n, 64] to scores [n, 10]."""
+def logits(params, image):
+    """The scores of the ten digits, for an image of 64 pixels."""
     *hidden, last = params
     for layer in hidden:
-        images = nn.relu(images @ layer["weights"] + layer["bias"])
-    return images @ last["weights"] + last["bias"]
+        image = nn.relu(image @ layer["weights"] + layer["bias"])
+    return image @ last["weights"] + last["bias"]
 
 
-def loss(params, images, labels):
-    """Mean cross-entropy."""
-    log_likelihood = nn.log_softmax(logits(params, images)) * nn.one_hot(labels, 10)
-    return -jnp.mean(jnp.sum(log_likelihood, axis=-1))
+def loss(params, image, label):
+    """Cross-entropy of one image."""
+    return -nn.log_softmax(logits(params, image))[label]
 
 
-def step(params, velocity, rate, images, labels):
-    """Momentum SGD; runs in every lane, on that lane's part of the batch."""
-    value, grads = phalanx.value_and_grad(loss)(params, images, labels)
+def step(params, velocity, rate, image, label):
+    """SGD with momentum; pmean averages over the batch."""
+    value, grads = phalanx.value_and_grad(loss)(params, image, label)
     value, grads = lax.pmean((value, grads), "batch")
     velocity = phalanx.tree.map(lambda v, g: MOMENTUM * v + g, velocity, grads)
     params = phalanx.tree.map(lambda p, v: p - rate * v, params, velocity)
     return params, velocity, value
+
+
+def over_a_batch(step, devices=None):
+    """The step for images and labels of any number; parameters, velocity and rate are shared."""
+    in_axes = (None, None, None, 0, 0)
+    return phalanx.pmap(step, "batch", in_axes=in_axes, out_axes=None, devices=devices)
 
 
 @phalanx.jit
@@ -66,21 +72,21 @@ def accuracy(params, images, labels):
     return jnp.mean(logits(params, images).argmax(-1) == labels)
 
 
-def train(lanes=8, devices=None, epochs=30, batch=BATCH, seed=0):
-    """Yields parameters, training loss and test accuracy after every epoch."""
+def train(devices=None, epochs=30, batch=BATCH, seed=0):
+    """Yields parameters, mean training loss and test accuracy after every epoch."""
     (images, labels), test = load()
-    in_axes = (None, None, None, 0, 0)  # the same parameters everywhere, a part of the batch each
-    parallel_step = phalanx.pmap(step, "batch", in_axes=in_axes, out_axes=None, devices=devices)
+    train_step = over_a_batch(step, devices)
     params = init(random.key(seed))
     velocity = phalanx.tree.map(jnp.zeros_like, params)
     rng = np.random.default_rng(seed)
     for epoch in range(epochs):
-        rate, losses = np.float32(RATE * (1 - epoch / epochs)), []
-        order = rng.permutation(len(labels))[: len(labels) // batch * batch]
-        for i in order.reshape(-1, lanes, batch // lanes):
-            params, velocity, value = parallel_step(params, velocity, rate, images[i], labels[i])
-            losses.append(value)
-        yield params, float(np.mean(losses)), float(accuracy(params, *test))
+        rate, total = np.float32(RATE * (1 - epoch / epochs)), 0.0
+        order = rng.permutation(len(labels))
+        for start in range(0, len(order), batch):
+            rows = order[start : start + batch]  # fewer at the end of an epoch
+            params, velocity, value = train_step(params, velocity, rate, images[rows], labels[rows])
+            total += float(value) * len(rows)
+        yield params, total / len(order), float(accuracy(params, *test))
 
 
 if __name__ == "__main__":

@@ -71,6 +71,7 @@ from phalanx.api.devices import (
     process_count,
     process_index,
     process_indices,
+    process_rows,
 )
 from phalanx.api.dispatch import clear_caches
 from phalanx.api.jacobians import hessian, jacfwd, jacrev
@@ -270,8 +271,9 @@ __all__ = [
     "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "make_program", "memory",
     "monitoring", "named_call", "named_scope", "new_ref", "nn", "no_execution", "no_tracing",
     "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "plan", "pmap", "primitives",
-    "print_environment_info", "process_count", "process_index", "process_indices", "profiler",
-    "pure_callback", "random", "ref", "remat", "remove_size_one_mesh_axis_from_type", "reshard",
+    "print_environment_info", "process_count", "process_index", "process_indices",
+    "process_rows", "profiler", "pure_callback", "random", "ref", "remat",
+    "remove_size_one_mesh_axis_from_type", "reshard",
     "scipy", "set_mesh", "shard_map", "sharding", "smap", "softmax_custom_jvp", "stages",
     "stop_gradient", "test_util", "thread_guard", "threefry_partitionable", "transfer_guard",
     "transfer_guard_device_to_device", "transfer_guard_device_to_host",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, TypeVar, overload
 
@@ -165,6 +166,40 @@ def process_indices(backend: str | None = None) -> list[int]:
     [0]
     """
     return sorted({d.process_index for d in devices(backend)})
+
+
+def process_rows(count: int, process_index: int | None = None) -> slice:
+    """The rows of a process, where ``count`` rows are divided among all processes in order.
+
+    No process has more than one row more than another; the first ones have it. ``pmap`` over
+    processes takes their rows in this order.
+
+    Args:
+        count: the number of all rows.
+        process_index: the process; None for this one.
+
+    Returns:
+        A slice of the rows.
+
+    Raises:
+        ValueError: ``count`` is negative, or there is no such process.
+
+    >>> import phalanx
+    >>> rows = list(range(13))
+    >>> rows[phalanx.process_rows(len(rows))] == rows  # of one process
+    True
+    """
+    processes, rows = process_count(), operator.index(count)
+    me = runtime().process_index() if process_index is None else operator.index(process_index)
+    if rows < 0:
+        raise ArgumentError(f"process_rows: the number of rows must be at least 0, not {rows:,}")
+    if not 0 <= me < processes:
+        raise ArgumentError(
+            f"process_rows: process_index {me} is not one of {processes}, which are counted from 0"
+        )
+    each, more = divmod(rows, processes)
+    start = me * each + min(me, more)
+    return slice(start, start + each + (me < more))
 
 
 host_id, host_count, host_ids = process_index, process_count, process_indices

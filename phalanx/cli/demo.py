@@ -1,87 +1,92 @@
-"""`phalanx demo`: the digits example in eight lanes, the same run in one, and what differs."""
+"""`phalanx demo`: what Phalanx is for, in five parts that take less than a minute."""
 
 from __future__ import annotations
 
 import importlib.util
-import os
-import time
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from msgspec import Struct, field
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.syntax import Syntax
 from rich.table import Table
+from rich.text import Text
 
 import phalanx
+from phalanx.base.plain import plain
 
-LANES = 8
+DEVICES, ROWS = 3, 13
+CHIPS, ON_EACH = "v5e:8x8", 128  # the machine of the plan, and images on each of its chips
+COLORS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 
 
 class Run(Struct):
     """One training run: what it was run on and, for every epoch, what came out."""
 
-    lanes: int
     devices: Sequence[Any]
-    batch: int
     params: Any = None
     losses: list[float] = field(default_factory=list[float])
     accuracies: list[float] = field(default_factory=list[float])
-    seconds: list[float] = field(default_factory=list[float])
 
     @property
     def name(self) -> str:
-        return f"{count(self.lanes, 'lane')} on {count(len(self.devices), 'device')}"
+        return count(len(self.devices), "device")
 
 
 def count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def run(devices: int | None, epochs: int, out: Path) -> int:
-    """Train in eight lanes on `devices` devices and in one lane on one; the exit status."""
-    console = Console()
+    """Run the demo on `devices` devices, and save the report; the exit status."""
+    console = Console(highlight=False)
     chosen = choose_devices(devices)
     if devices is not None and len(chosen) < devices:
         shown = count(len(chosen), f"{chosen[0].platform} device")
         console.print(f"phalanx demo: there is no more than {shown}, not {devices}")
-    job = load_example("digits")
-    console.print(
-        f"[bold]Handwritten digits[/bold]: {LANES} lanes x {job.BATCH // LANES} images a step, "
-        f"[bold]pmap[/bold] over {count(len(chosen), f'{chosen[0].platform} device')}"
-    )
-    many = train(job, Run(LANES, chosen, job.BATCH), epochs, console)
-    one = train(job, Run(1, chosen[:1], job.BATCH), epochs, console)
-    console.print(device_table(job, many))
-    console.print(run_table(job, many, one))
-    console.print(
-        f"Test accuracy [bold green]{many.accuracies[-1]:.2%}[/bold green]. Largest difference "
-        f"of a parameter between {many.name} and {one.name}: "
-        f"[bold]{largest_difference(many.params, one.params):.1e}[/bold]"
-    )
-    if len(chosen) > 1 and chosen[0].platform == "cpu":
-        console.print(
-            f"[dim]CPU devices share the {os.cpu_count()} cores of this machine: they show how a "
-            "program spans devices, not how much faster it gets.[/dim]"
-        )
-    if len(chosen) == 1:
-        console.print(
-            f"[dim]On one device, {LANES} lanes compute {LANES} small products, and one lane a "
-            "large one: lanes gain time where several devices share them.[/dim]"
-        )
-    draw(many, one, out)
-    console.print(f"Loss curve: {out}")
+    digits, planted = load_example("digits"), load_example("planted")
+    part = _parts(console)
+    part("A function of one image, and an axis of any size")
+    source = Syntax(inspect.getsource(digits.step), "python", word_wrap=True)
+    console.print(Padding(source, (0, 2)))
+    console.print(lanes_drawn(digits, chosen))
+    part("Training: the same numbers on one device")
+    many = train(digits, Run(chosen), epochs, console)
+    one = train(digits, Run(chosen[:1]), epochs, console)
+    console.print(run_table(digits, many, one))
+    part("Mistakes")
+    console.print("  Gradients that are not averaged are refused:\n")
+    console.print(Padding(_refused(planted), (0, 4)))
+    console.print("\n  Dropout with the same key in all lanes runs; phalanx check finds it:\n")
+    console.print(Padding(_found(planted), (0, 4)))
+    part("A plan for chips that are not here: up to 64 TPU v5e")
+    console.print(_planned(digits))
+    phalanx.explain(digits.over_a_batch(digits.step, chosen))(*arguments(digits)).save(out)
+    part("What each line of the step costs")
+    console.print(f"  A report to open in a browser: [bold]{plain(str(out))}[/bold]")
     return 0
 
 
+def _parts(console: Console) -> Callable[[str], None]:
+    numbers = iter(range(1, 10))
+
+    def part(title: str) -> None:
+        console.print(f"\n[bold]{next(numbers)}. {title}[/bold]\n")
+
+    return part
+
+
 def choose_devices(wanted: int | None) -> Sequence[Any]:
-    """The first `wanted` devices, into which a CPU is divided; None for those that there are."""
-    if wanted is not None:
-        phalanx.config.update("num_cpu_devices", wanted)
+    """The first `wanted` devices, into which a CPU is divided; if None as many as are asked for
+    elsewhere, and three if none are."""
+    asked = wanted or (phalanx.config.num_cpu_devices if phalanx.config.num_cpu_devices > 1 else 0)
+    phalanx.config.update("num_cpu_devices", asked or DEVICES)
     return phalanx.devices()[:wanted]
 
 
@@ -101,10 +106,34 @@ def load_example(name: str) -> ModuleType:
     return module
 
 
-def train(job: ModuleType, run: Run, epochs: int, console: Console) -> Run:
+def arguments(digits: ModuleType, rows: int = ROWS) -> tuple[Any, ...]:
+    """What the step takes, for so many images: parameters, velocity, rate, images and labels."""
+    params = digits.init(phalanx.random.key(0))
+    (images, labels), _ = digits.load()
+    velocity = phalanx.tree.map(phalanx.numpy.zeros_like, params)
+    return params, velocity, np.float32(digits.RATE), images[:rows], labels[:rows]
+
+
+def lanes_drawn(digits: ModuleType, devices: Sequence[Any]) -> Text:
+    """A line for each device, with a box for each of its lanes; empty ones for the padding."""
+    step = digits.over_a_batch(digits.step, devices)
+    placement = step.placement(*arguments(digits))
+    drawn = Text(f"  {ROWS} images on {count(len(placement.devices), 'device')}, a lane each:\n")
+    left = placement.size
+    for i, device in enumerate(placement.devices):
+        full = min(placement.lanes, left)
+        first, left = placement.size - left, left - full
+        color = COLORS[i % len(COLORS)]
+        drawn.append(f"    {device}  ").append("■ " * full, color)
+        drawn.append("□ " * (placement.lanes - full), "dim")
+        drawn.append(f" lanes {first} to {first + full - 1}\n" if full else " padding\n", "dim")
+    return drawn
+
+
+def train(digits: ModuleType, run: Run, epochs: int, console: Console) -> Run:
     """Runs the job to its end under a progress bar; fills in and returns `run`."""
     columns = (
-        TextColumn("{task.description:>19}"),
+        TextColumn("  {task.description:>9}"),
         BarColumn(bar_width=30),
         TextColumn("epoch {task.completed:>2}/{task.total}"),
         TextColumn("loss [cyan]{task.fields[loss]:.4f}"),
@@ -113,11 +142,7 @@ def train(job: ModuleType, run: Run, epochs: int, console: Console) -> Run:
     )
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(run.name, total=epochs, loss=float("nan"), accuracy=0.0)
-        start = time.perf_counter()
-        for params, loss, accuracy in job.train(run.lanes, run.devices, epochs, run.batch):
-            now = time.perf_counter()
-            run.seconds.append(now - start)
-            start = now
+        for params, loss, accuracy in digits.train(run.devices, epochs):
             run.params = params
             run.losses.append(loss)
             run.accuracies.append(accuracy)
@@ -125,60 +150,24 @@ def train(job: ModuleType, run: Run, epochs: int, console: Console) -> Run:
     return run
 
 
-def device_table(job: ModuleType, run: Run) -> Table:
-    """Which device works on which lanes of a batch."""
-    (images, _), _ = job.load()
-    batch = images[: run.batch].reshape(run.lanes, run.batch // run.lanes, -1)
-    placed = phalanx.device_put(batch, run.devices)
-    block = placed.sharding.shard_shape(batch.shape)
-    table = Table(title=f"One batch, f32{list(batch.shape)}: {run.name}")
-    for title in ("device", "lanes", "shard", "shape"):
-        table.add_column(title)
-    for shard in placed.addressable_shards:
-        first, stop, _ = shard.index[0].indices(run.lanes)
-        padding = block[0] - (stop - first)
-        table.add_row(
-            str(shard.device),
-            spell_lanes(first, stop, padding),
-            spell(shard.index, batch.shape),
-            str(shard.data.shape),
-        )
-    return table
-
-
-def spell_lanes(first: int, stop: int, padding: int) -> str:
-    """The numbers of lanes, and how many places of the block stay empty."""
-    numbers = " ".join(map(str, range(first, stop)))
-    return f"{numbers}, and {padding} of padding" if padding else numbers
-
-
-def spell(index: tuple[slice, ...], shape: tuple[int, ...]) -> str:
-    """A tuple of slices as it is written in Python."""
-    bounds = (part.indices(size)[:2] for part, size in zip(index, shape, strict=True))
-    parts = zip(bounds, shape, strict=True)
-    written = (":" if (a, b) == (0, size) else f"{a}:{b}" for (a, b), size in parts)
-    return f"batch[{', '.join(written)}]"
-
-
-def run_table(job: ModuleType, *runs: Run) -> Table:
-    """Timings and results of the runs, side by side."""
-    (images, _), _ = job.load()
-    table = Table(title="The same training")
+def run_table(digits: ModuleType, *runs: Run) -> Table:
+    """Results of the runs, side by side."""
+    (images, _), _ = digits.load()
+    batches, last = divmod(len(images), digits.BATCH)
+    sizes = f"{batches} of {digits.BATCH}" + (f", one of {last}" if last else "")
+    table = Table(box=None, padding=(0, 2))
     table.add_column("")
     for run in runs:
         table.add_column(run.name, justify="right")
-    steps = len(images) // runs[0].batch
-    later = [np.median(run.seconds[1:] or run.seconds) / steps for run in runs]
     rows = {
-        "first epoch, with compilation": [f"{run.seconds[0]:.2f} s" for run in runs],
-        "a step, after that": [f"{1e3 * seconds:.2f} ms" for seconds in later],
-        "images a second": [f"{run.batch / s:,.0f}" for run, s in zip(runs, later, strict=True)],
-        "training in all": [f"{sum(run.seconds):.2f} s" for run in runs],
-        "last training loss": [f"{run.losses[-1]:.5f}" for run in runs],
+        "batches of an epoch": [sizes for _ in runs],
+        "last training loss": [f"{run.losses[-1]:.6f}" for run in runs],
         "test accuracy": [f"{run.accuracies[-1]:.2%}" for run in runs],
     }
     for title, cells in rows.items():
         table.add_row(title, *cells)
+    difference = largest_difference(*[run.params for run in runs])
+    table.add_row("parameters differ by", "at most", f"[bold]{difference:.1e}[/bold]")
     return table
 
 
@@ -188,18 +177,36 @@ def largest_difference(params: Any, others: Any) -> float:
     return max(float(np.max(np.abs(np.asarray(p) - np.asarray(q)))) for p, q in pairs)
 
 
-def draw(many: Run, one: Run, out: Path) -> None:
-    """Loss and accuracy over the epochs, as a PNG."""
-    figure = cast(Any, Figure(figsize=(9, 3.6), layout="constrained"))  # whose types are partial
-    left, right = figure.subplots(1, 2)
-    for run, style in ((many, {"linewidth": 4, "alpha": 0.4}), (one, {"linestyle": "--"})):
-        epochs = np.arange(1, len(run.losses) + 1)
-        left.semilogy(epochs, run.losses, label=run.name, **style)
-        right.plot(epochs, 100 * np.asarray(run.accuracies), label=run.name, **style)
-    left.set(title="training loss", xlabel="epoch")
-    right.set(title="test accuracy (%)", xlabel="epoch")
-    for axes in (left, right):
-        axes.grid(alpha=0.3)
-        axes.legend()
-    figure.suptitle("Handwritten digits, data-parallel with phalanx.pmap")
-    figure.savefig(out, dpi=120)
+def _refused(planted: ModuleType) -> Text:
+    """What is said of a step that forgets to average its gradients."""
+    try:
+        planted.mapped(planted.apart)(*planted.arguments())
+    except phalanx.errors.ReplicationError as error:
+        return Text(plain(str(error)), "red")
+    raise AssertionError("the demo's first mistake was not refused")
+
+
+def _found(planted: ModuleType) -> Text:
+    """What `phalanx check` says of a step that drops the same pixels of each image."""
+    told = Text()
+    for finding in phalanx.check(planted.mapped(planted.together))(*planted.arguments()):
+        place = f"{Path(finding.file).name}:{finding.line}"
+        told.append(f"{place}: {finding.code} {plain(finding.message)}\n", "red")
+        told.append(plain(finding.remedy), "green")
+    return told
+
+
+def _planned(digits: ModuleType) -> Table:
+    """How long the step takes on fewer chips and on all, and what it needs of each."""
+    array, rows = phalanx.ShapeDtypeStruct, 64 * ON_EACH
+    params = phalanx.eval_shape(digits.init, phalanx.random.key(0))
+    images, labels = array((rows, digits.SIZES[0]), "float32"), array((rows,), "int32")
+    step = phalanx.plan(digits.over_a_batch(digits.step), on=CHIPS)
+    report = step(params, params, array((), "float32"), images, labels)
+    table = Table(box=None, padding=(0, 2))
+    for title in ("chips", f"a step of {rows:,} images", "memory of a chip"):
+        table.add_column(title, justify="right")
+    for row in report["numbers of chips"].as_json()["rows"]:
+        seconds, size = f"{1e6 * row['step']:,.0f} µs", f"{row['a chip'] / 2**20:,.0f} MiB"
+        table.add_row(str(row["chips"]), seconds, size)
+    return table

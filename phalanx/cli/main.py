@@ -59,16 +59,20 @@ def parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser(
         "demo",
-        help="train a classifier of digits in eight lanes",
-        description="Train a classifier of handwritten digits in eight lanes, and draw its loss. "
-        "It needs scikit-learn and matplotlib: pip install 'phalanx[demo]'.",
-        epilog="example: phalanx demo --epochs 5 --out loss.png",
+        help="see what Phalanx does, in a minute",
+        description="Train a classifier of handwritten digits, image by image, on three devices "
+        "and on one; find two mistakes; plan the same step for 64 chips. It needs scikit-learn: "
+        "pip install 'phalanx[demo]'.",
+        epilog="example: phalanx demo --devices 8 --epochs 5 --out report.html",
     )
-    demo.add_argument("--devices", type=positive, metavar="N", help="how many (default: all)")
-    demo.add_argument("--epochs", type=positive, default=30, metavar="N", help="default: 30")
     demo.add_argument(
-        "--out", type=Path, default=Path("curve.png"), metavar="PNG",
-        help="where the curve of the loss is written (default: %(default)s)",
+        "--devices", type=positive, metavar="N",
+        help="how many (default: 3, into which a CPU is divided, or all accelerators)",
+    )  # fmt: skip
+    demo.add_argument("--epochs", type=positive, default=10, metavar="N", help="default: 10")
+    demo.add_argument(
+        "--out", type=Path, default=Path("demo.html"), metavar="HTML",
+        help="where the report is saved (default: %(default)s)",
     )  # fmt: skip
     demo.set_defaults(run=run_demo)
 
@@ -79,6 +83,14 @@ def parser() -> argparse.ArgumentParser:
         epilog="example: PHALANX_NUM_CPU_DEVICES=8 phalanx devices",
     )
     devices.set_defaults(run=_run_of("devices"))
+
+    info = commands.add_parser(
+        "info",
+        help="print versions, devices and the machine, for reports of errors",
+        description="Print versions, devices and the machine, to be pasted into a report.",
+        epilog="example: phalanx info",
+    )
+    info.set_defaults(run=_run_of("info"))
 
     cache = commands.add_parser(
         "cache",

@@ -122,6 +122,9 @@ class Jaxpr(Struct, frozen=True, eq=False, dict=True, weakref=True):
     def __str__(self) -> str:
         return str(self.program)
 
+    def __repr__(self) -> str:  # what a prompt shows
+        return str(self)
+
 
 class ClosedJaxpr(Struct, frozen=True, eq=False, weakref=True):
     """A ``Jaxpr`` with the values of its constants."""
@@ -206,6 +209,9 @@ class ClosedJaxpr(Struct, frozen=True, eq=False, weakref=True):
 
     def __str__(self) -> str:
         return str(self.jaxpr)
+
+    def __repr__(self) -> str:  # what a prompt shows
+        return str(self)
 
 
 def make_jaxpr(

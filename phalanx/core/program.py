@@ -256,6 +256,9 @@ class Program:
     def __str__(self) -> str:
         return _Printer().program(self)
 
+    def __repr__(self) -> str:  # what a prompt shows
+        return str(self)
+
     def lines(self) -> list[str]:
         """The equations with the user's lines, those of sub-programs before what has them."""
         printer, lines = _Printer(), [f"{self.name}({', '.join(map(repr, self.input_types))})"]

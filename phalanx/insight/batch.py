@@ -14,7 +14,7 @@ from phalanx.insight.flow import NOTHING, Flow, Marks
 from phalanx.insight.keys import keys_drawn
 from phalanx.transforms.storage import size_in_bytes
 
-__all__ = ["BatchRows", "batch_of"]
+__all__ = ["LANES_ALONE", "BatchRows", "batch_of"]
 
 _TOLD = 3  # arguments that begin with other numbers of rows
 
@@ -33,6 +33,9 @@ class BatchRows(Struct, frozen=True):
     along: Mapping[int, int]
     said: str
     doubt: str
+
+
+LANES_ALONE = BatchRows(1, {}, "", "")  # of a step that is written for one example
 
 
 def batch_of(program: Program, state: Set[int], names: Sequence[str], asked: int = 0) -> BatchRows:

@@ -27,10 +27,11 @@ from msgspec import Struct
 
 from phalanx.api.stages import Traced
 from phalanx.base.errors import ArgumentError
+from phalanx.base.extended import is_key
 from phalanx.core.program import Atom, Equation, Program
 from phalanx.core.runs import Lanes
 from phalanx.insight.alive import course
-from phalanx.insight.batch import BatchRows, batch_of
+from phalanx.insight.batch import LANES_ALONE, BatchRows, batch_of
 from phalanx.insight.costs import steps
 from phalanx.insight.explained import whole
 from phalanx.insight.products import Products, products_in
@@ -153,13 +154,13 @@ def load_of(traced: Traced, rows: int = 0) -> Load:
 
     Of a ``pmap`` it is what all its lanes ask. They are parts of a batch: what they add up over
     their axis are gradients, as copies of the model do. The batch has ``rows``, or, where that is
-    0, as many as most of its arrays begin with.
+    0, as many as most of its arrays begin with; as many as there are lanes, if a lane has one row.
 
     Raises:
         ValueError: it gives nothing that it takes, and so it is no training step; nothing that it
             takes has that many rows.
     """
-    program, lanes = _lane(traced.program)
+    program, lanes, of_one_example = _lane(traced.program)
     program = only_needed(program)
     taken = {i for i, _ in state_of(traced._traced, program)}
     state = [i in taken for i in range(len(program.inputs))]
@@ -186,9 +187,12 @@ def load_of(traced: Traced, rows: int = 0) -> Load:
     peak = course(program, names, sizes, state, 1).peak
     products = products_in(program, state)
     products.reduced *= lanes
+    if of_one_example and rows not in (0, lanes):
+        raise ArgumentError(f"plan: batch={rows:,}: each of {lanes:,} lanes has one example")
     if rows % lanes:
         raise ArgumentError(f"plan: batch={rows:,}: {lanes} lanes cannot share so many rows")
-    batch = batch_of(program, taken, whole(traced).names.all(), rows // lanes)
+    names = whole(traced).names.all()
+    batch = LANES_ALONE if of_one_example else batch_of(program, taken, names, rows // lanes)
     return Load(
         products, operations, moved, updating, lanes * batch.rows, held,
         lanes * max(0.0, peak - held), lanes, batch,
@@ -208,15 +212,18 @@ def _updates(program: Program, state: Pairs) -> set[Equation]:
     return found
 
 
-def _lane(program: Program) -> tuple[Program, int]:
-    """What one lane runs, and how many there are, if the step is a ``pmap``."""
+def _lane(program: Program) -> tuple[Program, int, bool]:
+    """What one lane runs, how many there are, if the step is a ``pmap``, and whether a lane has one
+    example: a number of its own, such as a label."""
     frame = None if program.only is None else program.only.frame
     if frame is None or not isinstance(frame.runs, Lanes):
-        return program, 1
+        return program, 1, False
     if any([r.axes - r.sliced for r in (*frame.ins, *frame.outs)]):
-        return program, 1
+        return program, 1, False
     (inner,) = frame.programs
-    return inner, frame.runs.size
+    pairs = zip(frame.ins, inner.input_types, strict=True)
+    numbers = [r for r, t in pairs if not t.ndim and not is_key(t.dtype)]
+    return inner, frame.runs.size, any([any(r.layout) for r in numbers])
 
 
 def timing(load: Load, chips: Machine, parting: Parting, fitted: Fitted | None = None) -> Timing:

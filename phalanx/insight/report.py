@@ -194,6 +194,9 @@ class Report:
         written = console.file.getvalue().splitlines()
         return "\n".join([line.rstrip() for line in written])
 
+    def __repr__(self) -> str:  # what a prompt shows
+        return str(self)
+
 
 def _finite(value: Any) -> Any:
     """``value`` without infinities and NaN, which JSON does not have: they are null."""

@@ -346,6 +346,9 @@ class Placement(Struct, frozen=True):
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
+    def __repr__(self) -> str:  # what a prompt shows
+        return str(self)
+
     def _lines(self) -> Iterator[str]:
         count = len(self.devices)
         where = f"{self.lanes} on each of {count} devices" if count > 1 else "all on 1 device"

@@ -3,6 +3,7 @@
 A story is a script for all of its processes; what they print is what it tells.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +78,39 @@ def launch(tmp_path):
                 child.wait(10)
             except subprocess.TimeoutExpired:
                 os.killpg(child.pid, signal.SIGKILL)
+
+
+def test_processes_divide_rows_and_train_on_the_last_batch(launch):
+    """Twenty rows in batches of eight, of which the last has four, among three processes."""
+    ended = launch(
+        3,
+        """
+        x = np.sin(np.arange(60.0, dtype="float32").reshape(20, 3))
+        y = x @ np.float32([1, -2, 3])
+        def step(w, x, y, rows):
+            slope = phalanx.grad(lambda w: (x @ w - y) ** 2)(w)
+            return w - 0.1 * lax.pmean(slope, "i")
+        step = phalanx.pmap(step, "i", in_axes=(None, 0, 0), out_axes=None,
+                            static_broadcasted_argnums=3)
+        w = jnp.zeros(3)
+        for start in range(0, 20, 8):
+            rows = slice(start, start + 8)
+            mine = phalanx.process_rows(len(x[rows]))
+            w = step(w, x[rows][mine], y[rows][mine], len(x[rows]))
+        tell([phalanx.process_rows(8, i) for i in range(count)])
+        tell(np.asarray(w).tolist())
+        """,
+    )
+    assert ended.status == 0, ended.output
+    x = np.sin(np.arange(60.0).reshape(20, 3))
+    w, y = np.zeros(3), x @ np.array([1.0, -2.0, 3.0])
+    for start in range(0, 20, 8):
+        rows = slice(start, start + 8)
+        w -= 0.1 * 2 * np.mean((x[rows] @ w - y[rows])[:, None] * x[rows], axis=0)
+    for me in range(3):
+        divided, trained = ended.told[me]
+        assert divided == str([slice(0, 3), slice(3, 6), slice(6, 8)])
+        np.testing.assert_allclose(json.loads(trained), w, rtol=1e-5)
 
 
 def test_arrays_lie_over_processes(launch):

@@ -14,6 +14,17 @@ COUNT = len(DEVICES)
 X = np.arange(COUNT * 2 * 3, dtype=np.float32).reshape(COUNT * 2, 3)
 
 
+def test_rows_of_the_only_process_are_all():
+    assert phalanx.process_rows(13) == slice(0, 13)
+    assert phalanx.process_rows(np.int64(0), 0) == slice(0, 0)
+    with pytest.raises(ValueError, match="process_rows: process_index 1 is not one of 1"):
+        phalanx.process_rows(13, 1)
+    with pytest.raises(ValueError, match="at least 0, not -1"):
+        phalanx.process_rows(-1)
+    with pytest.raises(TypeError):
+        phalanx.process_rows(2.5)
+
+
 def test_counts_and_places():
     assert phalanx.device_count() == phalanx.local_device_count() == COUNT
     assert phalanx.local_devices() == DEVICES

@@ -81,7 +81,7 @@ def test_an_option_behind_the_script_that_another_command_has_is_told(typed, kno
     assert (exit.value.code, capsys.readouterr().err) == (2, told)
 
 
-COMMANDS = ("demo", "devices", "cache", "launch", "compile")
+COMMANDS = ("demo", "devices", "info", "cache", "launch", "compile")
 
 
 def test_no_command_is_help(capsys):
@@ -115,6 +115,13 @@ def test_counts_of_a_launch_are_told_of_in_words(wrong, capsys):
     with pytest.raises(SystemExit):
         parser().parse_args(["launch", *wrong, "script.py"])
     assert f"must be {'a number' if wrong[1] == 'two' else 'at least'}" in capsys.readouterr().err
+
+
+def test_info_is_what_reports_ask_for(capsys):
+    assert main(["info"]) == 0
+    told = capsys.readouterr().out
+    assert told == phalanx.print_environment_info(return_string=True) + "\n"
+    assert f"phalanx:   {phalanx.__version__}" in told
 
 
 def test_devices_lists_all(capsys):
@@ -188,14 +195,18 @@ def test_a_missing_package_is_named(monkeypatch, capsys):
     assert "the package sklearn is missing" in capsys.readouterr().err
 
 
-def test_demo_prints_both_runs_and_draws(tmp_path):
-    done = command("demo", "--devices", "2", "--epochs", "2", "--out", "c.png", cwd=tmp_path)
+def test_the_demo_shows_lanes_training_mistakes_a_plan_and_a_report(tmp_path):
+    done = command("demo", "--devices", "3", "--epochs", "2", "--out", "r.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "batch[4:8, :, :]" in done.stdout and " 4 5 6 7 " in done.stdout
-    assert "8 lanes on 2 devices" in done.stdout and "1 lane on 1 device" in done.stdout
-    difference = re.search(r"Largest difference[^:]*:\s*([-+.e0-9]+)", done.stdout)
+    assert "cpu:2  ■ ■ ■ □ □  lanes 10 to 12" in done.stdout
+    assert "11 of 128, one of 29" in done.stdout
+    difference = re.search(r"parameters differ by +at most +([-+.e0-9]+)", done.stdout)
     assert difference is not None and float(difference[1]) < 1e-4
-    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    refused, found = done.stdout.split("3. Mistakes")[1].split("planted.py:")[1:]
+    assert refused.startswith("18 (loss)") and found.startswith("22: P107")
+    chips = re.findall(r"^ +(\d+) +[\d,]+ µs +[\d,]+ MiB", done.stdout, re.MULTILINE)
+    assert chips == ["1", "2", "4", "8", "16", "32", "64"]
+    assert "digits.py" in (tmp_path / "r.html").read_text()
 
 
 def test_an_unknown_example_says_where_it_looked():
@@ -203,18 +214,8 @@ def test_an_unknown_example_says_where_it_looked():
         demo.load_example("nothing")
 
 
-def test_lanes_are_listed_with_the_padding_of_their_block():
-    assert demo.spell_lanes(3, 6, 0) == "3 4 5"
-    assert demo.spell_lanes(6, 8, 1) == "6 7, and 1 of padding"
-
-
 def test_devices_are_those_of_the_machine_unless_some_are_wanted():
     assert demo.choose_devices(None) == phalanx.devices()
-
-
-def test_indices_are_spelled_as_in_python():
-    index = (slice(2, 3), slice(None), slice(0, 4))
-    assert demo.spell(index, (8, 15, 5)) == "batch[2:3, :, 0:4]"
 
 
 def test_largest_difference_is_that_of_any_leaf():

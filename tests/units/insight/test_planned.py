@@ -202,6 +202,21 @@ def test_a_batch_has_the_rows_of_most_arrays():
         assert load_of(ph.jit(noisy).trace(w, key, x, y, weights)).batch == 96
 
 
+def test_lanes_of_one_example_each_are_the_batch():
+    def lane(w, x, label):
+        def loss(w):
+            return -ph.nn.log_softmax(x @ w)[label]
+
+        return w - lax.pmean(ph.grad(loss)(w), "batch")
+
+    mapped = ph.pmap(lane, "batch", in_axes=(None, 0, 0), out_axes=None)
+    args = of(24, 8), of(96, 24), ph.ShapeDtypeStruct((96,), "int32")
+    facts = ph.plan(mapped, on="h100:8")(*args)["in all"].as_json()["facts"]
+    assert facts["batch"] == 96 and "batch is" not in facts
+    with pytest.raises(ph.errors.ArgumentError, match=r"batch=192: .* has one example"):
+        ph.plan(mapped, on="h100:8", batch=192)(*args)
+
+
 def recurrent(w, xs, y):
     def loss(w):
         cell = lambda h, x: (jnp.tanh(x @ w["up"] + h), None)  # noqa: E731

@@ -110,3 +110,14 @@ def test_lanes_are_dealt_out_over_all_devices_where_no_compiler_takes_the_part(l
         np.testing.assert_allclose(mine, theirs, rtol=1e-6)
     np.testing.assert_array_equal(got[1][part - 1], part - 1)
     np.testing.assert_array_equal(mapped(got[0])[1], np.arange(part * lanes))
+
+
+def test_a_prompt_shows_what_is_printed():
+    shown = {
+        "a placement": phalanx.pmap(lambda x: x, "i").placement(np.ones(5)),
+        "a program": phalanx.make_jaxpr(lambda x: x + x)(np.float32(1)),
+        "a report": phalanx.explain(lambda x: x + x)(1.0),
+    }
+    assert all(repr(x) == str(x) for x in shown.values())
+    assert repr(shown["a program"]).splitlines()[1] == "  b: f32[] = add a a"
+    assert repr(shown["a placement"]).startswith("axis 'i': 5 lanes")

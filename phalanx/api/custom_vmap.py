@@ -84,12 +84,16 @@ class custom_vmap:
         given = positional(self.fun, args, kwargs, self.who)
         if current() is ROOT:
             return self.fun(*given)
-        call = _Call(self, given)
+        leaves, treedef = tree.flatten(given)
+        for x in leaves:
+            if not is_value(x):
+                check_leaf(x, "an argument", self.who)
+        call = _Call(self, treedef)
         results = bind_program(
             custom_vmap_primitive,
             call.function,
-            call.leaves,
-            partial(VmapRule, call.name, call.on_lanes, len(call.leaves)),
+            leaves,
+            partial(VmapRule, call.name, call.on_lanes, len(leaves)),
             (self.fun, self.rule),
             name_of(self.fun),
         )
@@ -103,18 +107,18 @@ class custom_vmap:
 
 
 class _Call:
-    """One call: the structures of its arguments and of its results, and the types of the latter."""
+    """One call: the structures of its arguments and of its results, and the types of the latter.
+
+    Its rule outlives the call, and so holds none of its arguments.
+    """
 
     out_tree: Any
     out_types: list[ArrayType]
 
-    def __init__(self, custom: custom_vmap, args: tuple[Any, ...]) -> None:
+    def __init__(self, custom: custom_vmap, structure: Any) -> None:
         self.fun, self.rule, self.who = custom.fun, custom.rule, custom.who
         self.name = name_of(custom.rule) if custom.rule else "none"
-        self.leaves, self.tree = tree.flatten(args)
-        for x in self.leaves:
-            if not is_value(x):
-                check_leaf(x, "an argument", self.who)
+        self.tree = structure
 
     def function(self, *leaves: Any) -> list[Any]:
         """The results of the function as leaves."""

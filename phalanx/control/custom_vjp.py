@@ -126,17 +126,16 @@ def _flat(
     forward: Callable[[Sequence[Any]], ForwardResult], through: Callable[[Flat], list[Any]]
 ) -> ForwardResult:
     """``forward`` as a function of flat results, run by ``through``."""
-    whole: list[ForwardResult] = []
+    besides: list[tuple[int, Any]] = []  # no values, which do not outlive ``through``
 
     def function(*xs: Any) -> list[Any]:
         given = forward(xs)
-        whole.append(given)
+        besides.append((len(given.results), given.kept))
         return [*given.results, *given.residuals]
 
     values = through(function)
-    (given,) = whole
-    count = len(given.results)
-    return ForwardResult(values[:count], values[count:], given.kept)
+    ((count, kept),) = besides
+    return ForwardResult(values[:count], values[count:], kept)
 
 
 def lanes_of_cotangent(ct: Any, dim: int | None, to: int | None, axis: Axis) -> Any:

@@ -7,6 +7,7 @@ compute: dimensions of the products, which scores count, the factor.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -48,10 +49,10 @@ def forward(
     """
     out, sums = b.outs
     types = [_outside(out), sums, _SCRATCH]
-    config = _config(b, args, scale, causal, window, len(args) > 3 + biased, _FORWARD_PRODUCTS)
+    told = config(*_of(b, args), scale, causal, window, len(args) > 3 + biased, False)
     layouts = [_QUERIES_FIRST, (0, 1, 2), (0,)]
     name = f"__cudnn$fmha{_KINDS[biased]}"
-    mixed, logs, _ = b.expanded_call(name, args, types, config, layouts)
+    mixed, logs, _ = b.expanded_call(name, args, types, told, layouts)
     return [b.transpose(mixed, _HEADS_OUTSIDE), logs]
 
 
@@ -72,36 +73,48 @@ def backward(
     bias, lengths = args[3 : 3 + biased], args[3 + biased :]
     types = [_outside(t) for t in b.outs[:3]] + list(b.outs[3:]) + [_SCRATCH]
     layouts = [_QUERIES_FIRST] * 3 + [_ROWS] * for_bias + [(0,)]
-    config = _config(b, args, scale, causal, window, bool(lengths), _BACKWARD_PRODUCTS)
+    told = config(*_of(b, args), scale, causal, window, bool(lengths), True)
     operands = [*args[:3], sums, ct, *bias, out, *lengths]
     name = f"__cudnn$fmha{_KINDS[biased]}Backward"
-    results = b.expanded_call(name, operands, types, config, layouts)[:-1]
+    results = b.expanded_call(name, operands, types, told, layouts)[:-1]
     return [*[b.transpose(x, _HEADS_OUTSIDE) for x in results[:3]], *results[3:]]
 
 
 _KINDS: Final = {False: "Softmax", True: "ScaleBiasSoftmax"}
+KERNEL: Final = re.compile(rf"__cudnn\$fmha({'|'.join(_KINDS.values())})(Backward)?")
 
 
 def _outside(kind: ArrayType) -> ArrayType:
     return kind.update(shape=tuple(kind.shape[d] for d in _HEADS_OUTSIDE))
 
 
-def _config(
-    b: Builder,
-    args: Sequence[Value],
+def _of(b: Builder, args: Sequence[Value]) -> tuple[list[Shape], str]:
+    """The shapes of queries and keys, and what elements of such a dtype are called."""
+    q, k = b.type(args[0]), b.type(args[1])
+    return [q.shape, k.shape], _ELEMENTS[q.dtype.name]
+
+
+def config(
+    shapes: Sequence[Sequence[int]],
+    element: str,
     scale: float,
     causal: bool,
     window: int,
     lengths: bool,
-    products: Mapping[str, Any],
+    backward: bool,
 ) -> str:
-    q, k = b.type(args[0]), b.type(args[1])
-    scores = (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
+    """What the kernel is told of queries and keys of such ``shapes``, as JSON.
+
+    ``lengths`` says whether it is given how many of them there are.
+    """
+    q, k = shapes
+    scores = (q[0], q[2], q[1], k[1])
+    products: Mapping[str, Any] = _BACKWARD_PRODUCTS if backward else _FORWARD_PRODUCTS
     counted = [word for word, said in (("PADDING", lengths), ("CAUSAL", causal)) if said]
     described = {
         "algorithm": {"algo_id": 0, "math_type": "TENSOR_OP_MATH", "is_cudnn_frontend": True},
         "fmha_scale": scale,
-        "intermediate_tensor_shape": _shape(_ELEMENTS[q.dtype.name], scores),
+        "intermediate_tensor_shape": _shape(element, scores),
         "is_flash_attention": True,
         "mask_type": "_".join(counted) or "NO_MASK",
         "sliding_window_length": window,

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from jaxlib.mlir import ir as mlir_ir
 
+from phalanx.ops.cudnn import KERNEL
 from phalanx.xla.block_calls import BY_BLOCK
 from phalanx.xla.collectives import PLACEMENT
 
@@ -58,7 +59,6 @@ _LIBRARY: Final = re.compile(
 )
 _PERTURBED: Final = re.compile(r"(cu_|hip_)?tridiagonal_solve_perturbed(_ffi)?")
 _PIVOTS: Final = re.compile(r"(cu|hip)_lu_pivots_to_permutation")
-_ONLY_ON_GPU: Final = re.compile(r"__cudnn\$fmha(Softmax|ScaleBiasSoftmax)(Backward)?")
 _ANY: Final = {  # what the compiler checks itself
     "shape_assertion",
     "stablehlo.dynamic_reduce_window",
@@ -70,7 +70,7 @@ _ANY: Final = {  # what the compiler checks itself
 
 def is_known(name: str) -> bool:
     """Whether a module that we have written may call ``name``."""
-    known = name in _ANY or name == BY_BLOCK or _ONLY_ON_GPU.fullmatch(name) is not None
+    known = name in _ANY or name == BY_BLOCK or KERNEL.fullmatch(name) is not None
     return known or _kind(name) in _SHAPES
 
 

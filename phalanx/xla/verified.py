@@ -15,7 +15,7 @@ from jaxlib.mlir import ir as mlir_ir
 
 from phalanx.base.lengths import symbolic
 from phalanx.core.types import ArrayType
-from phalanx.xla import signatures
+from phalanx.xla import options, signatures
 
 ir: Any = mlir_ir  # of which much is asked here that is used nowhere else
 Operation = Any
@@ -66,7 +66,7 @@ _ELEMENTS: Final = _words(
     f4E2M1FN f8E3M4 f8E4M3 f8E4M3FN f8E4M3FNUZ f8E4M3B11FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU
     """
 )
-_TO_THE_COMPILER: Final = frozenset(["num_batch_dims", "_xla_buffer_placement"])
+_MEMORIES: Final = ("device", "pinned_host", "unpinned_host")
 _DEEPEST: Final = 1000  # calls inside of calls: Python itself goes no deeper
 _MOST: Final = 1 << 58  # elements of an array, of 16 bytes at most
 
@@ -176,7 +176,7 @@ class _Look:
                 raise ValueError(f"it says {name} of a {operation.name}")
         if "mhlo.frontend_attributes" in said:
             told = operation.attributes["mhlo.frontend_attributes"]
-            if not isinstance(told, ir.DictAttr) or not _TO_THE_COMPILER.issuperset(_names(told)):
+            if not _is_to_the_compiler(told, operation):
                 raise ValueError(f"it tells the compiler {told}"[:200])
 
     def _check_type(self, kind: Any) -> None:
@@ -207,6 +207,7 @@ class _Look:
         name = _text(operation, "call_target_name")
         if signatures.is_known(name):
             signatures.check(name, operation)
+            options.check(name, operation)
         elif name not in self._foreign:
             raise ValueError(f"it calls {name[:100]!r}, which no exported function calls")
 
@@ -221,6 +222,18 @@ _CHECKS: Final[dict[str, Callable[[_Look, Operation], None]]] = {
     "stablehlo.custom_call": _Look.check_custom_call,
     "stablehlo.composite": _Look.check_composite,
 }
+
+
+def _is_to_the_compiler(told: Any, operation: Operation) -> bool:
+    """Whether it is what we tell the compiler: how many dimensions are a batch, and a memory."""
+    least = min([ir.RankedTensorType(x.type).rank for x in operation.operands], default=0)
+    batches = [str(n) for n in range(least + 1)]
+    known = {"num_batch_dims": batches, "_xla_buffer_placement": _MEMORIES}
+    words = {name: told[name] for name in _names(told)} if isinstance(told, ir.DictAttr) else {}
+    return bool(words) and all(
+        isinstance(said, ir.StringAttr) and said.value in known.get(name, ())
+        for name, said in words.items()
+    )
 
 
 def _text(operation: Operation, name: str) -> str:

@@ -1,6 +1,7 @@
 """Files of exported functions that ``serialize`` did not write: none does more than compute."""
 
 import dataclasses
+import json
 import subprocess
 import sys
 
@@ -29,6 +30,13 @@ def called(name, config="", outs=T):
     return main(f"%r{many} = {CALL} @{name}(%a) {said} : ({T}) -> ({outs})")
 
 
+def described(name, **said):
+    text = json.dumps(said).replace('"', '\\"')
+    how = f'has_side_effect = true, backend_config = "{text}"'
+    return main(f'%r = {CALL} @"{name}"(%a) {{{how}}} : ({T}) -> {T}')
+
+
+INFO = "tensor<i32>"
 HOSTILE = {
     "calls Python": (called("xla_ffi_python_cpu_callback", "index = 0 : ui64"), "cpu_callback"),
     "calls what there is not": (called("xla_ffi_python_cpu_callback", "index = 9 : ui64"), "calls"),
@@ -45,6 +53,42 @@ HOSTILE = {
         ),
         "lapack_sgesdd_ffi is called with",
     ),
+    "tells a function of another letter": (
+        called("lapack_spotrf_ffi", "uplo = 7 : ui8", f"{T}, tensor<i32>"),
+        "lapack_spotrf_ffi is told uplo = 7",
+    ),
+    "tells a function to go beyond the last row": (
+        called("lapack_sgehrd_ffi", "low = 1 : i32, high = 5 : i32", f"{T}, tensor<3xf32>, {INFO}"),
+        "lapack_sgehrd_ffi is told high = 5",
+    ),
+    "tells a function what it does not know": (
+        called("lapack_spotrf_ffi", "uplo = 76 : ui8, more = 1 : i32", f"{T}, tensor<i32>"),
+        "lapack_spotrf_ffi is told more = 1",
+    ),
+    "tells the partitioner of dimensions that there are not": (
+        called("lapack_spotrf_ffi", "uplo = 76 : ui8", f"{T}, tensor<i32>").replace(
+            "api_version", 'mhlo.frontend_attributes = {num_batch_dims = "99"}, api_version'
+        ),
+        "tells the compiler",
+    ),
+    "has another operation computed in parts": (
+        described("phalanx_by_block", operation="host_call", params={}, platform="cpu"),
+        "a part of 'host_call'",
+    ),
+    "has parts that are none": (
+        described(
+            "phalanx_by_block",
+            operation="attention",
+            params={"scale": 1.0, "causal": False, "window": 0, "biased": False},
+            platform="cuda",
+            operands=[["a", ""]],
+            results=[["a", ""]],
+            sizes={"a": 3},
+        ),
+        "told to cut [4, 4] in [3, 1]",
+    ),
+    "tells cuDNN nothing": (described("__cudnn$fmhaSoftmax"), "cudnn_fmha_backend_config"),
+    "tells a compiler more": (described("Qr", more=1), "Qr is "),
     "waits for ever": (
         main(
             '%t = stablehlo.create_token : !stablehlo.token\n %r:2 = "stablehlo.infeed"(%t) '

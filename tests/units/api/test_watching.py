@@ -20,6 +20,7 @@ from phalanx.errors import (
     TracingRefused,
     TypePromotionError,
 )
+from tests.laws.drawn import BACKWARD, EVERYTHING, FORWARD, PHALANX, Drawn
 
 
 def test_implicit_transfers_are_refused_and_explicit_ones_are_not():
@@ -235,6 +236,28 @@ def test_every_transformation_looks_for_leaks_if_the_process_wants_it(around):
             around(keeps)
     finally:
         phalanx.config.update("jax_check_tracer_leaks", False)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_nothing_is_kept_of_functions_that_hold_programs(name):
+    """Whatever holds a program in itself, in the lanes and derivatives that it has."""
+    inner = Drawn((("sin", 0), ("row", 1)))
+    m, v = map(jnp.asarray, inner.arguments())
+    lanes = jnp.stack([m, m])
+
+    def program(m):
+        return sum(map(jnp.sum, getattr(PHALANX, name.removesuffix(" both"))(inner, m, v)))
+
+    def total(m):
+        return phalanx.vmap(program)(lanes * m).sum()
+
+    with phalanx.checking_leaks():
+        phalanx.jit(program)(m)
+        if name in BACKWARD:
+            phalanx.grad(total)(m)
+            phalanx.jit(phalanx.vmap(phalanx.grad(program)))(lanes)
+        if name in FORWARD:
+            phalanx.jvp(total, (m,), (m,))
 
 
 def test_a_leak_is_found_also_where_an_older_one_has_just_been():

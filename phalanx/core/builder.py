@@ -476,6 +476,10 @@ class CollectiveBuilder(Protocol):
         """``x``, whose dimensions ``dims`` are cut over no devices; of others nothing is said."""
         ...
 
+    def row_by_row(self, x: Value) -> Value:
+        """``x``, whose rows follow each other in memory, also where it is gathered from devices."""
+        ...
+
     def summed_as(self, type: ArrayType, x: Value) -> Value:
         """``x``, of which it is said, where ``type`` does, that sums are still to be taken.
 

@@ -62,6 +62,11 @@ def _lower(b: Builder, x: Value, kind: str, lengths: Shape) -> Value:
     return b.fft(x, kind, lengths)
 
 
+def _row_by_row(b: Builder, x: Value, kind: str, lengths: Shape) -> Value:
+    """The rule for CPUs, where XLA fails on what a mesh parts and a transposition has moved."""
+    return _lower(b, x if _is_empty(b, lengths) else b.row_by_row(x), kind, lengths)
+
+
 def _by_dimensions(*kinds: str) -> LowerRule:
     """The rule for GPUs, which transform the last dimension by itself in ``kinds``.
 
@@ -138,7 +143,11 @@ fft = structural(
     transpose=_transpose,
     batch=_batch,
     dims=alike,
-    lower_on={"gpu": _by_dimensions("IRFFT"), "rocm": _by_dimensions("IRFFT", "RFFT")},
+    lower_on={
+        "cpu": _row_by_row,
+        "gpu": _by_dimensions("IRFFT"),
+        "rocm": _by_dimensions("IRFFT", "RFFT"),
+    },
     fused=False,
     operations=_operations,
     doc="Σ x[j] exp(-2πi jk / n) over j, and its relatives, over last dimensions; stablehlo.fft",

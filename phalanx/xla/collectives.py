@@ -301,6 +301,13 @@ class CollectiveEmitter(RegionEmitter):
         split = self.sharding(tuple([() if d in dims else None for d in range(ndim)]), ndim)
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
 
+    def row_by_row(self, x: Value) -> Value:
+        if not self.parted or self.symbolic:
+            return x
+        kind = self.type(x)
+        row = self.optimization_barrier([self.reshape(x, (kind.size,))])[0]
+        return self.reshape(row, kind.shape)
+
     def gather(
         self, x: Value, indices: Value, numbers: Any, slice_sizes: Sequence[int], sorted: bool
     ) -> Value:

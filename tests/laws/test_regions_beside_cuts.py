@@ -56,6 +56,7 @@ TAKEN = {  # of x, whose rows are whole or of "j"
     "convolution": (
         "lax.conv_general_dilated({x}[None, None], {x}[None, None, :3, :3], (1, 1), 'SAME')[0, 0]"
     ),
+    "transform": "jnp.fft.fft({x}).real",
     "largest": "lax.top_k({x}, 3)[0]",
     "product": "{x} @ {x}.T",
     "segments": "ops.segment_sum({x}, jnp.argsort({x}[:, 0]), {x}.shape[0])",
@@ -72,6 +73,7 @@ AROUND = {
 FELL = [
     *(("sort", "'j'"), ("gather", ""), ("median", ""), ("scatter", "")),
     *(("table of few", ""), ("table of many", ""), ("lanes of tables", ""), ("windows", "")),
+    ("transform", ""),
 ]
 
 

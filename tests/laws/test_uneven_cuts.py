@@ -72,6 +72,8 @@ FELL = {
         "grad(lambda x: jnp.sum(jnp.sin(lax.reduce_window(x, -jnp.inf, lax.max, (2,), (1,),"
         " 'VALID', window_dilation=(3,)))))"
     ),
+    "transform": ("grad(lambda x: jnp.sin(jnp.fft.fft(jnp.outer(x, jnp.sin(x)).T).real).sum())"),
+    "transform of both": "grad(lambda x: jnp.sin(jnp.fft.fft2(jnp.tile(x, (8, 1))).real).sum())",
     "overlapping": (
         "grad(lambda x: jnp.sum(jnp.sin(lax.reduce_window(x, jnp.inf, lax.min, (3,), (1,),"
         " 'SAME'))))"

@@ -62,6 +62,7 @@ NAVIGATION = {  # the titles of the parts, and their pages, with short titles wh
         "Processes <processes>",
         "Clusters <clusters>",
         "Lost processes <lost-processes>",
+        "security",
     ],
     "Transformations": [
         "Composing transformations <composing>",

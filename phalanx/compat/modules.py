@@ -17,7 +17,7 @@ _SAME: Final = [
     "ops", "profiler", "random", "ref", "stages", "test_util", "tree", "typing",
     "example_libraries", "example_libraries.optimizers", "example_libraries.stax",
     "experimental.checkify", "experimental.custom_partitioning",
-    "experimental.sparse.linalg", "experimental.maps",
+    "experimental.sparse.linalg",
     "experimental.mesh_utils",
     "experimental.multihost_utils", "experimental.ode", "experimental.pjit",
     "experimental.serialize_executable", "experimental.shard_map", "experimental.topologies",

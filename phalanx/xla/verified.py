@@ -60,6 +60,7 @@ _COMPOSITES: Final = _words(
     ragged_dot sinh top_k zeta
     """
 )
+_TOLD: Final = {"chlo.top_k": "k", "chlo.ragged_dot": "ragged_dot_dimension_numbers"}
 _ELEMENTS: Final = _words(
     """
     i1 i2 i4 i8 i16 i32 i64 ui2 ui4 ui8 ui16 ui32 ui64 bf16 f16 f32 f64 complex<f32> complex<f64>
@@ -150,6 +151,9 @@ class _Look:
                 called.update(_called(operation))
             except (ValueError, TypeError, KeyError) as e:
                 self.fault = f"{e}, in a {operation.name}"[:400]
+            except RuntimeError:  # of what makes Python's text of it
+                self.fault = f"it has a name that is no text, in a {operation.name}"
+            if self.fault:
                 return ir.WalkResult.INTERRUPT
             return ir.WalkResult.ADVANCE
 
@@ -215,6 +219,9 @@ class _Look:
         name = _text(operation, "name")
         if name.startswith("chlo.") and name[5:] not in _COMPOSITES:
             raise ValueError(f"it has the operation {name}")
+        told = operation.attributes.get("composite_attributes")
+        if name in _TOLD and (told is None or _TOLD[name] not in _names(told)):
+            raise ValueError(f"{name} lacks its {_TOLD[name]}")
 
 
 _CHECKS: Final[dict[str, Callable[[_Look, Operation], None]]] = {

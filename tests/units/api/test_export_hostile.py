@@ -89,6 +89,13 @@ HOSTILE = {
     ),
     "tells cuDNN nothing": (described("__cudnn$fmhaSoftmax"), "cudnn_fmha_backend_config"),
     "tells a compiler more": (described("Qr", more=1), "Qr is "),
+    "leaves out what an operation has to be told": (
+        f"func.func private @g(%a: {T}) -> {T} {{ return %a : {T} }}\n"
+        f"func.func public @main(%a: {T}) -> {T} {{ "
+        f'%r = stablehlo.composite "chlo.top_k" %a {{decomposition = @g}} : ({T}) -> {T}\n'
+        f"return %r : {T} }}",
+        "chlo.top_k lacks its k",
+    ),
     "waits for ever": (
         main(
             '%t = stablehlo.create_token : !stablehlo.token\n %r:2 = "stablehlo.infeed"(%t) '
@@ -153,6 +160,17 @@ def test_a_module_that_we_do_not_write_is_refused(made, what):
     with pytest.raises(ValueError, match=r"deserialize|export") as caught:
         deserialize(blob)
     assert why in str(caught.value)
+
+
+def test_a_name_that_is_no_text_is_refused(made):
+    """MLIR takes it, and Python does not."""
+    text = called("annotate_device_placement").replace(
+        "api_version", "abcdefg = 1 : i32, api_version"
+    )
+    damaged = artifact(text).replace(b"abcdefg", b"abc\xffefg")
+    blob = dataclasses.replace(made, mlir_module_serialized=damaged).serialize()
+    with pytest.raises(ValueError, match=r"no text|none that export writes|cannot be read"):
+        deserialize(blob)
 
 
 def test_a_file_does_not_choose_which_functions_of_others_it_calls(made):

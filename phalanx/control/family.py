@@ -96,7 +96,8 @@ def _result_types(frame: Frame, types: Sequence[ArrayType]) -> tuple[ArrayType, 
     often they run; what is carried where it does to begin with.
     """
     results = frame.result_types
-    if not any(t.varying for t in (*types, *results)):
+    each = [t for p in (*frame.programs, frame.condition) if p for t in p.output_types]
+    if not any(t.varying for t in (*types, *results, *each)):
         return results
     chosen = Varying().union(*[t.varying for t in frame.choices(types)])
     if frame.condition is not None:

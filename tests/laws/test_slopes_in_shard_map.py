@@ -129,6 +129,14 @@ BODIES = {
     "meeting in a loop": lambda a, e, w: lax.scan(
         lambda c, r: (c + a, lax.psum(differing(c * r), "x")), e, jnp.stack([w, e])
     )[1],
+    "meeting in a branch": lambda a, e, w: (
+        lax.cond(
+            lax.pmax(differing(a.sum()), ("x", "y")) > 0,
+            lambda: lax.psum(differing(a * w), "x"),
+            lambda: jnp.cos(lax.psum(differing(w), "x")) * a,
+        )
+        * e
+    ),
 }
 BACKWARD_ONLY = {"backward rule"}
 INSIDE = {
@@ -211,3 +219,20 @@ def test_what_is_whole_in_a_sum_with_what_is_cut(kind):
     f = phalanx.shard_map(lambda a, e: a + e, mesh=mesh, in_specs=(P(), P("y")), out_specs=P("y"))
     assert phalanx.grad(lambda a: f(a, jnp.ones(count)).sum())(1.0) == count
     assert phalanx.jacrev(lambda a: f(a, jnp.ones(count)))(1.0).tolist() == [1] * count
+
+
+def test_slopes_of_slopes_of_branches():
+    """What only one of the branches makes differ does so in the result."""
+    mesh = phalanx.make_mesh((phalanx.device_count(),), ("y",))
+
+    def f(w, x):
+        return lax.cond(w > 0, lambda: lax.psum(x * w, "y"), lambda: w * 2 + jnp.zeros(1)) + 0 * x
+
+    def slope(w):
+        return phalanx.grad(lambda x: jnp.sum(g(w, x) ** 2))(x)
+
+    g = phalanx.shard_map(f, mesh=mesh, in_specs=(P(), P("y")), out_specs=P("y"))
+    x = jnp.ones(mesh.size)
+    # f = n w at each of n positions, and the slope by each x is 2 n (n w) w
+    assert phalanx.jacrev(slope)(1.0).tolist() == [4.0 * mesh.size**2] * mesh.size
+    assert phalanx.jacfwd(slope)(1.0).tolist() == [4.0 * mesh.size**2] * mesh.size

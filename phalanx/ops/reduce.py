@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.lengths import symbolic
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
 from phalanx.core.correspond import Dims
@@ -361,6 +362,15 @@ def _in_pairs(identity: Identity, direction: str, of_complex: Positions) -> Posi
     return lower
 
 
+def _require_places(name: str, x: ArrayType, dim: int, index_dtype: np.dtype) -> None:
+    most = dtypes.iinfo(index_dtype).max
+    if not symbolic(x.shape) and x.shape[dim] - 1 > most:
+        raise ValueError(
+            f"{name}: positions in dimension {dim} of {x} go up to {x.shape[dim] - 1}, but "
+            f"index_dtype={index_dtype} ends at {most}; choose a wider one, such as int32"
+        )
+
+
 def _position(
     name: str, combine: Combine, identity: Identity, direction: str, doc: str
 ) -> Primitive:
@@ -382,6 +392,7 @@ def _position(
         out = reduced_type(name, x, (dim,))
         if x.shape[dim] == 0:
             raise ValueError(f"{name}: dimension {dim} of {x} is empty; it has no extremum")
+        _require_places(name, x, dim, index_dtype)
         return ArrayType(out.shape, index_dtype)
 
     def dims_rule(x: ArrayType, *, dim: int, index_dtype: np.dtype) -> Dims:

@@ -125,15 +125,25 @@ class Emitter:
             dtype = np.dtype(bool)  # there is nothing to hold
         kind = self._tensors.get((shape, dtype))
         if kind is None:
-            if dtype.type in _OF_TWO_BITS and self.target.platform == "tpu":
-                raise DeviceError(
-                    f"{dtype.name}: it is computed on cpu and gpu alone; compilers of TPUs end the "
-                    "process at arrays of two bits: convert them to int4 before"
-                )
+            if dtype.type in _OF_TWO_BITS:
+                self._require_two_bits(dtype)
             kind = self.tensor_type(shape, element_type(dtype))
             self._tensors[shape, dtype] = kind
             self._types[kind] = ArrayType(shape, dtype)
         return kind
+
+    def _require_two_bits(self, dtype: np.dtype) -> None:
+        """Arrays of two bits are for one device, whose compiler knows them."""
+        if self.target.platform == "tpu":
+            raise DeviceError(
+                f"{dtype.name}: it is computed on cpu and gpu alone; compilers of TPUs end the "
+                "process at arrays of two bits: convert them to int4 before"
+            )
+        if self.plan.axes:
+            raise DeviceError(
+                f"{dtype.name}: programs over a mesh do not compute it: devices that exchange "
+                "parts of arrays of two bits get other numbers; convert them to int4 before"
+            )
 
     def tensor_type(self, shape: tuple[int, ...], element: ir.Type) -> ir.Type:
         """The MLIR type of an array of so many elements, made anew."""

@@ -22,6 +22,7 @@ from phalanx.spmd.plan import Plan
 from phalanx.transforms.derive import trace_closed
 from phalanx.xla.emitter import OfItsPlatform, element_type
 from phalanx.xla.failures import refused
+from phalanx.xla.narrow import in_bytes
 from phalanx.xla.structural import StructuralEmitter
 
 Value = ir.Value
@@ -377,6 +378,18 @@ class RegionEmitter(StructuralEmitter):
             env[var] = value if lies is None else self.builder.lying(value, lies)
 
     def _lowered(self, equation: Equation, operands: Values) -> Values:
+        wide = in_bytes(equation)
+        return self._as_it_is(equation, operands) if wide is None else self._through(wide, operands)
+
+    def _through(self, wide: Equation, operands: Values) -> Values:
+        """The results of an equation that is done in wider dtypes, as ``wide`` says."""
+        narrow, self.equation = self.outs, wide
+        pairs = zip(operands, wide.inputs, strict=True)
+        made = self._as_it_is(wide, [self.builder.convert(x, a.type.dtype) for x, a in pairs])
+        results = zip(made, narrow, strict=True)
+        return [self.builder.convert(y, t.dtype) for y, t in results]
+
+    def _as_it_is(self, equation: Equation, operands: Values) -> Values:
         prim = equation.prim
         platform = self.plan.target.platform if prim.lower_on else ""
         out = prim.lowering(platform)(self.builder, *operands, **equation.params)

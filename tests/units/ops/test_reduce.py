@@ -18,6 +18,7 @@ from phalanx import (
     grad,
     jit,
     jvp,
+    lax,
     make_mesh,
     ops,
 )
@@ -274,3 +275,8 @@ def test_a_window_gives_its_derivative_to_the_first_maximum():
 def test_window_errors():
     with pytest.raises(ValueError, match="reduce_window_sum: strides must have one entry"):
         ops.reduce_window_sum(X[0], **plain_windows((2, 2), strides=(1,)))
+
+
+def test_positions_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"go up to 199, but index_dtype=int8 ends at 127"):
+        lax.argmax(np.zeros(200, np.float32), 0, np.int8)

@@ -221,7 +221,7 @@ def _from_data(data: Any, dtype: DTypeLike | None) -> Any:
     wanted = None if dtype is None else dtypes.requested(dtype)
     if isinstance(data, SEQUENCE):
         return _from_lists(data, wanted)
-    if hasattr(data, "__jax_array__"):
+    if getattr(data, "__jax_array__", None) is not None:
         data = data.__jax_array__()
     if isinstance(data, Array):
         return data if wanted is None else convert(data, wanted)

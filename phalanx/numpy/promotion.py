@@ -45,7 +45,7 @@ def operand(who: str, x: Any) -> Any:
         return x
     if isinstance(x, np.ndarray):
         return from_host(x)
-    if hasattr(x, "__jax_array__"):
+    if getattr(x, "__jax_array__", None) is not None:  # tracers of jax have None
         return operand(who, x.__jax_array__())
     return refuse(who, x)
 

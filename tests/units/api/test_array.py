@@ -407,3 +407,15 @@ def test_copies_of_what_cannot_change_are_the_same(name):
     x = COPIED[name]()
     for made in (copy.copy(x), copy.deepcopy(x), copy.deepcopy({"x": [x]})["x"][0]):
         assert made is x
+
+
+def test_what_has_no_array_to_give_is_refused_in_words():
+    """Traced values of jax's own have None in place of a method."""
+
+    class Traced:
+        __jax_array__ = None
+
+    with pytest.raises(TypeError, match="sin: an array or a number is needed"):
+        jnp.sin(Traced())
+    with pytest.raises(TypeError, match="Traced"):
+        jnp.asarray(Traced())

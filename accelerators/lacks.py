@@ -21,8 +21,8 @@ LACKS = {  # and what errors say of it
     "questions to the partitioner": rf"asks the partitioner, and {_PLUGIN} does not say",
 }
 # What ends the process in its partitioner (`Check failed: !UseNamedShardingLeaf()
-# SubgroupReplicationDim should not be called for HloShardingV3`), which does for the package jax, too,
-# where an array that some axes cut along one dimension is to be cut by these and others along
+# SubgroupReplicationDim should not be called for HloShardingV3`), which does for the package jax,
+# too, where an array that some axes cut along one dimension is to be cut by these and others along
 # another. With the flag neither ends: `.ci/plugin` runs these tests so.
 _WITHOUT_NAMES = "--xla_enable_hlo_sharding_v3=false"
 ENDS = (

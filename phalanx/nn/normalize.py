@@ -383,6 +383,8 @@ def one_hot(
 @staged
 def _one_hot(x: Any, *, num_classes: int, dtype: Any, axis: int) -> Any:
     x = jnp.expand_dims(x, axis)
+    if not dtypes.is_inexact(x.dtype) and x.dtype.itemsize < 4:
+        x = x.astype(jnp.int32)  # which has every class, also where x has not so many numbers
     shape = [1] * x.ndim
     shape[axis] = num_classes
     classes = jnp.arange(num_classes, dtype=x.dtype).reshape(shape)

@@ -252,3 +252,10 @@ def test_constant_initializers():
     assert nn.initializers.zeros(key, (2,)).tolist() == [0, 0]
     assert nn.initializers.ones(key, (2,), "int32").dtype == np.int32
     assert nn.initializers.constant(3)(key, (2,)).dtype == np.float32
+
+
+def test_classes_that_a_dtype_does_not_hold_are_nobodys():
+    labels = np.array([-1, 44, 127], np.int8)
+    expected = np.arange(300) == labels[:, None]
+    np.testing.assert_array_equal(nn.one_hot(jnp.asarray(labels), 300), expected)
+    assert nn.one_hot(jnp.uint8(200), 300).argmax() == 200

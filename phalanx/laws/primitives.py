@@ -551,6 +551,11 @@ def _with_operands(prim: Primitive, example: Example) -> bool:
     return not isinstance(prim.batch, NoRule) and bool(Case(prim, example).free)
 
 
+def _takes_what_varies(prim: Primitive, example: Example) -> bool:
+    """Whether operands may vary along any axes: not where a parameter says along which they do."""
+    return _with_operands(prim, example) and "varying" not in example.params
+
+
 def _differentiated(prim: Primitive, example: Example) -> bool:
     return not isinstance(prim.linearize, NoRule) and _inexact(prim, example)
 
@@ -587,7 +592,7 @@ LAWS = {
     "linearize": Law(law_linearize, _differentiated),
     "transpose": Law(law_transpose, _transposed),
     "vary": Law(law_vary, _replicated),
-    "shard_map": Law(law_shard_map, _with_operands),
+    "shard_map": Law(law_shard_map, _takes_what_varies),
     "copied": Law(law_copied, _copying),
 }
 

@@ -10,6 +10,7 @@ import pytest
 import phalanx
 import phalanx.numpy
 import phalanx.sharding
+from tests.releases import OLDER
 
 jax = pytest.importorskip("jax")
 pytestmark = pytest.mark.skipif(
@@ -330,5 +331,6 @@ def test_what_is_for_both_means_the_same_in_both(row, number):
     assert lying == wanted
     if here is not None:
         np.testing.assert_allclose(run(phalanx, here)[0], ours, rtol=1e-5)
-        with pytest.raises(Exception):  # noqa: B017
-            run(jax, here)
+        if not OLDER:  # which takes more than the release that the page is about
+            with pytest.raises(Exception):  # noqa: B017
+                run(jax, here)

@@ -11,6 +11,7 @@ import pytest
 import phalanx
 import phalanx.numpy
 import phalanx.sharding
+from tests.releases import OLDER
 
 jax = pytest.importorskip("jax")
 pytestmark = pytest.mark.skipif(
@@ -294,10 +295,15 @@ def drawn(operands):
     return [RNG.uniform(0.2, 1.0, size=shape).astype("f") for shape, *_ in operands]
 
 
+# What older releases of the peer refuse, or of jaxlib do not compile.
+LATER = {
+    "along some axes", "along the other axis", "smap", "smap, as they lie",
+    "derivatives: along some axes",
+}  # fmt: skip
 CASES = {**VALUES, **{f"derivatives: {name}": case for name, case in DERIVATIVES.items()}}
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [c for c in CASES if not (OLDER and c in LATER)])
 def test_sums_inside_are_those_of_jax(case):
     function, operands = CASES[case]
     values = drawn(operands)
@@ -319,6 +325,8 @@ def test_what_has_no_meaning_is_refused_by_both(case):
     values = drawn([operand])
     with pytest.raises(phalanx.errors.ShardingTypeError, match=r"test_sums_inside\.py:\d+"):
         over_mesh(phalanx, refused, [operand], values)
+    if OLDER and case == "a sum, by its spec":
+        return  # which the peer takes
     with pytest.raises(Exception, match=r"reduced|pcast|replication"):
         over_mesh(jax, refused, [operand], values)
 

@@ -24,7 +24,7 @@ from phalanx.spmd.named import P, unreduced_along
 from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import sharding_of
-from phalanx.xla.indexed import Whole, cut_twice, dims_left_whole, of_indices
+from phalanx.xla.indexed import UncutDims, cut_twice, dims_left_whole, of_indices
 from phalanx.xla.regions import RegionEmitter
 from phalanx.xla.runtime import SUMS_IN_REGIONS, VERSION
 
@@ -361,11 +361,11 @@ class CollectiveEmitter(RegionEmitter):
 
     def _whole(
         self, x: Value, indices: Value, dims: Ints, batching: Ints, windows: Ints, size: Any
-    ) -> Whole:
+    ) -> UncutDims:
         """What is whole where ``x`` is indexed along ``dims``; windows have ``size`` elements."""
         left = [size for name, size in self.plan.axes if name not in self.manual]
         if not self.manual or not cut_twice(left):
-            return Whole((), (), ())
+            return UncutDims((), (), ())
         few = self.symbolic or size <= self.type(x).size
         ndims = self.type(x).ndim, self.type(indices).ndim
         return dims_left_whole(*ndims, dims, batching, windows, few)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from phalanx.core.types import Ints
 
 
-class Whole(NamedTuple):
+class UncutDims(NamedTuple):
     """Dimensions that are not cut, of each operand; windows are slices or updates."""
 
     array: Ints
@@ -42,7 +42,7 @@ def of_indices(index_ndim: int, batching: Ints, windows: Ints) -> tuple[Ints, In
 
 def dims_left_whole(
     ndim: int, index_ndim: int, indexed: Ints, batching: Ints, windows: Ints, few: bool
-) -> Whole:
+) -> UncutDims:
     """The dimensions of the indices alone, or all others.
 
     Args:
@@ -54,5 +54,5 @@ def dims_left_whole(
         few: whether the windows are smaller than the array: which are then gathered, not the array.
     """
     if not few and not batching:
-        return Whole(tuple(range(ndim)), (), windows)
-    return Whole(indexed, *of_indices(index_ndim, batching, windows))
+        return UncutDims(tuple(range(ndim)), (), windows)
+    return UncutDims(indexed, *of_indices(index_ndim, batching, windows))

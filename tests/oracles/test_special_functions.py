@@ -37,6 +37,14 @@ def test_functions_of_one_number():
                 np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol, err_msg=name)
 
 
+def test_limits_at_infinity_are_those_of_the_values_before():
+    """SciPy has NaN there, and what goes to the limit before it."""
+    assert sp.spence(1e300) < -2e5 and special.spence(np.inf) == -np.inf
+    q = np.array([0.5, 1.0, 2.0])
+    assert sp.zeta(1000.0, 0.5) > 1e300 and sp.zeta(1000.0, 1.0) == 1 > 1e300 * sp.zeta(1000.0, 2.0)
+    np.testing.assert_array_equal(special.zeta(np.inf, q), [np.inf, 1, 0])
+
+
 def test_pairs_of_integrals():
     x = np.concatenate([np.linspace(0.01, 60, 500), EDGES[:-1]])
     compare(lambda x: special.sici(x)[0], lambda x: sp.sici(x)[0], x, rtol=1e-13)

@@ -301,8 +301,13 @@ class CollectiveEmitter(RegionEmitter):
         split = self.sharding(tuple([() if d in dims else None for d in range(ndim)]), ndim)
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
 
+    @property
+    def _has_sums(self) -> bool:
+        """Whether an operand is a sum that is still to be taken, as only what uses it may see."""
+        return any([t.unreduced for t in self.ins])
+
     def row_by_row(self, x: Value) -> Value:
-        if not self.parted or self.symbolic:
+        if not self.parted or self.symbolic or self._has_sums:
             return x
         kind = self.type(x)
         row = self.optimization_barrier([self.reshape(x, (kind.size,))])[0]
@@ -341,7 +346,7 @@ class CollectiveEmitter(RegionEmitter):
         Where these do not divide what they cut, XLA's partitioner adds indices 0 with any updates.
         """
         parts = prod([size for name, size in self.plan.axes if name not in self.manual])
-        if parts == 1 or self.symbolic:
+        if parts == 1 or self.symbolic or self._has_sums:
             return indices, updates
         dims = of_indices(self.type(indices).ndim, batching, windows)
         dtype = self.type(indices).dtype

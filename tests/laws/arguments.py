@@ -107,6 +107,7 @@ ARGUMENTS = {
         "free_ref freeze": (Made(lambda: phalanx.new_ref(np.ones(3))),),
         "make_mesh": ((1,), ("x",)),
         "named_scope": ("here",),
+        "process_rows": (8,),
         "reshard": (X, WHOLE),
         "default_device": (None,),
         "default_prng_impl": ("threefry2x32",),

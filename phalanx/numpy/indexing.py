@@ -352,7 +352,14 @@ def _window(p: IndexPlan) -> tuple[list[Any], tuple[int, ...]] | None:
 def _start(i: Any, length: int) -> Any:
     if isinstance(i, (int, Length)):
         return ops.value_of(smaller(larger(i, 0), larger(length - 1, 0)), _I32)
-    return convert(i, _I32)
+    return _signed(i, _I32)
+
+
+def _signed(i: Any, dtype: np.dtype) -> Any:
+    """Positions in a dtype with signs: those beyond its last number are beyond all arrays."""
+    if dtypes.is_unsigned(i.dtype) and i.dtype.itemsize >= dtype.itemsize:
+        i = ops.min(i, ops.constant_like(i, np.iinfo(dtype).max))
+    return convert(i, dtype)
 
 
 def _outside(p: IndexPlan) -> Any:
@@ -412,7 +419,7 @@ def _index_rows(columns: list[Any], shape: tuple[int, ...]) -> Any:
             out.append(ops.full(shape, ops.value_of(c, dtype), dtype))
         else:
             c = from_host(c) if isinstance(c, np.ndarray) else c
-            out.append(ops.broadcast_to(convert(c, dtype), shape))
+            out.append(ops.broadcast_to(_signed(c, dtype), shape))
     if len(out) == 1:
         return ops.reshape(out[0], shape=(*shape, 1))
     return ops.stack(out, len(shape))

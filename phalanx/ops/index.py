@@ -235,10 +235,14 @@ def _check_window(who: str, x: ArrayType, window: Ints, single: Ints, elements: 
         )
 
 
-def _interleaved(ndim: int, inside: Ints, window: Sequence[int], batch: Sequence[int]) -> Shape:
-    """A shape with the lengths ``window`` at the positions ``inside``, ``batch`` elsewhere."""
+def _check_inside(ndim: int, inside: Ints) -> None:
     if sorted(inside) != list(inside) or any(not 0 <= d < ndim for d in inside):
         raise ValueError(f"window dimensions must be increasing and below {ndim}, got {inside}")
+
+
+def _interleaved(ndim: int, inside: Ints, window: Sequence[int], batch: Sequence[int]) -> Shape:
+    """A shape with the lengths ``window`` at the positions ``inside``, ``batch`` elsewhere."""
+    _check_inside(ndim, inside)
     windows, batches = iter(window), iter(batch)
     return tuple(next(windows) if d in inside else next(batches) for d in range(ndim))
 
@@ -532,6 +536,7 @@ def _scatter_type(
             f"operand {x} outside {single}, beside the batch dimensions of the indices "
             f"{indices}; update_window_dims are {inside}"
         )
+    _check_inside(updates.ndim, inside)
     window = numbers.window(x, updates)
     _check_window(who, x, window, single, x.size and updates.size)
     lengths = [updates.shape[d] for d in inside]

@@ -137,6 +137,16 @@ def test_reading_outside():
     assert np.isnan(phalanx.jit(lambda i: x.at[i].get(mode="fill"))(10))
 
 
+def test_unsigned_positions_beyond_what_has_a_sign():
+    x = jnp.arange(6.0)
+    far = jnp.array([2**32 - 1, 2**31, 7, 2], "uint32")
+    assert x[jnp.uint32(2**31)] == 5 and phalanx.jit(lambda x, i: x[i])(x, far[1]) == 5
+    np.testing.assert_array_equal(x[far], [5, 5, 5, 2])
+    np.testing.assert_array_equal(x[None][0, far], [5, 5, 5, 2])
+    np.testing.assert_array_equal(x.at[far].get(mode="fill"), [np.nan] * 3 + [2])
+    np.testing.assert_array_equal(x.at[far].set(9), [0, 1, 9, 3, 4, 5])
+
+
 def test_writing_outside():
     x = jnp.arange(3.0)
     for index in (10, -10, jnp.array([10, -10])):

@@ -350,3 +350,9 @@ def test_derivatives_are_slopes_also_outside(name):
     check_grads(READS[name], (x,), order=2)
     rows = np.stack([x, x + 1])
     check_grads(lambda rows: phalanx.vmap(READS[name])(rows), (rows,), order=1)
+
+
+def test_windows_of_updates_that_are_not_there_are_told():
+    numbers = lax.ScatterDimensionNumbers((5,), (), (0,))
+    with pytest.raises(ValueError, match=r"window dimensions must be .*below 2, got \(5,\)"):
+        lax.scatter(jnp.arange(6.0), jnp.array([[4]]), jnp.ones((1, 2)), numbers)

@@ -65,9 +65,20 @@ or_ = _bitwise("or", lambda b, x, y: b.or_(x, y), "x ∨ y, bit by bit; stablehl
 xor = _bitwise("xor", lambda b, x, y: b.xor(x, y), "x ⊕ y, bit by bit; stablehlo.xor")
 not_ = _bitwise("not", lambda b, x: b.not_(x), "¬x, bit by bit; stablehlo.not", n=1)
 
+
+def _count(b: Builder, x: Value) -> Value:
+    """Integers of less than a byte are counted without the signs that fill the byte."""
+    kind = b.type(x)
+    if kind.dtype not in dtypes.NARROW_INTS:
+        return b.popcnt(x)
+    held = (1 << dtypes.itemsize_bits(kind.dtype)) - 1
+    byte, mask = b.convert(x, U8), b.constant(held, U8, kind.shape)
+    return b.convert(b.popcnt(b.and_(byte, mask)), kind.dtype)
+
+
 population_count = _bitwise(
     "population_count",
-    lambda b, x: b.popcnt(x),
+    _count,
     "the number of bits of x that are set; stablehlo.popcnt",
     on=dtypes.is_integer,
     n=1,

@@ -2,6 +2,7 @@
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 import scipy.special
@@ -116,6 +117,23 @@ def test_bits():
     y = np.array([-8, 8], np.int32)
     assert ops.shift_right_arithmetic(y, 2).tolist() == [-2, 2]
     assert ops.shift_right_logical(y, 28).tolist() == [15, 0]
+
+
+@pytest.mark.parametrize("name", ["int2", "uint2", "int4", "uint4"])
+def test_bits_of_less_than_a_byte(name):
+    limits = ml_dtypes.iinfo(name)
+    numbers, mask = np.arange(int(limits.min), int(limits.max) + 1), (1 << limits.bits) - 1
+    texts = [format(n & mask, f"0{limits.bits}b") for n in numbers]
+    x = numbers.astype(getattr(ml_dtypes, name))
+
+    def stored(y):
+        return (np.asarray(y).astype(int) & mask).tolist()
+
+    assert stored(jit(ops.population_count)(x)) == [t.count("1") & mask for t in texts]
+    assert stored(jit(ops.clz)(x)) == [len(t) - len(t.lstrip("0")) & mask for t in texts]
+    one = np.ones_like(x)
+    assert stored(jit(ops.shift_right_logical)(x, one)) == [int(t, 2) >> 1 for t in texts]
+    assert stored(jit(ops.shift_left)(x, one)) == [int(t, 2) << 1 & mask for t in texts]
 
 
 def test_bitcast_between_widths():

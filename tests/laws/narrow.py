@@ -113,10 +113,15 @@ def cut(x):
 
 def over(f):
     """``f`` in shard_map and in pmap, which do the same of one element a device."""
-    rows = phalanx.shard_map(
-        f, mesh=mesh(), in_specs=phalanx.P("i"), out_specs=phalanx.P("i"), check_vma=False
-    )
-    return lambda x: (rows(x), phalanx.pmap(f, axis_name="i", devices=phalanx.devices()[:4])(x[:4]))
+
+    def both(x):
+        rows = phalanx.shard_map(
+            f, mesh=mesh(), in_specs=phalanx.P("i"), out_specs=phalanx.P("i"), check_vma=False
+        )
+        lanes = phalanx.pmap(f, axis_name="i", devices=phalanx.devices()[:4])
+        return rows(x), lanes(x[:4])
+
+    return both
 
 
 FUNCTIONS = {

@@ -19,7 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SAID = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = SAID["project"]
 VERSION = re.search(
     r'__version__ = "(.+)"', (ROOT / "phalanx/base/version.py").read_text(encoding="utf-8")
 )[1]
@@ -64,7 +65,7 @@ def check_files(source: Path, wheel: Path) -> None:
         sys.exit(f"{source.name} and the repository differ in {sorted(packed ^ tracked)}")
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     wanted = {name for name in tracked if name.startswith("phalanx/")}
-    wanted |= {"phalanx/examples/digits.py", "phalanx/examples/planted.py"}
+    wanted.update(SAID["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"].values())
     if inside != wanted:
         sys.exit(f"{wheel.name} and the package differ in {sorted(inside ^ wanted)}")
     say(f"{source.name}: {len(packed)} files, {source.stat().st_size / 1e6:.1f} MB")

@@ -80,11 +80,7 @@ def local_devices(
     index = process_index if process_index is not None else host_id
     if index is None:
         return list(runtime().local_devices(backend))
-    if not 0 <= index < process_count(backend):
-        raise ValueError(
-            f"local_devices: process_index {index} is not one of {process_count(backend)}, which "
-            f"are numbered from 0, at {user_location()}"
-        )
+    _require_process("local_devices", index)
     return [d for d in devices(backend) if d.process_index == index]
 
 
@@ -168,6 +164,14 @@ def process_indices(backend: str | None = None) -> list[int]:
     return sorted({d.process_index for d in devices(backend)})
 
 
+def _require_process(who: str, index: int) -> None:
+    if not 0 <= index < process_count():
+        raise ValueError(
+            f"{who}: process_index {index} is not one of {process_count()}, which are numbered "
+            f"from 0, at {user_location()}"
+        )
+
+
 def process_rows(count: int, process_index: int | None = None) -> slice:
     """The rows of a process, where ``count`` rows are divided among all processes in order.
 
@@ -189,15 +193,12 @@ def process_rows(count: int, process_index: int | None = None) -> slice:
     >>> rows[phalanx.process_rows(len(rows))] == rows  # of one process
     True
     """
-    processes, rows = process_count(), operator.index(count)
+    rows = operator.index(count)
     me = runtime().process_index() if process_index is None else operator.index(process_index)
     if rows < 0:
         raise ArgumentError(f"process_rows: the number of rows must be at least 0, not {rows:,}")
-    if not 0 <= me < processes:
-        raise ArgumentError(
-            f"process_rows: process_index {me} is not one of {processes}, which are counted from 0"
-        )
-    each, more = divmod(rows, processes)
+    _require_process("process_rows", me)
+    each, more = divmod(rows, process_count())
     start = me * each + min(me, more)
     return slice(start, start + each + (me < more))
 

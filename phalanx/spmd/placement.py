@@ -321,6 +321,15 @@ def block_of(program: Program, mesh: ProgramMesh, target: Target) -> Block:
     return region.block(tuple(cut.blocks for cut in mesh.cuts(region)), False, target)
 
 
+def spell_lanes(lanes: range) -> str:
+    """The numbers of consecutive lanes, in words.
+
+    >>> spell_lanes(range(5, 10)), spell_lanes(range(12, 13))
+    ('lanes 5 to 9', 'lane 12')
+    """
+    return f"lanes {lanes[0]} to {lanes[-1]}" if len(lanes) > 1 else f"lane {lanes[0]}"
+
+
 class Placement(Struct, frozen=True):
     """Where the lanes of an axis run.
 
@@ -349,18 +358,18 @@ class Placement(Struct, frozen=True):
     def __repr__(self) -> str:  # what a prompt shows
         return str(self)
 
+    def by_device(self) -> Iterator[tuple[Any, range]]:
+        """Each device with the numbers of its lanes; the last ones may have fewer."""
+        for i, device in enumerate(self.devices):
+            yield device, range(i * self.lanes, min((i + 1) * self.lanes, self.size))
+
     def _lines(self) -> Iterator[str]:
         count = len(self.devices)
         where = f"{self.lanes} on each of {count} devices" if count > 1 else "all on 1 device"
         spare = f", {self.padding} of padding" if self.padding else ""
         yield f"axis {self.axis!r}: {self.size} lanes, {where}{spare}"
-        for i, device in enumerate(self.devices):
-            first, last = i * self.lanes, min((i + 1) * self.lanes, self.size) - 1
-            yield (
-                f"  {device}: lanes {first} to {last}"
-                if first < last
-                else (f"  {device}: lane {first}")
-            )
+        for device, lanes in self.by_device():
+            yield f"  {device}: {spell_lanes(lanes)}"
         yield from (f"  {chunk}" for chunk in self.chunked)
         for inner in self.inside:
             yield from (f"  {line}" for line in inner._lines())

@@ -20,6 +20,7 @@ from phalanx.core.layouts import Target
 from phalanx.core.program import Equation
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
+from phalanx.xla.narrow import has_two_bits
 
 _FLOATS: dict[Any, Any] = {
     np.float16: ir.F16Type,
@@ -46,7 +47,6 @@ _INTEGERS: dict[Any, tuple[int, bool]] = {  # bits, unsigned
     t: (np.dtype(t).itemsize * 8, np.dtype(t).kind == "u")
     for t in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 }
-_OF_TWO_BITS = (ml_dtypes.int2, ml_dtypes.uint2)
 
 
 def element_type(dtype: np.dtype) -> ir.Type:
@@ -125,7 +125,7 @@ class Emitter:
             dtype = np.dtype(bool)  # there is nothing to hold
         kind = self._tensors.get((shape, dtype))
         if kind is None:
-            if dtype.type in _OF_TWO_BITS:
+            if has_two_bits(dtype):
                 self._require_two_bits(dtype)
             kind = self.tensor_type(shape, element_type(dtype))
             self._tensors[shape, dtype] = kind

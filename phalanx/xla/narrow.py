@@ -29,8 +29,8 @@ _WRONG_OF_FOUR_BITS = ("top_k", "approx_top_k")  # XLA takes the positions for s
 _OF_BITS = "bitcast"  # which asks how many bits there are
 
 
-def is_exchanged_wrongly(dtype: Any) -> bool:
-    """Whether devices that exchange parts of such arrays give others."""
+def has_two_bits(dtype: Any) -> bool:
+    """Whether it is one of integers of two bits: devices that exchange parts of them get others."""
     return dtype in _OF_TWO_BITS
 
 

@@ -14,7 +14,7 @@ from phalanx.processes.joined import joined_member
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
 from phalanx.xla.flight import read, waited
-from phalanx.xla.narrow import is_exchanged_wrongly
+from phalanx.xla.narrow import has_two_bits
 from phalanx.xla.reshard import reshard, spread
 from phalanx.xla.runtime import device_list, raw_sharding, xc
 from phalanx.xla.sharded import Parts, held, is_deleted, lent, parts_of, sharded_type, whole_of
@@ -107,7 +107,7 @@ def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
         return parts_of(lent(raw))[copies.index(target)]
     if source.is_equivalent_to(target, type.ndim):
         return _reordered(raw, type, source, target)
-    by_host = in_host_memory(source) or is_exchanged_wrongly(type.dtype)
+    by_host = in_host_memory(source) or has_two_bits(type.dtype)
     if not (by_host and source.is_fully_addressable):
         moved = _moved_by_devices(raw, type, source, target)
         if moved is not None:

@@ -273,9 +273,9 @@ class Dispatched:
                 why, place = moved(key, list(calls), names, len(leaves)), user_location()
                 log.warn("Compiling %s again at %s: %s", self.who, place, why)
             calls[key] = call
-            if stages.on_compiled:
+            if stages.on_compiled or stages.on_given:
                 every, named = given.restored()
-                stages.tell_of(self.trace(*every, **named))
+                stages.tell_of(self.trace(*every, **named), leaves)
         if not config.looks_for_nonfinite:
             return call.run(leaves)
         return self._watched(call, given)

@@ -266,6 +266,7 @@ class Traced(AheadOfTime):
 
 Watches = list[Callable[..., None]]
 on_compiled: Watches = []  # told of each function that is compiled
+on_given: Watches = []  # likewise, and of the leaves of the arguments, if there are any
 on_lowered: Watches = []  # of each that the user lowers ahead of time
 # of each call, outside of programs, of what vmap and grad made of a function, before it is made
 on_transformed: Watches = []
@@ -284,10 +285,12 @@ def watching(watch: Callable[..., None], *told: Watches) -> Generator[None]:
             watches.remove(watch)
 
 
-def tell_of(traced: Traced) -> None:
-    """Tell whoever wants to know that a function was compiled."""
+def tell_of(traced: Traced, leaves: Sequence[Any] = ()) -> None:
+    """Tell whoever wants to know that a function was compiled, for a call with ``leaves``."""
     for watch in on_compiled:
         watch(traced)
+    for watch in on_given:
+        watch(traced, leaves)
 
 
 def watched(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,11 +12,13 @@ from phalanx.api.arguments import check_callable, wrap
 from phalanx.api.jit import jit
 from phalanx.api.stages import Traced
 from phalanx.api.transformed import P
+from phalanx.base import tree
 from phalanx.base.boundary import boundary
 from phalanx.base.config import config
 from phalanx.base.source import Location, lines_of_users, user_location
 from phalanx.insight.findings import Finding, is_silenced
 from phalanx.insight.keys import reused_keys
+from phalanx.insight.logarithms import careless_logarithms
 from phalanx.insight.loops import host_calls_in_loops, loops_written_out
 from phalanx.insight.memory import memory_faults
 from phalanx.insight.numbers import accidental_promotions
@@ -31,7 +33,13 @@ __all__ = ["ANALYSES", "OF_VALUES", "check", "findings_in"]
 
 Analyses = tuple[Callable[[Subject], Iterator[Finding]], ...]
 
-OF_VALUES: Analyses = (between_lanes, reused_keys, repeated_indices, singular_derivatives)
+OF_VALUES: Analyses = (
+    between_lanes,
+    reused_keys,
+    repeated_indices,
+    singular_derivatives,
+    careless_logarithms,
+)
 ANALYSES: Analyses = (
     *OF_VALUES,
     memory_faults,
@@ -92,14 +100,18 @@ def check(
 
     def find(*args: Any, **kwargs: Any) -> list[Finding]:
         with config.override(keep_lanes=True), lines_of_users():
-            return findings_in(traced.trace(*args, **kwargs), user_location())
+            given = tree.leaves((args, kwargs))
+            return findings_in(traced.trace(*args, **kwargs), user_location(), given=given)
 
     return wrap(find, fun)
 
 
-def findings_in(traced: Traced, place: Location, analyses: Analyses = ANALYSES) -> list[Finding]:
-    """What is found in a traced function, which was called at ``place``, by file and line."""
-    subject = Subject(traced._traced, place)
+def findings_in(
+    traced: Traced, place: Location, analyses: Analyses = ANALYSES, given: Sequence[Any] = ()
+) -> list[Finding]:
+    """What is found in a traced function, which was called at ``place``, if ``given`` leaves of
+    arguments, by file and line."""
+    subject = Subject(traced._traced, place, given)
     found = dict.fromkeys(finding for analysis in analyses for finding in analysis(subject))
     wanted = [finding for finding in found if not is_silenced(finding)]
     return sorted(wanted, key=lambda f: (f.file, f.line, f.code))

@@ -12,7 +12,7 @@ loss. The mean over lanes of such gradients is that of what lanes have in common
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import index
 from typing import Any
 
@@ -23,8 +23,21 @@ from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var
 from phalanx.core.runs import Lanes, Runs
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks
+from phalanx.insight.gradients import (
+    BEGUN,
+    GRADIENT,
+    P120,
+    SCALELESS,
+    Beginnings,
+    GradientOf,
+    Loss,
+    OwnGradient,
+    Total,
+    is_one,
+)
+from phalanx.insight.parting import Own, Parted, Reduced, is_shared, parting, parts
 from phalanx.insight.subject import MappedLanes, Subject, is_unnamed
-from phalanx.ops.basis import broadcast, mul
+from phalanx.ops.basis import broadcast, convert, mul
 from phalanx.ops.collective import psum, psum_scatter
 from phalanx.ops.elementwise import div
 from phalanx.ops.generators import rng_bit_generator
@@ -33,7 +46,7 @@ from phalanx.ops.sort import sort
 from phalanx.ops.vary import pvary
 from phalanx.transforms.replication import divergences, lines_of
 
-__all__ = ["INPUT", "LaneFlow", "Reduced", "unreachable_collectives"]
+__all__ = ["INPUT", "LaneFlow", "unreachable_collectives"]
 
 P101 = Code(
     "P101",
@@ -67,12 +80,6 @@ P107 = Code(
 
 class Input(Struct, frozen=True):
     """Of a value: it depends on an argument, so it is no constant."""
-
-
-class Reduced(Struct, frozen=True):
-    """Of a value: what it depends on was exchanged over ``axis``."""
-
-    axis: Any
 
 
 class Excess(Struct, frozen=True):
@@ -120,6 +127,7 @@ class Row(Struct, frozen=True):
 
 
 INPUT = Input()
+NO_MARKS: Mapping[int, Any] = {}
 _SHARE, _SEED = Apportioned(), Seed()
 
 
@@ -142,6 +150,12 @@ class LaneFlow(Flow):
         self.samples: set[Sample] = set()
         self.rows = {Row(axis) for role in lanes.frame.seen for axis in role.axes}
         self.unnamed = is_unnamed(lanes.equation)  # so that lanes may be to see the same numbers
+        self.together = any(map(_sends, lanes.body.primitives))
+        self.beginnings = Beginnings()
+        # losses of which the mean over lanes was taken, a sum, or anything that lanes exchange
+        self.averaged: set[int] = set()
+        self.summed: set[int] = set()
+        self.joined: set[int] = set()
 
     def inputs(self, alike: frozenset[int] = frozenset()) -> list[Marks]:
         """The marks of the inputs, of which those numbered ``alike`` are taken to be replicated."""
@@ -150,12 +164,21 @@ class LaneFlow(Flow):
             for i, r in enumerate(self.lanes.frame.seen)
         ]
 
-    def outputs(self, alike: frozenset[int] = frozenset()) -> list[Marks]:
-        """The marks of the outputs; what is found on the way is in ``findings``."""
+    def outputs(
+        self, alike: frozenset[int] = frozenset(), told: Mapping[int, Any] = NO_MARKS
+    ) -> list[Marks]:
+        """The marks of the outputs, if inputs have the marks that are ``told`` of them; what is
+        found on the way is in ``findings``."""
         self.findings.clear()
         self.met.clear()
         self.reduced.clear()
-        outputs = self.run(self.lanes.body, self.inputs(alike))
+        self.averaged.clear()
+        self.summed.clear()
+        self.joined.clear()
+        inputs = self.inputs(alike)
+        for i, mark in told.items():
+            inputs[i] |= {mark}
+        outputs = self.run(self.lanes.body, inputs)
         for excess in {mark for marks in outputs for mark in marks if type(mark) is Excess}:
             self._report_unaveraged(excess)
         return outputs
@@ -163,7 +186,17 @@ class LaneFlow(Flow):
     def enter(self, e: Equation, frame: Frame, operands: Sequence[Marks]) -> list[Marks]:
         if isinstance(frame.runs, Lanes):
             self.sizes |= _sizes(frame.runs)
+        if self.together:
+            pairs = zip(e.inputs, operands, strict=True)
+            operands = [m | {BEGUN} if is_one(a) else m for a, m in pairs]
         return super().enter(e, frame, operands)
+
+    def leave(
+        self, e: Equation, frame: Frame, operands: Sequence[Marks], carry: Sequence[Marks],
+        results: Sequence[Marks],
+    ) -> list[Marks]:  # fmt: skip
+        several = super().leave(e, frame, operands, carry, results)
+        return parts(e, frame.choices(operands), frame.shown(operands), several, self.axes)
 
     def begin(self, program: Program) -> None:
         if psum not in program.primitives:
@@ -181,11 +214,23 @@ class LaneFlow(Flow):
         if prim.vary is not None:
             return prim.result_varies(operands, e.params)
         marks = NOTHING.union(*operands)
+        if self.together and len(e.outputs) == 1:
+            marks = self.beginnings.marked(e, operands, marks)
+            if not self.beginnings.is_derivative(e):
+                marks = parting(e, operands, marks, self.axes)
+            elif GRADIENT in marks:
+                marks |= frozenset(map(OwnGradient, self.axes & marks))
+            marks = self._averaged(e, operands, marks)
         if self.draws:
             marks = self._with_samples(e, operands, marks)
         if _SHARE not in marks and not self.path and self._is_share(e):
             return marks | {_SHARE}
         return marks
+
+    def is_exchanged(self, marks: Marks) -> bool:
+        """Whether lanes have reduced, or gathered, the number itself that has ``marks``."""
+        made = [m.made for m in marks if type(m) is Loss]
+        return bool(made) and self.joined.issuperset(made)
 
     def report(self, finding: Finding) -> None:
         """Note a finding, if marks are final."""
@@ -212,10 +257,12 @@ class LaneFlow(Flow):
         results = e.prim.result_varies(operands, e.params)
         several = [results] * len(e.outputs) if isinstance(results, frozenset) else list(results)
         if e.prim is pvary and type(e.inputs[0]) is Literal:
-            return [marks | {_SEED} for marks in several]
+            begun = {_SEED, BEGUN} if is_one(e.inputs[0]) else {_SEED}
+            return [marks | begun for marks in several]
         if not _communicates(e):
             return several
         here = [a for a in e.axes if a in self.sizes]
+        self.joined.update([m.made for m in NOTHING.union(*operands) if type(m) is Loss])
         if e.prim in (psum, psum_scatter) and e.params.get("groups") is None and here:
             pairs = zip(several, operands, e.inputs, e.outputs, strict=True)
             several = [self._summed(e, here, *each) for each in pairs]
@@ -235,7 +282,7 @@ class LaneFlow(Flow):
             return result
         self.met[id(e.location)] = e, alike
         if _SEED in given and self.reduced.isdisjoint(axes):
-            return result - {_SEED} | {Summed(tuple(axes))}
+            return result - {_SEED} | {Summed(tuple(axes))} | self._totals(e, given, axes)
         self.reduced.update(axes)
         for sample in given if alike else ():
             if type(sample) is Sample and set(alike).issubset(sample.axes):
@@ -249,7 +296,46 @@ class LaneFlow(Flow):
             self._report_no_mean(e, alike)
         if alike and INPUT in given and not is_mean and not excess:
             self._report_repeated(e, alike)
-        return result.difference(excess, summed)
+        return self._joined(e, given, result.difference(excess, summed), axes, is_mean)
+
+    def _joined(
+        self, e: Equation, given: Marks, result: Marks, axes: list[Any], is_mean: bool
+    ) -> Marks:
+        """What a sum over lanes, or their mean, makes of losses and of their gradients."""
+        losses = [m for m in given if type(m) is Loss]
+        self.summed.update([m.made for m in losses])
+        self.averaged.update([m.made for m in losses if m.is_mean and is_mean])
+        own = Own, Parted, OwnGradient
+        gone = [m for m in result if type(m) in own or (is_mean and type(m) is Total)]
+        totals = NOTHING if is_mean else self._totals(e, given, axes)
+        return result.difference(gone) | totals
+
+    def _totals(self, e: Equation, given: Marks, axes: list[Any]) -> Marks:
+        n, place = self.count(axes), self.place(e) or self.subject.place
+        losses = [m.loss for m in given if type(m) is GradientOf] if n > 1 else []
+        return frozenset([Total(loss, tuple(axes), n, place) for loss in losses])
+
+    def _averaged(self, e: Equation, operands: Sequence[Marks], marks: Marks) -> Marks:
+        """The marks of the result of ``e``, which may make means of sums of gradients."""
+        if e.prim not in (mul, div):
+            return marks
+        totals = [m for m in marks if type(m) is Total]
+        gone = [m for m in totals if self._makes_mean(m, e, operands)]
+        is_quotient = any([all([m in o for o in operands]) for m in gone])
+        return marks.difference(gone) | ({SCALELESS} if is_quotient else NOTHING)
+
+    def _makes_mean(self, total: Total, e: Equation, operands: Sequence[Marks]) -> bool:
+        if _divides_by(e, total.n):
+            return True
+        others = [(a, m) for a, m in zip(e.inputs, operands, strict=True) if total not in m]
+        if not others:
+            return e.prim is div  # of one sum by another
+        ((atom, marks),) = others
+        maker = self.makers.get(atom)
+        while maker is not None and (maker.prim.elements.copied or maker.prim is convert):
+            maker = self.makers.get(maker.inputs[0])
+        counted = maker is not None and _divides_by(maker, total.n)
+        return counted or any([is_shared(marks, a) for a in total.axes])
 
     def _is_mean(self, x: Atom, y: Var, n: int) -> bool:
         """Whether the sum ``y`` of ``x`` over ``n`` lanes is only used for their mean."""
@@ -311,6 +397,20 @@ class LaneFlow(Flow):
         return any(axis in m for axis in axes for m in others)
 
     # ---- what is said ----
+
+    def totals(self, outputs: Sequence[Marks]) -> Iterator[Finding]:
+        """Sums of gradients that went into ``outputs``, which are new values of state."""
+        if any([SCALELESS in marks for marks in outputs]):
+            return
+        found = {m for marks in outputs for m in marks if type(m) is Total}
+        for m in found:
+            if m.loss in self.averaged:
+                yield P120.at(
+                    m.place,
+                    f"the gradients of a loss are summed here over the {m.n} lanes of "
+                    f"{self.said(m.axes)}, and its mean is what is taken of the loss: an update is "
+                    f"{m.n} times what the gradient of that mean makes it",
+                )
 
     def _report_unaveraged(self, excess: Excess) -> None:
         self.report(
@@ -380,8 +480,12 @@ def _times(n: int) -> str:
     return f"{n} times" if n > 1 else "as many times as there are lanes"
 
 
+def _sends(prim: Any) -> bool:
+    return prim.named_axes is not None and prim.named_axes.communicates
+
+
 def _communicates(e: Equation) -> bool:
-    return e.prim.named_axes is not None and e.prim.named_axes.communicates
+    return _sends(e.prim)
 
 
 def _is_elementwise(e: Equation) -> bool:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
+from typing import Any
 
 from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.core.manual import Typed
 from phalanx.core.program import Atom, Equation, Program
+from phalanx.core.roles import CARRY
+from phalanx.core.runs import Loop, Once
+from phalanx.insight.drift import Apart, drifting, maker, parted_at, replicated
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks
-from phalanx.insight.lanes import INPUT, LaneFlow, Reduced, unreachable_collectives
+from phalanx.insight.gradients import GRADIENT
+from phalanx.insight.lanes import INPUT, LaneFlow, unreachable_collectives
+from phalanx.insight.parting import Parted, Reduced, is_shared
 from phalanx.insight.subject import Subject
 from phalanx.ops.basis import add, convert, reduce_sum
 from phalanx.transforms.derive import keep
@@ -50,32 +56,16 @@ def between_lanes(subject: Subject) -> Iterator[Finding]:
             continue
         outputs = flow.outputs()
         yield from flow.findings
-        yield from unreachable_collectives(subject, flow)
+        missed = [*unreachable_collectives(subject, flow)]
+        yield from missed
         yield from _untrue_promises(subject, flow, outputs)
         if lanes is subject.lanes:  # whose results nobody reduces before they are returned
-            outputs, apart = _replicated(flow, outputs, subject.state)
+            yield from flow.totals([outputs[o] for _, o in subject.state])
+            outputs, apart = replicated(flow, outputs, subject.state)
             yield from _unreduced(subject, flow, outputs)
             yield from _own_statistics(subject, flow, outputs, apart)
-
-
-def _replicated(
-    flow: LaneFlow, outputs: list[Marks], of_state: Sequence[tuple[int, int]]
-) -> tuple[list[Marks], list[tuple[int, int]]]:
-    """The marks of the outputs where state is the same in all lanes at first, as far as it then
-    stays so; and the state that does not."""
-    types, roles = flow.lanes.body.input_types, flow.lanes.frame.seen
-    pairs = [(i, o) for i, o in of_state if dtypes.is_floating(types[i].dtype)]
-    apart: list[tuple[int, int]] = []
-    assumed: set[int] = set()
-    while True:
-        needed = {i for i, _ in pairs if roles[i].axes}
-        if needed != assumed:
-            outputs, assumed = flow.outputs(frozenset(needed)), needed
-        gone = [(i, o) for i, o in pairs if outputs[o] & flow.axes]
-        if not gone:
-            return outputs, apart
-        apart += gone
-        pairs = [pair for pair in pairs if pair not in gone]
+            if not missed:
+                yield from drifting(subject, flow, outputs, apart)
 
 
 def _untrue_promises(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> Iterator[Finding]:
@@ -83,7 +73,12 @@ def _untrue_promises(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> 
     frame, body = flow.lanes.frame, flow.lanes.body
     for atom, role, marks in zip(body.outputs, frame.outs, outputs, strict=True):
         for axis in sorted((flow.axes & marks) - role.axes, key=str):
-            if type(axis) is Typed or Reduced(axis) in marks:
+            parted = [m for m in marks if type(m) is Parted and m.axis == axis]
+            if type(axis) is Typed:
+                continue
+            if parted:
+                yield parted_at(flow, parted[0])
+            if Reduced(axis) in marks:
                 continue
             found = culprits(body, [m & flow.axes for m in flow.inputs()], atom, axis)
             place = next((e.location for e in found if e.location), None)
@@ -104,9 +99,10 @@ def _unreduced(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> Iterat
             continue
         for o, (atom, role) in enumerate(zip(body.outputs, frame.outs, strict=True)):
             alone = axis in outputs[o] and axis in role.axes and INPUT in outputs[o]
-            if o in state or not alone or not _is_number(atom):
+            number = _number(body, atom, axis)
+            if o in state or not alone or number is None or flow.is_exchanged(outputs[o]):
                 continue
-            made = _maker(body, atom)
+            made = maker(*number)
             place = made.location if made is not None else None
             yield P105.at(
                 place or subject.place,
@@ -116,21 +112,34 @@ def _unreduced(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> Iterat
             )
 
 
-def _is_number(atom: Atom) -> bool:
-    return atom.type.size == 1 and dtypes.is_floating(atom.type.dtype)
+def _number(body: Program, atom: Atom, axis: Any) -> tuple[Program, Atom] | None:
+    """Where ``atom`` of ``body`` is made, if it is a number, or one of each run of a loop in which
+    lanes of ``axis`` work together."""
+    if not dtypes.is_floating(atom.type.dtype):
+        return None
+    if atom.type.size == 1:
+        return body, atom
+    made = maker(body, atom)
+    frame = None if made is None else made.frame
+    if made is None or frame is None or not isinstance(frame.runs, Loop | Once):
+        return None
+    o = made.outputs.index(atom)
+    role, inside = frame.outs[o], frame.programs[0]
+    if role is CARRY or axis not in inside.axes:
+        return None
+    return _number(inside, inside.outputs[o], axis)
 
 
 def _own_statistics(
-    subject: Subject, flow: LaneFlow, outputs: list[Marks], apart: Sequence[tuple[int, int]]
+    subject: Subject, flow: LaneFlow, outputs: list[Marks], apart: Sequence[Apart]
 ) -> Iterator[Finding]:
-    """Running means that lanes do not share, where they share other state."""
+    """Running means that lanes do not share, where they share other results."""
     body = flow.lanes.body
-    state = [outputs[o] for _, o in subject.state]
-    for i, o in apart:
+    for i, o in [(each.i, each.o) for each in apart if GRADIENT not in each.marks]:
         axes = flow.axes & outputs[o]
-        shared = [m for m in state if any(Reduced(a) in m and a not in m for a in axes)]
+        shared = [m for m in outputs if any(is_shared(m, a) for a in axes)]
         if shared and _is_running_mean(body, i, o):
-            update = _maker(body, body.outputs[o])
+            update = maker(body, body.outputs[o])
             place = update.location if update is not None else None
             yield P108.at(
                 place or subject.place,
@@ -195,7 +204,3 @@ class _MeanFlow(Flow):
                     Retained(m.of) for m in one if type(m) is Same and Retained(m.of) not in other
                 }
         return frozenset([m for m in marks if type(m) is not Same])
-
-
-def _maker(body: Program, atom: Atom) -> Equation | None:
-    return next((e for e in reversed(body.equations) if atom in e.outputs), None)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 from msgspec import Struct
 
 from phalanx.api.stages import TracedCall
 from phalanx.base.source import Location
 from phalanx.control.vectorized import vectorized
 from phalanx.core.axes import is_internal
-from phalanx.core.program import Equation, Frame, Program
+from phalanx.core.program import Atom, Equation, Frame, Program
 from phalanx.core.runs import Lanes
-from phalanx.core.types import ArrayType
+from phalanx.core.types import Array, ArrayType
 from phalanx.insight.state import Pairs, state_of
+from phalanx.ops.basis import broadcast
 
 __all__ = ["MappedLanes", "Subject", "is_unnamed"]
 
@@ -38,11 +41,13 @@ class Subject:
     Attributes:
         call: the function, traced for a call.
         place: the user's line that is told where a finding belongs to the function as a whole.
+        given: the leaves of the arguments, if these are known.
     """
 
-    def __init__(self, call: TracedCall, place: Location) -> None:
+    def __init__(self, call: TracedCall, place: Location, given: Sequence[Any] = ()) -> None:
         self.call = call
         self.place = place
+        self.given = given if len(given) == len(call.types) else ()
         self.program = call.program
         self.name = call.program.name
 
@@ -79,10 +84,19 @@ class Subject:
         """The number of the first input that is an argument, behind what was captured."""
         return len(self.call.program.inputs) - len(self.call.types)
 
-    @property
+    @cached_property
     def lanes(self) -> MappedLanes | None:
-        """The mapped function, where the program is nothing else."""
-        return self.mapped[0] if self.mapped and self.program.only is not None else None
+        """The mapped function, where the program is nothing else, but for results that are the
+        same in all lanes and are given once for each."""
+        if not self.mapped:
+            return None
+        first, *others = self.program.equations
+        repeated: dict[Atom, Atom] = {
+            e.outputs[0]: e.inputs[0] for e in others if e.prim is broadcast
+        }
+        results = [repeated.get(a, a) for a in self.program.outputs]
+        whole = first.inputs == [*self.program.inputs] and (*first.outputs,) == (*results,)
+        return self.mapped[0] if whole and len(repeated) == len(others) else None
 
     @property
     def types_of_inputs(self) -> tuple[ArrayType, ...]:
@@ -93,6 +107,23 @@ class Subject:
     def types_of_outputs(self) -> tuple[ArrayType, ...]:
         """The types of the outputs, likewise."""
         return self.lanes.body.output_types if self.lanes else self.program.output_types
+
+    def is_same_in_lanes(self, i: int) -> bool | None:
+        """Whether what is given for input number ``i`` is the same for all lanes of the mapped
+        function; None where nobody can tell, as of what has a shape alone."""
+        number = i - self.first_input
+        if self.lanes is None or not self.given or number < 0:
+            return None
+        cut = [(d, axes) for d, axes in enumerate(self.lanes.frame.seen[i].layout) if axes]
+        x: Any = self.given[number]
+        if len(cut) != 1 or not isinstance(x, np.ndarray | Array) or not x.size:
+            return None
+        ((d, axes),) = cut
+        sizes = dict(self.lanes.frame.runs.axes)
+        lanes = np.moveaxis(np.asarray(cast(Any, x)), d, 0).reshape(
+            math.prod([sizes[a] for a in axes]), -1
+        )
+        return bool((lanes == lanes[0]).all())
 
     def input_name(self, i: int) -> str:
         """What the user calls input number ``i``."""

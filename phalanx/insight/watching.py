@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from phalanx.api.jit import jit
-from phalanx.api.stages import Traced, on_transformed, watching
+from phalanx.api.stages import Traced, on_given, on_transformed, watching
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.source import lines_of_users, user_frame, user_location
@@ -42,9 +42,9 @@ def checking_compiled() -> Generator[Findings]:
         for finding in findings:
             found.setdefault((finding.code, finding.file, finding.line), finding)
 
-    def look(traced: Traced) -> None:
+    def look(traced: Traced, leaves: Sequence[Any]) -> None:
         found.functions += 1
-        note(findings_in(traced, user_location()))
+        note(findings_in(traced, user_location(), given=leaves))
 
     seen: set[Hashable] = set()
 
@@ -55,11 +55,13 @@ def checking_compiled() -> Generator[Findings]:
         if key not in seen:
             seen.add(key)
             traced = called.traced()
-            note(findings_in(traced, user_location(), OF_VALUES) if traced is not None else ())
+            given = [called.leaves[i] for i in called.places]
+            place = user_location()
+            note(findings_in(traced, place, OF_VALUES, given) if traced is not None else ())
 
     with (
         watching_between() as between,
-        watching(look),
+        watching(look, on_given),
         watching(look_at_call, on_transformed),
         config.override(keep_lanes=True),
         lines_of_users(),

@@ -15,6 +15,7 @@ from tests.units.insight.corpus import (
     right_programs,
     scripts,
     singular,
+    updates,
     vectorized,
     wrong_lanes,
     wrong_models,
@@ -24,8 +25,8 @@ from tests.units.insight.corpus import (
 
 # they enter their programs
 assert {
-    right_lanes, right_models, right_programs, scripts, singular, vectorized, wrong_lanes,
-    wrong_models, wrong_others, wrong_programs,
+    right_lanes, right_models, right_programs, scripts, singular, updates, vectorized,
+    wrong_lanes, wrong_models, wrong_others, wrong_programs,
 }  # fmt: skip
 
 eight = pytest.mark.skipif(phalanx.device_count() != 8, reason="they are for eight devices")

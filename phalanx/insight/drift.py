@@ -1,0 +1,169 @@
+"""State that lanes share, and then do not: updates that each lane makes of what it has alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from phalanx.base import dtypes
+from phalanx.core.program import Atom, Equation, Program
+from phalanx.insight.findings import Code, Finding
+from phalanx.insight.flow import Marks
+from phalanx.insight.gradients import GRADIENT, GradientOf, OwnGradient
+from phalanx.insight.lanes import LaneFlow
+from phalanx.insight.parting import Parted, Reduced, is_shared
+from phalanx.insight.subject import Subject
+
+__all__ = ["Apart", "Came", "drifting", "maker", "replicated"]
+
+P119 = Code(
+    "P119",
+    "parameters that lanes share, changed by what one lane has",
+    "params = params - rate * grads  # and only the loss went through pmean",
+    "Take lax.pmean of the gradients, of all leaves, and of a number that decides about what lanes "
+    "share (lax.pmin of a condition). Where each lane is to have its own, say so: "
+    "# phalanx: ok P119.",
+)
+
+
+class Came(Struct, frozen=True):
+    """Of a value: it is made of input number ``of``, which is not the same in all lanes any more
+    after the first call."""
+
+    of: int
+
+
+class Apart(Struct, frozen=True):
+    """State that lanes do not keep alike: input ``i``, of which output ``o`` is the new value, with
+    its ``marks``; those that ``is_first`` come apart although all state is the same at first."""
+
+    i: int
+    o: int
+    marks: Marks
+    is_first: bool
+
+
+def replicated(
+    flow: LaneFlow, outputs: list[Marks], of_state: Sequence[tuple[int, int]]
+) -> tuple[list[Marks], list[Apart]]:
+    """The marks of the outputs where state is the same in all lanes at first, as far as it then
+    stays so; and the state that does not."""
+    types, roles = flow.lanes.body.input_types, flow.lanes.frame.seen
+    pairs = [(i, o) for i, o in of_state if dtypes.is_floating(types[i].dtype)]
+    apart: list[Apart] = []
+    assumed: set[int] = set()
+    while True:
+        needed = {i for i, _ in pairs if roles[i].axes}
+        if needed != assumed:
+            came = {each.i: Came(each.i) for each in apart}
+            outputs, assumed = flow.outputs(frozenset(needed), came), needed
+        gone = [Apart(i, o, outputs[o], not apart) for i, o in pairs if outputs[o] & flow.axes]
+        if not gone:
+            return outputs, apart
+        apart += gone
+        lost = {each.i for each in gone}
+        pairs = [pair for pair in pairs if pair[0] not in lost]
+
+
+def drifting(
+    subject: Subject, flow: LaneFlow, outputs: Sequence[Marks], apart: Sequence[Apart]
+) -> Iterator[Finding]:
+    """State that lanes share at first, and that comes apart although they work together."""
+    for axis in sorted(flow.axes, key=str):
+        if not any([is_shared(m, axis) for m in outputs]) and not _of_first(apart, axis):
+            continue
+        first = [each for each in apart if each.is_first and axis in each.marks]
+        yield from _decided_alone(subject, flow, first, axis)
+        yield from _driven(subject, flow, apart, first, axis)
+        yield from _own_gradients(subject, flow, outputs, first, axis)
+
+
+def _of_first(apart: Sequence[Apart], axis: Any) -> bool:
+    return any([Reduced(axis) in each.marks for each in apart])
+
+
+def _decided_alone(
+    subject: Subject, flow: LaneFlow, apart: Sequence[Apart], axis: Any
+) -> Iterator[Finding]:
+    """Gradients that were reduced, in updates that a number of one lane decides about."""
+    for each in apart:
+        for mark in each.marks:
+            if type(mark) is Parted and mark.axis == axis:
+                yield parted_at(flow, mark)
+
+
+def parted_at(flow: LaneFlow, mark: Parted) -> Finding:
+    n = flow.sizes.get(mark.axis, 1)
+    return P119.at(
+        mark.number,
+        f"a number that each of {n} lanes of {mark.axis!r} makes of its own rows decides, at "
+        f"{mark.place}, about an update that all of them share: they drift apart",
+        "Reduce the number, too: lax.pmean of a loss or norm, lax.pmin of a condition. Where each "
+        "lane is to decide for itself, say so: # phalanx: ok P119.",
+    )
+
+
+def _driven(
+    subject: Subject, flow: LaneFlow, apart: Sequence[Apart], first: Sequence[Apart], axis: Any
+) -> Iterator[Finding]:
+    """Numbers among the state, such as a scale of losses, with which other state comes apart."""
+    later = [each.marks for each in apart if not each.is_first and axis in each.marks]
+    body = flow.lanes.body
+    for each in first:
+        drives = [m for m in later if Came(each.i) in m and Reduced(axis) in m and GRADIENT in m]
+        if not drives or body.inputs[each.i].type.size != 1 or GRADIENT in each.marks:
+            continue
+        made = maker(body, body.outputs[each.o])
+        yield P119.at(
+            (made.location if made is not None else None) or subject.place,
+            f"{subject.input_name(each.i)} is a number that each of {flow.sizes[axis]} lanes of "
+            f"{axis!r} changes by what it has alone, and parameters that all of them share are "
+            "updated with it: they drift apart",
+            "Reduce what decides about the number: lax.pmean of a loss, lax.pmin of a condition.",
+        )
+
+
+def _own_gradients(
+    subject: Subject, flow: LaneFlow, outputs: Sequence[Marks], apart: Sequence[Apart], axis: Any
+) -> Iterator[Finding]:
+    """Gradients of a lane's own rows in updates of what all lanes share."""
+    roles, body = flow.lanes.frame.seen, flow.lanes.body
+    updates = [outputs[o] for _, o in subject.state]
+    own = [m for m in apart if OwnGradient(axis) in m.marks and Reduced(axis) not in m.marks]
+    if any([subject.is_same_in_lanes(each.i) is False for each in own]):
+        return  # each lane was given its own
+    found = [each for each in own if _is_said(subject, flow, updates, each, axis)]
+    if not found:
+        return
+    each = found[0]
+    made = maker(body, body.outputs[each.o])
+    others = f" (and {len(found) - 1} more)" if found[1:] else ""
+    n = flow.sizes[axis]
+    how = "comes in" if not roles[each.i].axes else "is"
+    yield P119.at(
+        (made.location if made is not None else None) or subject.place,
+        f"{subject.input_name(each.i)}{others} {how} the same in all {n} lanes of {axis!r}, and is "
+        "updated here with the gradient of one lane's rows, which nothing reduces over that axis: "
+        f"lanes drift apart, and what the first one has learned from 1/{n} of the data is kept",
+    )
+
+
+def _is_said(
+    subject: Subject, flow: LaneFlow, updates: Sequence[Marks], each: Apart, axis: Any
+) -> bool:
+    """Whether the program says that lanes are to share what came ``apart``: it reduces the loss,
+    or other gradients with it, or gives one value to all lanes."""
+    roles = flow.lanes.frame.seen
+    if not roles[each.i].axes:
+        return True
+    of = [m.loss for m in each.marks if type(m) is GradientOf]
+    if subject.is_same_in_lanes(each.i) and not flow.summed.isdisjoint(of):
+        return True
+    return any([GRADIENT in m and is_shared(m, axis) for m in updates])
+
+
+def maker(body: Program, atom: Atom) -> Equation | None:
+    """The equation that made ``atom``."""
+    return next((e for e in reversed(body.equations) if atom in e.outputs), None)

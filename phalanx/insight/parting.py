@@ -1,0 +1,88 @@
+"""How lanes part: a number that each of them has of its own meets what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from phalanx.base.source import Location
+from phalanx.core.program import Equation
+from phalanx.insight.flow import Marks
+from phalanx.insight.gradients import GRADIENT
+from phalanx.ops import convert
+
+__all__ = ["Own", "Parted", "Reduced", "is_shared", "parting", "parts"]
+
+
+class Reduced(Struct, frozen=True):
+    """Of a value: what it depends on was exchanged over ``axis``."""
+
+    axis: Any
+
+
+class Own(Struct, frozen=True):
+    """Of a value: it is a number, in any shape, that a lane made at ``place`` of its own rows."""
+
+    place: Location
+
+
+class Parted(Struct, frozen=True):
+    """Of a value: it was made of gradients that were reduced over ``axis``, and at ``place`` of a
+    number that each lane made at ``number``, so that it differs."""
+
+    axis: Any
+    number: Location
+    place: Location
+
+
+def is_shared(marks: Marks, axis: Any) -> bool:
+    """Whether a value was reduced over ``axis`` and is the same along it."""
+    return axis not in marks and Reduced(axis) in marks
+
+
+def parting(e: Equation, operands: Sequence[Marks], marks: Marks, axes: frozenset[Any]) -> Marks:
+    """The marks of the result of ``e``, whose operands have ``marks``, in lanes of ``axes``."""
+    size, own = e.outputs[0].type.size, _own(marks)
+    alone = e.prim.elements.fused or e.prim.elements.copied
+    if not alone and size == 1 and e.location and not axes.isdisjoint(marks):
+        return (marks - own) | {Own(e.location)}
+    if not own:
+        return marks
+    met = _decided(own, e, [m for m in operands if own.isdisjoint(m)], axes & marks)
+    if e.prim.elements.fused and e.prim is not convert and e.location:
+        kept = {Own(e.location)} if size == 1 else frozenset[Any]()
+    else:
+        kept = own if alone else frozenset[Any]()
+    return (marks - own).union(kept, met)
+
+
+def parts(
+    e: Equation, choices: Sequence[Marks], shown: Sequence[Marks], results: list[Marks],
+    axes: frozenset[Any],
+) -> list[Marks]:  # fmt: skip
+    """The marks of the ``results`` of a choice, if numbers of lanes' own make it."""
+    own = _own(frozenset[Any]().union(*choices))
+    if not own:
+        return results
+    met = _decided(own, e, shown, axes.intersection(*choices))
+    return [(marks - own) | met for marks in results]
+
+
+def _decided(
+    own: Marks, e: Equation, others: Sequence[Marks], axes: frozenset[Any]
+) -> frozenset[Parted]:
+    """What comes of ``others`` that lanes share, where numbers of their ``own`` meet them."""
+    number = min([m.place for m in own], key=lambda place: place.line)
+    return frozenset(
+        [
+            Parted(axis, number, e.location or number)
+            for axis in axes
+            if any([GRADIENT in m and is_shared(m, axis) for m in others])
+        ]
+    )
+
+
+def _own(marks: Marks) -> Marks:
+    return frozenset([m for m in marks if type(m) is Own])

@@ -45,6 +45,7 @@ NAVIGATION = {  # the titles of the parts, and their pages, with short titles wh
     "Start": [
         "installation",
         "quick-start",
+        "Tutorial: train a classifier <training>",
         "coming-from-jax",
         "Coming from PyTorch, MPI <coming-from-pytorch>",
         "faq",

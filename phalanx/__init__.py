@@ -154,6 +154,7 @@ if _TYPE_CHECKING:
         random,
         scipy,
         test_util,
+        training,
         typing,
         version,
     )
@@ -209,6 +210,7 @@ _later(
     "random",
     "scipy",
     "test_util",
+    "training",
     "typing",
     "version",
     refused={
@@ -275,8 +277,8 @@ __all__ = [
     "process_rows", "profiler", "pure_callback", "random", "ref", "remat",
     "remove_size_one_mesh_axis_from_type", "reshard",
     "scipy", "set_mesh", "shard_map", "sharding", "smap", "softmax_custom_jvp", "stages",
-    "stop_gradient", "test_util", "thread_guard", "threefry_partitionable", "transfer_guard",
-    "transfer_guard_device_to_device", "transfer_guard_device_to_host",
+    "stop_gradient", "test_util", "thread_guard", "threefry_partitionable", "training",
+    "transfer_guard", "transfer_guard_device_to_device", "transfer_guard_device_to_host",
     "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing", "value_and_grad",
     "version", "vjp", "vmap", "__version__", "__version_info__",
 ]  # fmt: skip

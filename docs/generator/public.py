@@ -46,6 +46,7 @@ PAGES = {  # each page of the reference that lists names: its title, and the mod
     ),
     "phalanx.scipy.special": ("special functions", ["phalanx.scipy.special"]),
     "phalanx.scipy.stats": ("probability distributions", ["phalanx.scipy.stats"]),
+    "phalanx.training": ("losses, means, batches, states", ["phalanx.training"]),
     "phalanx.image": ("images", ["phalanx.image"]),
     "phalanx.ops": ("sums over segments", ["phalanx.ops"]),
     "phalanx.tree": (

@@ -59,7 +59,8 @@ FORMER_WAYS = {  # and in which way one does now what they did
     "save_checkpoint": "experimental.checkpoint.save",
     "restore_checkpoint": "experimental.checkpoint.restore",
     "dropout": "jnp.where, with random.bernoulli",
-    "cross_entropy": f"nn.log_softmax, or optax {_SERVED}",
+    "cross_entropy": "training.cross_entropy", "CrossEntropyLoss": "training.cross_entropy",
+    "TrainState": "training.TrainState", "DistributedSampler": "training.even_batches",
 }  # fmt: skip
 
 FORMER_KEYWORDS = {  # and the keyword now, of functions that have it

@@ -21,7 +21,7 @@ from phalanx.base.registry import register_dataclass
 from phalanx.core.types import Array, ArrayLike
 from phalanx.nn.normalize import logsumexp
 
-__all__ = ["Batch", "Mean", "TrainState", "cross_entropy", "even_batches"]
+__all__ = ["EvenBatch", "Mean", "TrainState", "cross_entropy", "even_batches"]
 
 Params = TypeVar("Params")
 Optimizer = TypeVar("Optimizer")
@@ -125,7 +125,7 @@ class Mean:
         return f"{float(self.total):g} of {int(self.count):,}: {float(self.value):g}"
 
 
-class Batch(NamedTuple):
+class EvenBatch(NamedTuple):
     """What ``even_batches`` gives: the part of this process in a batch.
 
     Args:
@@ -142,7 +142,9 @@ class Batch(NamedTuple):
     of: int
 
 
-def even_batches(rows: int, size: int, *, seed: int | None = None, epoch: int = 0) -> list[Batch]:
+def even_batches(
+    rows: int, size: int, *, seed: int | None = None, epoch: int = 0
+) -> list[EvenBatch]:
     """The batches of an epoch, each divided among the processes: all take equally many, and each
     has at least one row of every batch.
 
@@ -157,7 +159,7 @@ def even_batches(rows: int, size: int, *, seed: int | None = None, epoch: int = 
         epoch: the number of the epoch, from 0.
 
     Returns:
-        A ``Batch`` for each: pairs of ``rows`` and ``of``. Over several processes a mapped function
+        A ``EvenBatch`` for each: pairs of ``rows`` and ``of``. Over several processes a mapped function
         takes ``of`` as a static argument: see "Processes" in the documentation.
 
     Raises:
@@ -181,7 +183,7 @@ def even_batches(rows: int, size: int, *, seed: int | None = None, epoch: int = 
         order = np.random.default_rng((seed, epoch)).permutation(count)
     starts = [start for start in range(0, count, size) if start == 0 or count - start >= least]
     batches = [order[start:stop] for start, stop in zip(starts, [*starts[1:], count], strict=True)]
-    return [Batch(batch[process_rows(len(batch))], len(batch)) for batch in batches]
+    return [EvenBatch(batch[process_rows(len(batch))], len(batch)) for batch in batches]
 
 
 @register_dataclass

@@ -158,7 +158,7 @@ def _is_running_mean(body: Program, i: int, o: int) -> bool:
         return _MeanFlow().run(body, inputs)
 
     marks = keep(body, "means", found)[o]
-    means = [m for m in marks if type(m) is Mean and i not in m.of]
+    means = [m for m in marks if type(m) is Averaged and i not in m.of]
     return Retained(i) in marks and bool(means)
 
 
@@ -180,7 +180,7 @@ class Needed(Struct, frozen=True):
     of: int
 
 
-class Mean(Struct, frozen=True):
+class Averaged(Struct, frozen=True):
     """Of a value: it is made of a sum over rows, which depend on the inputs ``of``."""
 
     of: frozenset[int]
@@ -193,7 +193,7 @@ class _MeanFlow(Flow):
         marks = NOTHING.union(*operands)
         needed = frozenset([m for m in marks if type(m) is Needed])
         if e.prim is reduce_sum:
-            return needed | {Mean(frozenset([m.of for m in needed]))}
+            return needed | {Averaged(frozenset([m.of for m in needed]))}
         if e.prim.elements.copied or e.prim is convert:
             return marks
         if not e.prim.elements.fused:

@@ -159,8 +159,8 @@ def even_batches(
         epoch: the number of the epoch, from 0.
 
     Returns:
-        A ``EvenBatch`` for each: pairs of ``rows`` and ``of``. Over several processes a mapped function
-        takes ``of`` as a static argument: see "Processes" in the documentation.
+        An ``EvenBatch`` for each: pairs of ``rows`` and ``of``. Over several processes a mapped
+        function takes ``of`` as a static argument: see "Processes" in the documentation.
 
     Raises:
         ValueError: there are fewer rows, or smaller batches, than processes.

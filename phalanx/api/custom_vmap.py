@@ -16,7 +16,7 @@ from phalanx.base.errors import MissingRule, TreeError
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import name_of, user_location
 from phalanx.base.tree import shown
-from phalanx.control.custom import bind_program
+from phalanx.control.custom import as_type, bind_program
 from phalanx.control.custom_vmap import VmapRule
 from phalanx.control.custom_vmap import custom_vmap as custom_vmap_primitive
 from phalanx.core.program import plain
@@ -32,8 +32,10 @@ class custom_vmap:
     """``fun``, which ``vmap`` vectorizes by a rule that is given with ``def_vmap``.
 
     The rule is used wherever lanes of an axis lie in arrays, so by ``pmap``, too, where several
-    lanes run on a device. Derivatives are those of ``fun``, and ``vmap`` of them does not ask the
-    rule; those of ``vmap`` of it go through the rule.
+    lanes run on a device. Derivatives of ``fun`` are its own, and ``vmap`` of them is the
+    derivative of what the rule gives; to it, what is differentiated has lanes if its tangents or
+    cotangents have some. Only where no argument has lanes is it that of ``fun``, and where
+    derivatives are by what ``fun`` closes over.
 
     Args:
         fun: a function of trees of arrays. Arguments by keyword and defaults are put into the
@@ -157,7 +159,8 @@ class _Call:
             if not fits or not same_kind(lane_type(kind, 0) if mark else kind, wanted):
                 lanes = f"{size} lanes of {wanted}" if mark else str(wanted)
                 raise TypeError(f"{who} {lanes}, as out_batched says, got {kind}")
-        return results, marks
+        fitted = zip(results, self.out_types, strict=True)
+        return [as_type(x, wanted) for x, wanted in fitted], marks
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:

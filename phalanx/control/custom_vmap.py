@@ -1,23 +1,54 @@
 """``custom_vmap``: a function, and a rule for what it does on all lanes of an axis at once.
 
-Derivatives, and what is on all lanes where the rule cannot know, are those of the function.
+A derivative of it is such a function, too, whose rule is the derivative of what the rule gives.
+Where no argument has lanes, but a tangent, on all lanes is the function; and where what it closes
+over has lanes, of which the rule does not know, or is differentiated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from typing import Any
 
+from phalanx.base import dtypes
 from phalanx.control.call import as_call, call, frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
+from phalanx.control.forward import dense, linearized, paired, placed, types_of
+from phalanx.control.result_dims import ResultDims, program_on_lanes
+from phalanx.control.reverse import transposed
+from phalanx.control.rules_on_lanes import (
+    Backwards,
+    InTangents,
+    LanesRule,
+    OnLanes,
+    OnOtherLanes,
+    Storing,
+    TangentsAlone,
+    WithTangents,
+)
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Batched, LaneDims, Operands, Primitive, UserRules
-from phalanx.core.program import Frame, Program
-from phalanx.ops.basis import move
+from phalanx.core.primitive import (
+    ZERO,
+    Batched,
+    Derivative,
+    Execution,
+    LaneDims,
+    Linear,
+    Operands,
+    Primitive,
+    UserRules,
+)
+from phalanx.core.program import Frame, Program, Var
+from phalanx.core.runs import Marks
+from phalanx.core.types import ArrayType
+from phalanx.ops.basis import move, zeros
 from phalanx.transforms.closures import Closure
+from phalanx.transforms.derive import keep
+from phalanx.transforms.simplify import filled
 
-OnLanes = Callable[[int, Sequence[bool], Sequence[Any]], tuple[Sequence[Any], Sequence[bool]]]
+UsersRule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[Sequence[Any], Sequence[bool]]]
 
 
 class VmapRule:
@@ -27,20 +58,26 @@ class VmapRule:
     first, and so do the results that have some.
     """
 
-    def __init__(self, name: str, on_lanes: OnLanes, count: int, closure: Closure) -> None:
+    steady, apart = 0, False
+
+    def __init__(self, name: str, on_lanes: UsersRule, count: int, closure: Closure) -> None:
         self.name = name
         self.on_lanes = on_lanes
-        self.count = count
         self.closure = closure
+        self.total = len(closure.closed) + count
+        self.linear = (False,) * self.total
 
-    def run(
-        self, size: int, moving: Sequence[bool], operands: Sequence[Any]
-    ) -> tuple[list[Any], Sequence[bool]]:
-        """The same, where the first operands are the values that the function closes over."""
+    def asked(self, moving: Marks) -> bool:
+        """Whether there is something to ask: any argument has lanes."""
+        return any(moving[len(self.closure.closed) :])
+
+    def run(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> OnLanes:
+        """The results, where the first operands are the values that the function closes over."""
         marks: list[bool] = []
+        own = moving[len(self.closure.closed) :]
 
         def flat(*xs: Any) -> Sequence[Any]:
-            results, with_lanes = self.on_lanes(size, moving, xs)
+            results, with_lanes = self.on_lanes(axis.size, own, xs)
             marks.extend(with_lanes)
             return results
 
@@ -50,12 +87,21 @@ class VmapRule:
         return self.name
 
 
-def _frame(*, program: Program, rule: VmapRule, closed: int) -> Frame:
+def _closed(operands: Sequence[Any], rule: LanesRule, closed: int) -> int:
+    """How many operands are closed over: lifted constants, which come first, are of them."""
+    return len(operands) - rule.total + closed
+
+
+def _frame(*, program: Program, rule: LanesRule, closed: int) -> Frame:
     return frame_of_one(program=program)
 
 
 def _lower(b: Builder, *xs: Value, program: Program, **_: Any) -> list[Value]:
     return lower_call(b, *xs, program=program)
+
+
+def _run(*operands: Any, program: Program, **_: Any) -> tuple[Any, ...]:
+    return call(*operands, program=program)
 
 
 def _batch(
@@ -64,28 +110,168 @@ def _batch(
     dims: LaneDims,
     *,
     program: Program,
-    rule: VmapRule,
+    rule: LanesRule,
     closed: int,
 ) -> Batched:
-    moving = [d is not None for d in dims]
-    known = len(values) - rule.count  # what it closes over, and before that, lifted constants
-    if any(moving[:known]) or not any(moving):  # of what it closes over, the rule knows nothing
+    moving = tuple([d is not None for d in dims])
+    lifted = len(values) - rule.total
+    if any(moving[: lifted + closed]):
         return call.rule("batch")(axis, values, dims, program=program)
+    if not rule.asked(moving[lifted:]):
+        places = ResultDims(axis, f"custom_vmap({rule})", own_lanes=False)
+        made = program_on_lanes(program, dims, places)
+        outer = OnOtherLanes(rule, axis, dims[lifted:], places)
+        return custom_vmap(*values, program=made, rule=outer, closed=closed), places.dims
     front = [v if d is None else move(v, d, 0) for v, d in zip(values, dims, strict=True)]
-    given = front[known - len(rule.closure.closed) :]
-    results, marks = rule.run(axis.size, moving[known:], given)
+    results, marks = rule.run(axis, moving[lifted:], front[lifted:])
     return tuple(results), tuple([0 if m else None for m in marks])
+
+
+# ---- derivatives --------------------------------------------------------------------------------
+
+
+def _jvp(
+    primals: tuple[Any, ...],
+    tangents: Sequence[Any],
+    /,
+    *,
+    program: Program,
+    rule: LanesRule,
+    closed: int,
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    active = tuple([t is not ZERO for t in tangents])
+    if any(active[: _closed(primals, rule, closed)]):
+        return call.rule("jvp", call.subprograms)(primals, tangents, program=program)
+    pair = paired(frame_of_one(program=program), active)
+    nonzero = _with_tangents(program, rule, pair.nonzero)
+    both = _giving(pair.frame.programs[0], program, pair.nonzero, nonzero)
+    made = WithTangents(rule, active[len(active) - rule.total :], nonzero)
+    operands = [*primals, *dense(tangents, types_of(primals), active)]
+    results = custom_vmap(*operands, program=both, rule=made, closed=closed)
+    count = len(program.outputs)
+    return results[:count], placed(results[count:], nonzero)
+
+
+def _linearize(
+    active: Marks, /, *primals: Any, program: Program, rule: LanesRule, closed: int
+) -> Derivative:
+    if any(active[: _closed(primals, rule, closed)]):
+        return call.rule("linearize")(active, *primals, program=program)
+    own = active[len(active) - rule.total :]
+    in_tangents = all([m or not a for a, m in zip(own, rule.linear, strict=True)])
+    # of a linear one, neither what is stored nor the second half depends on what it is linear in
+    seen = [zeros(t) if a else x for x, t, a in _typed(primals, active)] if in_tangents else primals
+    halves = linearized(frame_of_one(program=program), active)
+    nonzero = _with_tangents(program, rule, halves.nonzero)
+    if in_tangents:
+        nonzero = tuple([n and i >= rule.steady for i, n in enumerate(nonzero)])
+    first, count = halves.primal.programs[0], len(program.outputs)
+    storing = Storing(rule, first.output_types[count:])
+    results = custom_vmap(*seen, program=first, rule=storing, closed=closed)
+    stored = halves.collected(seen, results)
+    if in_tangents:
+        again = custom_vmap(*primals, program=program, rule=rule, closed=closed)
+        pairs = zip(again, results, nonzero, strict=False)
+        results = [y if moved else x for y, x, moved in pairs]
+        known = tuple([not a for a in active])
+        alone: LanesRule = InTangents(rule, own, nonzero, len(stored))
+    else:
+        known = (True,) * len(active)
+        alone = TangentsAlone(rule, own, nonzero, len(stored))
+    half = _giving(halves.linear.programs[0], program, halves.nonzero, nonzero)
+    second = _with_known(half, program, known)
+    types = types_of(primals)
+
+    def linear(*tangents: Any) -> tuple[Any, ...]:
+        operands = [*compress(primals, known), *stored, *dense(tangents, types, active)]
+        out = custom_vmap(*operands, program=second, rule=alone, closed=closed)
+        return placed(out, nonzero)
+
+    return results[:count], linear
+
+
+def _with_tangents(program: Program, rule: LanesRule, found: Marks) -> Marks:
+    """Which results have a tangent: of a user's function those for which it was ``found``.
+
+    Of a derivative all: its program may have zeros where its rule has a tangent. What the one
+    makes of what is stored, the other makes of the operands.
+    """
+    if type(rule) is VmapRule:
+        return found
+    return tuple([dtypes.is_inexact(t.dtype) for t in program.output_types])
+
+
+def _giving(made: Program, whole: Program, found: Marks, wanted: Marks) -> Program:
+    """``made``, whose last results are the tangents ``found``, with zeros for others ``wanted``."""
+    if found == wanted:
+        return made
+
+    def make() -> Program:
+        first = len(made.outputs) - sum(found)
+        types = [*made.output_types[:first], *compress(whole.output_types, wanted)]
+        given = [*[True] * first, *compress(found, wanted)]
+        return filled(made, types, given)
+
+    return keep(made, ("giving", found, wanted), make)
+
+
+def _typed(primals: Sequence[Any], active: Marks) -> Iterable[tuple[Any, ArrayType, bool]]:
+    return zip(primals, types_of(primals), active, strict=True)
+
+
+def _with_known(linear: Program, whole: Program, known: Marks) -> Program:
+    """The ``linear`` half of ``whole``, which takes the inputs that are ``known`` before others."""
+
+    def make() -> Program:
+        first = [Var(t) for t in compress(whole.input_types, known)]
+        return linear.update(inputs=[*first, *linear.inputs])
+
+    return keep(linear, ("with known", known), make)
+
+
+def _transpose(
+    cts: tuple[Any, ...], /, *operands: Any, program: Program, rule: LanesRule, closed: int
+) -> Sequence[Any]:
+    wanted = tuple([isinstance(x, Linear) for x in operands])
+    if any(wanted[: _closed(operands, rule, closed)]) or not _inexact(program, wanted):
+        return call.rule("transpose")(cts, *operands, program=program)
+    given = tuple([ct is not ZERO for ct in cts])
+    back = transposed(frame_of_one(program=program), wanted, given)
+    types = [x.type for x in operands if isinstance(x, Linear)]
+    made = back.frame.programs[0]
+
+    def whole() -> Program:
+        return filled(made, [t.cotangent for t in types], back.nonzero)
+
+    backwards = Backwards(rule, wanted[len(wanted) - rule.total :], types, given)
+    known = [x for x in operands if not isinstance(x, Linear)]
+    results = custom_vmap(
+        *known,
+        *[ct for ct in cts if ct is not ZERO],
+        program=keep(made, ("whole", back.nonzero), whole),
+        rule=backwards,
+        closed=closed,
+    )
+    return [r if w else None for r, w in zip(placed(results, wanted), wanted, strict=True)]
+
+
+def _inexact(program: Program, marks: Marks) -> bool:
+    """Whether all inputs that are marked can have a cotangent."""
+    types = zip(program.input_types, marks, strict=True)
+    return all([dtypes.is_inexact(t.dtype) for t, mark in types if mark])
 
 
 custom_vmap: Primitive = with_subprograms(
     "custom_vmap",
     _lower,
     _frame,
-    linearize=as_call(call.rule("linearize")),
-    jvp=as_call(call.rule("jvp", call.subprograms)),
-    transpose=as_call(call.rule("transpose")),
+    linearize=_linearize,
+    jvp=_jvp,
+    transpose=_transpose,
     batch=_batch,
     carry_state=as_call(call.rule("carry_state", call.effects)),
+    whole=True,
     user_rules=UserRules(),
+    execution=Execution(run=_run),
     doc="the results of a program that a rule vectorizes; func.call",
 )

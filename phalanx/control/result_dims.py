@@ -32,7 +32,7 @@ class ResultDims:
         if self.dims is None:
             types = map(typeof, values)
             self.dims = tuple([self.wanted(d, t) for d, t in zip(dims, types, strict=True)])
-        return [self._placed(v, d, to) for v, d, to in zip(values, dims, self.dims, strict=True)]
+        return [self.placed(v, d, to) for v, d, to in zip(values, dims, self.dims, strict=True)]
 
     def put_pairs(self, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         """Results and then their tangents, each tangent where its result is."""
@@ -41,14 +41,15 @@ class ResultDims:
         if self.dims is None:
             self.dims = tuple([None if a is None and b is None else 0 for a, b in pairs])
         where = [*self.dims, *self.dims]
-        return [self._placed(v, d, to) for v, d, to in zip(values, dims, where, strict=True)]
+        return [self.placed(v, d, to) for v, d, to in zip(values, dims, where, strict=True)]
 
     def wanted(self, dim: int | None, type: ArrayType) -> int | None:
         """Where a result gets its lanes that has them in ``dim``, if it has some."""
         needed = self.own_lanes and dtypes.is_inexact(type.dtype)
         return 0 if dim is not None or needed else None
 
-    def _placed(self, value: Any, dim: int | None, to: int | None) -> Any:
+    def placed(self, value: Any, dim: int | None, to: int | None) -> Any:
+        """A result with its lanes in dimension ``to``; TypeError if it is to have none."""
         if value is ZERO or (to is None and dim is None):
             return value
         if to is None:

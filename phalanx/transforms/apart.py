@@ -13,10 +13,13 @@ from itertools import compress
 from msgspec.structs import replace
 
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
+from phalanx.core.runs import Marks
 from phalanx.transforms.divide import divisible
 from phalanx.transforms.linearize import Linearized, linearize_program
 from phalanx.transforms.needed import only_needed
-from phalanx.transforms.simplify import live_equations, without_effects
+from phalanx.transforms.simplify import blank, live_equations, without_effects
+
+LINEAR = "a linear input"  # what a value varies along that depends on one
 
 
 def known_apart(program: Program, linear: Sequence[bool]) -> Program:
@@ -48,7 +51,9 @@ def _parts(e: Equation, moving: Collection[Atom]) -> Program | None:
     if e.prim.subprograms is None or not any(active):
         return None
     made = _linearized(e, active)
-    return _inside(e, active) if made is None else made
+    if made is not None:
+        return made
+    return _inside(e, active) if e.prim.user_rules is None else _twice(e, active)
 
 
 def _linearized(e: Equation, active: tuple[bool, ...]) -> Program | None:
@@ -75,6 +80,27 @@ def _inside(e: Equation, active: Sequence[bool]) -> Program | None:
     known = _narrowed(e, frame, pure, [not a for a in active], [not m for m in moved])
     rest = _narrowed(e, frame, program, [True] * len(active), moved)
     equations = [known, rest] if known.outputs else [rest]
+    inputs = [a for a in e.inputs if isinstance(a, Var)]
+    return Program(inputs, equations, e.outputs, e.prim.name)
+
+
+def _twice(e: Equation, active: Marks) -> Program | None:
+    """``e``, whose rules fit it as it is, for what depends on ``active`` operands; and once more,
+    with zeros in place of these, for what does not. None if there is no such result."""
+    marks = [frozenset({LINEAR}) if a else frozenset[str]() for a in active]
+    found = e.prim.result_varies(marks, e.params)
+    if not isinstance(found, tuple):
+        return None
+    moved = [LINEAR in v for v in found]
+    if all(moved):
+        return None
+    blanks = [blank(a.type) if m else None for a, m in zip(e.inputs, active, strict=True)]
+    known = [a if b is None else b.outputs[0] for a, b in zip(e.inputs, blanks, strict=True)]
+    unused = [tuple([Var(v.type) for v in e.outputs]) for _ in range(2)]
+    once = [v if not m else u for v, u, m in zip(e.outputs, unused[0], moved, strict=True)]
+    again = [v if m else u for v, u, m in zip(e.outputs, unused[1], moved, strict=True)]
+    equations = [b for b in blanks if b is not None]
+    equations += [e.update(inputs=known, outputs=tuple(once)), e.update(outputs=tuple(again))]
     inputs = [a for a in e.inputs if isinstance(a, Var)]
     return Program(inputs, equations, e.outputs, e.prim.name)
 

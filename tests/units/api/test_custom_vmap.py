@@ -58,7 +58,7 @@ def test_the_rule_is_vectorized_by_outer_axes():
     np.testing.assert_array_equal(out[0], [3 * (X + 1)] * 2)
 
 
-def test_derivatives_are_those_of_the_function_and_those_of_lanes_of_the_rule():
+def test_derivatives_are_those_of_the_function_and_on_lanes_those_of_the_rule():
     f = tripled([])
     assert phalanx.grad(lambda x: f(x, 1.0)[0])(2.0) == 1
     np.testing.assert_array_equal(
@@ -67,6 +67,7 @@ def test_derivatives_are_those_of_the_function_and_those_of_lanes_of_the_rule():
     np.testing.assert_array_equal(
         phalanx.jvp(lambda x: phalanx.vmap(f)(x, X)[0], (X,), (X,))[1], 3 * X
     )
+    np.testing.assert_array_equal(phalanx.vmap(phalanx.grad(lambda x: f(x, x)[0]))(X), [6] * 3)
 
 
 def test_what_the_rule_closes_over():
@@ -79,6 +80,44 @@ def test_what_the_rule_closes_over():
     out, slope = whole(X, 2.0)
     np.testing.assert_array_equal(out, 2 * X + 1)
     assert slope == 12
+
+
+def test_results_that_lanes_share_have_cotangents_from_all():
+    f = custom_vmap(lambda x, w: (x * w, w**2))
+    f.def_vmap(lambda n, batched, x, w: ((x * w, (w**2).mean(0)), (True, False)))
+    ws = np.float32([0.5, 2, -1])
+    _, shared = phalanx.vmap(f, out_axes=(0, None))(X, ws)
+    np.testing.assert_allclose(shared, (ws**2).mean(), rtol=1e-6)
+    summed = lambda x, w: sum(f(x, w))  # noqa: E731
+    by_x, by_w = phalanx.vmap(phalanx.grad(summed, (0, 1)))(X, ws)
+    np.testing.assert_array_equal(by_x, ws)
+    # three lanes have the mean, a third of which is of each
+    np.testing.assert_allclose(by_w, X + 2 * ws, rtol=1e-6)
+
+
+def test_derivatives_by_what_is_closed_over_are_those_of_the_function():
+    def summed(w, x):
+        f = custom_vmap(lambda x: x * w)
+        f.def_vmap(lambda size, batched, x: (100 * x * w, True))
+        return f(x)
+
+    np.testing.assert_array_equal(phalanx.vmap(phalanx.grad(summed), (None, 0))(2.0, X), X)
+    np.testing.assert_array_equal(
+        phalanx.vmap(phalanx.grad(summed, 1), (None, 0))(2.0, X), [200] * 3
+    )
+    np.testing.assert_array_equal(phalanx.vmap(phalanx.grad(summed, 1), (0, None))(X, 2.0), X)
+
+
+def test_a_rule_of_lanes_one_after_the_other_is_differentiated():
+    f = sequential_vmap(jnp.sin)
+    for around in (lambda f: f, phalanx.jit, phalanx.checkpoint):
+        g = phalanx.vmap(phalanx.grad(around(f)))
+        np.testing.assert_allclose(g(X), np.cos(X), rtol=1e-6)
+        assert "while" in phalanx.jit(g).lower(X).as_text()
+    slopes = phalanx.vmap(lambda x: phalanx.jvp(f, (x,), (1.0,))[1])(X)
+    np.testing.assert_allclose(slopes, np.cos(X), rtol=1e-6)
+    np.testing.assert_allclose(phalanx.jacfwd(f)(X[0]), np.cos(X[0]), rtol=1e-6)
+    np.testing.assert_allclose(phalanx.vmap(phalanx.hessian(f))(X), -np.sin(X), rtol=1e-6)
 
 
 def test_lanes_one_after_the_other():

@@ -1,0 +1,322 @@
+"""What the derivatives of functions with a rule for all lanes do on all lanes.
+
+They are derivatives of what the rule gives: each is such a function again, with the rule that
+stands here. An operand of which a tangent has lanes has lanes for the rule, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import Any, NamedTuple, Protocol
+
+from phalanx.control.custom_vjp import lanes_of_cotangent
+from phalanx.control.forward import placed
+from phalanx.control.result_dims import ResultDims
+from phalanx.core.axes import Axis
+from phalanx.core.manual import typed
+from phalanx.core.primitive import ZERO, Linear
+from phalanx.core.program import plain
+from phalanx.core.runs import Marks
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import instantiate, zeros
+from phalanx.transforms.apart import known_apart
+from phalanx.transforms.batch import Dims, batch, lanes_in_front, with_lanes
+from phalanx.transforms.linearize import jvp, linearize
+from phalanx.transforms.stage import stage
+from phalanx.transforms.transpose import backward
+
+OnLanes = tuple[list[Any], list[bool]]  # results, and which of them have lanes, as first dimension
+
+
+class LanesRule(Protocol):
+    """What an operation does on all lanes.
+
+    It is about the last operands of the operation, ``total`` in number.
+    """
+
+    @property
+    def total(self) -> int:
+        """How many operands it is about."""
+        ...
+
+    @property
+    def linear(self) -> Marks:
+        """Those in which its results are linear, whatever the others are."""
+        ...
+
+    @property
+    def steady(self) -> int:
+        """How many results, the first ones, do not depend on those."""
+        ...
+
+    @property
+    def apart(self) -> bool:
+        """Whether what it does with those is apart from what it computes of others."""
+        ...
+
+    def asked(self, moving: Marks) -> bool:
+        """Whether it is asked where the operands that are ``moving`` have lanes."""
+        ...
+
+    def run(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> OnLanes:
+        """The results on all lanes of ``axis``, which come first in what is ``moving``."""
+        ...
+
+
+class OnOtherLanes:
+    """Of the results of ``rule`` on the lanes of an axis of which the rule was not asked.
+
+    So outer axes, of which it is, find it: operands have the lanes of ``axis`` in ``dims``.
+    """
+
+    def __init__(self, rule: LanesRule, axis: Axis, dims: Dims, places: ResultDims) -> None:
+        self.rule = rule
+        self.axis = axis
+        self.dims = dims
+        self.places = places
+        self.total = rule.total
+        self.linear = rule.linear
+        self.steady = rule.steady
+        self.apart = rule.apart
+
+    def asked(self, moving: Marks) -> bool:
+        return self.rule.asked(moving)
+
+    def run(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> OnLanes:
+        marks: list[bool] = []
+
+        def function(*xs: Any) -> list[Any]:
+            results, found = self.rule.run(axis, moving, xs)
+            marks.extend(found)
+            return results
+
+        pairs = zip(self.dims, moving, strict=True)
+        where = [None if d is None else d + m for d, m in pairs]
+        values, dims = batch(function, self.axis, operands, where)
+        inner = zip(self.places.dims or (), marks, strict=True)
+        to = [None if d is None else d + m for d, m in inner]
+        triples = zip(values, dims, to, strict=True)
+        return [self.places.placed(v, d, t) for v, d, t in triples], marks
+
+    def __str__(self) -> str:
+        return str(self.rule)
+
+
+class _Differentiated:
+    """A ``rule`` as a function of what has tangents.
+
+    Its operands are followed by the tangents of those that are ``active``; results that are
+    ``nonzero`` have some.
+    """
+
+    def __init__(self, rule: LanesRule, active: Marks, nonzero: Marks) -> None:
+        self.rule = rule
+        self.active = active
+        self.nonzero = nonzero
+        self.total: int = rule.total + sum(active)
+        self.linear = (*[False] * rule.total, *[True] * sum(active))
+
+    def asked(self, moving: Marks) -> bool:
+        return self.rule.asked(moving[: self.rule.total])
+
+    def at(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> _AtLanes:
+        """The rule on lanes of all that has some, or whose tangent has."""
+        count = self.rule.total
+        own, given = moving[:count], moving[count:]
+        aside = [t is True for t in placed(given, self.active)]
+        wanted = tuple([a or b for a, b in zip(own, aside, strict=True)])
+        marks: list[bool] = []
+
+        def function(*xs: Any) -> list[Any]:
+            results, found = self.rule.run(axis, wanted, xs)
+            marks.extend(found)
+            return results
+
+        primals = _spread(axis, own, wanted, operands[:count])
+        tangents = _spread(axis, given, tuple(compress(wanted, self.active)), operands[count:])
+        return _AtLanes(function, primals, tangents, marks)
+
+    def some(self, slopes: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+        """The tangents of ``results`` that are wanted."""
+        pairs = zip(slopes, results, strict=True)
+        return [*compress([instantiate(t, plain(typeof(y))) for t, y in pairs], self.nonzero)]
+
+    def __str__(self) -> str:
+        return str(self.rule)
+
+
+class _AtLanes(NamedTuple):
+    """A function of what has lanes, its operands and tangents; and which of its results have some,
+    once it has run."""
+
+    function: Callable[..., list[Any]]
+    primals: list[Any]
+    tangents: list[Any]
+    marks: list[bool]
+
+
+class WithTangents(_Differentiated):
+    """Of the results of a rule, and of their tangents."""
+
+    apart = False
+
+    @property
+    def steady(self) -> int:
+        return len(self.nonzero)
+
+    def run(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> OnLanes:
+        function, primals, given, marks = self.at(axis, moving, operands)
+        results, slopes = jvp(function, primals, placed(given, self.active))
+        slopes = self.some(slopes, results)
+        return [*results, *slopes], [*marks, *compress(marks, self.nonzero)]
+
+
+class Storing:
+    """Of the results of ``rule``, and of zeros for what its program stores for the linear half.
+
+    That half, on all lanes, is made of the rule, and asks for the operands alone.
+    """
+
+    steady, apart = 0, False
+
+    def __init__(self, rule: LanesRule, stored: Sequence[ArrayType]) -> None:
+        self.rule = rule
+        self.stored = stored
+        self.total = rule.total
+        self.linear = (False,) * rule.total
+
+    def asked(self, moving: Marks) -> bool:
+        return self.rule.asked(moving)
+
+    def run(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> OnLanes:
+        results, marks = self.rule.run(axis, moving, operands)
+        return [*results, *map(zeros, self.stored)], [*marks, *[False] * len(self.stored)]
+
+    def __str__(self) -> str:
+        return str(self.rule)
+
+
+class TangentsAlone(_Differentiated):
+    """Of the tangents of the results of a rule: its operands, what is stored, and tangents."""
+
+    steady, apart = 0, True
+
+    def __init__(self, rule: LanesRule, active: Marks, nonzero: Marks, stored: int) -> None:
+        super().__init__(rule, active, nonzero)
+        self.stored = stored
+        self.total += stored
+        self.linear = (*[False] * stored, *self.linear)
+
+    def run(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> OnLanes:
+        first = self.rule.total
+        taken = [*range(first), *range(first + self.stored, self.total)]
+        flags = tuple([moving[i] for i in taken])
+        function, primals, tangents, marks = self.at(axis, flags, [operands[i] for i in taken])
+        results, linear = linearize(function, primals, self.active)
+        return self.some(linear(tangents), results), [*compress(marks, self.nonzero)]
+
+
+class InTangents:
+    """The same of a ``rule`` that is linear in the operands that are ``active``: that rule.
+
+    It takes the other operands, what is stored, and the tangents.
+    """
+
+    steady, apart = 0, False
+
+    def __init__(self, rule: LanesRule, active: Marks, nonzero: Marks, stored: int) -> None:
+        self.rule = rule
+        self.active = active
+        self.nonzero = nonzero
+        self.stored = stored
+        self.total = rule.total + stored
+        self.linear = (*[False] * (self.total - sum(active)), *[True] * sum(active))
+
+    def asked(self, moving: Marks) -> bool:
+        return self.rule.asked(tuple(self._merged(moving)))
+
+    def run(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> OnLanes:
+        flags = tuple(self._merged(moving))
+        results, marks = self.rule.run(axis, flags, self._merged(operands))
+        return [*compress(results, self.nonzero)], [*compress(marks, self.nonzero)]
+
+    def _merged(self, values: Sequence[Any]) -> list[Any]:
+        """Of the operands of the rule, from those of this."""
+        first = self.total - sum(self.active)
+        known, tangents = iter(values), iter(values[first:])
+        return [next(tangents if a else known) for a in self.active]
+
+    def __str__(self) -> str:
+        return str(self.rule)
+
+
+class Backwards:
+    """Of the cotangents of the operands of ``rule`` that are ``wanted``, of ``types``.
+
+    It takes the other operands, and then the cotangents of the results that are ``given``.
+    """
+
+    steady, apart = 0, True
+
+    def __init__(
+        self, rule: LanesRule, wanted: Marks, types: Sequence[ArrayType], given: Marks
+    ) -> None:
+        self.rule = rule
+        self.wanted = wanted
+        self.types = types
+        self.given = given
+        self.known = len(wanted) - sum(wanted)
+        self.total = self.known + sum(given)
+        self.linear = (*[False] * self.known, *[True] * sum(given))
+
+    def asked(self, moving: Marks) -> bool:
+        return self.rule.asked(self._moving(moving, any(moving[self.known :])))
+
+    def run(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> OnLanes:
+        flags = self._moving(moving, True)
+        marks: list[bool] = []
+
+        def function(*xs: Any) -> list[Any]:
+            tangents, rest = iter(xs), iter(operands)
+            every = [next(tangents if a else rest) for a in self.wanted]
+            results, found = self.rule.run(axis, flags, every)
+            marks.extend(found)
+            return results
+
+        along = typed(axis.outside)
+        types = [with_lanes(t, 0, axis) for t in self.types]
+        types = [t.update(varying=t.varying | along) for t in types]
+        program, captured = stage(function, types, str(self.rule))
+        if not self.rule.apart:
+            program = known_apart(program, [False] * len(captured) + [True] * len(types))
+        cts = placed(operands[self.known :], self.given)
+        with_lanes_ = iter(moving[self.known :])
+        received = [
+            ZERO if ct is ZERO else _received(ct, next(with_lanes_), mark, axis)
+            for ct, mark in zip(cts, marks, strict=True)
+        ]
+        back = backward(program, [*captured, *map(Linear, types)], received)
+        every = [instantiate(ct, t.cotangent) for ct, t in zip(back, types, strict=True)]
+        return every, [True] * len(every)
+
+    def _moving(self, moving: Marks, linear: bool) -> Marks:
+        """The same of the operands of the rule, where those that are wanted have lanes."""
+        rest = iter(moving)
+        return tuple([linear if a else next(rest) for a in self.wanted])
+
+    def __str__(self) -> str:
+        return str(self.rule)
+
+
+def _spread(axis: Axis, moving: Marks, wanted: Marks, values: Sequence[Any]) -> list[Any]:
+    """``values``, of which some are ``moving``, with lanes where these are ``wanted``."""
+    return [
+        lanes_in_front(x, None, axis) if w and not m else x
+        for x, m, w in zip(values, moving, wanted, strict=True)
+    ]
+
+
+def _received(ct: Any, moving: bool, mark: bool, axis: Axis) -> Any:
+    """The cotangent of a result, which has lanes if ``mark`` says so, and else is that of all."""
+    return lanes_of_cotangent(ct, 0 if moving else None, 0 if mark else None, axis)

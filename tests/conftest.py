@@ -58,6 +58,15 @@ def pytest_report_header(config):
     return f"the draws of this run: --hypothesis-seed={config.option.hypothesis_seed}"
 
 
+def pytest_ignore_collect(collection_path, config):
+    """With ``-m spmd``, files in which nothing is marked so are not imported: it takes long."""
+    if config.option.markexpr == "spmd" and collection_path.suffix == ".py":
+        places = collection_path, collection_path.with_name("conftest.py")
+        if not any("mark.spmd" in p.read_text("utf-8") for p in places if p.exists()):
+            return True
+    return None
+
+
 def pytest_collection_modifyitems(config, items):
     if not config.option.sample:
         return

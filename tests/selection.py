@@ -1,12 +1,13 @@
 """What a run with ``--sample`` leaves out: cases of statements, and optimizing what it compiles.
 
-Of the tests it takes each statement once, and a share of its other cases.
+Of laws and oracles it takes each statement once, and a share of its other cases; of the units, it
+does so for a share of the functions.
 
 The laws of the primitives, of the sub-programs, of NaN, of mistakes, of types and of contexts, the
 oracles, and the tests of primitives, of control flow, of transformations, and of exported, sparse
 and Taylor-expanded functions state few things of many cases, most of which XLA compiles.
-What they state is checked in every run, in one case at least; which case, and which others besides,
-changes with the seed.
+What laws and oracles state is checked in every run, in one case at least; which case, and which
+others besides, changes with the seed, as do the units that a run takes.
 
 Most of the time goes to XLA's optimizations, of small programs that run once. A share of the
 modules, which changes with the seed too, has its programs optimized, as those of users are.
@@ -26,6 +27,7 @@ SAMPLED = (
     "tests/units/lax/", "tests/units/ops/", "tests/units/transforms/",
 )  # fmt: skip
 SHARE = 0.1
+UNITS = 0.7  # of the functions in the units
 OPTIMIZED = 0.2
 # Oracles also say how accurate numbers are that users get. Derivatives of extrema compare values of
 # which the compiler may round another copy otherwise, and does so mostly where it optimizes little.
@@ -35,21 +37,24 @@ SUBJECTS = ("law", "name", "f")  # parameters that name what is tested; others a
 
 
 def selected(items, seed):
-    """The ``items`` of a run: of each statement the case that ``seed`` draws first, a share of the
-    other cases, and all tests that are not sampled."""
+    """The ``items`` of a run: all tests that are not sampled; of each statement of the others the
+    case that ``seed`` draws first, and a share of its other cases. Some units are left out."""
     least = {}
-    for item in items:
-        least[statement(item)] = min(draw(item, seed), least.get(statement(item), 1))
-    return [
-        item
-        for item in items
-        if not is_sampled(item) or draw(item, seed) <= max(SHARE, least[statement(item)])
-    ]
+    for item in filter(is_sampled, items):
+        least[statement(item)] = min(draw(item.nodeid, seed), least.get(statement(item), 1))
+
+    def is_taken(item):
+        function = item.nodeid.split("[")[0]
+        if item.nodeid.startswith("tests/units/") and draw(function, seed) > UNITS:
+            return False
+        return draw(item.nodeid, seed) <= max(SHARE, least[statement(item)])
+
+    return [item for item in items if not is_sampled(item) or is_taken(item)]
 
 
 def optimized(module, seed):
     """Whether the programs of the tests in ``module`` are compiled as those of users are."""
-    return module.nodeid.startswith(ACCURATE) or draw(module, seed) < OPTIMIZED
+    return module.nodeid.startswith(ACCURATE) or draw(module.nodeid, seed) < OPTIMIZED
 
 
 def is_sampled(item):
@@ -69,7 +74,7 @@ def label(subject):
     return getattr(subject, "name", None) or getattr(subject, "__name__", subject)
 
 
-def draw(item, seed):
-    """A number in [0, 1) that depends on the test or module and the seed alone: every worker's."""
-    digest = hashlib.sha256(f"{seed} {item.nodeid}".encode()).digest()
+def draw(what, seed):
+    """A number in [0, 1) that depends on ``what`` and the seed alone: the same in every worker."""
+    digest = hashlib.sha256(f"{seed} {what}".encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64

@@ -12,7 +12,7 @@ from msgspec import Struct
 from phalanx.base.boundary import hiding
 from phalanx.base.choices import Choice
 from phalanx.core.types import Array, ArrayLike
-from phalanx.lax.operands import accept
+from phalanx.lax.operands import one
 
 
 class AccuracyMode(Choice):
@@ -75,4 +75,4 @@ def checked(who: str, x: ArrayLike, accuracy: Accuracy) -> Array:
             f"lax.{who}: accuracy must be a lax.Tolerance, a lax.AccuracyMode or None, got "
             f"{accuracy!r}"
         )
-    return accept(who, x)
+    return one(who, x)

@@ -10,7 +10,7 @@ from typing import Any
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array, ArrayLike, DTypeLike, typeof
-from phalanx.lax.operands import accept, alike, dtype_of, is_python, same_shape
+from phalanx.lax.operands import accept, alike, dtype_of, is_python, one, same_shape
 from phalanx.lax.operands import elementwise as operands
 from phalanx.ops.contract import as_dtype
 from phalanx.ops.elementwise import integer_power
@@ -181,9 +181,9 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     accept("pow", x)
     accept("pow", y)
     if isinstance(y, int) and not is_python(x):
-        return integer_power("pow", x, int(y))
+        return integer_power("pow", one("pow", x), int(y))
     if dtypes.is_integer(typeof(y).dtype) and dtypes.is_inexact(typeof(x).dtype):
-        y = ops.convert(y, dtype=typeof(x).dtype, weak=False)
+        y = ops.convert(y, dtype=typeof(x).dtype, weak=typeof(y).weak)
     return ops.pow(*operands("pow", x, y))
 
 
@@ -469,8 +469,8 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
     Args:
         min: the lower limit, a number or an array of the shape of ``x``.
-        x: an array of real numbers.
-        max: the upper limit, a number or an array of real numbers.
+        x: an array; complex numbers are in lexicographic order.
+        max: the upper limit, a number or an array of the shape of ``x``.
 
     Returns:
         An array of the shape of ``x``.
@@ -481,7 +481,10 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     >>> lax.clamp(0.0, np.float32([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    return ops.clamp(*operands("clamp", min, x, max))
+    min, x, max = operands("clamp", min, x, max)
+    if any(dtypes.is_complex(typeof(v).dtype) for v in (min, x, max)):
+        return ops.min(ops.max(x, min), max)
+    return ops.clamp(min, x, max)
 
 
 # ---- bits -----------------------------------------------------------------------------------

@@ -83,11 +83,11 @@ class Combination:
 
     @property
     def starts_with_identity(self) -> bool:
-        """Whether the start is known now, and combining with it changes nothing."""
+        """Whether the start is known now, and combining with it changes nothing, nor the type."""
         if self.monoid is None:
             return False
         (init,), (type,) = self.inits, self.types
-        known = not isinstance(init, Tracer)
+        known = not isinstance(init, Tracer) and (typeof(init).weak or not type.weak)
         return known and bool(np.asarray(init) == self.monoid.identity(type.dtype))
 
     def computes(self, *primitives: Primitive) -> bool:
@@ -172,10 +172,10 @@ def _fitting(who: str, init: Any, type: ArrayType) -> Any:
     """
     given = typeof(init)
     if given.shape == () and given.dtype == type.dtype:
-        return dtypes.scalar(init, type.dtype) if is_python(init) else init
+        return init
     known = given.shape == () and not isinstance(init, Tracer)
     if known and (fitted := _exactly(np.asarray(init), type.dtype)) is not None:
-        return fitted
+        return fitted.item() if is_python(init) else fitted
     raise TypeError(
         f"lax.{who}: an init_value must be a scalar of the dtype of its operand {type}, got "
         f"{init!r}"

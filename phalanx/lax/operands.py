@@ -8,7 +8,7 @@ or of the same rank with length 1 somewhere, takes their shape.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from phalanx.base import dtypes, lattice
 from phalanx.base.errors import ShapeError
 from phalanx.base.lengths import Length, length
 from phalanx.base.source import user_location
+from phalanx.core.trace import ROOT, current
 from phalanx.core.types import SCALARS, Array, ArrayType, LiteralType, typeof
-from phalanx.ops.basis import broadcast, full
+from phalanx.ops.basis import broadcast, convert, full
+from phalanx.run.array import default_sharding, from_scalar
 
 OPERANDS: tuple[type, ...] = (Array, np.ndarray, np.generic, *SCALARS)
 
@@ -38,12 +40,25 @@ def accept(who: str, x: Any) -> Any:
     )
 
 
+def one(who: str, x: Any) -> Any:
+    """``x`` made ready for an elementwise primitive of one operand.
+
+    Raises:
+        TypeError: it is neither an array nor a number.
+    """
+    if isinstance(x, Array):
+        return x
+    return _strong(cast("np.generic[Any]", x)) if isinstance(x, np.generic) else accept(who, x)
+
+
 def elementwise(who: str, *xs: Any) -> tuple[Any, ...]:
     """``xs`` made ready for an elementwise primitive: of one dtype, scalars of one shape.
 
     Raises:
         TypeError: dtypes or shapes differ, or a Python number does not fit the dtype.
     """
+    if _are_alike(xs):
+        return xs
     for x in xs:
         accept(who, x)
     arrays = [x for x in xs if not is_python(x)]
@@ -52,7 +67,38 @@ def elementwise(who: str, *xs: Any) -> tuple[Any, ...]:
     dtype = typeof(arrays[0]).dtype
     for x in xs:
         _check_dtype(who, x, dtype, xs)
-    return same_shape(who, *xs)
+    return same_shape(who, *_as_strong(xs))
+
+
+def _are_alike(xs: tuple[Any, ...]) -> bool:
+    """Whether all are arrays of one type, with which there is nothing to do."""
+    kind = getattr(xs[0], "aval", None)
+    return all([isinstance(x, Array) and x.aval is kind for x in xs])
+
+
+def _as_strong(xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``xs``, of which one is an array that is not weak, if one is not weak.
+
+    Primitives take scalars for constants, which are as weak as what stands beside them. That is
+    right of Python's numbers, and of NumPy's where an array beside them is not weak.
+    """
+    of_numpy = [isinstance(x, np.generic) for x in xs]
+    if not any(of_numpy) or any([_is_strong(x) for x in xs]):
+        return xs
+    at = of_numpy.index(True)
+    return (*xs[:at], _strong(xs[at]), *xs[at + 1 :])
+
+
+def _is_strong(x: Any) -> bool:
+    return isinstance(x, np.ndarray) or (isinstance(x, Array) and not x.aval.weak)
+
+
+def _strong(x: np.generic[Any]) -> Array:
+    """A scalar of NumPy as an array, which is not weak."""
+    dtype = typeof(x).dtype
+    if current() is not ROOT:
+        return full((), x, dtype)
+    return from_scalar(dtypes.scalar(x, dtype), default_sharding(), ArrayType((), dtype))
 
 
 def alike(who: str, *xs: Any) -> tuple[Any, ...]:
@@ -66,10 +112,17 @@ def alike(who: str, *xs: Any) -> tuple[Any, ...]:
     types = [typeof(x) for x in xs]
     arrays = [t for t in types if type(t) is not LiteralType]
     if not arrays:
-        return xs
-    shape, dtype = arrays[0].shape, arrays[0].dtype
+        dtype, _ = lattice.common(*((t.dtype, t.weak) for t in types))
+        return tuple(dtypes.scalar(x, dtype).item() for x in xs)
+    like = arrays[0].update(weak=all(t.weak for t in arrays))
     pairs = zip(xs, types, strict=True)
-    return tuple(full(shape, x, dtype) if type(t) is LiteralType else x for x, t in pairs)
+    return tuple(_filled(x, like) if type(t) is LiteralType else x for x, t in pairs)
+
+
+def _filled(x: Any, type: ArrayType) -> Array:
+    """The array of ``type`` whose elements are the scalar ``x``."""
+    out = full(type.shape, x, type.dtype)
+    return convert(out, dtype=type.dtype, weak=True) if type.weak else out
 
 
 def is_python(x: Any) -> bool:
@@ -139,6 +192,11 @@ def integers(who: str, what: str, values: Any) -> tuple[int, ...]:
         raise TypeError(
             f"lax.{who}: {what} must be a sequence of Python integers, got {shown}"
         ) from None
+
+
+def lengths_of(who: str, what: str, values: Any) -> tuple[int, ...]:
+    """``integers`` of a shape, of which one length may stand for itself."""
+    return integers(who, what, (values,) if isinstance(values, int) else values)
 
 
 def dtype_of(like: Any) -> np.dtype | None:

@@ -14,7 +14,7 @@ from phalanx.base import tree as trees
 from phalanx.base.broadcasting import common_shape
 from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, ShapeLike, typeof
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
-from phalanx.lax.operands import OPERANDS, accept, dtype_of, integers, is_python
+from phalanx.lax.operands import OPERANDS, accept, dtype_of, integers, is_python, lengths_of, one
 from phalanx.ops.shape import dimension, dimensions, reorder, slice_dim
 from phalanx.ops.vary import varying_like
 
@@ -52,7 +52,7 @@ def full(
     """
     if sharding is not None:
         return in_place(sharding, full, (shape, fill_value, dtype))
-    lengths = integers("full", "shape", shape)
+    lengths = lengths_of("full", "shape", shape)
     type = typeof(accept("full", fill_value))
     if type.shape:
         raise TypeError(f"lax.full: fill_value must be a scalar, got {type}")
@@ -96,7 +96,7 @@ def full_like(
     said: Any = x
     described = not isinstance(x, OPERANDS) and hasattr(said, "shape") and hasattr(said, "dtype")
     type = ArrayType(said.shape, said.dtype) if described else typeof(accept("full_like", x))
-    lengths = type.shape if shape is None else integers("full_like", "shape", shape)
+    lengths = type.shape if shape is None else lengths_of("full_like", "shape", shape)
     lies = sharding_like(x, lengths) if sharding is None else sharding
     out = varying_like(full(lengths, fill_value, dtype or type.dtype, sharding=lies), x)
     return ops.convert(out, dtype=type.dtype, weak=True) if type.weak and dtype is None else out
@@ -164,7 +164,7 @@ def broadcasted_iota(
     Array([[0, 1, 2],
            [0, 1, 2]], dtype=int32)
     """
-    lengths = integers("broadcasted_iota", "shape", shape)
+    lengths = lengths_of("broadcasted_iota", "shape", shape)
     (dim,) = _dims("broadcasted_iota", dimension, len(lengths))
     return ops.iota(dtype=dtypes.requested(dtype), shape=lengths, dim=dim)
 
@@ -233,8 +233,8 @@ def stop_gradient(x: T) -> T:
 
 
 def _stop(x: Any) -> Any:
-    x = accept("stop_gradient", x)
-    return ops.stop_gradient(x) if dtypes.is_inexact(typeof(x).dtype) else x
+    dtype = typeof(accept("stop_gradient", x)).dtype
+    return ops.stop_gradient(one("stop_gradient", x)) if dtypes.is_inexact(dtype) else x
 
 
 def optimization_barrier(operand: T) -> T:
@@ -389,7 +389,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 @takes_out_sharding
 def reshape(
     operand: ArrayLike,
-    new_sizes: Sequence[int],
+    new_sizes: ShapeLike,
     dimensions: Sequence[int] | None = None,
     *,
     out_sharding: Any = None,
@@ -398,7 +398,7 @@ def reshape(
 
     Args:
         operand: an array.
-        new_sizes: the shape of the result.
+        new_sizes: the shape of the result: a tuple of integers, or an integer.
         dimensions: the order in which dimensions of the operand are read; None: as they are.
         out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
             mesh that is set; None: the compiler decides.
@@ -415,7 +415,7 @@ def reshape(
     x = accept("reshape", operand)
     if dimensions is not None:
         x = reorder(x, integers("reshape", "dimensions", dimensions))
-    return ops.reshape(x, shape=integers("reshape", "new_sizes", new_sizes))
+    return ops.reshape(x, shape=lengths_of("reshape", "new_sizes", new_sizes))
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -660,6 +660,8 @@ def pad(
     value = accept("pad", padding_value)
     if is_python(value):
         value = dtypes.scalar(value, typeof(x).dtype)
+    elif typeof(x).weak:
+        value = one("pad", value)
     config = tuple(integers("pad", "each entry of padding_config", c) for c in padding_config)
     if any(len(c) != 3 for c in config):
         raise ValueError(f"lax.pad: padding_config needs (low, high, interior), got {config}")

@@ -7,11 +7,13 @@ import math
 import numpy as np
 
 from phalanx import ops
+from phalanx.base.dtypes import is_floating
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike, typeof
-from phalanx.lax.operands import accept, alike, elementwise
+from phalanx.lax.operands import alike, elementwise, one
 from phalanx.ops.bessel import bessel_i0e as _bessel_i0e
 from phalanx.ops.bessel import bessel_i1e as _bessel_i1e
+from phalanx.ops.domains import check_domain
 from phalanx.ops.incomplete import betainc as _betainc
 from phalanx.ops.incomplete import gamma_density as _gamma_density
 from phalanx.ops.incomplete import igamma as _igamma
@@ -151,7 +153,9 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     >>> [f"{y:.4f}" for y in lax.polygamma(np.float32([0.0, 1.0]), np.float32([1.0, 1.0]))]
     ['-0.5772', '1.6449']
     """
-    return nth_polygamma(m, *alike("polygamma", m, x))
+    given = alike("polygamma", m, x)
+    check_domain("polygamma", typeof(given[1]), is_floating)
+    return nth_polygamma(m, *given)
 
 
 def nth_polygamma(order: ArrayLike, m: ArrayLike, x: ArrayLike) -> Array:
@@ -219,7 +223,7 @@ def bessel_i0e(x: ArrayLike) -> Array:
     >>> [f"{y:.4f}" for y in lax.bessel_i0e(np.float32([0.0, 1.0]))]
     ['1.0000', '0.4658']
     """
-    return _bessel_i0e(accept("bessel_i0e", x))
+    return _bessel_i0e(one("bessel_i0e", x))
 
 
 def bessel_i1e(x: ArrayLike) -> Array:
@@ -237,4 +241,4 @@ def bessel_i1e(x: ArrayLike) -> Array:
     >>> [f"{y:.4f}" for y in lax.bessel_i1e(np.float32([0.0, 1.0]))]
     ['0.0000', '0.2079']
     """
-    return _bessel_i1e(accept("bessel_i1e", x))
+    return _bessel_i1e(one("bessel_i1e", x))

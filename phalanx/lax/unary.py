@@ -10,7 +10,7 @@ from phalanx.base import dtypes
 from phalanx.base.choices import IntChoice
 from phalanx.core.types import Array, ArrayLike, typeof
 from phalanx.lax.accuracy import Accuracy, checked
-from phalanx.lax.operands import accept
+from phalanx.lax.operands import one
 from phalanx.ops.elementwise import integer_power
 
 
@@ -40,7 +40,7 @@ def abs(x: ArrayLike) -> Array:
     >>> lax.abs(np.float32([-1.5, 2.0]))
     Array([1.5, 2. ], dtype=float32)
     """
-    return ops.abs(accept("abs", x))
+    return ops.abs(one("abs", x))
 
 
 def neg(x: ArrayLike) -> Array:
@@ -55,7 +55,7 @@ def neg(x: ArrayLike) -> Array:
     >>> lax.neg(np.float32([-1.5, 2.0]))
     Array([ 1.5, -2. ], dtype=float32)
     """
-    return ops.neg(accept("neg", x))
+    return ops.neg(one("neg", x))
 
 
 def sign(x: ArrayLike) -> Array:
@@ -70,7 +70,7 @@ def sign(x: ArrayLike) -> Array:
     >>> lax.sign(np.float32([-1.5, 0.0, 2.0]))
     Array([-1.,  0.,  1.], dtype=float32)
     """
-    return ops.sign(accept("sign", x))
+    return ops.sign(one("sign", x))
 
 
 def square(x: ArrayLike) -> Array:
@@ -85,7 +85,7 @@ def square(x: ArrayLike) -> Array:
     >>> lax.square(np.float32([-1.5, 2.0]))
     Array([2.25, 4.  ], dtype=float32)
     """
-    return ops.square(accept("square", x))
+    return ops.square(one("square", x))
 
 
 def reciprocal(x: ArrayLike) -> Array:
@@ -103,7 +103,7 @@ def reciprocal(x: ArrayLike) -> Array:
     >>> lax.reciprocal(np.float32([0.5, 4.0]))
     Array([2.  , 0.25], dtype=float32)
     """
-    return integer_power("reciprocal", accept("reciprocal", x), -1)
+    return integer_power("reciprocal", one("reciprocal", x), -1)
 
 
 def floor(x: ArrayLike) -> Array:
@@ -121,7 +121,7 @@ def floor(x: ArrayLike) -> Array:
     >>> lax.floor(np.float32([-1.5, 1.5]))
     Array([-2.,  1.], dtype=float32)
     """
-    return ops.floor(accept("floor", x))
+    return ops.floor(one("floor", x))
 
 
 def ceil(x: ArrayLike) -> Array:
@@ -139,7 +139,7 @@ def ceil(x: ArrayLike) -> Array:
     >>> lax.ceil(np.float32([-1.5, 1.5]))
     Array([-1.,  2.], dtype=float32)
     """
-    return ops.ceil(accept("ceil", x))
+    return ops.ceil(one("ceil", x))
 
 
 def round(
@@ -163,7 +163,7 @@ def round(
     Array([0., 2.], dtype=float32)
     """
     even = RoundingMethod(rounding_method) is RoundingMethod.TO_NEAREST_EVEN
-    return ops.round(accept("round", x), mode="even" if even else "away")
+    return ops.round(one("round", x), mode="even" if even else "away")
 
 
 def is_finite(x: ArrayLike) -> Array:
@@ -181,7 +181,7 @@ def is_finite(x: ArrayLike) -> Array:
     >>> lax.is_finite(np.float32([1.0, np.inf, np.nan]))
     Array([ True, False, False], dtype=bool)
     """
-    return ops.is_finite(accept("is_finite", x))
+    return ops.is_finite(one("is_finite", x))
 
 
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
@@ -210,7 +210,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
             "lax.reduce_precision: from 1 to 64 bits of exponent and from 0 to 64 of mantissa are "
             f"needed, got {exponent_bits} and {mantissa_bits}"
         )
-    return ops.reduce_precision(accept("reduce_precision", operand), **bits)
+    return ops.reduce_precision(one("reduce_precision", operand), **bits)
 
 
 # ---- powers and logarithms ------------------------------------------------------------------
@@ -232,7 +232,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     >>> lax.integer_pow(np.float32([2.0, 3.0]), 3)
     Array([ 8., 27.], dtype=float32)
     """
-    return integer_power("integer_pow", accept("integer_pow", x), index(y))
+    return integer_power("integer_pow", one("integer_pow", x), index(y))
 
 
 def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
@@ -420,7 +420,7 @@ def one_minus_square(x: ArrayLike) -> Array:
     >>> lax.one_minus_square(np.float32([0.5, 2.0]))
     Array([ 0.75, -3.  ], dtype=float32)
     """
-    return ops.one_minus_square(accept("one_minus_square", x))
+    return ops.one_minus_square(one("one_minus_square", x))
 
 
 # ---- angles ---------------------------------------------------------------------------------
@@ -489,7 +489,7 @@ def asin(x: ArrayLike) -> Array:
     >>> lax.asin(np.float32([0.0, 1.0]))
     Array([0.       , 1.5707964], dtype=float32)
     """
-    return ops.asin(accept("asin", x))
+    return ops.asin(one("asin", x))
 
 
 def acos(x: ArrayLike) -> Array:
@@ -504,7 +504,7 @@ def acos(x: ArrayLike) -> Array:
     >>> lax.acos(np.float32([0.0, 1.0]))
     Array([1.5707964, 0.       ], dtype=float32)
     """
-    return ops.acos(accept("acos", x))
+    return ops.acos(one("acos", x))
 
 
 def atan(x: ArrayLike) -> Array:
@@ -519,7 +519,7 @@ def atan(x: ArrayLike) -> Array:
     >>> lax.atan(np.float32([0.0, 1.0]))
     Array([0.       , 0.7853981], dtype=float32)
     """
-    return ops.atan(accept("atan", x))
+    return ops.atan(one("atan", x))
 
 
 def sinh(x: ArrayLike) -> Array:
@@ -534,7 +534,7 @@ def sinh(x: ArrayLike) -> Array:
     >>> lax.sinh(np.float32([0.0, 1.0]))
     Array([0.       , 1.1752012], dtype=float32)
     """
-    return ops.sinh(accept("sinh", x))
+    return ops.sinh(one("sinh", x))
 
 
 def cosh(x: ArrayLike) -> Array:
@@ -549,7 +549,7 @@ def cosh(x: ArrayLike) -> Array:
     >>> lax.cosh(np.float32([0.0, 1.0]))
     Array([1.       , 1.5430806], dtype=float32)
     """
-    return ops.cosh(accept("cosh", x))
+    return ops.cosh(one("cosh", x))
 
 
 def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
@@ -581,7 +581,7 @@ def asinh(x: ArrayLike) -> Array:
     >>> lax.asinh(np.float32([0.0, 1.0]))
     Array([0.        , 0.88137364], dtype=float32)
     """
-    return ops.asinh(accept("asinh", x))
+    return ops.asinh(one("asinh", x))
 
 
 def acosh(x: ArrayLike) -> Array:
@@ -596,7 +596,7 @@ def acosh(x: ArrayLike) -> Array:
     >>> lax.acosh(np.float32([1.0, 2.0]))
     Array([0.      , 1.316958], dtype=float32)
     """
-    return ops.acosh(accept("acosh", x))
+    return ops.acosh(one("acosh", x))
 
 
 def atanh(x: ArrayLike) -> Array:
@@ -611,7 +611,7 @@ def atanh(x: ArrayLike) -> Array:
     >>> lax.atanh(np.float32([0.0, 0.5]))
     Array([0.        , 0.54930615], dtype=float32)
     """
-    return ops.atanh(accept("atanh", x))
+    return ops.atanh(one("atanh", x))
 
 
 # ---- special functions ----------------------------------------------------------------------
@@ -632,7 +632,7 @@ def erf(x: ArrayLike) -> Array:
     >>> lax.erf(np.float32([0.0, 1.0]))
     Array([0.        , 0.84270084], dtype=float32)
     """
-    return ops.erf(accept("erf", x))
+    return ops.erf(one("erf", x))
 
 
 def erfc(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
@@ -670,7 +670,7 @@ def erf_inv(x: ArrayLike) -> Array:
     >>> lax.erf_inv(np.float32([0.0, 0.5]))
     Array([0.        , 0.47693628], dtype=float32)
     """
-    return ops.erf_inv(accept("erf_inv", x))
+    return ops.erf_inv(one("erf_inv", x))
 
 
 def lgamma(x: ArrayLike) -> Array:
@@ -688,7 +688,7 @@ def lgamma(x: ArrayLike) -> Array:
     >>> [f"{y:.4f}" for y in lax.lgamma(np.float32([0.5, 5.0]))]
     ['0.5724', '3.1781']
     """
-    return ops.lgamma(accept("lgamma", x))
+    return ops.lgamma(one("lgamma", x))
 
 
 def digamma(x: ArrayLike) -> Array:
@@ -706,7 +706,7 @@ def digamma(x: ArrayLike) -> Array:
     >>> print(lax.digamma(np.float32([1.0, 5.0])).round(5))
     [-0.57722  1.50612]
     """
-    return ops.digamma(accept("digamma", x))
+    return ops.digamma(one("digamma", x))
 
 
 # ---- parts of complex numbers ---------------------------------------------------------------
@@ -724,7 +724,7 @@ def real(x: ArrayLike) -> Array:
     >>> lax.real(np.complex64([1 + 2j]))
     Array([1.], dtype=float32)
     """
-    return ops.real(accept("real", x))
+    return ops.real(one("real", x))
 
 
 def imag(x: ArrayLike) -> Array:
@@ -739,7 +739,7 @@ def imag(x: ArrayLike) -> Array:
     >>> lax.imag(np.complex64([1 + 2j]))
     Array([2.], dtype=float32)
     """
-    return ops.imag(accept("imag", x))
+    return ops.imag(one("imag", x))
 
 
 def conj(x: ArrayLike) -> Array:
@@ -754,9 +754,9 @@ def conj(x: ArrayLike) -> Array:
     >>> lax.conj(np.complex64([1 + 2j]))
     Array([1.-2.j], dtype=complex64)
     """
-    x = accept("conj", x)
+    x = one("conj", x)
     if not dtypes.is_complex(typeof(x).dtype):
-        x = ops.convert(x, dtype=dtypes.to_complex(typeof(x).dtype), weak=False)
+        x = ops.convert(x, dtype=dtypes.to_complex(typeof(x).dtype), weak=typeof(x).weak)
     return ops.conj(x)
 
 
@@ -775,7 +775,7 @@ def bitwise_not(x: ArrayLike) -> Array:
     >>> lax.bitwise_not(np.int32([0, 5]))
     Array([-1, -6], dtype=int32)
     """
-    return ops.not_(accept("bitwise_not", x))
+    return ops.not_(one("bitwise_not", x))
 
 
 def population_count(x: ArrayLike) -> Array:
@@ -790,7 +790,7 @@ def population_count(x: ArrayLike) -> Array:
     >>> lax.population_count(np.int32([0, 5, 7]))
     Array([0, 2, 3], dtype=int32)
     """
-    return ops.population_count(accept("population_count", x))
+    return ops.population_count(one("population_count", x))
 
 
 def clz(x: ArrayLike) -> Array:
@@ -805,4 +805,4 @@ def clz(x: ArrayLike) -> Array:
     >>> lax.clz(np.int32([1, 5]))
     Array([31, 29], dtype=int32)
     """
-    return ops.clz(accept("clz", x))
+    return ops.clz(one("clz", x))

@@ -13,6 +13,7 @@ from phalanx.core.types import Ints, typeof
 from phalanx.lax.combine import Combination
 from phalanx.lax.convolution import padtype_to_pads
 from phalanx.lax.operands import integers
+from phalanx.lax.shape import pad
 from phalanx.ops.conv import Pairs, dilated
 from phalanx.ops.domains import BOOL
 from phalanx.ops.index import GatherDimensionNumbers
@@ -80,7 +81,7 @@ def reduce_window(
 def _over_windows(how: Combination, padding: Pairs, base_dilation: Ints, **windows: Ints) -> Any:
     """The same, by reading the elements of all windows: one dimension after the other."""
     config = tuple((*pads, base - 1) for pads, base in zip(padding, base_dilation, strict=True))
-    xs = [ops.pad(x, i, config=config) for x, i in zip(how.xs, how.inits, strict=True)]
+    xs = [pad(x, i, config) for x, i in zip(how.xs, how.inits, strict=True)]
     filled = any(c != (0, 0, 0) for c in config)
     if filled:
         elements = ops.full(how.types[0].shape, True, BOOL)

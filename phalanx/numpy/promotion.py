@@ -228,10 +228,12 @@ def operands(who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = Non
 
 
 def arrays(who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None) -> list[Array]:
-    """``operands`` with the constants, too, as arrays of the common shape."""
+    """``operands`` with the constants, too, as arrays of the common shape; all or none are weak, so
+    that of which the result is made does not matter."""
     values = operands(who, *xs, to=to)
-    known = next(x.aval for x in values if isinstance(x, Array))
-    return [x if isinstance(x, Array) else _repeated(x, known) for x in values]
+    kinds = [x.aval for x in values if isinstance(x, Array)]
+    like = kinds[0].update(weak=all(kind.weak for kind in kinds))
+    return [convert(x, like.dtype, like.weak) if _is(x) else _repeated(x, like) for x in values]
 
 
 def real(who: str, *xs: Any) -> list[Array]:

@@ -300,7 +300,7 @@ def _placed(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike) -> Array:
     marks = ops.reshape(convert(marks, np.dtype(bool)), shape=(x.size,))
     number = ops.cumsum(convert(marks, np.dtype("int32")), dim=0, reverse=False) - 1
     chosen = getitem(ops.reshape(values, shape=(values.size,)), number % values.size)
-    flat = ops.select(marks, convert(chosen, x.aval.dtype), ops.reshape(x, shape=(x.size,)))
+    flat = ops.select(marks, convert(chosen, x.dtype, x.weak_type), ops.reshape(x, shape=(x.size,)))
     return ops.reshape(flat, shape=x.shape)
 
 

@@ -148,6 +148,7 @@ def common_type(name: str, types: Sequence[ArrayType]) -> ArrayType:
             raise ShapeError(
                 f"{name}: operands must have one shape, got {_listed(types)}; broadcast them first"
             )
+    weak = weak and first.dtype != BOOL
     return ArrayType(shaped.shape if shaped is not None else (), first.dtype, weak)
 
 

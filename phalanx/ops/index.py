@@ -545,7 +545,7 @@ def _scatter_type(
             f"{who}: outside the window dimensions {inside}, updates {updates} must have the "
             f"shape {indices.shape[:-1]} of the indices' batch dimensions"
         )
-    return x.update(weak=x.weak and updates.weak)
+    return ArrayType(x.shape, x.dtype, x.weak)
 
 
 def _scatter_lower(combine: Combine) -> Rule:

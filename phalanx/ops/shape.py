@@ -38,7 +38,7 @@ from phalanx.core.primitive import (
     R,
     ZeroDerivative,
 )
-from phalanx.core.types import ArrayType, Ints, Shape, typeof
+from phalanx.core.types import ArrayType, Ints, LiteralType, Shape, typeof
 from phalanx.ops.basis import (
     align_lanes,
     broadcast,
@@ -244,7 +244,7 @@ def _pad_type(x: ArrayType, value: ArrayType, *, config: Padding) -> ArrayType:
             f"pad: padding {config} takes more from an operand {x} than it has; interior "
             "padding must not be negative, nor any length of the result"
         )
-    return ArrayType(shape, x.dtype, x.weak)
+    return ArrayType(shape, x.dtype, x.weak and (value.weak or type(value) is LiteralType))
 
 
 def _pad_lower(b: Builder, x: Any, value: Any, config: Padding) -> Any:

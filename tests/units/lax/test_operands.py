@@ -26,6 +26,42 @@ def test_scalars_alone():
     assert lax.add(1, 2).dtype == np.int32
 
 
+def test_a_scalar_of_numpy_is_not_weak_and_a_power_is_as_weak_as_both():
+    weak = jnp.asarray(2.0)
+    for run in (lambda f: f(), lambda f: phalanx.jit(f)()):
+        assert not run(lambda: lax.sin(np.float32(2))).weak_type
+        assert not run(lambda: lax.mul(np.float32(2), 3.0)).weak_type
+        assert not run(lambda: lax.add(weak, np.float32(2))).weak_type
+        assert not run(lambda: lax.max(True, False)).weak_type
+        assert run(lambda: lax.pow(2.0, 3)).weak_type
+        assert run(lambda: lax.polygamma(1.0, weak)).weak_type
+        assert run(lambda: lax.add(weak, 2)).weak_type
+
+
+def test_a_scalar_of_numpy_beside_an_array_stays_a_constant():
+    text = str(phalanx.make_program(lambda x: lax.add(x, np.float32(2)))(X))
+    assert "add a 2.0" in text
+    assert "broadcast" not in text
+
+
+def test_an_integer_is_a_shape():
+    for made in (
+        lax.full(3, 1.0),
+        lax.full_like(1.0, 2.0, shape=3),
+        lax.empty(3, np.int32),
+        lax.broadcasted_iota(np.int32, 3, 0),
+        lax.reshape(X[:1], 3),
+    ):
+        assert made.shape == (3,)
+    assert lax.reshape(X[:1, :1], True).shape == (1,)  # a length, to the peer as well
+
+
+def test_complex_numbers_are_clamped_in_lexicographic_order():
+    z = np.complex64([1 + 2j, 3 - 1j, -1 + 5j, 1 + 9j])
+    expected = np.clip(z, 0, 1 + 3j)  # NumPy has that order
+    np.testing.assert_array_equal(lax.clamp(0, z, 1 + 3j), expected)
+
+
 def test_length_one_stretches():
     found = lax.add(X, lax.expand_dims(jnp.arange(2.0), (1,)))
     np.testing.assert_array_equal(found, X + np.float32([[0], [1]]))

@@ -55,15 +55,6 @@ FUNCTIONS = {
 }
 # that of random_gamma_grad refuses numbers, and takes two dtypes
 PEERS = {"random_gamma_grad": FUNCTIONS["igamma_grad_a"][1]}
-# Dtypes that are taken here alone, of all operands.
-BOOL, INTS, HALF, COMPLEX = {"bool"}, {"int32", "uint8"}, {"float16"}, {"complex64"}
-TAKEN = {
-    "abs": {"uint8"},
-    "add": BOOL,
-    "mul": BOOL,
-    "conj": BOOL | INTS | HALF,
-    "pow": INTS,
-}
 
 
 def told(m, function, operands):
@@ -110,9 +101,9 @@ def expected(name, kinds):
     if found != "refused":
         return found
     operands = fitted(operands)
-    taken = {np.dtype(jax.numpy.result_type(x)).name for x in operands}
-    if taken <= TAKEN.get(name, set()):
-        return told(jax, lambda lax, *xs: FORMS[name](*xs), operands)
+    taken, form = TAKEN.get(name, (set(), None))
+    if {jax.numpy.result_type(x).name for x in operands} <= taken:
+        return told(jax, lambda _, *xs: form(*xs), operands)
     return told(jax, function, operands)
 
 
@@ -121,14 +112,26 @@ def as_complex(x):
     return jax.lax.full(np.shape(x), 1j, None if weak else np.complex64)
 
 
-FORMS = {  # functions of the types that those have which are taken here alone
-    "abs": jax.lax.sign,
-    "add": jax.lax.max,
-    "mul": jax.lax.max,
-    "conj": as_complex,
-    "pow": jax.lax.max,
+INTS = {"int32", "uint8"}
+# What is taken here alone: dtypes of all operands, and a function of the peer whose results have
+# the types that those have.
+TAKEN = {
+    "abs": ({"uint8"}, jax.lax.sign),
+    "add": ({"bool"}, jax.lax.max),
+    "mul": ({"bool"}, jax.lax.max),
+    "conj": ({"bool", "float16", *INTS}, as_complex),
+    "pow": (INTS, jax.lax.max),
 }
 ONE_SHAPE = ("clamp", "select", "select_n")  # what the peer takes; here scalars fit any
+
+
+@pytest.fixture(autouse=True)
+def quick_refusals():
+    """The peer refuses much, and takes its time to make its tracebacks short."""
+    before = jax.config.jax_traceback_filtering
+    jax.config.update("jax_traceback_filtering", "off")
+    yield
+    jax.config.update("jax_traceback_filtering", before)
 
 
 CASES = [
@@ -151,6 +154,7 @@ def test_elementwise(name, first):
         if ours != (theirs := expected(name, kinds)):
             wrong.append((kinds, ours, theirs))
     assert not wrong
+
 
 # ---- every function of lax and numpy ------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import ml_dtypes
 import numpy as np
 
+from phalanx.base import wide
 from phalanx.base.boundary import hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import suggest
@@ -773,19 +774,25 @@ def scalar(value: Any, dtype: np.dtype) -> np.generic:
         value = _in_range(value, dtype)
     elif type(value) in _WIDE_CLASSES and dtype in _HALF_AS_WIDE:
         value = _in_range(int(value), dtype)
-    return dtype.type(value)
+    return wide.number(value, dtype)
 
 
 _WIDE_CLASSES = {dtype.type for dtype in _WIDE_INTS}
 
 
 def scalar_held(value: np.generic) -> np.generic:
-    """A NumPy number as devices are to hold it, where that is an integer of fewer bits.
+    """A NumPy number as devices are to hold it.
 
     Raises:
-        OverflowError: it does not fit.
+        OverflowError: it is an integer of more bits, and does not fit.
     """
-    return scalar(value, canonical(value.dtype)) if type(value) in _WIDE_CLASSES else value
+    held = held_as(value)
+    return value if held == value.dtype else scalar(value, held)
+
+
+def held_as(x: np.generic | np.ndarray) -> np.dtype:
+    """The dtype in which devices hold a number or an array of NumPy."""
+    return x.dtype if wide.is_kept(x) else canonical(x.dtype)
 
 
 def _in_range(value: int, dtype: np.dtype) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from phalanx.base import wide
 from phalanx.base.recent import Recent
 from phalanx.base.source import Location
 from phalanx.core.layouts import Axes
@@ -52,8 +53,8 @@ class Literal:
     __slots__ = ("type", "value")
 
     def __init__(self, value: np.generic | np.ndarray | Array) -> None:
-        self.value = value
-        kind = typeof(value)
+        self.value = value if isinstance(value, Array) else wide.kept(value)
+        kind = typeof(self.value)
         self.type = kind if isinstance(value, np.generic) else plain(kind)
 
     @property

@@ -372,9 +372,9 @@ def typeof(x: Any) -> ArrayType:
         array = cast(np.ndarray, x)
         if type(array) is not np.ndarray:
             dtypes.refuse_masked(array)
-        return ArrayType(array.shape, dtypes.canonical(array.dtype))
+        return ArrayType(array.shape, dtypes.held_as(array))
     if isinstance(x, np.generic):
-        return LiteralType((), dtypes.canonical(cast(np.generic, x).dtype))
+        return LiteralType((), dtypes.held_as(cast(np.generic, x)))
     if isinstance(x, SCALARS):
         return LiteralType((), dtypes.weak_dtype(type(x)), not isinstance(x, bool))
     if isinstance(x, Length):

@@ -174,7 +174,7 @@ def _truth(pred: Any) -> Any:
             "cond: the predicate must be one boolean or real number without dimensions, got "
             f"{given}, at {user_location()}; compare it with something, as in x > 0"
         )
-    return pred if kind.dtype == BOOL else ne(pred, np.zeros((), kind.dtype)[()])
+    return pred if kind.dtype == BOOL else ne(pred, dtypes.scalar(0, kind.dtype))
 
 
 def _is_real(dtype: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base import dtypes
+from phalanx.base import dtypes, wide
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Combine
 from phalanx.core.correspond import ALL, alike_but
@@ -177,7 +177,8 @@ def interleaved(even: Any, odd: Any, dim: int) -> Any:
     join = or_ if dtype == BOOL else add
     zero = dtypes.scalar(0, dtype)
     if dtypes.is_inexact(dtype):
-        zero = np.negative(zero)  # 0.0 added to -0.0 would be 0.0; added to 0.0, -0.0 is nothing
+        # 0.0 added to -0.0 would be 0.0; added to 0.0, -0.0 is nothing
+        zero = wide.kept(np.negative(zero))
 
     def apart(x: Any, low: int, high: int) -> Any:
         edges = [(low, high, 1) if d == dim else (0, 0, 0) for d in range(typeof(x).ndim)]

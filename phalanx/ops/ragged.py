@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.lengths import larger, smaller
 from phalanx.core.axes import Axis
@@ -216,7 +217,7 @@ def _in_front(axis: Axis, values: Operands, dims: LaneDims) -> list[Any]:
 
 def _one_more(matrices: Any) -> Any:
     kind = typeof(matrices)
-    zero = np.zeros((), kind.dtype)[()]
+    zero = dtypes.scalar(0, kind.dtype)
     return pad(matrices, zero, config=((0, 0, 0), (0, 1, 0), (0, 0, 0), (0, 0, 0)))
 
 

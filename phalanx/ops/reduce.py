@@ -75,7 +75,7 @@ def _extreme(dtype: np.dtype, sign: int) -> Any:
     if dtypes.is_complex(dtype):
         return complex(sign * np.inf, sign * np.inf)
     if dtypes.is_floating(dtype):
-        infinite = np.array(sign * np.inf).astype(dtype)[()]
+        infinite = dtypes.scalar(sign * np.inf, dtype)
         limits = dtypes.finfo(dtype)
         return infinite if np.isinf(infinite) else limits.max if sign > 0 else limits.min
     if dtypes.is_integer(dtype):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from phalanx.base import dtypes
+from phalanx.base import dtypes, wide
 from phalanx.base.boundary import boundary, hiding
 from phalanx.base.config import settings
 from phalanx.base.errors import DeletedArray, ShardingTypeError
@@ -573,7 +573,7 @@ def from_host(host: Any, weak: bool = False, sharding: Sharding | None = None) -
     """
     dtypes.refuse_masked(host)
     value = np.asarray(host)
-    type = ArrayType(value.shape, dtypes.canonical(value.dtype), weak)
+    type = ArrayType(value.shape, dtypes.held_as(host if wide.is_kept(host) else value), weak)
     return place(value, type, default_sharding() if sharding is None else sharding)
 
 

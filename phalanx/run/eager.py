@@ -138,7 +138,7 @@ def as_array(x: Any) -> DeviceArray:
     """
     if isinstance(x, DeviceArray):
         return x
-    if isinstance(x, GENERIC) and dtypes.canonical(x.dtype) is x.dtype:
+    if isinstance(x, GENERIC) and dtypes.held_as(x) is x.dtype:
         return from_scalar(x, default_sharding(), LiteralType((), x.dtype))
     if isinstance(x, (np.generic, *SCALARS)):
         kind = typeof(x)

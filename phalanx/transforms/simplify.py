@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from phalanx.base import dtypes
 from phalanx.base.extended import WORD, is_key
 from phalanx.core.program import Equation, Literal, Program, Var
 from phalanx.core.types import ArrayType
@@ -32,7 +33,7 @@ def blank(type: ArrayType) -> Equation:
     if is_key(type.dtype):
         words = Literal(np.zeros(type.physical.shape, WORD))
         return Equation(random_wrap, [words], {"dtype": type.dtype}, (Var(type),), None)
-    zero = Literal(np.zeros((), type.dtype)[()])
+    zero = Literal(dtypes.scalar(0, type.dtype))
     params = {"shape": type.shape, "dims": ()}
     return Equation(broadcast, [zero], params, (Var(broadcast.type(zero.type, **params)),), None)
 

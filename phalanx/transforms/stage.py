@@ -114,7 +114,7 @@ class Stage(Trace):
         if known is None:
             if isinstance(value, np.ndarray):
                 array = cast(np.ndarray, value)
-                held = dtypes.as_held(array, dtypes.canonical(array.dtype))
+                held = dtypes.as_held(array, dtypes.held_as(array))
                 return Literal(np.array(held, copy=held is array))
             known = Literal(value)  # it keeps ``value`` alive, and so its identity its own
             self.constants[id(value)] = known

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from phalanx.base import dtypes
 from phalanx.base.lengths import smaller
 from phalanx.core.types import typeof
@@ -129,7 +127,7 @@ def padded(x: Any, shape: tuple[int, int]) -> Any:
     if kind.shape[-2:] == shape:
         return x
     ends = zip((*kind.shape[:-2], *shape), kind.shape, strict=True)
-    zero = np.zeros((), kind.dtype)[()]
+    zero = dtypes.scalar(0, kind.dtype)
     return pad(x, zero, config=tuple((0, n - m, 0) for n, m in ends))
 
 

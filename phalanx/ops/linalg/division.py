@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.base import dtypes
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import ArrayType, typeof
@@ -245,7 +246,7 @@ def _noise(*, n: int, dtype: np.dtype) -> Any:
     places = [iota(dtype=U32, shape=(n, n), dim=d) for d in range(2)]
     bits, _ = threefry2x32(np.uint32(0), np.uint32(0), *places, once=False)
     signed = convert(bitcast(bits, dtype=I32), dtype=real_of(dtype), weak=False)
-    return complex_as(mul(signed, 2.0**-31), np.zeros((), dtype)[()])
+    return complex_as(mul(signed, 2.0**-31), dtypes.scalar(0, dtype))
 
 
 def _real_diagonal(h: Any) -> Any:

@@ -85,7 +85,7 @@ def real_of(dtype: np.dtype) -> np.dtype:
 
 def complex_of(dtype: np.dtype) -> np.dtype:
     """The complex dtype whose parts have the precision of ``dtype``."""
-    return dtype if dtypes.is_complex(dtype) else dtypes.to_complex(dtype)
+    return np.result_type(dtype, np.complex64)
 
 
 # ---- the declaration ------------------------------------------------------------------------

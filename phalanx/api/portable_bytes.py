@@ -125,12 +125,18 @@ def describe_type(type: ArrayType) -> list[Any]:
 def type_of(said: Any, length: Callable[[str], Any]) -> ArrayType:
     """The type that was described; ``length`` reads symbolic lengths."""
     shape, name, weak = said
-    lengths = [length(n) if isinstance(n, str) else n for n in shape]
+    lengths = [_length(length(n) if isinstance(n, str) else n) for n in shape]
     try:
         dtype = _DTYPES[name] if name in _DTYPES else key_type_in_files(name)
     except ValueError as e:
         _refuse(str(e))
     return ArrayType(tuple(lengths), dtype, weak)
+
+
+def _length(n: Any) -> Any:
+    if isinstance(n, Length) or (type(n) is int and n >= 0):
+        return n
+    _refuse(f"the length of a dimension is a number from 0 up, got {n!r:.80}")
 
 
 def describe_mesh(mesh: AnyMesh | None) -> Any:

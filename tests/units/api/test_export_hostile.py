@@ -200,6 +200,17 @@ def test_of_what_is_told_of_a_function_all_is_looked_at(made, monkeypatch):
                 assert type(e) is ValueError, (name, value, e)
 
 
+@pytest.mark.parametrize("length", [-1, -5, -(2**63), True, 1.5, 4.0, "0-5", "n-n-3"])
+def test_a_length_that_none_has_is_refused(made, length):
+    """The least number of 64 bits stands in modules for a length that is not known."""
+    (told, module), *_ = unpack(made.serialize())
+    del told["size"]
+    for name in ("in_avals", "out_avals"):
+        [[shape, *more]] = told[name]
+        with pytest.raises(ValueError, match="deserialize: the length of a dimension is a number"):
+            deserialize(pack([({**told, name: [[[*shape[1:], length], *more]]}, module)]))
+
+
 FUZZ = """
 import random, sys
 from phalanx.api.portable_bytes import pack, unpack

@@ -177,12 +177,14 @@ _MOST = 34  # for which m! is a number of single precision
 @staged
 def _polygamma_of_each(m: ArrayLike, x: ArrayLike) -> Array:
     """(-1)ᵐ⁺¹ m! ζ(m + 1, x), for m ≥ 1 (DLMF 5.15.2, 25.11.12)."""
-    order = ops.add(m, 1)
+    zero = ops.eq(m, 0)  # each takes a number that the other one's derivative is finite at
+    at, order = ops.select(zero, x, 1), ops.add(ops.select(zero, 1, m), 1)
+    x = ops.select(zero, 1, x)
     size = ops.mul(ops.exp(ops.lgamma(order)), _zeta(order, x))
     even = ops.eq(ops.rem(m, 2), 0)
     whole = ops.and_(ops.eq(ops.floor(m), m), ops.ge(m, 0))
     out = ops.select(even, ops.neg(size), size)
-    return ops.select(ops.eq(m, 0), ops.digamma(x), ops.select(whole, out, float("nan")))
+    return ops.select(zero, ops.digamma(at), ops.select(whole, out, float("nan")))
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:

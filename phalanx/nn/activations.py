@@ -151,7 +151,10 @@ def soft_sign(x: Any) -> Array:
     >>> nn.soft_sign(1.0).item()
     0.5
     """
-    return x / (1 + jnp.abs(x))
+    x = inexact("soft_sign", x)
+    size = jnp.abs(x)
+    rest = 1 / (1 + size)  # what is missing to 1, which is all that changes where x is large
+    return jnp.where(size < 1, x * rest, jnp.sign(x) * (1 - rest))
 
 
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
@@ -181,8 +184,9 @@ def _gelu(x: Any) -> Any:
 @staged
 def _gelu_by_tanh(x: Any) -> Any:
     x = inexact("gelu", x)
-    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
-    return x * (0.5 * (1 + jnp.tanh(inner)))
+    u = jnp.clip(x, -30, 30)  # beyond it is 0, or x: no power is too large
+    inner = math.sqrt(2 / math.pi) * (u + 0.044715 * u**3)
+    return x * ops.logistic(2 * inner)  # 1 + tanh has no digits where tanh is close to -1
 
 
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
@@ -355,7 +359,8 @@ def sparse_plus(x: ArrayLike) -> Array:
     [0.0, 0.25, 2.0]
     """
     x = inexact("sparse_plus", x)
-    return jnp.where(x <= -1, 0, jnp.where(x >= 1, x, (x + 1) ** 2 / 4))
+    inside = jnp.clip(x, -1, 1)
+    return jnp.where(x >= 1, x, (inside + 1) ** 2 / 4)
 
 
 @staged
@@ -396,7 +401,12 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
 @staged
 def _squareplus(x: Any, b: Any) -> Any:
     x, b = promote_inexact("squareplus", [x, b])
-    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+    root, down = jnp.sqrt(b), x < 0
+    length = jnp.hypot(x, root)
+    mirrored = root * (
+        root / (length - jnp.where(down, x, -1))
+    )  # what x + length has few digits of
+    return jnp.where(down, mirrored, x + length) / 2
 
 
 def glu(x: ArrayLike, axis: int = -1) -> Array:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES
@@ -20,6 +18,7 @@ from phalanx.numpy.attached import with_methods
 from phalanx.numpy.logic import isfinite
 from phalanx.numpy.promotion import ArrayLike, arrays, convert, inexact, inexact_pair, no_out
 from phalanx.ops.bessel import bessel_i
+from phalanx.ops.hypot import hypot as _hypot
 from phalanx.ops.turns import sinc as _sinc
 
 # ---- exponentials and logarithms ----------------------------------------------------------
@@ -341,15 +340,11 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> float(jnp.hypot(3.0, 4.0))
     5.0
     """
-    x, y = (ops.abs(v) for v in arrays("hypot", x, y, to=dtypes.to_inexact))
-    big, small = ops.max(x, y), ops.min(x, y)
-    zero = ops.eq(big, literal(big, 0))
-    safe = ops.select(zero, literal(big, 1), big)
-    ratio = ops.div(small, safe)
-    length = ops.mul(big, ops.sqrt(ops.add(ops.mul(ratio, ratio), literal(big, 1))))
-    length = ops.select(zero, big, length)
-    infinite = ops.or_(*(ops.eq(v, literal(v, np.inf)) for v in (x, y)))
-    return ops.select(infinite, literal(big, np.inf), length)
+    x, y = (
+        ops.abs(v) if v.dtype in COMPLEXES else v
+        for v in arrays("hypot", x, y, to=dtypes.to_inexact)
+    )
+    return _hypot(x, y)
 
 
 @one_program

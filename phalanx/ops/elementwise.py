@@ -410,9 +410,17 @@ rsqrt = pointwise(
     examples=[_POSITIVE, Example((c64(3),), low=0.25, high=2.0)],
 )
 
+
+def _cbrt_lower(b: Builder, x: Any) -> Any:
+    """Where a platform takes subnormal numbers for 0, it may know nothing of their sign."""
+    kind = b.type(x)
+    zero = b.compare(x, b.constant(0, kind.dtype, kind.shape), "EQ")
+    return b.select(zero, x, b.cbrt(x))
+
+
 cbrt = pointwise(
     "cbrt",
-    lambda b, x: b.cbrt(x),
+    _cbrt_lower,
     on=dtypes.is_floating,
     partials=[lambda y, x: div(1 / 3, square(y))],
     doc="the real cube root of x; stablehlo.cbrt",

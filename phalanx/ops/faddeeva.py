@@ -16,7 +16,8 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.primitive import Example, Primitive
 from phalanx.ops import elementwise as array
-from phalanx.ops.basis import mul
+from phalanx.ops.basis import mul, sub
+from phalanx.ops.compare import eq, min, select
 from phalanx.ops.domains import f32
 from phalanx.ops.formula import (
     Differentiated,
@@ -116,7 +117,8 @@ def scaled_erfc(x: Any) -> Any:
     out = scaled_erfc_above(where(down, -x, x))
     w = within(down, x, -1.0)
     least = -27.0 if precision(x) < 1e-10 else -10.0
-    mirrored = where(w > least, exp_of_square(_at_least(w, least), 1.0) * 2.0 - out, math.inf)
+    beyond = w * w * math.inf  # its derivatives are infinite, too
+    mirrored = where(w > least, exp_of_square(_at_least(w, least), 1.0) * 2.0 - out, beyond)
     return where(is_nan(x), x, where(down, mirrored, out))
 
 
@@ -236,10 +238,7 @@ def _fresnel(x: Any, sine: bool) -> Any:
     ]
     close = v * polynomial(square * square, terms) * (square if sine else 1.0)
     u = within(~near & (size < math.inf), size, 2.0)
-    n = rounded(u * 0.5)
-    r = u - n * 2.0
-    product = n * r  # u² is 4 n r + r², up to multiples of 4
-    half_turns = (product - rounded(product)) * 2.0 + r * r * 0.5
+    half_turns = _turned(u)
     s, c = sine_of_half_turns(half_turns), cosine_of_half_turns(half_turns)
     f, g = _auxiliary(u)
     rest = f * c + g * s if sine else g * c - f * s
@@ -273,19 +272,45 @@ def _expansions(eps: float) -> list[list[float]]:
     return [chebyshev_series(partial(mean, w), eps) for w in (weights, 2 * weights * squares)]
 
 
-def _fresnel_slope(out: Any, x: Any, sine: bool) -> Any:
-    angle = mul(array.square(x), 0.5 * math.pi)
-    return array.sin(angle) if sine else array.cos(angle)
+def _turned(u: Any) -> Any:
+    """u² / 2, up to multiples of 2."""
+    n = rounded(u * 0.5)
+    r = u - n * 2.0
+    product = n * r  # u² is 4 n r + r², up to multiples of 4
+    return (product - rounded(product)) * 2.0 + r * r * 0.5
+
+
+def _fresnel_slope(x: Any, sine: bool) -> Any:
+    finite = absolute(x) < math.inf
+    half_turns = _turned(within(finite, x, 0.0))
+    wave = sine_of_half_turns(half_turns) if sine else cosine_of_half_turns(half_turns)
+    return where(finite, wave, math.nan)
 
 
 class _Sine(Differentiated):
     sine: bool
 
 
+def _fresnel_bend(x: Any, sine: bool) -> Any:
+    factor = math.pi if sine else -math.pi
+    return mul(mul(x, factor), fresnel_slope(x, sine=not sine))
+
+
+fresnel_slope: Primitive = special(
+    "fresnel_slope",
+    _fresnel_slope,
+    known=[lambda out, x, sine: _fresnel_bend(x, sine)],
+    params=_Sine,
+    operations=45,
+    doc="cos(πx²/2), or, sine, sin(πx²/2), of which πx²/2 has too few digits",
+    examples=[Example((f32(2, 3),), {"sine": True}, low=-3.0, high=3.0)],
+)
+
+
 fresnel: Primitive = special(
     "fresnel",
     _fresnel,
-    known=[_fresnel_slope],
+    known=[lambda out, x, sine: fresnel_slope(x, sine=sine)],
     params=_Sine,
     operations=180,
     doc="∫₀ˣ cos(πt²/2) dt, or, sine, ∫₀ˣ sin(πt²/2) dt (DLMF 7.2.7)",
@@ -401,7 +426,10 @@ def _erfc_inverse(y: Any) -> Any:
 
 
 def _erfc_inverse_slope(x: Any, y: Any) -> Any:
-    return mul(array.exp(array.square(x)), -_SQRT_PI / 2)
+    """-√π/2 exp(x²), where that is erfcx x / y: x² has a few digits only of the exponential."""
+    tail = min(y, sub(2, y))
+    above = select(eq(tail, 0), 1, erfcx_above(array.abs(x)))
+    return mul(array.div(above, tail), -_SQRT_PI / 2)
 
 
 erfc_inv: Primitive = special(

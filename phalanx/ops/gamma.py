@@ -11,7 +11,9 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.primitive import Example, Primitive
-from phalanx.ops.basis import mul
+from phalanx.ops.basis import add, mul, sub
+from phalanx.ops.bits import and_
+from phalanx.ops.compare import gt, lt, select
 from phalanx.ops.domains import f32
 from phalanx.ops.formula import (
     Number,
@@ -42,6 +44,7 @@ from phalanx.ops.zeta import BERNOULLI, hurwitz, zeta
 
 LARGE = 8.0  # from where on Stirling's series is used
 _POSITIVE = Example((f32(2, 3),), low=0.5, high=3.0)
+_POSITIVES = Example((f32(3), f32(3)), low=0.5, high=3.0)
 
 
 # ---- series ---------------------------------------------------------------------------------
@@ -99,9 +102,10 @@ def _log_gamma(x: Number) -> Number:
     out = _log_gamma_above(size)
     down = (x < 0.0) & (x > -math.inf)
     w = within(down, x, -0.5)
-    sine = log(absolute(sine_of_half_turns(w)))
-    below = math.log(math.pi) - log(-w) - sine - out
-    out = where(down, below, where(x < 0.0, -math.inf, out))
+    sine = absolute(sine_of_half_turns(w))
+    pole = sine <= 0.0
+    below = math.log(math.pi) - log(-w) - log(within(~pole, sine, 1.0)) - out
+    out = where(down, where(pole, math.inf, below), where(x < 0.0, -math.inf, out))
     return where(size > 0.0, out, where(is_nan(x), x, math.inf))
 
 
@@ -182,6 +186,46 @@ digamma: Primitive = special(
     doc="ψ(x), the derivative of log Γ (DLMF 5.2.2)",
     examples=[_POSITIVE],
 )
+
+
+def _digamma_gap(a: Any, h: Any) -> Any:
+    """By the differences of all that ψ is the sum of (DLMF 5.5.2, 5.11.2): nothing cancels."""
+    double = precision(a) < 1e-10
+    steps, count = (8, 8) if double else (4, 5)
+    low = (a < float(steps)) | (a + h < float(steps))
+    b = within(low, a, 1.0)
+    g = within(low, h, 1.0)
+    shift = sum(
+        (g / ((b + float(k)) * (b + g + float(k))) for k in range(1, steps)), g / (b * (b + g))
+    )
+    z = where(low, a + float(steps), a)
+    w = z + h
+    u, v = 1.0 / z, 1.0 / w
+    terms = [0.0] + [c / (2 * k + 2) for k, c in enumerate(BERNOULLI[:count])]
+    inner: Any = terms[-1]
+    outer: Any = 0.0
+    for c in reversed(terms[:-1]):
+        outer = outer * (v * v) + inner
+        inner = inner * (u * u) + c
+    return log1p(h * u) + h * v * u * ((u + v) * outer + 0.5) + where(low, shift, 0.0)
+
+
+digamma_gap: Primitive = special(
+    "digamma_gap",
+    _digamma_gap,
+    known=[None, lambda out, a, h: zeta(2.0, add(a, h))],
+    operations=120,
+    doc="ψ(a + h) - ψ(a), of positive a and a + h, also where they are almost the same",
+    examples=[_POSITIVES],
+)
+
+
+def digamma_change(a: Any, h: Any) -> Any:
+    """ψ(a + h) - ψ(a), where either may be negative, too."""
+    end = add(a, h)
+    inside = and_(and_(gt(a, 0), gt(end, 0)), lt(h, math.inf))
+    near = digamma_gap(select(inside, a, 1), select(inside, h, 1))
+    return select(inside, near, sub(digamma(end), digamma(a)))
 
 
 # ---- Γ(x) -----------------------------------------------------------------------------------

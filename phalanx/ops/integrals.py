@@ -9,8 +9,7 @@ import numpy as np
 
 from phalanx.core.primitive import Example, Primitive
 from phalanx.ops import elementwise as array
-from phalanx.ops.basis import add, mul, neg, sub
-from phalanx.ops.compare import eq, select
+from phalanx.ops.basis import mul, neg, sub
 from phalanx.ops.domains import f32
 from phalanx.ops.elementwise import div
 from phalanx.ops.faddeeva import exp_of_square
@@ -156,10 +155,24 @@ def _expi(x: Any) -> Any:
     return where(is_nan(x), x, where(positive, above, below))
 
 
+def _expi_slope(x: Any) -> Any:
+    half = exp(x * 0.5)
+    return where(x < math.inf, half * (half / x), math.inf)
+
+
+expi_slope: Primitive = special(
+    "expi_slope",
+    _expi_slope,
+    known=[lambda out, x: mul(out, div(sub(x, 1), x))],
+    operations=25,
+    doc="e^x / x, the derivative of Ei, also where e^x is too large",
+    examples=[_POSITIVE],
+)
+
 expi: Primitive = special(
     "expi",
     _expi,
-    known=[lambda out, x: div(array.exp(x), x)],
+    known=[lambda out, x: expi_slope(x)],
     operations=360,
     doc="Ei(x), the integral of e^t / t from -∞ to x (DLMF 6.2.5)",
     examples=[_POSITIVE],
@@ -195,10 +208,25 @@ def _sici(x: Any, sine: bool) -> Any:
 
 
 def _sici_slope(out: Any, x: Any, sine: bool) -> Any:
-    if not sine:
-        return div(array.cos(x), x)
-    zero = eq(x, 0)
-    return select(zero, 1, div(array.sin(x), select(zero, 1, x)))
+    return sine_quotient(x) if sine else div(array.cos(x), x)
+
+
+def _sine_quotient(x: Any) -> Any:
+    size = absolute(x)
+    near = size < 1.0
+    u, v = within(near, x, 0.5), within(~near & (size < math.inf), x, 2.0)
+    terms = [(-1) ** k / math.factorial(2 * k + 1) for k in range(11)]
+    return where(near, polynomial(u * u, terms), where(size < math.inf, sin(v) / v, 0.0))
+
+
+sine_quotient: Primitive = special(
+    "sine_quotient",
+    _sine_quotient,
+    known=[None],  # cos x / x - sin x / x² cancels near 0
+    operations=50,
+    doc="sin x / x, 1 at 0",
+    examples=[Example((f32(2, 3),), low=-3.0, high=3.0)],
+)
 
 
 class _Sine(Differentiated):
@@ -236,15 +264,31 @@ def _spence(x: Any) -> Any:
     return where(x >= 0.0, out, math.nan)
 
 
-def _spence_slope(out: Any, x: Any) -> Any:
-    one = eq(x, 1)
-    return select(one, -1, div(array.log(x), sub(1, select(one, 2, x))))
+def _spence_slope(x: Any) -> Any:
+    """By log x = 2 artanh u with u = (x - 1) / (x + 1), where x is close to 1."""
+    d = x - 1.0
+    near = absolute(d) < 0.3
+    s, v = 1.0 / (within(near, d, 0.1) + 2.0), within(~near, x, 2.0)
+    u = within(near, d, 0.1) * s
+    terms = [-2 / (2 * k + 1) for k in range(11)]
+    far = where(x < math.inf, log(v) / (1.0 - v), 0.0)
+    return where(near, s * polynomial(u * u, terms), far)
+
+
+spence_slope: Primitive = special(
+    "spence_slope",
+    _spence_slope,
+    known=[None],  # 1 / x (1 - x) + log x / (1 - x)² cancels near 1
+    operations=40,
+    doc="log x / (1 - x), the derivative of spence; -1 at 1",
+    examples=[_POSITIVE],
+)
 
 
 spence: Primitive = special(
     "spence",
     _spence,
-    known=[_spence_slope],
+    known=[lambda out, x: spence_slope(x)],
     operations=65,
     doc="∫₁ˣ log t / (1 - t) dt, the dilogarithm of 1 - x (DLMF 25.12.1)",
     examples=[_POSITIVE],
@@ -282,16 +326,25 @@ def _owens_slope_by_h(out: Any, h: Any, a: Any) -> Any:
     return mul(mul(bell, erf(mul(mul(h, a), math.sqrt(0.5)))), -0.5 / math.sqrt(2 * math.pi))
 
 
-def _owens_slope_by_a(out: Any, h: Any, a: Any) -> Any:
-    square = add(array.square(a), 1)
-    bell = array.exp(mul(mul(array.square(h), square), -0.5))
-    return div(bell, mul(square, 2 * math.pi))
+def _owens_bell(h: Any, a: Any) -> Any:
+    square = a * a + 1.0
+    return exp(h * h * square * -0.5) / (square * (2 * math.pi))
+
+
+owens_bell: Primitive = special(
+    "owens_bell",
+    _owens_bell,
+    known=[None, None],
+    operations=25,
+    doc="exp(-h² (1 + a²) / 2) / 2π (1 + a²), the derivative of owens_t by a",
+    examples=[Example((f32(3), f32(3)), low=-2.0, high=2.0)],
+)
 
 
 owens_t: Primitive = special(
     "owens_t",
     _owens_t,
-    known=[_owens_slope_by_h, _owens_slope_by_a],
+    known=[_owens_slope_by_h, lambda out, h, a: owens_bell(h, a)],
     operations=300,
     doc="1/2π ∫₀ᵃ exp(-h² (1 + t²) / 2) / (1 + t²) dt (Owen, Ann. Math. Statist. 27, 1956)",
     examples=[Example((f32(3), f32(3)), low=-2.0, high=2.0)],

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from phalanx.base import dtypes
+from phalanx.core.builder import Builder
 from phalanx.core.primitive import Example, Primitive
 from phalanx.core.types import typeof
 from phalanx.ops.basis import add, mul, neg, pointwise, sub
@@ -27,16 +28,27 @@ from phalanx.ops.formula import (
 _SLOPE_AT_0 = 2 / math.sqrt(math.pi)  # of erf
 
 
-def _bell(x: Any) -> Any:
-    """The derivative of erf."""
-    return mul(exp(neg(square(x))), _SLOPE_AT_0)
+def _erf_slope_lower(b: Builder, x: Any) -> Any:
+    kind = b.type(x)
+    factor = b.constant(_SLOPE_AT_0, kind.dtype, kind.shape)
+    return b.multiply(b.exponential(b.negate(b.multiply(x, x))), factor)
 
+
+erf_slope: Primitive = pointwise(
+    "erf_slope",
+    _erf_slope_lower,
+    on=dtypes.is_floating,
+    partials=[lambda y, x: mul(mul(y, x), -2)],  # 2x may be too large where y is 0
+    operations=4,
+    doc="2/√π exp(-x²), the derivative of erf",
+    examples=[Example((f32(2, 3),))],
+)
 
 erf = pointwise(
     "erf",
     lambda b, x: b.erf(x),
     on=dtypes.is_floating,
-    partials=[lambda y, x: _bell(x)],
+    partials=[lambda y, x: erf_slope(x)],
     doc="2/√π ∫₀ˣ exp(-t²) dt; chlo.erf",
     examples=[Example((f32(2, 3),))],
 )
@@ -45,7 +57,7 @@ erfc = pointwise(
     "erfc",
     lambda b, x: b.erfc(x),
     on=dtypes.is_floating,
-    partials=[lambda y, x: neg(_bell(x))],
+    partials=[lambda y, x: neg(erf_slope(x))],
     operations=60,
     doc="1 - erf x, exact for large x; chlo.erfc",
     examples=[Example((f32(2, 3),))],

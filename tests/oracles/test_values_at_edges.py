@@ -235,3 +235,18 @@ def test_slopes_of_bessel_functions_near_zero():
     np.testing.assert_allclose(phalanx.vmap(phalanx.grad(second))(x), 0.5, rtol=1e-5)
     curve = phalanx.vmap(phalanx.grad(phalanx.grad(second)))(x)
     np.testing.assert_allclose(curve, -0.375 * x, rtol=1e-4, atol=1e-37)
+
+
+def test_cube_roots_of_subnormal_numbers_have_their_sign():
+    x = np.float32([-1e-40, 1e-40, -0.0, 0.0])
+    np.testing.assert_array_equal(np.signbit(jnp.cbrt(x)), np.signbit(x))
+    assert (abs(jnp.cbrt(x)) <= np.cbrt(abs(x))).all()
+
+
+def test_logarithm_of_gamma_far_left():
+    """Numbers that large are whole, and there are poles."""
+    np.testing.assert_array_equal(special.gammaln(np.float32([-3.4e38, -1e10, -2])), np.inf)
+
+
+def test_derivative_of_log_ndtr_at_zero():
+    assert np.isclose(phalanx.grad(special.log_ndtr)(0.0), np.sqrt(2 / np.pi))

@@ -21,6 +21,7 @@ from phalanx.ops.gamma import gamma as _gamma
 from phalanx.ops.gamma import log_gamma as _log_gamma
 from phalanx.ops.incomplete import betaln as _betaln
 from phalanx.ops.incomplete import binomial as _binomial
+from phalanx.ops.incomplete import log_poch as _log_poch
 from phalanx.scipy.special.operands import inexact, is_complex
 
 
@@ -377,7 +378,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     sign = where(_is_pole(x + y) | (x == -math.inf) | (y == -math.inf), 1, sign)
     sign = where(_is_pole(y), where(x + y < 1, _parity(x), 1), sign)
     sign = where(_is_pole(x), where(x + y < 1, _parity(y), 1), sign)
-    return sign * ops.exp(_betaln(x, y))
+    return ops.stop_gradient(sign) * ops.exp(_betaln(x, y))
 
 
 def _is_pole(x: Array) -> Array:
@@ -448,17 +449,8 @@ def _poch(z: Array, m: Array) -> Array:
     z, m = where(inside, z, 1), where(inside, m, 1)
     # where logarithms say so, with a slope, and where they are infinite
     nothing = (m == 0) & ~(ops.abs(z) < math.sqrt(dtypes.finfo(z.dtype).max))
-    return where(nothing, 1, where(inside, sign * ops.exp(_log_of_poch(z, m)), edge))
-
-
-def _log_of_poch(z: Array, m: Array) -> Array:
-    """log |Γ(z + m) / Γ(z)|, of large z by the beta function, so that nothing cancels."""
-    low, gap = ops.min(z, z + m), ops.abs(m)
-    far = (low >= 16) & (gap > 0)
-    u, k = where(far, low, 16), where(far, gap, 1)
-    change = ops.sign(m) * (ops.lgamma(k) - _betaln(u, k))
-    z, m = where(far, 1, z), where(far, 1, m)
-    return where(far, change, ops.lgamma(z + m) - ops.lgamma(z))
+    sign = ops.stop_gradient(sign)  # whose derivative would be 0 times what may be infinite
+    return where(nothing, 1, where(inside, sign * ops.exp(_log_poch(z, m)), edge))
 
 
 def multigammaln(a: ArrayLike, d: int) -> Array:

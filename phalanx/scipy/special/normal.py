@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from phalanx import ops
+from phalanx.base import dtypes
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
@@ -237,9 +238,12 @@ def _log_ndtr(x: Array) -> Array:
     """log Φ(x): by erfc, and of the lower tail by erfcx (DLMF 7.2.2)."""
     low = x < -1
     z = where(low, x, -1)
-    half = 0.5 * ops.erfc(_SQRT_HALF * ops.abs(where(low, 0, x)))
     upper = x > 0  # where half may be 0, and has no logarithm
-    below = ops.log(where(low, 0.5 * erfcx_above(-_SQRT_HALF * z), where(upper, 1, half)))
+    half = 0.5 * ops.erfc(_SQRT_HALF * where(upper, x, where(low, 0, -x)))
+    # Where z² is all that counts, erfcx may be 0.
+    counts = z > -math.sqrt(dtypes.finfo(z.dtype).max)
+    scaled = 0.5 * erfcx_above(-_SQRT_HALF * where(counts, z, -1))
+    below = ops.log(where(low, scaled, where(upper, 1, half)))
     return where(upper, ops.log1p(-half), where(low, below - 0.5 * z * z, below))
 
 

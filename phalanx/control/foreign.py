@@ -24,6 +24,7 @@ from phalanx.core.primitive import (
     Batched,
     Derivative,
     Effects,
+    Elements,
     LaneDims,
     NoRule,
     Operands,
@@ -156,6 +157,7 @@ foreign_call: Primitive = Primitive(
     batch=_batch,
     effects=Effects(_effects, called=_called),
     multi=True,
+    elements=Elements(short="bits"),
     doc="function(operands), of another language; stablehlo.custom_call",
 )
 

@@ -195,6 +195,10 @@ class Elements(Struct, frozen=True):
             results, or, as a pair, each real and each complex one; or ``(results, *types,
             **params)``, of types, to how many there are in all. None: none where ``copied``,
             else one.
+        short: why elements of a byte or less are not as others: of ``"bits"`` their number is a
+            part of the meaning, so that it is never done in wider ones; ``"places"``, which an
+            operation gives, compilers number in as few bits as elements have; and of a
+            ``"running"`` result every element comes from a rounded one before.
 
     >>> from phalanx.ops.elementwise import sin
     >>> sin.elements.fused, sin.elements.copied
@@ -206,6 +210,7 @@ class Elements(Struct, frozen=True):
     windows: Rule | None = None
     written: int | None = None
     operations: Operations | None = None
+    short: Literal["bits", "places", "running"] | None = None
 
 
 class NamedAxes(Struct, frozen=True):

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 from phalanx import numpy as jnp
 from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.base.dtypes import COMPLEXES, accumulator
+from phalanx.base.dtypes import COMPLEXES, FLOAT8, accumulator
 from phalanx.base.lengths import length
 from phalanx.base.recent import memoized
 from phalanx.control.custom_jvp import JvpRule, custom_jvp
@@ -39,6 +39,11 @@ def _total(x: Any, axis: Any, keepdims: bool = True) -> Any:
 def _in(x: Any, dtype: Any) -> Any:
     """``x`` in ``dtype``, as weak as it is."""
     return convert(x, dtype, x.weak_type)
+
+
+def _with_infinity(x: Any) -> Any:
+    """``x``, in float32 where it is of float8 or float4: most of these have no infinity."""
+    return _in(x, accumulator(x.dtype)) if x.dtype in FLOAT8 else x
 
 
 def _greatest(x: Any, axis: Any) -> Any:
@@ -119,6 +124,9 @@ def _logsumexp(a: Any, b: Any, where: Any, *, axis: Any, keepdims: bool, return_
         a = inexact("logsumexp", a)
     else:
         a, b = jnp.broadcast_arrays(*promote_inexact("logsumexp", [a, b]))
+    given, a = a.dtype, _with_infinity(a)
+    if b is not None:
+        b = _with_infinity(b)
         a = jnp.where(b == 0, -jnp.inf, a)
     if where is not None:
         a = jnp.where(where, a, -jnp.inf)
@@ -130,9 +138,9 @@ def _logsumexp(a: Any, b: Any, where: Any, *, axis: Any, keepdims: bool, return_
     shift = shift if keepdims else jnp.reshape(shift, total.shape)
     empty = size == 0
     out = jnp.where(empty, -jnp.inf, jnp.log(jnp.where(empty, 1, size)) + shift)
-    out = _in(out, dtypes.to_real(a.dtype) if return_sign else a.dtype)
+    out = _in(out, dtypes.to_real(given) if return_sign else given)
     if return_sign:
-        return out, _in(jnp.sign(total), a.dtype)
+        return out, _in(jnp.sign(total), given)
     return jnp.where(total < 0, jnp.nan, out) if real and b is not None else out
 
 
@@ -220,13 +228,14 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
 
 @staged
 def _softmax(x: Any, where: Any, *, axis: Any) -> Any:
-    x = inexact("softmax", x)
+    given = inexact("softmax", x)
+    x = _with_infinity(given)
     if where is None:
         program, rule = _exponentials(typeof(x), axis), _softmax_rule(axis)
-        return custom_jvp(x, program=program, rule=rule, closed=0)[0]
+        return _in(custom_jvp(x, program=program, rule=rule, closed=0)[0], given.dtype)
     terms = jnp.where(where, jnp.exp(_shifted(x, axis, where)), 0)
     total = _total(terms, axis)
-    return _in(terms / jnp.where(total == 0, 1, total), x.dtype)
+    return _in(terms / jnp.where(total == 0, 1, total), given.dtype)
 
 
 @memoized(64)
@@ -282,9 +291,10 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
 
 @staged
 def _log_softmax(x: Any, where: Any, *, axis: Any) -> Any:
-    shifted = _shifted(inexact("log_softmax", x), axis, where)
+    given = inexact("log_softmax", x)
+    shifted = _shifted(_with_infinity(given), axis, where)
     total = _total(jnp.exp(shifted), axis)
-    return _in(shifted - jnp.log(jnp.where(total == 0, 1, total)), shifted.dtype)
+    return _in(shifted - jnp.log(jnp.where(total == 0, 1, total)), given.dtype)
 
 
 # ---- standardize ----------------------------------------------------------------------------

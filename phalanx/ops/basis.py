@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Concatenate, Unpack
+from typing import Any, Concatenate, Literal, Unpack
 
 import numpy as np
 
@@ -167,6 +167,7 @@ def pointwise(
     linear: LinearIn | None = None,
     copied: bool = False,
     operations: Operations = 1,
+    short: Literal["bits"] | None = None,
     params: type[Any] | None = None,
     doc: str,
     examples: Sequence[Example] = (),
@@ -188,6 +189,7 @@ def pointwise(
             transposed.
         copied: whether each number of the result is one of the operands'.
         operations: how many of arithmetic an element takes.
+        short: ``"bits"`` where it is another function for each number of bits.
         params: a TypedDict of the parameters, if there are any.
         doc: the mathematics and the source, in a line.
         examples: for the tests.
@@ -217,7 +219,7 @@ def pointwise(
         linear=(ALL if callable(transpose) else ()) if linear is None else linear,
         prepare=fit_scalars,
         params=params,
-        elements=Elements(copied=copied, fused=True, operations=operations),
+        elements=Elements(copied=copied, fused=True, operations=operations, short=short),
         doc=doc,
         examples=examples,
     )

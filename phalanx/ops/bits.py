@@ -174,7 +174,7 @@ bitcast = Primitive(
     transpose=NoRule("it is not linear"),
     batch=_bitcast_batch,
     dims=_bitcast_dims,
-    elements=Elements(copied=True, operations=2),
+    elements=Elements(copied=True, operations=2, short="bits"),
     doc="the bits of x read as another dtype; stablehlo.bitcast_convert",
     examples=[
         Example((f32(2, 3),), {"dtype": I32}),

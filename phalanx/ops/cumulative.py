@@ -95,7 +95,7 @@ def _cumulative(
         batch=batch,
         dims=alike_but("elements are taken in one after the other"),
         linear=ALL if callable(transpose) else (),
-        elements=Elements(operations=operations),
+        elements=Elements(operations=operations, short="running"),
         doc=doc,
         examples=examples,
     )

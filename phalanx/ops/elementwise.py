@@ -174,6 +174,7 @@ nextafter = pointwise(
     on=dtypes.is_floating,
     partials="a step between neighbouring numbers is no number to differentiate",
     operations=23,
+    short="bits",
     doc="the number after x on the way to y; chlo.next_after",
     examples=[_FF],
 )

@@ -297,7 +297,7 @@ top_k = Primitive(
     batch=_top_k_batch,
     dims=_ranked,
     multi=True,
-    elements=Elements(copied=True, operations=3),
+    elements=Elements(copied=True, operations=3, short="places"),
     doc="the k greatest of the last dimension, descending, and their positions; chlo.top_k",
     examples=[Example((f32(3, 5),), {"k": 2}), Example((i32(5),), {"k": 5})],
 )
@@ -350,7 +350,7 @@ approx_top_k = Primitive(
     batch=_approx_top_k_batch,
     dims=_ranked,
     multi=True,
-    elements=Elements(copied=True, operations=3),
+    elements=Elements(copied=True, operations=3, short="places"),
     doc="as top_k, of which a share of recall is right; chlo.top_k, ApproxTopK on TPUs (Chern et "
     "al. 2022)",
     examples=[

@@ -353,7 +353,7 @@ class XlaExecutable:
         self.out_shardings = (
             (Sharding(plan.devices),) * count
             if len(plan.devices) == 1
-            else _settled(plan, plan.out_shardings, loaded.get_output_shardings)
+            else _given(lowered, loaded.get_output_shardings())
         )
         self.inspected = [
             (i.watcher, i.type, i.sharding(plan.devices)) for i in lowered.inspections
@@ -758,6 +758,32 @@ def _settled(
     if None not in wanted:
         return tuple(wanted)  # type: ignore[arg-type]
     return tuple(
-        sharding_of(_hlo.HloSharding.from_proto(proto), plan.devices) if want is None else want
+        _made(proto, plan) if want is None else want
         for want, proto in zip(wanted, chosen(), strict=True)
     )
+
+
+def _made(proto: Any, plan: Plan | Packed) -> Sharding:
+    return sharding_of(_hlo.HloSharding.from_proto(proto), plan.devices)
+
+
+def _given(lowered: XlaModule | Packed, chosen: Sequence[Any] | None) -> tuple[Sharding, ...]:
+    """How results lie, which is as it was asked for: an array made of other parts is another.
+
+    Nothing is ``chosen`` where the module is that of one device, and all run it, and something
+    where there are no results.
+    """
+    plan = lowered.plan
+    if chosen is None or not plan.out_shardings:
+        return tuple(plan.out_shardings)  # type: ignore[arg-type]
+    made = [_made(proto, plan) for proto in chosen]
+    for number, (want, has) in enumerate(zip(plan.out_shardings, made, strict=True)):
+        if want is not None and (want.tiles, want.assignment) != (has.tiles, has.assignment):
+            raise RuntimeFailure(
+                f"{lowered.name}, at {user_location()}: the compiler cuts the dimensions of result "
+                f"{number} into {has.tiles or (1,)} parts where {want.tiles or (1,)} were asked "
+                "for, or deals them out to other devices: leave out what it is told in "
+                "compiler_options= and XLA_FLAGS"
+            )
+    pairs = zip(plan.out_shardings, made, strict=True)
+    return tuple([has if want is None else want for want, has in pairs])

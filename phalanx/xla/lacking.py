@@ -21,11 +21,23 @@ _UNKNOWN = re.compile(
     r"|Side-effect ops cannot be replicated.*custom_call_target=\"(?P<asking>InspectSharding)\""
 )
 _ASKING = "InspectSharding"
+# Where devices run code by themselves, as in shard_map, jaxlib 0.12 writes types of float8 and
+# float4 in a form that plugins do not read.
+_UNREAD = re.compile(r"(?P<why>unknown attribute code: \d+)[\s\S]*Failed to parse using StableHLO")
 _LINE = re.compile(r'"([^"]*)"\("([^"]+)":(\d+)')  # of a location: the function, file and line
 
 
 def lacking(error: Exception, lowered: XlaModule) -> DeviceError | None:
-    """The error for ``lowered``, if ``error`` says that there is no function of such a name."""
+    """The error for ``lowered``, if ``error`` says that there is no function of such a name, or
+    that a plugin does not read the program."""
+    unread = _UNREAD.search(str(error))
+    if unread is not None:
+        return DeviceError(
+            f"{lowered.name}, at {user_location()}: the plugin for "
+            f"{plugin_of(lowered.plan.devices[0].client)} does not read the program as jaxlib "
+            f"writes it ({unread['why']}): in shard_map and pmap convert float8 and float4 to "
+            "bfloat16, or use a plugin and a jaxlib that are of one version"
+        )
     found = _UNKNOWN.search(str(error))
     if found is None:
         return None

@@ -22,7 +22,7 @@ from phalanx.spmd.plan import Plan
 from phalanx.transforms.derive import trace_closed
 from phalanx.xla.emitter import OfItsPlatform, element_type
 from phalanx.xla.failures import refused
-from phalanx.xla.narrow import in_bytes
+from phalanx.xla.narrow import widened
 from phalanx.xla.structural import StructuralEmitter
 
 Value = ir.Value
@@ -378,7 +378,7 @@ class RegionEmitter(StructuralEmitter):
             env[var] = value if lies is None else self.builder.lying(value, lies)
 
     def _lowered(self, equation: Equation, operands: Values) -> Values:
-        wide = in_bytes(equation)
+        wide = widened(equation)
         return self._as_it_is(equation, operands) if wide is None else self._through(wide, operands)
 
     def _through(self, wide: Equation, operands: Values) -> Values:

@@ -14,6 +14,7 @@ import phalanx
 import phalanx.numpy as jnp
 import phalanx.ops
 from phalanx import lax
+from phalanx.base import dtypes
 from phalanx.core.primitive import REGISTRY
 from phalanx.core.types import ArrayType, typeof
 from phalanx.laws.primitives import Case
@@ -24,12 +25,18 @@ for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
 NAMES = ("int2", "uint2", "int4", "uint4")
 DTYPES = {name: np.dtype(getattr(ml_dtypes, name)) for name in NAMES}
 WIDE = np.dtype("int32")
+FLOATS = {t.name: t for t in sorted(dtypes.FLOAT8, key=str)}
+FLOAT32 = np.dtype("float32")
+WITHOUT_ZERO = FLOATS["float8_e8m0fnu"]  # nor signs: what fills empty places is NaN
+FILLING = {("pmax", 1), ("psum", 1)}  # where some lanes have part in a group, and others in none
 # Of these the number of bits is a part of the meaning, or an operand starts a window: functions
 # of the library widen it, for it could not tell the places.
 OTHER = {
     "bitcast", "clz", "dynamic_slice", "dynamic_update_slice", "integer_pow", "population_count",
     "shift_right_arithmetic", "shift_right_logical",
 }  # fmt: skip
+# Of these, too; and the next number is another one in each format.
+OTHER_OF_FLOATS = {"bitcast", "nextafter"}
 
 
 def drawn(dtype, shape):
@@ -66,9 +73,9 @@ def substituted(example, kinds, dtype):
     )
 
 
-def applies(prim, example, kinds, dtype):
+def applies(prim, example, kinds, dtype, wide):
     """Whether something is substituted, and the type rules take it."""
-    kept = [substituted(example, kinds, t) for t in (dtype, WIDE)]
+    kept = [substituted(example, kinds, t) for t in (dtype, wide)]
     if (kept[0].args, kept[0].params) == (example.args, example.params):
         return False
     try:
@@ -87,7 +94,19 @@ def cases():
         for name, prim in sorted(REGISTRY.items())
         for number, example in enumerate(prim.examples if name not in OTHER else ())
         for kinds in ("f", "iu")
-        if applies(prim, example, kinds, DTYPES["int2"])
+        if applies(prim, example, kinds, DTYPES["int2"], WIDE)
+    ]
+
+
+def float_cases():
+    """Names of primitives, numbers of their examples, and names of dtypes."""
+    return [
+        (name, number, dtype)
+        for name, prim in sorted(REGISTRY.items())
+        for number, example in enumerate(prim.examples if name not in OTHER_OF_FLOATS else ())
+        if applies(prim, example, "f", FLOATS["float8_e5m2"], FLOAT32)
+        for dtype in FLOATS
+        if (name, number) not in FILLING or FLOATS[dtype] != WITHOUT_ZERO
     ]
 
 
@@ -98,6 +117,28 @@ def check_primitive(name, number, kinds, dtype):
     xs = [drawn(dtype, x.shape) if x.dtype == dtype else x for x in case.operands()]
     wide = [x.astype(WIDE) if x.dtype == dtype else x for x in xs]
     require_cut(phalanx.jit(case)(*xs), phalanx.jit(oracle)(*wide), name)
+
+
+def positive(dtype, shape):
+    """Numbers that every float has, with their quotients: of one sign, and no zero."""
+    drawn = np.random.default_rng(3).choice([0.5, 1.0, 1.5, 2.0, 3.0, 4.0], shape)
+    return np.asarray(drawn, FLOAT32).astype(dtype)
+
+
+def check_floats(name, number, dtype):
+    """An operation of floats of a byte or less is that of float32, rounded; sums may be rounded
+    more than once, so that they differ by two of the last place."""
+    prim, dtype = REGISTRY[name], FLOATS[dtype]
+    example = prim.examples[number]
+    case, oracle = (Case(prim, substituted(example, "f", t)) for t in (dtype, FLOAT32))
+    xs = [positive(dtype, x.shape) if x.dtype == dtype else x for x in case.operands()]
+    wide = [x.astype(FLOAT32) if x.dtype == dtype else x for x in xs]
+    pairs = map(phalanx.tree.leaves, (phalanx.jit(case)(*xs), phalanx.jit(oracle)(*wide)))
+    once = prim.elements.fused or prim.elements.copied or dtype == WITHOUT_ZERO
+    allowed = 0 if once else 2 * float(ml_dtypes.finfo(dtype).eps)
+    for got, expected in zip(*pairs, strict=True):
+        found, right = (np.asarray(x).astype(got.dtype).astype(float) for x in (got, expected))
+        np.testing.assert_allclose(found, right, rtol=allowed if got.dtype == dtype else 0)
 
 
 # ---- functions ----------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""Operations on integers of two and of four bits are those of integers, cut to so many bits.
+"""Operations on integers of two and of four bits are those of integers, cut to so many bits, and
+those of floats of a byte or less are those of float32, rounded.
 
 They are tried in other processes: of some the compiler would end its own.
 """
@@ -8,12 +9,14 @@ import os
 
 import pytest
 
+import phalanx
 from tests.children import outcomes
-from tests.laws.narrow import FUNCTIONS, NAMES, cases
+from tests.laws.narrow import FUNCTIONS, NAMES, cases, float_cases
 
 HEAVY = os.environ.get("PHALANX_HYPOTHESIS") == "heavy"
 SHAPES = [(4,), (8, 5), (9,), (33,), (4, 4)]  # of arrays of any kind; of four parts, the even ones
-PRELUDE = "from tests.laws.narrow import check_function, check_primitive, check_ways"
+OF_FLOATS = 41  # one of so many cases is tried; each dtype comes with each operation, in time
+PRELUDE = "from tests.laws.narrow import check_floats, check_function, check_primitive, check_ways"
 
 
 OVER_MESHES = {
@@ -57,6 +60,19 @@ def test_functions(dtype):
             for shape in shapes
         ]
     )
+
+
+def test_primitives_of_floats(pytestconfig):
+    first = 0 if HEAVY else (pytestconfig.option.hypothesis_seed or 0) % OF_FLOATS
+    drawn = float_cases()[first :: 1 if HEAVY else OF_FLOATS]
+    assert not wrong([f"check_floats({name!r}, {n}, {dtype!r})" for name, n, dtype in drawn])
+
+
+@pytest.mark.parametrize("dtype", ["float8_e8m0fnu", "int2"])
+def test_foreign_functions_are_given_what_they_are_called_with(dtype):
+    of = phalanx.ShapeDtypeStruct((3,), dtype)
+    call = phalanx.ffi.ffi_call("nobody_registered_this", of)
+    assert "convert" not in phalanx.jit(call).lower(of).as_text()
 
 
 def test_ways():

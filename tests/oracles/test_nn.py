@@ -166,6 +166,22 @@ def test_softmax(axis):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float8_e3m4", "float4_e2m1fn"])
+def test_softmax_of_floats_of_a_byte(dtype):
+    """They are those of their numbers in float32, rounded, masked places too."""
+    x = jnp.array([[0.5, 1, 2, 4], [4, 4, 1, 0]]).astype(dtype)
+    mask = np.array([[True, True, False, True], [True, True, True, True]])
+    wide = np.asarray(x.astype("float32"))
+    for where in (None, mask):
+        kept = wide if where is None else np.where(where, wide, -np.inf)
+        for name in ("softmax", "log_softmax", "logsumexp"):
+            got = getattr(nn, name)(x, axis=1, where=where)
+            right = getattr(scipy.special, name)(kept, axis=1).astype("float32")
+            np.testing.assert_array_equal(
+                np.asarray(got.astype("float32")), right.astype(x.dtype).astype("float32")
+            )
+
+
 def test_softmax_of_large_values():
     x = np.array([1e30, 1e30, -1e30, 0], F32)
     assert nn.softmax(x).tolist() == [0.5, 0.5, 0, 0]

@@ -69,6 +69,18 @@ def test_output_layouts_that_are_asked_for(backend, devices):
     np.testing.assert_array_equal(backend.fetch(copies, T, second), X)
 
 
+def test_a_layout_that_was_not_asked_for_is_an_error(backend, devices):
+    """As an option of a plugin's compiler brings it: the array would be made of other parts."""
+    plan = Plan(devices, MESH, (ROWS,), (ROWS,))
+    lowered = build([T], [T], plan, lambda b, x: [b.negate(x)])
+    loaded = backend.compile(lowered)._loaded
+    assert compile._given(lowered, loaded.get_output_shardings())[0].tiles == (8,)
+    whole = build([T], [T], Plan(devices, MESH, (ROWS,), ((),)), lambda b, x: [b.negate(x)])
+    chosen = backend.compile(whole)._loaded.get_output_shardings()
+    with pytest.raises(RuntimeFailure, match=r"result 0 into \(1,\) parts where \(8,\) were asked"):
+        compile._given(lowered, chosen)
+
+
 def test_no_outputs_and_no_inputs(backend, devices, one):
     for plan in (Plan(one.device_list), Plan(devices, MESH)):
         assert backend.compile(build([], [], plan, lambda b: []))([]) == []

@@ -69,6 +69,16 @@ def test_a_partitioner_that_is_not_asked(monkeypatch):
     assert "inspect_array_sharding asks the partitioner, and the plugin for plug" in str(error)
 
 
+def test_a_program_that_is_not_read(monkeypatch):
+    said = (
+        "UNKNOWN: -:0:0: error: unknown attribute code: 24\n-:0:0: note: in bytecode version 6\n"
+        "<unknown>:0: error: Failed to parse using StableHLO v1.16.1, this could indicate"
+    )
+    error = error_of(called, said, monkeypatch)
+    assert re.match(r"called, at test_lacking.py:\d+.*plugin for plug does not read", str(error))
+    assert "bfloat16" in str(error) and "StableHLO" not in str(error)
+
+
 def test_other_errors_are_others(monkeypatch):
     assert error_of(called, "INTERNAL: no", monkeypatch) is None
 

@@ -122,13 +122,14 @@ def parser() -> argparse.ArgumentParser:
     checking = commands.add_parser(
         "check",
         help="run a script, and say what is probably wrong with what it compiles",
-        usage="phalanx check [--json] [-m] script.py [arguments ...]",
+        usage="phalanx check [--format FORMAT] [--select CODES] [--ignore CODES] [-m] script.py "
+        "[arguments ...]\n       phalanx check --explain [CODES]",
         description="Run a script, and say what is probably wrong with the functions that it "
         "compiles: in which line, why, and what to do. The exit status is 1 if something is, and "
         "2 if the script fails.",
         epilog="example: phalanx check train.py",
     )
-    checking.add_argument("--json", action="store_true", help="print the findings as JSON")
+    options.add_check_options(checking)
     scripts.add_script(checking, "those of the script")
     checking.set_defaults(run=_run_of("checking"))
     _add_reports(commands)

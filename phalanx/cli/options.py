@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 __all__ = [
+    "add_check_options",
     "add_compile_options",
     "add_explain_options",
     "add_outputs",
@@ -14,6 +17,37 @@ __all__ = [
     "add_profile_options",
     "with_options_behind",
 ]
+
+
+class _Explain(argparse.Action):
+    """Prints what codes mean, in place of running a script."""
+
+    def __call__(
+        self, command: argparse.ArgumentParser, _: Any, codes: Any, name: Any = None
+    ) -> None:
+        command.exit(importlib.import_module("phalanx.cli.checking").explain(codes))
+
+
+def add_check_options(command: argparse.ArgumentParser) -> None:
+    """Those of `phalanx check`."""
+    command.add_argument(
+        "--format", choices=["text", "json", "github", "sarif"], default="text",
+        help="how to print the findings: for people (text, the default), as JSON, as comments of "
+        "GitHub Actions, or as SARIF",
+    )  # fmt: skip
+    command.add_argument(
+        "--json",
+        dest="format",
+        action="store_const",
+        const="json",
+        help="the same as --format json",
+    )
+    for option, what in (("--select", "look for these alone"), ("--ignore", "leave these out")):
+        command.add_argument(option, metavar="CODES", default="", help=f"{what}, such as P104,P106")
+    command.add_argument(
+        "--explain", nargs="?", const="", metavar="CODES", action=_Explain,
+        help="print what these codes mean, or all",
+    )  # fmt: skip
 
 
 def add_compile_options(command: argparse.ArgumentParser) -> None:

@@ -24,9 +24,10 @@ __all__ = ["Findings", "checking_compiled"]
 
 
 class Findings(dict[tuple[str, str, int], Finding]):
-    """What was found, by code, file and line, in so many compiled ``functions``."""
+    """What was found, by code, file and line, in compiled functions of these names."""
 
-    functions = 0
+    def __init__(self) -> None:
+        self.functions: dict[str, None] = {}  # in order
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def checking_compiled() -> Generator[Findings]:
             found.setdefault((finding.code, finding.file, finding.line), finding)
 
     def look(traced: Traced, leaves: Sequence[Any]) -> None:
-        found.functions += 1
+        found.functions[traced.fun_name] = None
         note(findings_in(traced, user_location(), given=leaves))
 
     seen: set[Hashable] = set()

@@ -8,6 +8,8 @@ import zipfile
 
 import pytest
 
+from phalanx.insight import CODES
+
 SCRIPT = """
 import sys
 import phalanx, phalanx.numpy as jnp
@@ -56,8 +58,49 @@ def test_findings_as_json_are_all_that_is_on_stdout(check):
 
 def test_nothing_wrong(check):
     done = check(CLEAN, "script.py")
-    assert (done.returncode, done.stdout) == (0, "nothing was found\n")
+    told = f"1 function checked (<lambda>) for {len(CODES)} kinds of mistake: nothing was found\n"
+    assert (done.returncode, done.stdout) == (0, told)
+    done = check("print(1)", "script.py")
+    assert done.stdout == "1\nnothing was found: the script compiled nothing\n"
     assert json.loads(check(CLEAN, "script.py", before=["--json"]).stdout) == []
+
+
+def test_codes_are_chosen_and_left_out(check):
+    for before, codes in (["--select", "p103"], {"P103"}), (["--ignore", "P103,P105"], {"P106"}):
+        found = json.loads(check(SCRIPT, "script.py", before=[*before, "--json"]).stdout)
+        assert {f["code"] for f in found} == codes
+    done = check(SCRIPT, "script.py", before=["--select", "P106", "--ignore", "P106"])
+    assert done.returncode == 0 and done.stdout.endswith("0 kinds of mistake: nothing was found\n")
+    done = check(SCRIPT, "script.py", before=["--select", "P1"])
+    assert (done.returncode, done.stdout) == (2, "") and "there is no code P1: the" in done.stderr
+
+
+def test_codes_are_explained(check):
+    done = check("", before=["--explain", "P106, p103"])
+    assert done.returncode == 0 and CODES["P103"].example in done.stdout
+    assert done.stdout.startswith(f"P106: {CODES['P106'].title}\n")
+    done = check("", before=["--explain"])
+    assert all(f"{code}: " in done.stdout for code in CODES)
+    assert check("", before=["--explain", "script.py"]).returncode == 2
+
+
+def test_findings_become_comments_of_github(check):
+    done = check(SCRIPT, "a,b.py", before=["--format", "github"], name="a,b.py")
+    first, second = done.stdout.splitlines()
+    assert first.startswith("::warning file=a%2Cb.py,line=7,title=phalanx P106::the key is used")
+    assert "%0ASplit the key" in first and "line=8,title=phalanx P103::psum" in second
+
+
+def test_findings_become_sarif(check, tmp_path):
+    (tmp_path / "other.py").write_text(SCRIPT)
+    (run,) = json.loads(check("", tmp_path / "other.py", before=["--format", "sarif"]).stdout)[
+        "runs"
+    ]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    for result, code, line in zip(run["results"], ("P106", "P103"), (7, 8), strict=True):
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == "other.py"
+        assert (rules[result["ruleIndex"]], place["region"]["startLine"]) == (code, line)
 
 
 def test_a_module(check):

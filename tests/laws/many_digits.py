@@ -379,7 +379,7 @@ OF_TWO: dict[str, Known] = {
         lambda x, k: (x > -1) & (abs(k * np.log1p(x)) < 80),
     ),
     "celu": Known(celu, each(NOT_0, between(1e-6, 1e6))),
-    "comb": Known(mp.binomial, lambda n, k: (k > 0) & (n > k) & (n < 1e3), BOTH),
+    "comb": Known(mp.binomial, lambda n, k: (k > 0) & (n > k) & (n < 1e3), BOTH, points=10),
     "div": Known(lambda x, y: x / y, each(ANY, divisor), BOTH),
     "elu": Known(elu, each(NOT_0, ANY), BOTH),
     "expn": Known(
@@ -421,7 +421,7 @@ OF_TWO: dict[str, Known] = {
             lambda h, a: mp.exp(-h * h * (1 + a * a) / 2) / (2 * mp.pi * (1 + a * a)),
         ),
     ),
-    "poch": Known(mp.rf, each(between(0.01, 100), between(-0.001, 40)), BOTH),
+    "poch": Known(mp.rf, each(between(0.01, 100), between(-0.001, 40)), BOTH, points=10),
     "polygamma": Known(
         None, lambda n, x: left_of_poles(-50, 1e6)(x) & (n < 8), (1,), whole=(0,), points=20,
         slopes=(lambda n, x: mp.psi(int(n) + 1, x),),

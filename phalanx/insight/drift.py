@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
 from phalanx.base import dtypes
-from phalanx.core.program import Atom, Equation, Program
+from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.core.runs import Loop, Once
 from phalanx.insight.findings import Code, Finding
-from phalanx.insight.flow import Marks
+from phalanx.insight.flow import Marks, written_on_one_line
 from phalanx.insight.gradients import GRADIENT, GradientOf, OwnGradient
 from phalanx.insight.lanes import LaneFlow
 from phalanx.insight.parting import Parted, Reduced, is_shared
 from phalanx.insight.subject import Subject
 
-__all__ = ["Apart", "Came", "drifting", "maker", "replicated"]
+__all__ = ["Apart", "Came", "drifting", "made_by", "maker", "parted_at", "replicated"]
 
 P119 = Code(
     "P119",
@@ -131,7 +132,7 @@ def _own_gradients(
     """Gradients of a lane's own rows in updates of what all lanes share."""
     roles, body = flow.lanes.frame.seen, flow.lanes.body
     updates = [outputs[o] for _, o in subject.state]
-    own = [m for m in apart if OwnGradient(axis) in m.marks and Reduced(axis) not in m.marks]
+    own = [each for each in apart if OwnGradient(axis) in each.marks]
     if any([subject.is_same_in_lanes(each.i) is False for each in own]):
         return  # each lane was given its own
     found = [each for each in own if _is_said(subject, flow, updates, each, axis)]
@@ -165,5 +166,17 @@ def _is_said(
 
 
 def maker(body: Program, atom: Atom) -> Equation | None:
-    """The equation that made ``atom``."""
+    """The equation that made ``atom``, in a loop the one that makes it there."""
+    made = made_by(body, atom)
+    frame = made.frame if made is not None else None
+    if made is None or frame is None or not isinstance(frame.runs, Loop | Once):
+        return made
+    o, inside = made.outputs.index(cast(Var, atom)), frame.programs[0]
+    if len(inside.outputs) != len(made.outputs) or written_on_one_line(inside):
+        return made
+    return maker(inside, inside.outputs[o]) or made
+
+
+def made_by(body: Program, atom: Atom) -> Equation | None:
+    """The equation of ``body`` that made ``atom``."""
     return next((e for e in reversed(body.equations) if atom in e.outputs), None)

@@ -86,11 +86,15 @@ class Beginnings:
     def __init__(self) -> None:
         self._first: dict[int, Equation] = {}  # by location, what was first made there
         self._losses: set[int] = set()
+        self._last = 0
+        self.in_derivative = False  # whether what was passed has the location of something before
 
     def marked(self, e: Equation, operands: Sequence[Marks], marks: Marks) -> Marks:
         """The marks of the result of ``e``, which has ``marks`` of its operands."""
         here = id(e.location)
         is_again = self._first.setdefault(here, e) is not e
+        if here != self._last:  # one operation may be written as several
+            self._last, self.in_derivative = here, is_again
         passing = marks
         if BEGUN in marks or any(type(m) is Loss for m in marks):
             passing = frozenset([m for m in marks if type(m) not in (Begun, Loss)])
@@ -98,10 +102,6 @@ class Beginnings:
             return passing | self._begun(e, here)
         made = self._loss(e, here, operands)
         return passing | made if made else passing
-
-    def is_derivative(self, e: Equation) -> bool:
-        """Whether ``e``, which was passed, has the location of something before it."""
-        return self._first.get(id(e.location)) is not e
 
     def _begun(self, e: Equation, loss: int) -> Marks:
         marks: set[Any] = {GRADIENT}
@@ -124,7 +124,9 @@ class Beginnings:
         if not (e.prim.elements.fused or e.prim is reduce_sum):
             return frozenset()
         is_mean = any([m.is_mean for m in known]) or _is_quotient(e)
-        return frozenset({Loss(here, is_mean)})
+        is_scaled = e.prim in (mul, div) and any([type(a) is Literal for a in e.inputs])
+        kept = known if is_scaled and len(known) < _MOST else frozenset[Any]()
+        return kept | {Loss(here, is_mean)}
 
 
 def is_one(atom: Atom) -> bool:

@@ -35,7 +35,16 @@ from phalanx.insight.gradients import (
     Total,
     is_one,
 )
-from phalanx.insight.parting import Own, Parted, Reduced, is_shared, parting, parts
+from phalanx.insight.parting import (
+    Own,
+    Parted,
+    Reduced,
+    apart_still,
+    is_shared,
+    own_gradients,
+    parting,
+    parts,
+)
 from phalanx.insight.subject import MappedLanes, Subject, is_unnamed
 from phalanx.ops.basis import broadcast, convert, mul
 from phalanx.ops.collective import psum, psum_scatter
@@ -216,10 +225,11 @@ class LaneFlow(Flow):
         marks = NOTHING.union(*operands)
         if self.together and len(e.outputs) == 1:
             marks = self.beginnings.marked(e, operands, marks)
-            if not self.beginnings.is_derivative(e):
+            if not self.beginnings.in_derivative:
                 marks = parting(e, operands, marks, self.axes)
             elif GRADIENT in marks:
-                marks |= frozenset(map(OwnGradient, self.axes & marks))
+                marks = own_gradients(marks, self.axes)
+            marks = apart_still(e, operands, marks)
             marks = self._averaged(e, operands, marks)
         if self.draws:
             marks = self._with_samples(e, operands, marks)
@@ -325,7 +335,7 @@ class LaneFlow(Flow):
         return marks.difference(gone) | ({SCALELESS} if is_quotient else NOTHING)
 
     def _makes_mean(self, total: Total, e: Equation, operands: Sequence[Marks]) -> bool:
-        if _divides_by(e, total.n):
+        if _divides_by(e, total.n, or_multiple=True):
             return True
         others = [(a, m) for a, m in zip(e.inputs, operands, strict=True) if total not in m]
         if not others:
@@ -334,7 +344,7 @@ class LaneFlow(Flow):
         maker = self.makers.get(atom)
         while maker is not None and (maker.prim.elements.copied or maker.prim is convert):
             maker = self.makers.get(maker.inputs[0])
-        counted = maker is not None and _divides_by(maker, total.n)
+        counted = maker is not None and _divides_by(maker, total.n, or_multiple=True)
         return counted or any([is_shared(marks, a) for a in total.axes])
 
     def _is_mean(self, x: Atom, y: Var, n: int) -> bool:
@@ -400,9 +410,9 @@ class LaneFlow(Flow):
 
     def totals(self, outputs: Sequence[Marks]) -> Iterator[Finding]:
         """Sums of gradients that went into ``outputs``, which are new values of state."""
-        if any([SCALELESS in marks for marks in outputs]):
-            return
         found = {m for marks in outputs for m in marks if type(m) is Total}
+        if any([SCALELESS in marks and found.isdisjoint(marks) for marks in outputs]):
+            return
         for m in found:
             if m.loss in self.averaged:
                 yield P120.at(
@@ -497,15 +507,17 @@ def _is_elementwise(e: Equation) -> bool:
     return (e.prim.elements.fused or e.prim.elements.copied) and not repeats
 
 
-def _divides_by(e: Equation, n: int) -> bool:
-    """Whether an operation divides by ``n``, or multiplies with its inverse."""
+def _divides_by(e: Equation, n: int, or_multiple: bool = False) -> bool:
+    """Whether an operation divides by ``n``, or multiplies with its inverse; ``or_multiple``: by
+    that many for each of some parts."""
     if e.prim not in (div, mul):
         return False
     constants = [a.value for a in e.inputs if type(a) is Literal and a.type.shape == ()]
-    if len(constants) != 1:
+    if len(constants) != 1 or not constants[0]:
         return False
-    wanted = n if e.prim is div else 1 / n
-    return abs(complex(constants[0]) - wanted) <= 1e-3 * wanted
+    divisor = abs(complex(constants[0]) if e.prim is div else 1 / complex(constants[0]))
+    wanted = n * max(round(divisor / n), 1) if or_multiple else n
+    return abs(divisor - wanted) <= 1e-3 * wanted
 
 
 def unreachable_collectives(subject: Subject, flow: LaneFlow) -> Iterator[Finding]:

@@ -10,10 +10,14 @@ from msgspec import Struct
 from phalanx.base.source import Location
 from phalanx.core.program import Equation
 from phalanx.insight.flow import Marks
-from phalanx.insight.gradients import GRADIENT
-from phalanx.ops import convert
+from phalanx.insight.gradients import GRADIENT, OwnGradient
+from phalanx.ops import broadcast, convert, div, mul
 
-__all__ = ["Own", "Parted", "Reduced", "is_shared", "parting", "parts"]
+__all__ = [
+    "Own", "Parted", "Reduced", "apart_still", "is_shared", "own_gradients", "parting", "parts",
+]  # fmt: skip
+
+_UNCHANGED = frozenset({broadcast, convert})
 
 
 class Reduced(Struct, frozen=True):
@@ -51,11 +55,26 @@ def parting(e: Equation, operands: Sequence[Marks], marks: Marks, axes: frozense
     if not own:
         return marks
     met = _decided(own, e, [m for m in operands if own.isdisjoint(m)], axes & marks)
-    if e.prim.elements.fused and e.prim is not convert and e.location:
-        kept = {Own(e.location)} if size == 1 else frozenset[Any]()
-    else:
-        kept = own if alone else frozenset[Any]()
+    kept = own if alone and all([not m or own & m for m in operands]) else frozenset[Any]()
+    if size == 1 and e.prim.elements.fused and e.prim not in _UNCHANGED and e.location:
+        kept = frozenset({Own(e.location)})
     return (marks - own).union(kept, met)
+
+
+def own_gradients(marks: Marks, axes: frozenset[Any]) -> Marks:
+    """The marks of what an operation of a derivative makes: a lane's own gradient, unless lanes
+    have exchanged what it is of."""
+    gone = frozenset([m for m in marks if type(m) is OwnGradient and Reduced(m.axis) in marks])
+    own = [OwnGradient(axis) for axis in axes & marks if Reduced(axis) not in marks]
+    return (marks - gone).union(own)
+
+
+def apart_still(e: Equation, operands: Sequence[Marks], marks: Marks) -> Marks:
+    """The marks of a result: not that of own gradients if they meet reduced ones, as where lanes
+    are averaged every few steps, or drawn to their mean."""
+    own = [m for m in marks if type(m) is OwnGradient] if e.prim not in (mul, div) else []
+    met = [m for m in own if any([GRADIENT in o and is_shared(o, m.axis) for o in operands])]
+    return marks.difference(met) if met else marks
 
 
 def parts(

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.core.manual import Typed
-from phalanx.core.program import Atom, Equation, Program
+from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.roles import CARRY
 from phalanx.core.runs import Loop, Once
-from phalanx.insight.drift import Apart, drifting, maker, parted_at, replicated
+from phalanx.insight.drift import Apart, drifting, made_by, maker, parted_at, replicated
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks
-from phalanx.insight.gradients import GRADIENT
+from phalanx.insight.gradients import OwnGradient
 from phalanx.insight.lanes import INPUT, LaneFlow, unreachable_collectives
 from phalanx.insight.parting import Parted, Reduced, is_shared
 from phalanx.insight.subject import Subject
-from phalanx.ops.basis import add, convert, reduce_sum
+from phalanx.ops import add, convert, max, min, reduce_sum, select
 from phalanx.transforms.derive import keep
 from phalanx.transforms.replication import culprits
 
@@ -119,11 +119,11 @@ def _number(body: Program, atom: Atom, axis: Any) -> tuple[Program, Atom] | None
         return None
     if atom.type.size == 1:
         return body, atom
-    made = maker(body, atom)
+    made = made_by(body, atom)
     frame = None if made is None else made.frame
     if made is None or frame is None or not isinstance(frame.runs, Loop | Once):
         return None
-    o = made.outputs.index(atom)
+    o = made.outputs.index(cast(Var, atom))
     role, inside = frame.outs[o], frame.programs[0]
     if role is CARRY or axis not in inside.axes:
         return None
@@ -135,8 +135,10 @@ def _own_statistics(
 ) -> Iterator[Finding]:
     """Running means that lanes do not share, where they share other results."""
     body = flow.lanes.body
-    for i, o in [(each.i, each.o) for each in apart if GRADIENT not in each.marks]:
-        axes = flow.axes & outputs[o]
+    for each in apart:
+        i, o, axes = each.i, each.o, flow.axes & outputs[each.o]
+        if not each.marks.isdisjoint(map(OwnGradient, axes)):
+            continue  # as the momentum is of gradients
         shared = [m for m in outputs if any(is_shared(m, a) for a in axes)]
         if shared and _is_running_mean(body, i, o):
             update = maker(body, body.outputs[o])
@@ -158,7 +160,7 @@ def _is_running_mean(body: Program, i: int, o: int) -> bool:
         return _MeanFlow().run(body, inputs)
 
     marks = keep(body, "means", found)[o]
-    means = [m for m in marks if type(m) is Averaged and i not in m.of]
+    means = [m for m in marks if type(m) is Averaged and (m.is_of_rows or i not in m.of)]
     return Retained(i) in marks and bool(means)
 
 
@@ -181,9 +183,11 @@ class Needed(Struct, frozen=True):
 
 
 class Averaged(Struct, frozen=True):
-    """Of a value: it is made of a sum over rows, which depend on the inputs ``of``."""
+    """Of a value: it is made of a sum over rows, which depend on the inputs ``of``; ``is_of_rows``:
+    certainly, as they are along the first dimension."""
 
     of: frozenset[int]
+    is_of_rows: bool
 
 
 class _MeanFlow(Flow):
@@ -193,11 +197,14 @@ class _MeanFlow(Flow):
         marks = NOTHING.union(*operands)
         needed = frozenset([m for m in marks if type(m) is Needed])
         if e.prim is reduce_sum:
-            return needed | {Averaged(frozenset([m.of for m in needed]))}
+            is_of_rows = e.inputs[0].type.ndim > 1 and 0 in e.params["dims"]
+            return needed | {Averaged(frozenset([m.of for m in needed]), is_of_rows)}
         if e.prim.elements.copied or e.prim is convert:
             return marks
-        if not e.prim.elements.fused:
+        if not e.prim.elements.fused or e.prim in (min, max):
             return needed
+        if e.prim is select:  # by what it is chosen, no result is made of
+            return needed | NOTHING.union(*operands[1:])
         if e.prim is add:  # to a sum so far, of which nothing is given up
             for one, other in permutations(operands):
                 marks -= {

@@ -1,0 +1,1 @@
+"""Programs after training scripts, by others who had not seen the analyses."""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NoReturn, cast
 import numpy as np
 
 from phalanx.base import length_bounds, length_terms
-from phalanx.base.errors import InconclusiveDimensionOperation
+from phalanx.base.errors import ConcretizationTypeError, InconclusiveDimensionOperation
 from phalanx.base.length_bounds import Bounds
 from phalanx.base.length_terms import Monomial, Terms
 from phalanx.base.source import user_location
@@ -571,6 +571,22 @@ def length(n: Any) -> Any:
         TypeError: it is no integer.
     """
     return n if type(n) is int or isinstance(n, Length) else operator.index(n)
+
+
+def integer(who: str, what: str, n: Any) -> Any:
+    """``n`` as a length, for the argument ``what`` of the function ``who``.
+
+    Raises:
+        TypeError: it is no integer, or one of which only the type is known.
+    """
+    try:
+        if type(n) is not bool:
+            return length(n)
+    except ConcretizationTypeError:  # says what is traced, and where
+        raise
+    except TypeError:
+        pass
+    raise TypeError(f"{who}: {what} must be an integer, got {n!r}, at {user_location()}")
 
 
 def symbolic(lengths: Iterable[Any]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from phalanx.base import dtypes, lattice
-from phalanx.base.errors import ShapeError
+from phalanx.base.errors import ConcretizationTypeError, ShapeError
 from phalanx.base.lengths import Length, length
 from phalanx.base.source import user_location
 from phalanx.core.trace import ROOT, current
@@ -187,6 +187,8 @@ def integers(who: str, what: str, values: Any) -> tuple[int, ...]:
     """
     try:
         return tuple(map(length, values))
+    except ConcretizationTypeError:  # says what is traced, and where
+        raise
     except TypeError:
         shown = f"{values!r}" if not isinstance(values, Array) else "an array"
         raise TypeError(

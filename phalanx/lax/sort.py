@@ -8,6 +8,7 @@ from typing import Any
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.lengths import integer
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept
 from phalanx.ops.basis import move
@@ -102,7 +103,8 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tu
     (Array([3, 2], dtype=int32), Array([0, 2], dtype=int32))
     """
     x = accept("top_k", operand)
-    return _along_last("top_k", x, axis, lambda x: ops.top_k(x, k=int(k)))
+    wanted = integer("lax.top_k", "k", k)
+    return _along_last("top_k", x, axis, lambda x: ops.top_k(x, k=wanted))
 
 
 def _along_last(who: str, x: Any, axis: int, find: Callable[[Any], Any]) -> tuple[Array, Array]:
@@ -148,7 +150,7 @@ def approx_max_k(
     """
     x = _searched("approx_max_k", operand, recall_target)
     how = {"recall": float(recall_target), "whole": int(reduction_input_size_override)}
-    found = partial(ops.approx_top_k, k=int(k), **how)
+    found = partial(ops.approx_top_k, k=integer("lax.approx_max_k", "k", k), **how)
     return _along_last("approx_max_k", x, reduction_dimension, found)
 
 
@@ -187,7 +189,7 @@ def approx_min_k(
     """
     x = _searched("approx_min_k", operand, recall_target)
     how = {"recall": float(recall_target), "whole": int(reduction_input_size_override)}
-    found = partial(ops.approx_top_k, k=int(k), **how)
+    found = partial(ops.approx_top_k, k=integer("lax.approx_min_k", "k", k), **how)
     values, places = _along_last("approx_min_k", ops.neg(x), reduction_dimension, found)
     return ops.neg(values), places
 

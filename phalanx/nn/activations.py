@@ -428,9 +428,10 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     (2,)
     """
     shape = jnp.shape(x)
-    if shape[dimension("glu", axis, len(shape))] % 2:
+    d = dimension("glu", axis, len(shape))
+    if shape[d] % 2:
         raise ValueError(f"glu: the length of axis {axis} must be even, got {shape}")
-    return _glu(x, axis=axis)
+    return _glu(x, axis=d)
 
 
 @staged

@@ -11,7 +11,7 @@ from phalanx import numpy as jnp
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, FLOAT8, accumulator
-from phalanx.base.lengths import length
+from phalanx.base.lengths import integer, length
 from phalanx.base.recent import memoized
 from phalanx.control.custom_jvp import JvpRule, custom_jvp
 from phalanx.control.one_program import staged
@@ -28,7 +28,8 @@ def _static(axis: Axis) -> tuple[Any, ...] | None:
     """``axis`` as a part of a key: arrays of integers have no hash."""
     if axis is None:
         return None
-    return tuple([index(d) if hasattr(d, "__index__") else d for d in shape_entries(axis)])
+    given = shape_entries(axis)
+    return tuple([d if type(d) is bool or not hasattr(d, "__index__") else index(d) for d in given])
 
 
 def _total(x: Any, axis: Any, keepdims: bool = True) -> Any:
@@ -387,7 +388,8 @@ def one_hot(
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     kind = dtypes.requested(float if dtype is None else dtype)
-    return _one_hot(jnp.asarray(x), num_classes=length(num_classes), dtype=kind, axis=axis)
+    place, count = integer("one_hot", "axis", axis), length(num_classes)
+    return _one_hot(jnp.asarray(x), num_classes=count, dtype=kind, axis=place)
 
 
 @staged

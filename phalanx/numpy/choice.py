@@ -12,7 +12,7 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT, is_weak
 from phalanx.base.extended import is_key
 from phalanx.base.kinds import SEQUENCE
-from phalanx.base.lengths import larger
+from phalanx.base.lengths import integer, larger
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply
@@ -130,7 +130,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     if size is None:
         indices = np.nonzero(value_of("nonzero", x, "give size="))
         return tuple(from_host(i.astype(dtypes.default_int())) for i in indices)
-    return _first_nonzero(boolean("nonzero", x), size, fill_value)
+    wanted = integer("nonzero", "size", size)
+    return _first_nonzero(boolean("nonzero", x), wanted, fill_value)
 
 
 def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple[Any, ...]:

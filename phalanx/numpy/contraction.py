@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.broadcasting import common_shape
 from phalanx.base.errors import ShapeError
+from phalanx.base.lengths import integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
@@ -429,13 +429,15 @@ def tensordot(
     """
     options = Options("tensordot", precision, preferred_element_type)
     (x, y), was_bool = factors("tensordot", (a, b))
+    if getattr(axes, "ndim", 0):  # an array of two rows is a pair of several dimensions
+        axes = [*cast(Any, axes)]
     if isinstance(axes, (tuple, list)):
         if len(axes) != 2:
             raise ValueError(f"tensordot: axes must be a number or a pair, got {axes}")
         left = ops.dimensions("tensordot", axes[0], x.ndim)
         right = ops.dimensions("tensordot", axes[1], y.ndim)
     else:
-        count = operator.index(axes)  # type: ignore[arg-type]
+        count = integer("tensordot", "axes", axes)
         if not 0 <= count <= min(x.ndim, y.ndim):
             raise ValueError(
                 f"tensordot: {count} axes cannot be paired of operands {x.aval} and {y.aval}"

@@ -18,7 +18,7 @@ from phalanx.base.dtypes import INTEGERS
 from phalanx.base.errors import ShapeError
 from phalanx.base.extended import is_key
 from phalanx.base.kinds import GENERIC, NDARRAY, SEQUENCE
-from phalanx.base.lengths import Length
+from phalanx.base.lengths import Length, integer
 from phalanx.base.source import user_location
 from phalanx.core.types import SCALARS, Array, ShapeLike
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
@@ -86,6 +86,8 @@ def array(
     out = _from_data(object, dtype)
     if copy and out is object:
         out = ops.convert(out, dtype=out.aval.dtype, weak=out.aval.weak)
+    if type(ndmin) is not int:
+        ndmin = integer("array", "ndmin", ndmin)
     if ndmin > out.ndim:
         out = ops.reshape(out, shape=(1,) * (ndmin - out.ndim) + out.shape)
     return on_device(out, device)

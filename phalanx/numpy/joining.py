@@ -13,7 +13,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.kinds import LIST, SEQUENCE, SLICE, is_iterable
-from phalanx.base.lengths import larger, length, slice_of, symbolic
+from phalanx.base.lengths import integer, larger, length, slice_of, symbolic
 from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known, known_value
@@ -488,7 +488,8 @@ def repeat(
         )
         places: Any = from_host(np.repeat(np.arange(x.shape[d]), counts).astype(np.int32))
     else:
-        places = _repeated_places(repeats, x.shape[d], total_repeat_length)
+        total = integer("repeat", "total_repeat_length", total_repeat_length)
+        places = _repeated_places(repeats, x.shape[d], total)
     return take(x, places, d, mode="clip")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
+from phalanx.base.lengths import integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import integer_floor_divide, literal, never_negative, over
@@ -125,6 +126,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     [1. 2.] [20 20]
     """
     x = number_array("round", a)
+    decimals = integer("round", "decimals", decimals)
     dtype = x.aval.dtype
     if dtype not in INEXACT:
         return x if decimals >= 0 or dtype == np.bool_ else _round_integers(x, 10**-decimals)

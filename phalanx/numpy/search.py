@@ -11,7 +11,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import INEXACT
-from phalanx.base.lengths import Length
+from phalanx.base.lengths import Length, integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, remainder
@@ -110,15 +110,16 @@ def top_k(
     if mode not in ("largest", "smallest"):
         raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
     x, d = _line("top_k", a, axis)
+    k = integer("top_k", "k", k)
     if not 0 <= k <= x.shape[d]:
         raise ValueError(f"top_k: k must be from 0 to {x.shape[d]}, got {k}")
     if mode == "largest":
-        found = ops.top_k(ops.move(x, d, x.ndim - 1), k=int(k))
+        found = ops.top_k(ops.move(x, d, x.ndim - 1), k=k)
         values, places = (ops.move(v, x.ndim - 1, d) for v in found)
         return values, convert(places, dtypes.default_int())
     places = ops.iota(dtype=dtypes.default_int(), shape=x.shape, dim=d)
     ordered = ops.sort(x, places, dim=d, num_keys=1, stable=True)
-    values, places = (ops.slice_dim(v, 0, int(k), d) for v in ordered)
+    values, places = (ops.slice_dim(v, 0, k, d) for v in ordered)
     return values, places
 
 

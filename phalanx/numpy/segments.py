@@ -10,6 +10,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
+from phalanx.base.lengths import integer
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
@@ -251,7 +252,7 @@ def _count(who: str, segment_ids: Any, num_segments: Any) -> int:
         if not known.size:
             raise ValueError(f"{who}: there are no rows that tell num_segments; give it")
         return max(int(known.max()) + 1, 0)
-    count = int(value_of(who, num_segments, "give it as a Python integer"))
+    count = integer(who, "num_segments", num_segments)
     if count < 0:
         raise ValueError(f"{who}: num_segments must be non-negative, got {count}")
     return count

@@ -12,7 +12,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT
 from phalanx.base.kinds import TUPLE
-from phalanx.base.lengths import larger, smaller, symbolic
+from phalanx.base.lengths import integer, larger, smaller, symbolic
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import Tracer, known_value
 from phalanx.core.types import Array
@@ -97,11 +97,13 @@ def unique(
     [1 3]
     """
     x = as_array("unique", ar)
+    axis = None if axis is None else dim("unique", axis, x)
     if size is None:
         return _unique_known(x, (return_index, return_inverse, return_counts), axis, equal_nan)
-    d = 0 if axis is None else dim("unique", axis, x)
+    d = axis or 0
     moved = ops.reshape(x, shape=(x.size,)) if axis is None else ops.move(x, d, 0)
-    values, first, inverse, counts = _unique_sized(moved, size, fill_value, equal_nan)
+    wanted = integer("unique", "size", size)
+    values, first, inverse, counts = _unique_sized(moved, wanted, fill_value, equal_nan)
     inverse = ops.reshape(inverse, shape=x.shape) if axis is None else inverse
     every = ops.move(values, 0, d), first, inverse, counts
     wanted = (True, return_index, return_inverse, return_counts)
@@ -422,7 +424,8 @@ def intersect1d(
     [2 3]
     """
     if size is not None:
-        return _intersect_sized(ar1, ar2, return_indices, size, fill_value)
+        wanted = integer("intersect1d", "size", size)
+        return _intersect_sized(ar1, ar2, return_indices, wanted, fill_value)
     both, known = _sets("intersect1d", ar1, ar2)
     if not return_indices:
         return _elements(np.intersect1d(*known, assume_unique=assume_unique), *both)
@@ -497,7 +500,8 @@ def setdiff1d(
     if size is not None:
         x, y = _flat("setdiff1d", ar1, ar2)
         choose, fill = _chosen if assume_unique else _distinct, fill_value
-        return choose(x, isin(x, y, invert=True), size, 0 if fill is None else fill)[0]
+        wanted = integer("setdiff1d", "size", size)
+        return choose(x, isin(x, y, invert=True), wanted, 0 if fill is None else fill)[0]
     both, known = _sets("setdiff1d", ar1, ar2)
     return _elements(np.setdiff1d(*known, assume_unique=assume_unique), *both)
 
@@ -530,7 +534,8 @@ def setxor1d(
     if size is not None:
         x, y = _flat("setxor1d", ar1, ar2)
         kept = ops.concatenate(isin(x, y, invert=True), isin(y, x, invert=True), dim=0)
-        return _distinct(ops.concatenate(x, y, dim=0), kept, size, fill_value)[0]
+        wanted = integer("setxor1d", "size", size)
+        return _distinct(ops.concatenate(x, y, dim=0), kept, wanted, fill_value)[0]
     both, known = _sets("setxor1d", ar1, ar2)
     return _elements(np.setxor1d(*known, assume_unique=assume_unique), *both)
 

@@ -13,7 +13,7 @@ from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import ShapeError
 from phalanx.base.kinds import SEQUENCE, TUPLE
-from phalanx.base.lengths import Length, symbolic
+from phalanx.base.lengths import Length, integer, symbolic
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import ROOT, current, is_known
 from phalanx.core.types import Array, ShapeLike
@@ -596,7 +596,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """
     x = as_array("rot90", m)
     first, second = dims("rot90", axes, x)
-    quarters = k % 4
+    quarters = integer("rot90", "k", k) % 4
     if quarters == 0:
         return x
     if quarters == 2:

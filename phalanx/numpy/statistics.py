@@ -14,6 +14,7 @@ from phalanx import ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.broadcasting import check_fills
 from phalanx.base.dtypes import COMPLEXES, INEXACT, accumulator
+from phalanx.base.lengths import integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import in_place, takes_out_sharding
@@ -638,6 +639,7 @@ def bincount(
     if length is None:
         known = value_of("bincount", index, "give length=")
         length = builtins.max(int(known.max()) + 1 if known.size else 0, minlength)
+    length = integer("bincount", "length", length)
     if index.aval.dtype == np.bool_:
         index = convert(index, dtypes.default_int())
     if length < dtypes.iinfo(index.aval.dtype).max:  # what is beyond must not wrap around

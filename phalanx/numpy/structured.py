@@ -12,7 +12,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.kinds import SEQUENCE
-from phalanx.base.lengths import Length, length
+from phalanx.base.lengths import Length, integer, length
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, subtract
@@ -201,10 +201,10 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     """
     x = as_array("diag", v)
     if x.ndim == 2:
-        return diagonal(x, k)
+        return diagonal(x, integer("diag", "k", k))
     if x.ndim != 1:
         raise ValueError(f"diag: an array of 1 or 2 dimensions is needed, got {x.aval}")
-    return _on_diagonal(x, k)
+    return _on_diagonal(x, integer("diag", "k", k))
 
 
 def _on_diagonal(x: Any, k: int) -> Any:
@@ -234,7 +234,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
      [0 2]]
     """
     x = as_array("diagflat", v)
-    return _on_diagonal(ops.reshape(x, shape=(x.size,)), k)
+    return _on_diagonal(ops.reshape(x, shape=(x.size,)), integer("diagflat", "k", k))
 
 
 @one_program
@@ -257,6 +257,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     [1 5]
     """
     x = _matrices("diagonal", a)
+    offset = integer("diagonal", "offset", offset)
     rows, columns = ops.dimensions("diagonal", (axis1, axis2), x.ndim)
     kept = [d for d in range(x.ndim) if d not in (rows, columns)]
     x = ops.reorder(x, (*kept, rows, columns))
@@ -315,7 +316,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in jnp.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
     """
-    return _index_arrays(np.tril_indices(n, k, m))
+    return _index_arrays(np.tril_indices(*_triangle("tril_indices", n, k, m)))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -332,7 +333,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in jnp.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
     """
-    return _index_arrays(np.triu_indices(n, k, m))
+    return _index_arrays(np.triu_indices(*_triangle("triu_indices", n, k, m)))
 
 
 def mask_indices(
@@ -355,7 +356,8 @@ def mask_indices(
     >>> [i.tolist() for i in jnp.mask_indices(3, jnp.triu, 1)]
     [[0, 0, 1], [1, 2, 2]]
     """
-    return nonzero(mask_func(ops.full((n, n), 1, np.dtype("int32")), k), size=size)
+    count = integer("mask_indices", "n", n)
+    return nonzero(mask_func(ops.full((count, count), 1, np.dtype("int32")), k), size=size)
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
@@ -411,7 +413,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     >>> [i.tolist() for i in jnp.diag_indices(2)]
     [[0, 1], [0, 1]]
     """
-    return (arange(n),) * ndim
+    count = integer("diag_indices", "ndim", ndim)
+    return (arange(integer("diag_indices", "n", n)),) * count
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
@@ -433,6 +436,12 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     if len(set(x.shape)) != 1:
         raise ValueError(f"diag_indices_from: all lengths must be equal, got {x.aval}")
     return diag_indices(x.shape[0], x.ndim)
+
+
+def _triangle(who: str, n: Any, k: Any, m: Any) -> tuple[int, int, int | None]:
+    """What says where a triangle is, as integers."""
+    columns = None if m is None else integer(who, "m", m)
+    return integer(who, "n", n), integer(who, "k", k), columns
 
 
 def _index_arrays(indices: Any) -> Any:

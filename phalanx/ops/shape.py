@@ -17,7 +17,7 @@ from msgspec.structs import force_setattr
 
 from phalanx.base import dtypes
 from phalanx.base.boundary import hiding
-from phalanx.base.errors import AxisError, ShapeError
+from phalanx.base.errors import AxisError, ConcretizationTypeError, ShapeError
 from phalanx.base.lengths import count, larger
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
@@ -85,8 +85,12 @@ def dimension(who: str, dim: Any, ndim: int) -> int:
     """
     try:
         position = operator.index(dim)
+    except ConcretizationTypeError:  # says what is traced, and where
+        raise
     except TypeError:
         raise TypeError(f"{who}: a dimension must be an integer, got {dim!r}") from None
+    if dim is True or dim is False:
+        raise TypeError(f"{who}: a dimension must be an integer, got {dim}")
     if not -ndim <= position < ndim:
         raise AxisError(
             f"{who}: dimension {position} is out of bounds for an array with {ndim} dimensions"

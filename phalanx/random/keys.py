@@ -16,6 +16,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.config import config
+from phalanx.base.errors import ConcretizationTypeError
 from phalanx.base.extended import KEY_TYPES, KeyType, PRNGImpl, is_key, key_type
 from phalanx.base.lengths import length
 from phalanx.base.source import user_location, warn_user
@@ -353,6 +354,8 @@ def split(key: KeyLike, num: int | tuple[int, ...] = 2) -> Array:
     given: Any = num
     try:
         shape = tuple(map(length, given if np.ndim(given) else (given,)))
+    except ConcretizationTypeError:  # says what is traced, and where
+        raise
     except TypeError:
         raise TypeError(f"split: num must be an integer or a tuple of them, got {num!r}") from None
     check_lengths("split", shape)

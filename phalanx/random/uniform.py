@@ -9,7 +9,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills, common_shape
-from phalanx.base.errors import ArgumentError
+from phalanx.base.errors import ArgumentError, ConcretizationTypeError
 from phalanx.base.lengths import Length, length
 from phalanx.control.one_program import staged
 from phalanx.core.types import (
@@ -56,9 +56,12 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
         TypeError: it is neither.
         ValueError: a length is negative.
     """
-    given = cast(Iterable[Any], shape) if isinstance(shape, Iterable) else (shape,)
+    several = isinstance(shape, Iterable) and getattr(cast(Any, shape), "ndim", 1)
+    given = cast(Iterable[Any], shape if several else (shape,))
     try:
         lengths = tuple(map(length, given))
+    except ConcretizationTypeError:  # says what is traced, and where
+        raise
     except TypeError:
         raise TypeError(f"{who}: shape must be a tuple of integers, got {shape!r}") from None
     check_lengths(who, lengths)

@@ -17,6 +17,7 @@ import phalanx.numpy as jnp
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError, ShapeError
 from phalanx.base.kinds import is_tuple
+from phalanx.base.lengths import integer
 from phalanx.core.types import Array
 from phalanx.numpy import fft
 from phalanx.numpy.promotion import ArrayLike, dim, inexact, promote_inexact
@@ -256,9 +257,9 @@ def _transforms(
     d = dim(who, axis, x)
     if not isinstance(window, (str, tuple)):
         nperseg = len(window)
-    length = min(int(nperseg), x.shape[d])
-    shared = length // 2 if noverlap is None else int(noverlap)
-    size = length if nfft is None else int(nfft)
+    length = min(integer(who, "nperseg", nperseg), x.shape[d])
+    shared = length // 2 if noverlap is None else integer(who, "noverlap", noverlap)
+    size = length if nfft is None else integer(who, "nfft", nfft)
     if length < 1 or shared >= length or size < length:
         raise ShapeError(
             f"{who}: segments of {length} elements of {x.aval} cannot share {shared} and have "
@@ -365,12 +366,12 @@ def istft(
     if rows == columns:
         raise ShapeError("istft: time_axis and freq_axis must differ")
     usual = 2 * (z.shape[rows] - 1) if input_onesided else z.shape[rows]
-    length = usual if nperseg is None else int(nperseg)
+    length = usual if nperseg is None else integer("istft", "nperseg", nperseg)
     if nfft is None:
         size = length if input_onesided and length == usual + 1 else usual
     else:
-        size = int(nfft)
-    shared = length // 2 if noverlap is None else int(noverlap)
+        size = integer("istft", "nfft", nfft)
+    shared = length // 2 if noverlap is None else integer("istft", "noverlap", noverlap)
     if length < 1 or shared >= length or size < length:
         raise ShapeError(
             f"istft: segments of {length} elements cannot share {shared} and have transforms of "

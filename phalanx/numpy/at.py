@@ -167,7 +167,7 @@ class Part:
         >>> print(jnp.arange(3.0).at[1:].divide(2))
         [0.  0.5 1. ]
         """
-        return arithmetic.true_divide(self.array, self._factors(values, options))
+        return arithmetic.true_divide(self.array, self._factors("divide", values, options))
 
     @takes_out_sharding
     def power(
@@ -178,10 +178,11 @@ class Part:
         >>> print(jnp.arange(4).at[2:].power(2))
         [0 1 4 9]
         """
-        return arithmetic.power(self.array, self._factors(values, options))
+        return arithmetic.power(self.array, self._factors("power", values, options))
 
-    def _factors(self, values: Any, options: PartOptions) -> Any:
+    def _factors(self, how: str, values: Any, options: PartOptions) -> Any:
         """``values`` in this part, multiplied where they meet, and 1 elsewhere."""
+        mode_of(f"at[].{how}", options.get("mode"), WRITE_MODES)
         kind = lattice.promote(kind_of(self.array), kind_of(operand("at", values)))[0]
         ones = ops.full(self.array.aval.shape, 1, kind)
         return Part(ones, self.index).multiply(values, **options)

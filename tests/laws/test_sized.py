@@ -74,3 +74,18 @@ def test_forms(function, parameter):
 def test_no_bools_as_dimensions(f):
     with pytest.raises(TypeError, match="a dimension must be an integer, got True"):
         f(np.ones((2, 2)), axis=True)
+
+
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [
+        (lambda: phalanx.scipy.special.bernoulli(np.ones(2)), "bernoulli: n must be an integer"),
+        (lambda: jnp.ones(3).at[0].divide(2.0, mode="no"), r"at\[\].divide: mode must be one of"),
+        (lambda: jnp.ones(3).at[0].power(2.0, mode="no"), r"at\[\].power: mode must be one of"),
+        (lambda: phalanx.lax.top_k(np.ones(3), "1"), "lax.top_k: k must be an integer, got '1'"),
+        (lambda: jnp.nonzero(np.ones(3), size=1.5), "nonzero: size must be an integer, got 1.5"),
+    ],
+)
+def test_words(f, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        f()

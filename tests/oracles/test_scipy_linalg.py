@@ -106,6 +106,14 @@ def test_eigenvalues():
         close([left @ v], [right @ v * w], (a,))
 
 
+def test_forms_of_batches():
+    a = drawn((2, 3, 4, 4), KINDS[0])
+    pairs = [scipy.linalg.schur(exact(m)) for m in a.reshape(6, 4, 4)]
+    t, z = (np.float32(x).reshape(a.shape) for x in zip(*pairs, strict=True))
+    t, z = map(np.asarray, linalg.rsf2csf(t, z))
+    close([z @ t @ z.conj().swapaxes(-1, -2), np.tril(t, -1)], [exact(a), 0 * exact(a)], (a,))
+
+
 def test_forms():
     for kind in KINDS:
         a = drawn((4, 4), kind)

@@ -1,5 +1,7 @@
 """Convolution, spectra and images between their elements, against SciPy in float64."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.ndimage
@@ -75,6 +77,30 @@ def test_other_axes_and_complex_signals():
     _, density = signal.csd(single(Z[0]), None, nperseg=8)
     near(density, scipy.signal.welch(Z[0], nperseg=8)[1])
     assert density.dtype == np.float32
+
+
+@pytest.mark.parametrize("nperseg", [None, 8, 9, 15])
+@pytest.mark.parametrize("noverlap", [None, 3])
+@pytest.mark.filterwarnings("ignore")
+def test_signals_are_as_long_as_those_of_scipy(nperseg, noverlap):
+    """Also where the lengths do not fit: both refuse."""
+    for nfft, boundary, onesided, turned in product(
+        (None, 9, 16), (True, False), (True, False), (False, True)
+    ):
+        spectra = (Z[:, :20] + 1j * Z[:, 20:]).reshape(2, 5, 4)
+        spectra = np.moveaxis(spectra, (1, 2), (2, 0)) if turned else spectra
+        options = {"nperseg": nperseg, "noverlap": noverlap, "nfft": nfft, "boundary": boundary}
+        options |= {"input_onesided": onesided}
+        options |= {"time_axis": 0, "freq_axis": 2} if turned else {}
+        try:
+            _, wanted = scipy.signal.istft(spectra, **options)
+        except ValueError:
+            with pytest.raises(ShapeError):
+                signal.istft(single(spectra), **options)
+        else:
+            times, got = signal.istft(single(spectra), **options)
+            near(got, wanted, 1e-3)
+            assert times.shape == got.shape[-1:] if not turned else got.shape[:1]
 
 
 def test_the_way_back():

@@ -10,6 +10,7 @@ import numpy as np
 
 from phalanx import lax, ops
 from phalanx.base import dtypes
+from phalanx.base.lengths import integer
 from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
@@ -203,7 +204,7 @@ def bernoulli(n: int) -> Array:
     >>> print(scipy.special.bernoulli(4).round(4))
     [ 1.     -0.5     0.1667  0.     -0.0333]
     """
-    last = operator.index(n)
+    last = integer("bernoulli", "n", n)
     if last < 0:
         raise ValueError(f"bernoulli: n must not be negative, got {n} at {user_location()}")
     numbers = np.zeros(last + 1)

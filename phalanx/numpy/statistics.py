@@ -639,11 +639,11 @@ def bincount(
     if length is None:
         known = value_of("bincount", index, "give length=")
         length = builtins.max(int(known.max()) + 1 if known.size else 0, minlength)
-    length = integer("bincount", "length", length)
+    count: int = integer("bincount", "length", length)
     if index.aval.dtype == np.bool_:
         index = convert(index, dtypes.default_int())
-    if length < dtypes.iinfo(index.aval.dtype).max:  # what is beyond must not wrap around
-        index = ops.min(index, literal(index, length))
+    if count < dtypes.iinfo(index.aval.dtype).max:  # what is beyond must not wrap around
+        index = ops.min(index, literal(index, count))
     index = convert(index, dtypes.default_int())
     index = ops.max(index, literal(index, 0))
     if weights is None:
@@ -651,7 +651,7 @@ def bincount(
     else:
         amounts = as_array("bincount", weights)
     return ops.scatter_add(
-        ops.full((length,), 0, amounts.aval.dtype),
+        ops.full((count,), 0, amounts.aval.dtype),
         ops.reshape(index, shape=(*index.shape, 1)),
         convert(amounts, amounts.aval.dtype),
         numbers=ops.ScatterDimensionNumbers((), (0,), (0,)),

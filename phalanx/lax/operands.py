@@ -198,7 +198,8 @@ def integers(who: str, what: str, values: Any) -> tuple[int, ...]:
 
 def lengths_of(who: str, what: str, values: Any) -> tuple[int, ...]:
     """``integers`` of a shape, of which one length may stand for itself."""
-    return integers(who, what, (values,) if isinstance(values, int) else values)
+    one = isinstance(values, (int, Length)) or getattr(values, "ndim", None) == 0
+    return integers(who, what, (values,) if one else values)
 
 
 def dtype_of(like: Any) -> np.dtype | None:

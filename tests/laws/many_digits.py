@@ -247,6 +247,16 @@ def rest(x: Any, y: Any) -> Any:
     return x - y * (mp.floor(quotient) if quotient > 0 else mp.ceil(quotient))
 
 
+def exponential_integral(n: Any, x: Any) -> Any:
+    """E_n(x), by the recurrence from E_1 (DLMF 8.19.12)."""
+    if n < 1:
+        return mp.exp(-x) / x
+    out = mp.e1(x)
+    for k in range(1, int(n)):
+        out = (mp.exp(-x) - x * out) / k
+    return out
+
+
 def spence(x: Any) -> Any:
     return mp.re(mp.polylog(2, 1 - x))
 
@@ -384,7 +394,7 @@ OF_TWO: dict[str, Known] = {
     "elu": Known(elu, each(NOT_0, ANY), BOTH),
     "expn": Known(
         None, each(between(0, 9), between(0, 1e3)), (1,), whole=(0,), points=20,
-        slopes=(lambda n, x: -mp.expint(n - 1, x),),
+        slopes=(lambda n, x: -exponential_integral(n - 1, x),),
     ),
     "gammainc": Known(
         None, each(between(0.01, 1e3), between(0.01, 1e3)), BOTH, points=8,
@@ -442,7 +452,7 @@ OF_TWO: dict[str, Known] = {
     "xlog1py": Known(
         lambda x, y: x * mpmath.log1p(y), each(ANY, between(-1, np.inf)), BOTH
     ),
-    "xlogy": Known(lambda x, y: x * mp.log(y), each(ANY, POSITIVE), BOTH),
+    "xlogy": Known(lambda x, y: x * mp.log(y), each(ANY, between(0, 1e37)), BOTH),
     "zeta": Known(
         None, each(between(1.01, 30), between(1e-3, 1e3)), BOTH,
         slopes=(lambda s, q: mp.zeta(s, q, 1), lambda s, q: -s * mp.zeta(s + 1, q)), points=20,

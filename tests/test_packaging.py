@@ -33,7 +33,10 @@ def test_what_workflows_run_between_is_what_the_gate_runs():
     (lock,) = re.findall(r"\.ci/locks/(\w+)\.txt", workflow)
     assert lock in LOCKS and f' {lock}"' in run
     (tests,) = set(re.findall(r"tests: (.+)", workflow))
-    assert f'"{tests}"' in run
+    assert f"./dev test {tests}" in run
+    named = (ROOT / ".ci/between").read_text().split()
+    files = [ROOT / name.split("::")[0] for name in named if name != "--sample"]
+    assert files and all(file.exists() for file in files)
 
 
 LOCKS = {path.stem: path.read_text() for path in (ROOT / ".ci/locks").iterdir()}

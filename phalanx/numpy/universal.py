@@ -120,7 +120,8 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
             return self._own["reduce"](
                 a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
             )
-        x = self._operand("reduce", a, dtype)
+        given = self._operand("reduce", a, dtype)
+        x = self._carried(given)
         d = None if axis is None else dim(self.__name__, axis, x)
         shape = [1 if d is None or i == d else n for i, n in enumerate(x.shape)]
         line = x.reshape(-1) if d is None else jnp.moveaxis(x, d, 0)
@@ -131,7 +132,7 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
         if where is not None:
             shown = jnp.broadcast_to(as_array(self.__name__, where), x.shape)
             counts = shown.reshape(-1) if d is None else jnp.moveaxis(shown, d, 0)
-        result = self._folded(line, start, counts)
+        result = self._given_back(self._folded(line, start, counts), given)
         return result.reshape(shape) if keepdims else result
 
     def _folded(self, line: Any, start: Any, counts: Any) -> Any:
@@ -167,11 +168,12 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
         self._check_binary("accumulate", out)
         if self._own["accumulate"] is not None:
             return self._own["accumulate"](a, axis=axis, dtype=dtype)
-        x = self._operand("accumulate", a, dtype)
+        given = self._operand("accumulate", a, dtype)
+        x = self._carried(given)
         d = dim(self.__name__, axis, x)
         line = jnp.moveaxis(x, d, 0)
         if not line.shape[0]:
-            return x
+            return given
         first = self._started(line[0])
 
         def step(before: Array, row: Array) -> tuple[Array, Array]:
@@ -179,7 +181,8 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
             return now, now
 
         _, rest = lax.scan(step, first, line[1:])
-        return jnp.moveaxis(jnp.concatenate([first[None], rest]), 0, d)
+        whole = jnp.moveaxis(jnp.concatenate([first[None], rest]), 0, d)
+        return self._given_back(whole, given)
 
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Any:
         """f(a, b) for all pairs of elements: the dimensions of A, and then those of B.
@@ -223,13 +226,18 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
                 f"{self.__name__}.at: a function of {given} with one result is needed for what was "
                 f"given, this one has {self.nin} and {self.nout}"
             )
-        x = as_array(self.__name__, a)
+        x: Any = as_array(self.__name__, a)
         if self.nin == 1:
             return x.at[indices].apply(self._call)
+        y = as_array(self.__name__, b)
+        wide = self._carried(x) if jnp.result_type(x, y) == x.dtype else x
+        return self._given_back(self._changed(wide, indices, y), x)
+
+    def _changed(self, x: Array, indices: Any, b: Any) -> Any:
         if self._own["at"] is not None:
             return self._own["at"](x, indices, b)
         places = jnp.arange(x.size).reshape(x.shape)[indices]
-        values = jnp.broadcast_to(as_array(self.__name__, b), places.shape).reshape(-1)
+        values = jnp.broadcast_to(b, places.shape).reshape(-1)
 
         def step(line: Any, entry: Any) -> Any:
             place, value = entry
@@ -252,7 +260,8 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
         self._check_binary("reduceat", out)
         if self._own["reduceat"] is not None:
             return self._own["reduceat"](a, indices, axis=axis, dtype=dtype)
-        x = self._operand("reduceat", a, dtype)
+        given = self._operand("reduceat", a, dtype)
+        x = self._carried(given)
         d = dim(self.__name__, axis, x)
         line = jnp.moveaxis(x, d, 0)
         starts = as_array(self.__name__, indices)
@@ -272,7 +281,7 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
             return jnp.where(inside[wide], now, before), None
 
         result, _ = lax.scan(step, first, (jnp.arange(line.shape[0]), line))
-        return jnp.moveaxis(result, 0, d)
+        return self._given_back(jnp.moveaxis(result, 0, d), given)
 
     def _check_binary(self, method: str, out: Any) -> None:
         no_out(f"{self.__name__}.{method}", out)
@@ -285,6 +294,26 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
     def _operand(self, method: str, a: Any, dtype: Any) -> Any:
         x = as_array(f"{self.__name__}.{method}", a)
         return x if dtype is None else x.astype(dtypes.requested(dtype))
+
+    def _carried(self, x: Any) -> Any:
+        """``x`` in the dtype in which it is combined: its own, which a function may depend on."""
+        return x
+
+    def _given_back(self, result: Any, x: Any) -> Any:
+        """The ``result`` of what was carried, in the dtype that ``x`` gives."""
+        del x
+        return result
+
+
+class _Known(ufunc[P, R]):
+    """One of ``phalanx.numpy``: on the way it holds more, and finer, than float16 and bfloat16."""
+
+    def _carried(self, x: Any) -> Any:
+        return x.astype(dtypes.accumulator(x.dtype))
+
+    def _given_back(self, result: Any, x: Any) -> Any:
+        carried = result.dtype == dtypes.accumulator(x.dtype)
+        return result.astype(x.dtype) if carried else result
 
 
 def frompyfunc(
@@ -363,7 +392,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "subtract": {"at": _at("subtract")},
 }
 KNOWN = {
-    name: ufunc(function, function.nin, 1, identity=function.identity, **_OWN.get(name, {}))
+    name: _Known(function, function.nin, 1, identity=function.identity, **_OWN.get(name, {}))
     for name, function in WITH_METHODS.items()
 }
 """The functions of ``phalanx.numpy`` that have methods."""

@@ -106,3 +106,58 @@ def test_means_over_lanes(dtype):
         np.testing.assert_allclose(np.asarray(out, float), 60000, rtol=rtol, err_msg=name)
     slopes = phalanx.grad(lambda v: ways["pmap"](v).astype("float32").sum())(x)
     np.testing.assert_array_equal(slopes, np.ones(8))
+
+
+# ---- methods of functions -----------------------------------------------------------------------
+
+COUNT = 2000
+LONG = {  # more, or finer, than the dtype holds on the way
+    "ones": np.ones(COUNT),
+    "there and back": np.tile([60000.0, 60000, -60000, -60000], COUNT // 4),
+    "drawn": np.random.default_rng(49).uniform(0.5, 1.5, COUNT),
+    "negative": -np.random.default_rng(50).uniform(0.5, 1.5, COUNT),
+}
+METHODS = {
+    "reduce": lambda f, x: f.reduce(x),
+    "accumulate": lambda f, x: f.accumulate(x),
+    "reduceat": lambda f, x: f.reduceat(x, np.array([0, 500, 1000])),
+    "at": lambda f, x: f.at(x[:3], np.zeros(COUNT, int), x, inplace=False),
+}
+
+
+def wanted_of(name, method, x):
+    f = getattr(np, name)
+    if method != "at":
+        return METHODS[method](f, x)
+    out = x[:3].copy()
+    f.at(out, np.zeros(COUNT, int), x)
+    return out
+
+
+@pytest.mark.parametrize("values", LONG)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["add", "subtract", "logaddexp", "logaddexp2", "multiply"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_methods_of_functions_hold_more_than_the_dtype_on_the_way(dtype, name, method, values):
+    x = LONG[values].astype(jnp.dtype(dtype))
+    with np.errstate(all="ignore"):
+        wanted = wanted_of(name, method, x.astype(np.float64))
+        wanted = wanted.astype(x.dtype).astype(np.float64)
+    got = METHODS[method](getattr(jnp, name), jnp.asarray(x))
+    assert got.dtype == x.dtype
+    finfo = jnp.finfo(dtype)
+    np.testing.assert_allclose(
+        np.asarray(got, np.float64), wanted, 4 * float(finfo.eps), 2 * float(finfo.tiny)
+    )
+
+
+def test_logaddexp_of_more_entries_than_float16_counts():
+    got = jnp.logaddexp.reduce(np.zeros(65_520, np.float16))
+    np.testing.assert_allclose(float(got), np.log(65_520), 2e-3)
+
+
+def test_a_function_of_ones_own_sees_the_dtype_that_it_is_given():
+    seen = []
+    f = jnp.frompyfunc(lambda x, y: seen.append(x.dtype) or x + y, 2, 1)
+    f.reduce(jnp.ones(3, "float16"))
+    assert {*map(str, seen)} == {"float16"}

@@ -284,8 +284,27 @@ def user_frame() -> FrameType:
     return frame
 
 
+Said = tuple[str, type[Warning]]
+_said: ContextVar[list[Said] | None] = ContextVar("what a function warns of", default=None)
+
+
+@contextmanager
+def noting_warnings() -> Generator[list[Said]]:
+    """A block in which ``warn_user`` only notes, in the list, what is to be said at each call."""
+    said: list[Said] = []
+    token = _said.set(said)
+    try:
+        yield said
+    finally:
+        _said.reset(token)
+
+
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn of ``message`` at the user's line; as the filters have it by default, once there."""
+    said = _said.get()
+    if said is not None:
+        said.append((message, category))
+        return
     frame = user_frame()
     given = frame.f_globals
     registry = given.setdefault("__warningregistry__", {})

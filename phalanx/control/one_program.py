@@ -18,6 +18,7 @@ from phalanx.base.boundary import with_boundary
 from phalanx.base.config import config, settings
 from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
+from phalanx.base.source import Said, noting_warnings, warn_user
 from phalanx.control.call import call
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import ROOT, entered_trace
@@ -31,7 +32,7 @@ from phalanx.transforms.stage import stage_tree
 Kind = Callable[[Any], Hashable]  # of arguments: what of one belongs to the key
 Function = TypeVar("Function", bound=Callable[..., Any])
 # by function, settings, what is static, and types; each holds what was compiled for it
-_programs: Recent[tuple[Program, Any]] = Recent(4096)
+_programs: Recent[tuple[Program, Any, Sequence[Said]]] = Recent(4096)
 _OPERAND = ("ArrayLike", "ArrayLike | None")  # the annotations of operands
 _DTYPE = ("DTypeLike", "DTypeLike | None")  # those of dtypes
 _OPERANDS = ("Sequence[ArrayLike]", "ArrayLike | Sequence[ArrayLike]")  # and of several of them
@@ -145,7 +146,7 @@ class _Parameters:
         return made
 
 
-def _leaves(given: Sequence[Any], marks: Sequence[Kind]) -> Sequence[Any]:
+def _leaves(given: Sequence[Any], marks: Sequence[Kind]) -> list[Any]:
     """Arguments, with what is in a sequence of operands in its place."""
     leaves: list[Any] = []
     for x, mark in zip(given, marks, strict=True):
@@ -183,6 +184,8 @@ class _Arguments:
                 self.kept += [i for i in range(first, last) if self.leaves[i] is not None]
             elif type(x) is DeviceArray:
                 self.can_be_held = False
+            elif mark is DTYPE and x is not None:  # of one that is not to be had, its sign told
+                self.leaves[first] = dtypes.canonical(x)
 
     def applied(self, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """``function`` of these arguments, with others in the place of the operands."""
@@ -245,9 +248,24 @@ def _compiled(
     traced = _programs[of_types]  # also where operands lie otherwise
     if traced is None:
         traced = _programs[of_types] = _traced(function, given)
-    program, out_tree = traced
+    program, out_tree, said = traced
     prepared = compile_program(program, operand_signatures(operands))
-    return told_of(Call(prepared, given.leaves, out_tree, given.kept), program)
+    return _saying(told_of(Call(prepared, given.leaves, out_tree, given.kept), program), said)
+
+
+def _saying(call: Call, said: Sequence[Said]) -> Call:
+    """``call``, which warns each time of what was ``said`` when its function was traced."""
+    if not said:
+        return call
+    run = call.run
+
+    def warning(leaves: Sequence[Any]) -> Any:
+        for message, category in said:
+            warn_user(message, category)
+        return run(leaves)
+
+    call.run = warning
+    return call
 
 
 def _of_type(part: Any) -> Hashable:
@@ -257,13 +275,14 @@ def _of_type(part: Any) -> Hashable:
     return part.type if isinstance(part, Signature) else part
 
 
-def _traced(function: Callable[..., Any], given: _Arguments) -> tuple[Program, Any]:
-    """The program of ``function``, and the structure of what it returns."""
+def _traced(function: Callable[..., Any], given: _Arguments) -> tuple[Program, Any, Sequence[Said]]:
+    """The program of ``function``, the structure of what it returns, and of what it warns."""
     types = [plain(typeof(given.leaves[i])) for i in given.kept]
-    program, _, out_tree = stage_tree(
-        lambda *operands: given.applied(function, operands), types, function.__name__
-    )
-    return program, out_tree
+    with noting_warnings() as said:
+        program, _, out_tree = stage_tree(
+            lambda *operands: given.applied(function, operands), types, function.__name__
+        )
+    return program, out_tree, said
 
 
 def _integers_fit(operands: Sequence[Any]) -> bool:
@@ -320,8 +339,8 @@ def staged(function: Function) -> Function:
         key = (function, settings().key, *types, *static, *map(key_of, static.values()))
         traced = _programs[key]
         if traced is None:
-            traced = _programs[key] = _trace(function, types, static, name)
-        return traced
+            traced = _programs[key] = *_trace(function, types, static, name), ()
+        return traced[:2]
 
     return cast(Function, run)
 

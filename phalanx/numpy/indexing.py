@@ -26,7 +26,7 @@ from phalanx.base.extended import is_key
 from phalanx.base.kinds import GENERIC, LIST, NDARRAY, SEQUENCE, SLICE, TUPLE, is_ndarray
 from phalanx.base.lengths import Length, larger, slice_of, smaller
 from phalanx.base.lengths import length as as_length
-from phalanx.base.source import user_location, warn_user
+from phalanx.base.source import warn_user
 from phalanx.control.one_program import staged
 from phalanx.core.trace import ROOT, current, describe, is_known
 from phalanx.core.types import Array, ArrayType
@@ -555,7 +555,7 @@ def written(x: Any, values: Any) -> Any:
         warn_user(
             "scatter inputs have incompatible types: "  # filters look for how it begins
             f"cannot safely cast values of {given[0]} to {wanted}, the dtype of the array that "
-            f"they are written to, at {user_location()}; they are cast all the same. Convert them "
+            "they are written to; they are cast all the same. Convert them "
             "or the array with astype",
             FutureWarning,
         )

@@ -332,11 +332,14 @@ def check_ranks(who: str, shapes: Iterable[tuple[int, ...]]) -> None:
     if len({len(s) for s in ranked}) < 2:
         return
     refused = settings().numpy_rank_promotion == "raise"
-    could = "could not" if refused else "had to"
+    could = (
+        f"could not be broadcast together, at {user_location()}"
+        if refused
+        else "had to be broadcast together"
+    )
     message = (
-        f"{who}: shapes {' and '.join(map(str, ranked))}, which have different ranks, "
-        f"{could} be broadcast together, at "
-        f"{user_location()} (numpy_rank_promotion is {settings().numpy_rank_promotion!r}); "
+        f"{who}: shapes {' and '.join(map(str, ranked))}, which have different ranks, {could} "
+        f"(numpy_rank_promotion is {settings().numpy_rank_promotion!r}); "
         "reshape one of them, as in x[None]"
     )
     if refused:

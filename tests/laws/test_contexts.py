@@ -6,6 +6,7 @@ meshes that are set, axes that are in scope, and transformations around.
 """
 
 import contextlib
+import logging
 import random
 import re
 import warnings
@@ -35,9 +36,9 @@ VALUES = {  # of options, beside flags
     "auto_pcast": [False],
     "legacy_prng_key": ["error", "warn"],
     "default_matmul_precision": ["bfloat16", "highest"],
-    "transfer_guard_host_to_device": ["disallow", "disallow_explicit"],
-    "transfer_guard_device_to_host": ["disallow"],
-    "transfer_guard_device_to_device": ["disallow"],
+    "transfer_guard_host_to_device": ["log", "log_explicit", "disallow", "disallow_explicit"],
+    "transfer_guard_device_to_host": ["log", "disallow"],
+    "transfer_guard_device_to_device": ["log", "disallow"],
 }
 # They are about what is in tables, or change nothing but what is logged.
 ABOUT_TABLES = {"no_tracing", "explain_cache_misses", "log_compiles"}
@@ -248,6 +249,8 @@ LEFT = P(None, None, unreduced={"x"})
 FAMILIES = {
     "arithmetic": {
         "add": lambda: jnp.add(M, V),
+        "larger dtype than there is": lambda: (jnp.sum(V, dtype="float64"), V.astype("float64")),
+        "written to integers": lambda: jnp.fill_diagonal(jnp.ones((2, 2), int), 1.5, inplace=False),
         "numbers": lambda: M[0] * 2 + 1,
         "narrow integers": lambda: jnp.add(np.int8([1, 100]), np.int32([5, 7])),
         "integers beside floats": lambda: jnp.add(np.int32([3]), V),
@@ -347,16 +350,40 @@ FAMILIES = {
 
 
 def given(call, context):
-    """What the call gives: of each array its type, where it lies, and its numbers; or the error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            results = CONTEXTS[context](call)
-        except Exception as error:
-            words = re.sub(r" at \S+:\d+|0x[0-9a-f]+", "", str(error))
-            return type(error).__name__, words
-        told = phalanx.tree.map(_told, results)
+    """What the call gives: of each array its type, where it lies, and its numbers; or the error.
+
+    And of what it warns, in Python's way and in the log.
+    """
+    with warnings.catch_warnings(record=True) as warned, logged() as lines:
+        warnings.simplefilter("always")
+        told = results_of(call, context)
+    words = [(warning.category, worded(warning.message)) for warning in warned]
+    return told, words, lines
+
+
+def results_of(call, context):
+    try:
+        results = CONTEXTS[context](call)
+    except Exception as error:
+        return type(error).__name__, worded(error)
+    told = phalanx.tree.map(_told, results)
     return phalanx.tree.leaves(told, is_leaf=lambda x: isinstance(x, tuple))
+
+
+def worded(said):
+    return re.sub(r" at \S+:\d+|0x[0-9a-f]+", "", str(said))
+
+
+@contextlib.contextmanager
+def logged():
+    """The lines that the library logs in the block."""
+    lines, handler, log = [], logging.Handler(), logging.getLogger("phalanx")
+    handler.emit = lambda record: lines.append(worded(record.getMessage()))
+    log.addHandler(handler)
+    try:
+        yield lines
+    finally:
+        log.removeHandler(handler)
 
 
 def _told(x):
@@ -405,6 +432,7 @@ VARIABLES = {
     "the operation replayed": "it is a line, which changes no result",
     "explicit": "transfers ask for it when they happen",
     "deciding": "what is kept with a program is added to it each time",
+    "what a function warns of": "it is kept with the program, and said in each call",
     "_IN_TREE": "it is set while a tree is taken apart",
     "places": "it is set while bytes are read",
 }

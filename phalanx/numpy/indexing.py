@@ -155,11 +155,12 @@ def _entry(e: Any) -> Any:
         )
     if isinstance(e, (LIST, TUPLE, range)):
         return _entry(_of_sequence(e))
-    if not isinstance(e, (str, float, complex)) and hasattr(e, "__index__"):
+    of_many = getattr(e, "ndim", 0)  # an array of another library, which is no one integer
+    if not of_many and not isinstance(e, (str, float, complex)) and hasattr(e, "__index__"):
         return as_length(e)
     raise TypeError(
         f"an index must be made of integers, slices, None, ... and arrays, got {e!r} of type "
-        f"{type(e).__name__}"
+        f"{type(e).__name__}{'; convert it with np.asarray' if of_many else ''}"
     )
 
 

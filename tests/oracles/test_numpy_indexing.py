@@ -357,3 +357,17 @@ def test_put_and_its_kind():
     )
     with pytest.raises(ValueError, match="inplace=False"):
         jnp.put(x, jnp.array([0]), 1, inplace=True)
+
+
+class ArrayOfAnotherLibrary:
+    """One that says that it can be an integer, as those of any length do, but is several."""
+
+    ndim = 1
+
+    def __index__(self):
+        raise TypeError("only scalars are integers")
+
+
+def test_an_array_of_another_library_as_an_index_is_refused_in_our_words():
+    with pytest.raises(TypeError, match=r"an index must be made of .*convert it with np\.asarray"):
+        jnp.arange(3)[ArrayOfAnotherLibrary()]

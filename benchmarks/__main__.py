@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--quick] [--only NAME] [--repeat N] [--devices N] [--json FILE]`.
+"""`python -m benchmarks [--quick] [--only NAME] [--repeat N] [--devices N] [--json F] [--plot F]`.
 
 Phalanx and jax alternate, a process each, on eight CPU devices; the table shows the medians over
 everything that was measured, and the ratios of the medians and of the minima. With `--devices`
@@ -25,6 +25,7 @@ from rich.table import Table
 
 from benchmarks.case import CASES, DEVICES
 from benchmarks.environment import environment
+from benchmarks.plot import plot
 from benchmarks.worker import IMPORT
 
 LIBRARIES = ("phalanx", "jax")
@@ -104,14 +105,17 @@ def version(package: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one repetition each, short rounds")
-    parser.add_argument("--only", default="", metavar="NAME", help="cases whose name holds NAME")
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help="cases whose name holds NAME, or another"
+    )
     parser.add_argument("--repeat", type=int, metavar="N", help="repetitions (default: 5)")
     parser.add_argument(
         "--devices", type=int, default=DEVICES, metavar="N", help="devices of Phalanx (default: 8)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios of minima there")
     arguments = parser.parse_args()
-    names = [case.name for case in CASES if arguments.only in case.name]
+    names = [case.name for case in CASES if any(n in case.name for n in arguments.only or [""])]
     repetitions = arguments.repeat or (1 if arguments.quick else 5)
     console = Console()
     packages = ", ".join(version(package) for package in (*LIBRARIES, "jaxlib"))
@@ -129,6 +133,8 @@ def main() -> int:
         console.print(problem, style="red", markup=False)
     if arguments.json:
         arguments.json.write_text(json.dumps(samples, indent=1))
+    if arguments.plot:
+        plot(samples, arguments.plot, packages)
     return any(problems)
 
 

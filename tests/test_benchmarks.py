@@ -16,6 +16,7 @@ from benchmarks.case import CASES, DEVICES
 from benchmarks.chunks import WAYS, mapped
 from benchmarks.library_programs import PROGRAMS as ON_LIBRARIES
 from benchmarks.library_programs import Program
+from benchmarks.plot import ratios
 from benchmarks.programs import PROGRAMS
 
 ROOT = Path(__file__).parents[1]
@@ -37,14 +38,23 @@ def run(*arguments):
 
 def test_one_case_of_both_libraries(tmp_path):
     file = tmp_path / "samples.json"
-    done = run("benchmarks", "--quick", "--only", "eager operation", "--json", str(file))
+    picture = tmp_path / "picture.svg"
+    files = "--json", str(file), "--plot", str(picture)
+    done = run("benchmarks", "--quick", "--only", "eager operation", *files)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "<!-- eager operation -->" in picture.read_text()
     samples = json.loads(file.read_text())
     assert list(samples) == ["import", "eager operation"]
     for taken in samples.values():
         assert set(taken) == set(LIBRARIES)
         assert all(seconds > 0 for times in taken.values() for seconds in times)
     assert "eager operation" in done.stdout
+
+
+def test_bars_are_of_what_both_took_least():
+    times = {"a": {"phalanx": [2.0, 1.0], "jax": [4.0]}, "b": {"phalanx": [1.0]}}
+    times["c"] = {"phalanx": [3.0], "jax": [2.0, 9.0]}
+    assert list(ratios(times).items()) == [("c", 1.5), ("a", 0.25)]
 
 
 def test_every_quick_case_runs_with_phalanx():

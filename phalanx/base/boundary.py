@@ -243,8 +243,8 @@ def _instead(keyword: str, function: Callable[..., Any]) -> str:
     parameters = signature(function).parameters
     if keyword in REPLACED_KEYWORDS:
         return f"Use {REPLACED_KEYWORDS[keyword]}"
-    if (now := FORMER_KEYWORDS.get(keyword)) in parameters:
-        return f"Use {now!r}"
+    if now := [k for k in FORMER_KEYWORDS.get(keyword, "").split() if k in parameters]:
+        return f"Use {' or '.join(map(repr, now))}"
     return suggest(keyword, parameters)
 
 

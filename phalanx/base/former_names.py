@@ -52,7 +52,9 @@ FORMER_WAYS = {  # and in which way one does now what they did
     "index_update": "x.at[index].set(y)", "index_add": "x.at[index].add(y)",
     "partial": "functools.partial, or tree_util.Partial",
     "optim": f"example_libraries.optimizers, or optax {_SERVED}", "Linear": _LAYERS,
-    "Dense": _LAYERS,
+    "Dense": _LAYERS, "Conv": _LAYERS, "Conv1d": _LAYERS, "Conv2d": _LAYERS, "Embedding": _LAYERS,
+    "BatchNorm": _LAYERS, "LayerNorm": _LAYERS, "Dropout": _LAYERS, "Sequential": _LAYERS,
+    "DataLoader": "any iterator of NumPy arrays, such as PyTorch's DataLoader with a collate_fn",
     "Module": _LAYERS, "functional": "nn.relu, and the other functions of nn",
     "save": "experimental.checkpoint.save for a tree, numpy.save for one array",
     "load": "experimental.checkpoint.restore for a tree, numpy.load for one array",
@@ -63,11 +65,11 @@ FORMER_WAYS = {  # and in which way one does now what they did
     "TrainState": "training.TrainState", "DistributedSampler": "training.even_batches",
 }  # fmt: skip
 
-FORMER_KEYWORDS = {  # and the keyword now, of functions that have it
+FORMER_KEYWORDS = {  # and the keywords now, of functions that have them
     "a_min": "min", "a_max": "max", "newshape": "shape", "check_rep": "check_vma", "dim": "axis",
     "keepdim": "keepdims", "num_points": "num", "num_keys": "num", "wrt": "argnums",
     "axis_shapes": "axis_sizes",
-    "size": "shape", "low": "minval", "high": "maxval", "axis": "in_axes",
+    "size": "shape", "low": "minval", "high": "maxval", "axis": "in_axes axis_name",
 }  # fmt: skip
 
 REPLACED_KEYWORDS = {

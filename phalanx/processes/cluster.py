@@ -257,7 +257,7 @@ def advice(env: Env) -> str:
         return "this is in a job of Slurm, but no step of it: srun starts the processes of one"
     return (
         "no scheduler was found that tells it. On one machine, phalanx launch -n 4 script.py sets "
-        "all of them"
+        "all of them (also -n 1); a program that runs alone does without this call"
     )
 
 

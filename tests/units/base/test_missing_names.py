@@ -111,8 +111,11 @@ def test_what_other_libraries_call_otherwise_is_told():
         AttributeError, match=r"random: seed is not there: use phalanx\.random\.key"
     ):
         _ = phalanx.random.seed
-    with pytest.raises(AttributeError, match=r"phalanx\.nn: Linear is not there: use .* flax"):
-        _ = phalanx.nn.Linear
+    for name in ("Linear", "Conv2d"):
+        with pytest.raises(AttributeError, match=rf"phalanx\.nn: {name} is not there: use .* flax"):
+            getattr(phalanx.nn, name)
+    with pytest.raises(TypeError, match="Use 'in_axes' or 'axis_name'"):
+        phalanx.pmap(lambda x: x, axis="i")
     with pytest.raises(AttributeError, match=r"f32\[3\] has no attribute 'float': x\.astype"):
         x.float()
     with pytest.raises(TypeError, match=r"f32\[3\] does not take the format '\.2f'; format its el"):

@@ -24,7 +24,7 @@ from phalanx.core.runs import Lanes
 from phalanx.core.types import ArrayType
 from phalanx.insight.alive import Course, course
 from phalanx.insight.costs import LineCost, by_line, loops_in, steps
-from phalanx.insight.report import Chart, Column, Facts, Part, Report, Table, short_line
+from phalanx.insight.report import Chart, Column, Facts, Part, Report, Table, short_line, shown
 from phalanx.insight.systems import Machine, enough, machine
 from phalanx.transforms.needed import only_needed
 from phalanx.transforms.storage import size_in_bytes
@@ -114,7 +114,11 @@ def report_on(
         _places(traced, compiled),
         _made(compiled),
     ]
-    return Report(f"{traced.fun_name} on {_told(devices)}", tuple(parts))
+    here = _told(devices)
+    talking = sum([sum(_seconds(c, chips)) for c in exchanged])
+    is_here = any(word in here and name == chips.system.name for word, name in _KINDS.items())
+    verdict = _verdict(chips.system.title, here, lines, talking, is_here)
+    return Report(f"{traced.fun_name} on {here}", tuple(parts), verdict)
 
 
 def _of_devices(chips: Machine | None, devices: Sequence[Any]) -> Machine:
@@ -127,6 +131,32 @@ def _of_devices(chips: Machine | None, devices: Sequence[Any]) -> Machine:
 
 def _told(devices: Sequence[Any]) -> str:
     return f"{len(devices)} x {getattr(devices[0], 'device_kind', devices[0].platform)}"
+
+
+def _verdict(
+    title: str, devices: str, lines: Sequence[LineCost], communicating: float, is_here: bool
+) -> str:
+    """What limits a program by the model of the system ``title``; ``is_here`` if that is what it
+    was compiled for."""
+    computing = sum([c.seconds for c in lines])
+    whole = computing + communicating
+    if not whole:
+        return "It computes nothing that takes time."
+    arithmetic = sum([c.computing for c in lines])
+    parts = {
+        "compute-bound": arithmetic,
+        "memory-bound": computing - arithmetic,
+        "communication-bound": communicating,
+    }
+    limit = max(parts, key=lambda name: parts[name])
+    share = shown(parts[limit] / whole, "share")
+    said = f"It is {limit} ({share} of {shown(whole, 'seconds')})"
+    hottest = lines[0].location if lines and communicating < whole / 2 else None
+    if hottest is not None:
+        part = shown(lines[0].seconds / whole, "share")
+        said += f"; {short_line(str(hottest))} takes {part}"
+    other = "" if is_here else f", not for {devices}, for which it was compiled"
+    return f"{said}. Times are modelled for {title}{other}."
 
 
 # ---- the parts ----------------------------------------------------------------------------------

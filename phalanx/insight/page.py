@@ -30,7 +30,8 @@ def page(reports: Sequence[Report]) -> str:
 
 def _article(report: Report) -> str:
     parts = "\n".join(map(_section, report.parts))
-    return f"<article><h1>{escape(report.title)}</h1>\n{parts}</article>"
+    verdict = f'<p class="verdict">{escape(report.verdict)}</p>\n' if report.verdict else ""
+    return f"<article><h1>{escape(report.title)}</h1>\n{verdict}{parts}</article>"
 
 
 def _section(part: Part) -> str:

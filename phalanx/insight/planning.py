@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from phalanx.api.stages import Traced
@@ -15,11 +15,12 @@ from phalanx.core.blocks import Blocks
 from phalanx.insight.compiled import Built, built
 from phalanx.insight.explained import traceable
 from phalanx.insight.planned import Load, Parting, Timing, fitted_to, load_of, timing
-from phalanx.insight.report import Chart, Column, Facts, Report, Table, short_line
+from phalanx.insight.report import Chart, Column, Facts, Report, Table, short_line, shown
 from phalanx.insight.systems import Machine, balanced, machine
 
 __all__ = ["OPEN", "partings", "plan", "plan_of"]
 
+_CLEARLY = 0.95  # times whose ratio is below this differ
 _TENSOR = 64  # over more chips nobody parts products
 _SHOWN = 40  # meshes in the table
 _LYING = Column("array"), Column("type"), Column("cut by")
@@ -99,6 +100,7 @@ def plan_of(
             _meshes(every), _counts(counts, load),
             *([_chart(counts)] if len(counts) > 1 else []), _model(chips),
         ),
+        _verdict(chips, told, counts),
     )  # fmt: skip
 
 
@@ -191,6 +193,33 @@ def _smaller(chips: Machine) -> Iterator[Machine]:
             break
         count //= 2
     yield from reversed(found)
+
+
+def _verdict(chips: Machine, best: Timing, counts: Sequence[tuple[Machine, Timing]]) -> str:
+    """What limits a step on its best mesh, and whether fewer chips take less time."""
+    if not best.fits:
+        size, there = shown(best.size, "bytes"), shown(chips.chip.memory, "bytes")
+        return (
+            f"It does not fit: a chip needs {size}, and has {there}. Take more chips or a smaller "
+            "batch."
+        )
+    parts = {
+        "arithmetic": best.arithmetic,
+        "memory bandwidth": best.memory,
+        "communication": best.exchanging,
+        "waiting for the slowest slice": best.waiting,
+    }
+    limit = max(parts, key=lambda name: parts[name])
+    share = shown(parts[limit] / (best.seconds or 1.0), "share")
+    said = f"A step takes {shown(best.seconds, 'seconds')}; {limit} limits it ({share})."
+    fewer, least = min(counts, key=lambda pair: pair[1].seconds)
+    if fewer.chips < chips.chips and least.seconds < _CLEARLY * best.seconds:
+        are = "chip is" if fewer.chips == 1 else "chips are"
+        said += (
+            f" {fewer.chips:,} {are} faster ({shown(least.seconds, 'seconds')}): raise the batch, "
+            "or take fewer chips."
+        )
+    return said
 
 
 # ---- the parts ----------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from phalanx.base.boundary import boundary
 from phalanx.base.errors import PhalanxError, RuntimeFailure
 from phalanx.base.source import lines_of_users
 from phalanx.insight.living import Living
-from phalanx.insight.report import Column, Facts, Part, Report, Table, Timeline, short_line
+from phalanx.insight.report import Column, Facts, Part, Report, Table, Timeline, short_line, shown
 from phalanx.run.backend import Kernel
 from phalanx.run.calls import calls
 from phalanx.run.execute import Runnable
@@ -62,13 +62,15 @@ class Profile(Struct):
 
     def report(self, title: str = "profile") -> Report:
         """What took how long."""
+        lines = self._lines()
         parts: list[Part] = [
-            self._in_all(), self._lines(), self._devices(), self._exchanges(), self._timeline(),
+            self._in_all(), lines, self._devices(), self._exchanges(), self._timeline(),
             self._gaps(),
         ]  # fmt: skip
         if self.living is not None:
             parts += self.living.parts()
-        return Report(title, tuple(parts))
+        slowest = (lines.rows[0][0], lines.rows[0][2]) if lines.rows else None
+        return Report(title, tuple(parts), _verdict(self.seconds, self._busy(), slowest))
 
     # ---- parts ----
 
@@ -76,16 +78,20 @@ class Profile(Struct):
         unknown = Kernel(span.name, span.name, 1, 1, "")
         return self.kernels.get((span.module, span.name), unknown)
 
+    def _busy(self) -> float:
+        """The share of the time in which devices were busy."""
+        by_device = self._by_device()
+        time = self.seconds * len(by_device)
+        return sum(map(_busy, by_device.values())) / time if time else 0.0
+
     def _in_all(self) -> Facts:
-        busy = sum([_busy(own) for own in self._by_device().values()])
         devices = len(self._by_device())
-        share = busy / (self.seconds * devices) if devices and self.seconds else 0.0
         return Facts(
             "in all",
             (
                 ("recorded", self.seconds, "seconds"),
                 ("devices that ran something", devices, "count"),
-                ("they were busy", share, "share"),
+                ("they were busy", self._busy(), "share"),
                 ("programs", len({s.module for s in self.spans}), "count"),
                 ("instructions that ran", len(self.spans), "count"),
             ),
@@ -175,6 +181,17 @@ class Profile(Struct):
         )  # fmt: skip
         note = "A device without work waits for the host, or for data."
         return Table("the longest gaps", columns, tuple(found[:_GAPS]), note)
+
+
+def _verdict(seconds: float, busy: float, slowest: tuple[str, float] | None) -> str:
+    """How busy devices were, and with which line most."""
+    if slowest is None:
+        return "No device computed anything while this was recorded."
+    line, share = slowest
+    told = f"Devices were busy {shown(busy, 'share')} of {shown(seconds, 'seconds')}"
+    if busy < 0.5:
+        told += "; they waited for Python, compiling, input or each other in the rest"
+    return f"{told}. {line} takes most of what they computed: {shown(share, 'share')}."
 
 
 def _exchanges(kernel: Kernel) -> bool:

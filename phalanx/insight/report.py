@@ -128,6 +128,7 @@ class Report:
     Args:
         title: what it is about.
         parts: facts, tables, charts and timelines.
+        verdict: what matters most, in a sentence or two.
 
     >>> columns = Column("line", "line"), Column("time", "seconds")
     >>> cost = Table("cost", columns, (("f.py:3", 2e-3),))
@@ -145,6 +146,7 @@ class Report:
 
     title: str
     parts: tuple[Part, ...] = field(repr=False)
+    verdict: str = ""
 
     def __getitem__(self, title: str) -> Part:
         """The part with this title.
@@ -159,7 +161,8 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """All of it as lists, dicts, numbers and strings; times in seconds, sizes in bytes."""
-        return {"title": self.title, "parts": [part.as_json() for part in self.parts]}
+        parts = [part.as_json() for part in self.parts]
+        return {"title": self.title, "verdict": self.verdict, "parts": parts}
 
     def json(self) -> str:
         """The same as text."""

@@ -24,6 +24,7 @@ _GAP, _HEAD, _CODE = "  ", 12, 70  # before a column; the longest line of its na
 def rendered(report: Report, width: int) -> Iterator[Grid | Text]:
     """What rich prints of ``report``, ``width`` letters wide."""
     yield Text(plain(report.title), style="bold")
+    yield from map(_text, _wrapped(report.verdict, width))
     for part in report.parts:
         yield Text(plain(part.title), style="bold cyan")
         if isinstance(part, Table) and not part.rows:

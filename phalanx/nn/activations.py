@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from phalanx import numpy as jnp
 from phalanx import ops
+from phalanx.base.recent import memoized
+from phalanx.control.custom_jvp import JvpRule, custom_jvp
 from phalanx.control.one_program import staged
-from phalanx.core.types import Array, ArrayLike
+from phalanx.core.program import Program
+from phalanx.core.types import Array, ArrayLike, ArrayType, typeof
 from phalanx.numpy.promotion import inexact, promote_inexact
+from phalanx.ops.elementwise import logistic_slope
 from phalanx.ops.shape import dimension
+from phalanx.transforms.stage import stage
 
 _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
@@ -184,9 +190,34 @@ def _gelu(x: Any) -> Any:
 @staged
 def _gelu_by_tanh(x: Any) -> Any:
     x = inexact("gelu", x)
-    u = jnp.clip(x, -30, 30)  # beyond it is 0, or x: no power is too large
-    inner = math.sqrt(2 / math.pi) * (u + 0.044715 * u**3)
-    return x * ops.logistic(2 * inner)  # 1 + tanh has no digits where tanh is close to -1
+    return custom_jvp(x, program=_tanh_gelu(typeof(x)), rule=_GELU, closed=0)[0]
+
+
+@memoized(64)
+def _tanh_gelu(type: ArrayType) -> Program:
+    def values(x: Any) -> tuple[Any]:
+        return (x * ops.logistic(_inner(x)[0]),)  # 1 + tanh has no digits where that is near 0
+
+    return stage(values, [type], "gelu")[0]
+
+
+def _inner(x: Any) -> tuple[Any, Any, Any]:
+    """What the logistic function takes, its derivative, and x where no power of it is too large:
+    beyond, gelu is 0, or x."""
+    u, scale = jnp.clip(x, -30, 30), 2 * math.sqrt(2 / math.pi)
+    square = u * u
+    return scale * u * (1 + 0.044715 * square), scale * (1 + 3 * 0.044715 * square), u
+
+
+def _gelu_and_tangent(nonzero: Any, operands: Sequence[Any]) -> list[Any]:
+    """The derivative is one array, where that of each operation is kept otherwise."""
+    x, tangent = operands
+    inner, slope, u = _inner(x)
+    share = ops.logistic(inner)
+    return [x * share, (share + u * slope * logistic_slope(inner)) * tangent]
+
+
+_GELU = JvpRule("gelu", _gelu_and_tangent)
 
 
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:

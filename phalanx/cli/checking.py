@@ -46,9 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(written(findings))
     else:
         _show(findings)
-        Console(highlight=False).print(
-            _verdict(len(findings), list(found.functions), codes, status)
-        )
+        print(_verdict(len(findings), list(found.functions), codes, status))
     return status or (1 if findings else 0)
 
 

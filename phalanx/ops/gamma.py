@@ -15,6 +15,7 @@ from phalanx.ops.basis import add, mul, sub
 from phalanx.ops.bits import and_
 from phalanx.ops.compare import gt, lt, select
 from phalanx.ops.domains import f32
+from phalanx.ops.elementwise import filled
 from phalanx.ops.formula import (
     Number,
     absolute,
@@ -223,6 +224,7 @@ digamma_gap: Primitive = special(
 def digamma_change(a: Any, h: Any) -> Any:
     """ψ(a + h) - ψ(a), where either may be negative, too."""
     end = add(a, h)
+    a, h = filled(a, end), filled(h, end)
     inside = and_(and_(gt(a, 0), gt(end, 0)), lt(h, math.inf))
     near = digamma_gap(select(inside, a, 1), select(inside, h, 1))
     return select(inside, near, sub(digamma(end), digamma(a)))

@@ -770,11 +770,11 @@ def _made(proto: Any, plan: Plan | Packed) -> Sharding:
 def _given(lowered: XlaModule | Packed, chosen: Sequence[Any] | None) -> tuple[Sharding, ...]:
     """How results lie, which is as it was asked for: an array made of other parts is another.
 
-    Nothing is ``chosen`` where the module is that of one device, and all run it, and something
-    where there are no results.
+    Nothing is ``chosen`` in a module of one device, which all run, and something where there are
+    no results.
     """
     plan = lowered.plan
-    if chosen is None or not plan.out_shardings:
+    if plan.independent or chosen is None or not plan.out_shardings:
         return tuple(plan.out_shardings)  # type: ignore[arg-type]
     made = [_made(proto, plan) for proto in chosen]
     for number, (want, has) in enumerate(zip(plan.out_shardings, made, strict=True)):

@@ -165,7 +165,7 @@ def in_tiles(chosen: Any) -> Any:
 def sharding_of(said: Any, devices: tuple[Any, ...]) -> Sharding:
     """The sharding that the compiler chose, from its own form of it."""
     chosen = in_tiles(said)
-    if chosen.is_replicated():
+    if chosen.is_replicated() or chosen.is_unreduced():
         return Sharding(devices)
     grid = list(chosen.tile_assignment_dimensions())
     subgroups = len(chosen.subgroup_types()) or chosen.replicate_on_last_tile_dim()

@@ -5,6 +5,7 @@ is left open, with other arguments that fit.
 """
 
 import inspect
+from types import GenericAlias
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def functions():
     for place, module in MODULES.items():
         for name in module.__all__:
             f = getattr(module, name)
-            if callable(f) and not inspect.isclass(f):
+            if callable(f) and not inspect.isclass(f) and not isinstance(f, GenericAlias):
                 yield f"{place}.{name}", f
 
 

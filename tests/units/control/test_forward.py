@@ -71,4 +71,4 @@ def test_calls_nest_deep():
             f = (lambda g: phalanx.jit(lambda x: g(x) * 1.0))(f)
         return f
 
-    np.testing.assert_allclose(phalanx.grad(nested(60))(0.3), np.cos(0.3), rtol=1e-6)
+    np.testing.assert_allclose(phalanx.grad(nested(50))(0.3), np.cos(0.3), rtol=1e-6)

@@ -5,7 +5,6 @@ is left open, with other arguments that fit.
 """
 
 import inspect
-from types import GenericAlias
 
 import numpy as np
 
@@ -40,14 +39,21 @@ def functions():
     for place, module in MODULES.items():
         for name in module.__all__:
             f = getattr(module, name)
-            if callable(f) and not inspect.isclass(f) and not isinstance(f, GenericAlias):
+            if callable(f) and not inspect.isclass(f):
                 yield f"{place}.{name}", f
+
+
+def parameters_of(f):
+    try:
+        return inspect.signature(f).parameters
+    except ValueError:  # a type that is no class, before Python 3.13
+        return {}
 
 
 PARAMETERS = {
     (name, parameter): f
     for name, f in functions()
-    for parameter in inspect.signature(f).parameters
+    for parameter in parameters_of(f)
     if parameter in NAMES
 }
 

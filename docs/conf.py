@@ -61,6 +61,7 @@ NAVIGATION = {  # the titles of the parts, and their pages, with short titles wh
         "accelerators",
         "Compiling without a GPU <ahead-of-time>",
         "Processes <processes>",
+        "One script, many processes <same-script>",
         "Clusters <clusters>",
         "Lost processes <lost-processes>",
         "security",

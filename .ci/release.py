@@ -104,7 +104,19 @@ def left() -> list[str]:
         notes.append(f"write version {VERSION} into CITATION.cff")
     if "urls" not in PROJECT:
         notes.append("add [project.urls], once repository and documentation have an address")
-    return [*notes, f"git tag v{VERSION}"]
+    return [*notes, *name_is_ours(), f"git tag v{VERSION}"]
+
+
+def name_is_ours() -> list[str]:
+    """What to make sure of where the index knows the name already, or was not asked."""
+    name = PROJECT["name"]
+    asked = [sys.executable, "-m", "pip", "index", "versions", name]
+    done = subprocess.run(asked, capture_output=True, text=True)
+    if done.returncode == 0:
+        return [f"the index has {done.stdout.splitlines()[0]}: make sure that it is ours"]
+    if "No matching distribution" in done.stderr:
+        return [f"the name {name} is free on the index: the upload takes it"]
+    return [f"make sure that the name {name} is free on the index, or ours: it was not reached"]
 
 
 def main() -> None:

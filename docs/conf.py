@@ -9,7 +9,7 @@ from typing import Any
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))
 
-from docs.generator import pages, public  # noqa: E402  (found by the line above)
+from docs.generator import keywords, pages, public  # noqa: E402  (found by the line above)
 from phalanx.version import __version__  # noqa: E402
 
 project = "Phalanx"
@@ -27,6 +27,7 @@ html_theme = "furo"
 html_title = f"Phalanx {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_favicon = "static/favicon.svg"
 html_js_files = ["copy.js", "titles.js"]
 html_copy_source = False
 html_use_index = False  # one page of all names: api.md and the search have them
@@ -38,6 +39,14 @@ python_maximum_signature_line_length = 78
 toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["deflist"]
+TAGLINE = (
+    "Write a function for one example; run it on 1, 3 or 64 devices, and get the same numbers."
+)
+myst_html_meta = {  # what search engines and messages show of a page
+    "description": TAGLINE,
+    "property=og:title": "Phalanx",
+    "property=og:description": TAGLINE,
+}
 myst_heading_anchors = 4
 suppress_warnings = ["misc.highlighting_failure"]
 
@@ -147,3 +156,4 @@ def setup(app: Any) -> None:
     """Make the reference, and have the navigation read."""
     pages.write(DOCS)
     app.connect("source-read", navigation)
+    app.connect("source-read", keywords.add)

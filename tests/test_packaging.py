@@ -61,3 +61,13 @@ def test_versions_are_plain_pins_of_all_that_is_installed(name):
 PIN = re.compile(r"[a-z0-9-]+==[a-z0-9.]+")
 NAME = re.compile(r"[\w-]+")
 INSTALLED = ("demo", "checkpoint", "test", "docs", "release", "lock")  # extras of `./dev`
+
+
+def test_the_container_is_made_of_files_and_extras_that_there_are():
+    steps = (ROOT / "Dockerfile").read_text()
+    (extras,) = re.findall(r"^ARG EXTRAS=(.+)$", steps, re.MULTILINE)
+    assert {*extras.split(",")} <= {*EXTRAS}
+    copied = [
+        word for step in re.findall(r"^COPY (.+)$", steps, re.MULTILINE) for word in step.split()
+    ]
+    assert copied and all((ROOT / name).exists() for name in copied if not name.startswith("/"))

@@ -16,6 +16,7 @@ modules, which changes with the seed too, has its programs optimized, as those o
 import hashlib
 
 SAMPLED = (
+    "tests/laws/test_64_bits_without_the_option",
     "tests/laws/test_contexts", "tests/laws/test_dtypes_of_drawn_numbers",
     "tests/laws/test_explicit_axes", "tests/laws/test_exported",
     "tests/laws/test_mistakes", "tests/laws/test_nan",

@@ -53,7 +53,8 @@ class Literal:
     __slots__ = ("type", "value")
 
     def __init__(self, value: np.generic | np.ndarray | Array) -> None:
-        self.value = value if isinstance(value, Array) else wide.kept(value)
+        kept = value if isinstance(value, Array) else wide.kept(value)
+        self.value: np.generic | np.ndarray | Array = kept
         kind = typeof(self.value)
         self.type = kind if isinstance(value, np.generic) else plain(kind)
 

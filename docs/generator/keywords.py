@@ -1,36 +1,36 @@
 """Words that people type into the search, and that a page says otherwise or seldom.
 
-The search finds them where pages are marked with them; readers do not see them.
+They are entries of an index that no reader sees, which the search looks into.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-KEYWORDS = {  # of each page; the search knows single words
-    "checkpoints": "resume restart state_dict orbax snapshot",
-    "coming-from-pytorch": "torch cuda state_dict no_grad autocast AMP backward",
-    "data": "dataset DataLoader tf.data sampler prefetch shuffle",
-    "debugging-nan": "inf exploding detect_anomaly",
-    "evaluation": "validation metrics accuracy drop_last early stopping",
-    "faq": "double reproducible OOM immutable",
-    "fsdp": "ZeRO FullyShardedDataParallel",
-    "installation": "macOS Windows Docker conda requirements WSL",
-    "lanes-at-once": "accumulate microbatch no_sync",
-    "mixed-precision": "bf16 fp16 half AMP autocast GradScaler",
-    "optimizers": "SGD AdamW decay clip",
-    "profiling": "perfetto trace slow timing",
-    "quick-start": "tutorial hello jupyter notebook",
-    "same-script": "wandb tensorboard tqdm torchrun logging",
-    "saving": "pickle npz weights model",
-    "schedules": "warmup cosine lr_scheduler",
-    "training": "tutorial CNN conv2d MNIST classifier cross entropy tqdm progress bar notebook",
-    "transformer": "GPT LLM Megatron language",
+KEYWORDS = {  # of each page
+    "checkpoints": "resume, restart, state_dict, snapshot",
+    "coming-from-pytorch": "torch, no_grad, backward",
+    "data": "dataset, DataLoader, tf.data, sampler, prefetch, shuffle",
+    "debugging-nan": "detect_anomaly",
+    "evaluation": "validation, metrics, accuracy, drop_last, early stopping",
+    "faq": "double precision, reproducible, OOM",
+    "fsdp": "ZeRO, FullyShardedDataParallel",
+    "installation": "macOS, Windows, Docker, conda, requirements, WSL",
+    "lanes-at-once": "microbatch",
+    "mixed-precision": "bf16, fp16, half precision, AMP, autocast, GradScaler",
+    "optimizers": "SGD, AdamW, weight decay",
+    "profiling": "perfetto, tracing",
+    "quick-start": "tutorial, getting started, jupyter",
+    "same-script": "wandb, tensorboard, tqdm, torchrun, logging",
+    "saving": "pickle, npz, weights",
+    "schedules": "warmup, cosine, lr_scheduler",
+    "training": "tutorial, CNN, conv2d, MNIST, classifier, cross entropy, progress bar, notebook",
+    "transformer": "GPT, LLM, language model",
 }
 
 
 def add(_: Any, page: str, source: list[str]) -> None:
-    """Mark a page with its words."""
+    """Give a page its entries, below the title."""
     if page in KEYWORDS:
-        words = ", ".join(KEYWORDS[page].split())
-        source[0] = f'---\nmyst:\n  html_meta:\n    keywords: "{words}"\n---\n\n{source[0]}'
+        title, rest = source[0].split("\n", 1)
+        source[0] = f"{title}\n\n```{{index}} {KEYWORDS[page]}\n```\n{rest}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 import textwrap
 from collections.abc import Callable, Collection, Sequence
@@ -85,8 +84,8 @@ def _show(findings: Sequence[Finding]) -> None:
     console = Console(highlight=False)
     for finding in findings:
         head = Text.assemble(
-            (plain(_short(finding.file)), "bold"), f":{finding.line}: ", (finding.code, "bold red"),
-            f" {plain(finding.message)}",
+            (plain(formats.relative(finding.file)), "bold"), f":{finding.line}: ",
+            (finding.code, "bold red"), f" {plain(finding.message)}",
         )  # fmt: skip
         console.print(head, soft_wrap=True)  # one line, to be searched for
         for line in textwrap.wrap(finding.remedy, console.width - 4):
@@ -105,9 +104,3 @@ def _verdict(count: int, functions: Sequence[str], codes: Collection[str], statu
     names = ", ".join(map(plain, functions[:NAMED])) + ", ..." * (len(functions) > NAMED)
     checked = f"{len(functions)} function{'s' * (len(functions) > 1)} checked ({names})"
     return f"{checked} for {len(codes)} kind{'s' * (len(codes) != 1)} of mistake: {told}"
-
-
-def _short(file: str) -> str:
-    """The path from the working directory, if the file is in it."""
-    inside = os.path.relpath(file) if os.path.isabs(file) else file
-    return file if inside.startswith("..") else inside

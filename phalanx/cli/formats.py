@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from phalanx.base.version import __version__
 from phalanx.insight.findings import CODES, Finding
 
-__all__ = ["as_github", "as_json", "as_sarif"]
+__all__ = ["as_github", "as_json", "as_sarif", "relative"]
 
 
 def as_json(findings: Sequence[Finding]) -> str:
@@ -27,7 +27,7 @@ def as_github(findings: Sequence[Finding]) -> str:
 
 
 def _command(finding: Finding) -> str:
-    where = f"file={_property(_relative(finding.file))},line={finding.line}"
+    where = f"file={_property(relative(finding.file))},line={finding.line}"
     told = _escaped("\n".join([finding.message, finding.remedy]))
     return f"::warning {where},title=phalanx {finding.code}::{told}"
 
@@ -76,7 +76,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
     }
 
 
-def _relative(file: str) -> str:
+def relative(file: str) -> str:
     """The path from the working directory, where the file is in it."""
     path = Path(file).absolute()
     here = Path.cwd()
@@ -84,5 +84,5 @@ def _relative(file: str) -> str:
 
 
 def _uri(file: str) -> str:
-    relative = _relative(file)
-    return Path(relative).as_uri() if os.path.isabs(relative) else relative
+    place = relative(file)
+    return Path(place).as_uri() if os.path.isabs(place) else place

@@ -8,7 +8,7 @@ from __future__ import annotations
 import linecache
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from phalanx.api.communication import Collective
@@ -105,8 +105,9 @@ def report_on(
     lines = by_line(all_steps, chips, len(devices))
     exchanged = compiled.collectives()
     memory = _course(program, call, compiled, len(devices))
+    talking = sum([sum(_seconds(c, chips)) for c in exchanged])
     parts: list[Part] = [
-        _in_all(traced, compiled, lines, exchanged, chips, where),
+        _in_all(traced, compiled, lines, talking, chips, where),
         _lines(lines),
         _collectives(exchanged, chips, traced.program),
         *_memory(memory),
@@ -115,29 +116,30 @@ def report_on(
         _made(compiled),
     ]
     here = _told(devices)
-    talking = sum([sum(_seconds(c, chips)) for c in exchanged])
-    is_here = any(word in here and name == chips.system.name for word, name in _KINDS.items())
-    verdict = _verdict(chips.system.title, here, lines, talking, is_here)
+    other = "" if _system_of(devices) == chips.system.name else here
+    verdict = _verdict(chips.system.title, lines, talking, other)
     return Report(f"{traced.fun_name} on {here}", tuple(parts), verdict)
 
 
 def _of_devices(chips: Machine | None, devices: Sequence[Any]) -> Machine:
     if chips is None:
-        kind = getattr(devices[0], "device_kind", "")
-        name = next((n for word, n in _KINDS.items() if word in kind), DEFAULT)
-        chips = machine(name)
+        chips = machine(_system_of(devices) or DEFAULT)
     return chips if chips.chips >= len(devices) else enough(chips.system, len(devices))
+
+
+def _system_of(devices: Sequence[Any]) -> str | None:
+    """The system in the table that has such devices."""
+    kind = getattr(devices[0], "device_kind", "")
+    return next((name for word, name in _KINDS.items() if word in kind), None)
 
 
 def _told(devices: Sequence[Any]) -> str:
     return f"{len(devices)} x {getattr(devices[0], 'device_kind', devices[0].platform)}"
 
 
-def _verdict(
-    title: str, devices: str, lines: Sequence[LineCost], communicating: float, is_here: bool
-) -> str:
-    """What limits a program by the model of the system ``title``; ``is_here`` if that is what it
-    was compiled for."""
+def _verdict(title: str, lines: Sequence[LineCost], communicating: float, other: str) -> str:
+    """What limits a program by the model of the system ``title``, if it was compiled for ``other``
+    devices, or for these."""
     computing = sum([c.seconds for c in lines])
     whole = computing + communicating
     if not whole:
@@ -155,8 +157,8 @@ def _verdict(
     if hottest is not None:
         part = shown(lines[0].seconds / whole, "share")
         said += f"; {short_line(str(hottest))} takes {part}"
-    other = "" if is_here else f", not for {devices}, for which it was compiled"
-    return f"{said}. Times are modelled for {title}{other}."
+    besides = f", not for {other}, for which it was compiled" if other else ""
+    return f"{said}. Times are modelled for {title}{besides}."
 
 
 # ---- the parts ----------------------------------------------------------------------------------
@@ -164,11 +166,10 @@ def _verdict(
 
 def _in_all(
     traced: Traced, compiled: Compiled, lines: Sequence[LineCost],
-    exchanged: Iterable[Collective], chips: Machine, where: Location | None,
+    talking: float, chips: Machine, where: Location | None,
 ) -> Facts:  # fmt: skip
     devices = len(compiled.runtime_executable().devices)
     computing = sum([c.seconds for c in lines])
-    talking = sum([sum(_seconds(c, chips)) for c in exchanged])
     sizes, costs = compiled.memory_analysis(), compiled.cost_analysis()
     needed = (
         sizes.argument_size_in_bytes + sizes.output_size_in_bytes + sizes.temp_size_in_bytes

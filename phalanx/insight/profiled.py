@@ -62,15 +62,15 @@ class Profile(Struct):
 
     def report(self, title: str = "profile") -> Report:
         """What took how long."""
-        lines = self._lines()
+        busy, lines = self._busy(), self._lines()
         parts: list[Part] = [
-            self._in_all(), lines, self._devices(), self._exchanges(), self._timeline(),
+            self._in_all(busy), lines, self._devices(), self._exchanges(), self._timeline(),
             self._gaps(),
         ]  # fmt: skip
         if self.living is not None:
             parts += self.living.parts()
         slowest = (lines.rows[0][0], lines.rows[0][2]) if lines.rows else None
-        return Report(title, tuple(parts), _verdict(self.seconds, self._busy(), slowest))
+        return Report(title, tuple(parts), _verdict(self.seconds, busy, slowest))
 
     # ---- parts ----
 
@@ -84,14 +84,14 @@ class Profile(Struct):
         time = self.seconds * len(by_device)
         return sum(map(_busy, by_device.values())) / time if time else 0.0
 
-    def _in_all(self) -> Facts:
+    def _in_all(self, busy: float) -> Facts:
         devices = len(self._by_device())
         return Facts(
             "in all",
             (
                 ("recorded", self.seconds, "seconds"),
                 ("devices that ran something", devices, "count"),
-                ("they were busy", self._busy(), "share"),
+                ("they were busy", busy, "share"),
                 ("programs", len({s.module for s in self.spans}), "count"),
                 ("instructions that ran", len(self.spans), "count"),
             ),

@@ -434,9 +434,8 @@ def _squareplus(x: Any, b: Any) -> Any:
     x, b = promote_inexact("squareplus", [x, b])
     root, down = jnp.sqrt(b), x < 0
     length = jnp.hypot(x, root)
-    mirrored = root * (
-        root / (length - jnp.where(down, x, -1))
-    )  # what x + length has few digits of
+    # of x + length, which has few digits where x is below 0
+    mirrored = root * (root / (length - jnp.where(down, x, -1)))
     return jnp.where(down, mirrored, x + length) / 2
 
 

@@ -314,6 +314,13 @@ def is_nan(x: Any) -> Number:
     return _compare(x, x, "NE")
 
 
+def unless_nan(out: Any, *xs: Any) -> Any:
+    """``out``, or NaN where one of ``xs`` is: a formula may take the wrong way there, or none."""
+    for x in xs:
+        out = where(is_nan(x), x, out)
+    return out
+
+
 def isolated(x: Any) -> Any:
     """``x``, computed by itself: what is long is then not compiled again with what uses it."""
     return _mapped(lambda x: Number(x.b, *x.b.optimization_barrier([x.value])), x)
@@ -557,9 +564,7 @@ def special(
             wide = dtype if dtype.itemsize >= 4 else _F32
             numbers = [Number(b, b.convert(x, wide)) for x in xs]
             chosen = formula if by else by_value
-            out = _differentiated(partial(chosen, **params), numbers, by)
-            for x in numbers:  # of which a formula may take the wrong way, or none
-                out = where(is_nan(x), x, out)
+            out = unless_nan(_differentiated(partial(chosen, **params), numbers, by), *numbers)
             return b.convert(numbers[0].like(out).value, dtype)
 
         return lower

@@ -12,7 +12,17 @@ from phalanx.core.primitive import Example, Primitive
 from phalanx.ops.basis import mul, neg, pointwise
 from phalanx.ops.domains import f32
 from phalanx.ops.elementwise import div
-from phalanx.ops.formula import Number, absolute, greater, is_nan, lesser, sign, sqrt, where, within
+from phalanx.ops.formula import (
+    Number,
+    absolute,
+    greater,
+    lesser,
+    sign,
+    sqrt,
+    unless_nan,
+    where,
+    within,
+)
 
 _EXAMPLES = [Example((f32(2, 3), f32(2, 3)), low=0.25, high=1.0)]
 
@@ -29,13 +39,7 @@ def _hypot(x: Number, y: Number) -> Number:
     big, small = greater(x, y), lesser(x, y)
     ratio = small / within(big > 0.0, big, 1.0)
     length = where(big <= 0.0, big, big * sqrt(ratio * ratio + 1.0))
-    return where((x >= math.inf) | (y >= math.inf), math.inf, _unless_nan(length, x, y))
-
-
-def _unless_nan(out: Number, *xs: Number) -> Number:
-    for x in xs:
-        out = where(is_nan(x), x, out)
-    return out
+    return where((x >= math.inf) | (y >= math.inf), math.inf, unless_nan(length, x, y))
 
 
 def _hypot_slope(x: Number, y: Number) -> Number:
@@ -44,7 +48,7 @@ def _hypot_slope(x: Number, y: Number) -> Number:
     alike = small >= big  # both 0, or infinite, too
     ratio = where(alike, 1.0, small / within(~alike, big, 1.0))
     root = 1.0 / sqrt(ratio * ratio + 1.0)
-    return _unless_nan(sign(x) * where(u < v, ratio * root, root), x, y)
+    return unless_nan(sign(x) * where(u < v, ratio * root, root), x, y)
 
 
 def _bend(x: Any, y: Any) -> Any:

@@ -349,7 +349,9 @@ class XlaExecutable:
         self.anew = None  # what compiles it, where it was loaded, and so has lines of other code
         self._execute: Any = getattr(loaded, "execute_sharded", None)  # none if it cannot run here
         plan, count = lowered.plan, len(lowered.out_types)
-        self.in_shardings = _settled(plan, plan.in_shardings, loaded.get_parameter_shardings)
+        self.in_shardings = _settled(
+            plan.in_shardings, lambda: _chosen(loaded.get_parameter_shardings(), plan)
+        )
         self.out_shardings = (
             (Sharding(plan.devices),) * count
             if len(plan.devices) == 1
@@ -752,19 +754,17 @@ def _unpacked(kept: Packed) -> XlaExecutable:
 
 
 def _settled(
-    plan: Plan | Packed, wanted: Sequence[Sharding | None], chosen: Callable[[], Any]
+    wanted: Sequence[Sharding | None], chosen: Callable[[], Sequence[Sharding]]
 ) -> tuple[Sharding, ...]:
     """The shardings that are ``wanted``, and for those left open what the compiler has chosen."""
     if None not in wanted:
         return tuple(wanted)  # type: ignore[arg-type]
-    return tuple(
-        _made(proto, plan) if want is None else want
-        for want, proto in zip(wanted, chosen(), strict=True)
-    )
+    pairs = zip(wanted, chosen(), strict=True)
+    return tuple([has if want is None else want for want, has in pairs])
 
 
-def _made(proto: Any, plan: Plan | Packed) -> Sharding:
-    return sharding_of(_hlo.HloSharding.from_proto(proto), plan.devices)
+def _chosen(protos: Sequence[Any], plan: Plan | Packed) -> list[Sharding]:
+    return [sharding_of(_hlo.HloSharding.from_proto(proto), plan.devices) for proto in protos]
 
 
 def _given(lowered: XlaModule | Packed, chosen: Sequence[Any] | None) -> tuple[Sharding, ...]:
@@ -776,7 +776,7 @@ def _given(lowered: XlaModule | Packed, chosen: Sequence[Any] | None) -> tuple[S
     plan = lowered.plan
     if plan.independent or chosen is None or not plan.out_shardings:
         return tuple(plan.out_shardings)  # type: ignore[arg-type]
-    made = [_made(proto, plan) for proto in chosen]
+    made = _chosen(chosen, plan)
     for number, (want, has) in enumerate(zip(plan.out_shardings, made, strict=True)):
         if want is not None and (want.tiles, want.assignment) != (has.tiles, has.assignment):
             raise RuntimeFailure(
@@ -785,5 +785,4 @@ def _given(lowered: XlaModule | Packed, chosen: Sequence[Any] | None) -> tuple[S
                 "for, or deals them out to other devices: leave out what it is told in "
                 "compiler_options= and XLA_FLAGS"
             )
-    pairs = zip(plan.out_shardings, made, strict=True)
-    return tuple([has if want is None else want for want, has in pairs])
+    return _settled(plan.out_shardings, lambda: made)

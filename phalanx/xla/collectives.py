@@ -26,7 +26,7 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import sharding_of
 from phalanx.xla.indexed import UncutDims, cut_twice, dims_left_whole, of_indices
 from phalanx.xla.regions import RegionEmitter
-from phalanx.xla.runtime import SUMS_IN_REGIONS, VERSION
+from phalanx.xla.runtime import CUTS_INDEXED, SUMS_IN_REGIONS, VERSION
 
 Value = ir.Value
 Values = Sequence[ir.Value]
@@ -313,6 +313,24 @@ class CollectiveEmitter(RegionEmitter):
         row = self.optimization_barrier([self.reshape(x, (kind.size,))])[0]
         return self.reshape(row, kind.shape)
 
+    def reduce_window(
+        self,
+        xs: Values,
+        inits: Values,
+        window: Ints,
+        strides: Ints,
+        base_dilation: Ints,
+        window_dilation: Ints,
+        padding: Sequence[tuple[int, int]],
+        body: Body,
+    ) -> list[Value]:
+        dims = enumerate(zip(base_dilation, padding, strict=True))
+        cropped = [d for d, (spread, edges) in dims if spread > 1 and min(edges) < 0]
+        if not CUTS_INDEXED:
+            xs = [self.whole_along(x, tuple(cropped)) for x in xs]
+        windows = window, strides, base_dilation, window_dilation, padding
+        return super().reduce_window(xs, inits, *windows, body)
+
     def gather(
         self, x: Value, indices: Value, numbers: Any, slice_sizes: Sequence[int], sorted: bool
     ) -> Value:
@@ -369,11 +387,13 @@ class CollectiveEmitter(RegionEmitter):
     ) -> UncutDims:
         """What is whole where ``x`` is indexed along ``dims``; windows have ``size`` elements."""
         left = [size for name, size in self.plan.axes if name not in self.manual]
-        if not self.manual or not cut_twice(left):
-            return UncutDims((), (), ())
-        few = self.symbolic or size <= self.type(x).size
         ndims = self.type(x).ndim, self.type(indices).ndim
-        return dims_left_whole(*ndims, dims, batching, windows, few)
+        coordinates = () if CUTS_INDEXED else (ndims[1] - 1,)
+        if not cut_twice(left) or (CUTS_INDEXED and not self.manual):
+            return UncutDims((), coordinates, ())
+        few = self.symbolic or size <= self.type(x).size
+        whole = dims_left_whole(*ndims, dims, batching, windows, few)
+        return whole._replace(indices=(*whole.indices, *coordinates))
 
     def summed_as(self, type: ArrayType, x: Value) -> Value:
         lies = type.lies and type.lies.explicit

@@ -106,6 +106,17 @@ def test_what_is_indexed():
     assert not {piece: how for piece, how in found.items() if how != "done"}
 
 
+def test_what_older_releases_got_wrong():
+    drawn = [
+        *(f"law('scatter', {n}, {seed})" for n, seed in ((0, 9), (2, 6), (2, 9))),
+        *(f"law('scatter_add', {n}, {seed})" for n, seed in ((0, 14), (2, 3), (3, 6))),
+        "law('gather', 2, 5)",
+        "law('reduce_window_sum', 3, 5)",
+    ]
+    found = dict(zip(drawn, outcomes(drawn, devices=8, prelude=PRELUDE), strict=True))
+    assert not {piece: how for piece, how in found.items() if how != "done"}
+
+
 def test_primitives(pytestconfig):
     drawn = pieces(LIMIT, pytestconfig.option.hypothesis_seed)
     found = dict(zip(drawn, outcomes(drawn, devices=8, prelude=PRELUDE), strict=True))

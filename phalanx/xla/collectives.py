@@ -317,17 +317,17 @@ class CollectiveEmitter(RegionEmitter):
         self,
         xs: Values,
         inits: Values,
-        window: Ints,
-        strides: Ints,
-        base_dilation: Ints,
-        window_dilation: Ints,
+        window: Sequence[int],
+        strides: Sequence[int],
+        base_dilation: Sequence[int],
+        window_dilation: Sequence[int],
         padding: Sequence[tuple[int, int]],
         body: Body,
     ) -> list[Value]:
+        """An array is not cut where it is both spread and cropped: XLA's partitioner aborts."""
         dims = enumerate(zip(base_dilation, padding, strict=True))
-        cropped = [d for d, (spread, edges) in dims if spread > 1 and min(edges) < 0]
-        if not CUTS_INDEXED:
-            xs = [self.whole_along(x, tuple(cropped)) for x in xs]
+        cropped = tuple([d for d, (spread, edges) in dims if spread > 1 and min(edges) < 0])
+        xs = [self.whole_along(x, cropped) for x in xs]
         windows = window, strides, base_dilation, window_dilation, padding
         return super().reduce_window(xs, inits, *windows, body)
 
@@ -388,12 +388,12 @@ class CollectiveEmitter(RegionEmitter):
         """What is whole where ``x`` is indexed along ``dims``; windows have ``size`` elements."""
         left = [size for name, size in self.plan.axes if name not in self.manual]
         ndims = self.type(x).ndim, self.type(indices).ndim
-        coordinates = () if CUTS_INDEXED else (ndims[1] - 1,)
+        coordinates = ndims[1] - 1  # XLA's partitioner gets an index wrong that is cut itself
         if not cut_twice(left) or (CUTS_INDEXED and not self.manual):
-            return UncutDims((), coordinates, ())
+            return UncutDims((), (coordinates,), ())
         few = self.symbolic or size <= self.type(x).size
         whole = dims_left_whole(*ndims, dims, batching, windows, few)
-        return whole._replace(indices=(*whole.indices, *coordinates))
+        return whole._replace(indices=(*whole.indices, coordinates))
 
     def summed_as(self, type: ArrayType, x: Value) -> Value:
         lies = type.lies and type.lies.explicit

@@ -34,8 +34,8 @@ RESULT_HANDLER_ARGUMENTS = (True,) if OLD else ()
 # Whether XLA compiles a value that is a sum along one axis of a mesh, still to be taken, where each
 # position of another runs by itself. 0.11 refuses it, and 0.10 ends the process.
 SUMS_IN_REGIONS = VERSION >= (0, 12)
-# Whether XLA's partitioner may cut the coordinates of indices, two dimensions of what they index,
-# and an array whose windows spread and crop it. Before 0.12 it ends the process, or scatters wrong.
+# Whether XLA's partitioner may cut two dimensions of what is indexed. Before 0.12 it ends the
+# process.
 CUTS_INDEXED = VERSION >= (0, 12)
 # XLA's compiler for CPUs cuts arrays into tiles of up to 8 numbers of the last dimension, and deals
 # them out over threads. From 0.11 on it divides by the last 32 bits of half of the count over this.

@@ -106,7 +106,7 @@ def test_what_is_indexed():
     assert not {piece: how for piece, how in found.items() if how != "done"}
 
 
-def test_what_older_releases_got_wrong():
+def test_what_is_indexed_spread_or_cropped():
     drawn = [
         *(f"law('scatter', {n}, {seed})" for n, seed in ((0, 9), (2, 6), (2, 9))),
         *(f"law('scatter_add', {n}, {seed})" for n, seed in ((0, 14), (2, 3), (3, 6))),

@@ -17,7 +17,8 @@ import hashlib
 
 SAMPLED = (
     "tests/laws/test_64_bits_without_the_option",
-    "tests/laws/test_contexts", "tests/laws/test_dtypes_of_drawn_numbers",
+    "tests/laws/test_complex_slopes", "tests/laws/test_contexts",
+    "tests/laws/test_dtypes_of_drawn_numbers",
     "tests/laws/test_explicit_axes", "tests/laws/test_exported",
     "tests/laws/test_mistakes", "tests/laws/test_nan",
     "tests/laws/test_operations", "tests/laws/test_platforms", "tests/laws/test_primitives",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from phalanx.base import dtypes, tree
+from phalanx.base import beside, dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import RefError, TreeError
 from phalanx.base.keys import key_of
@@ -363,9 +363,10 @@ def check_leaf(x: Any, name: str, who: str) -> None:
     if not is_value(x):
         static = "static_argnums, static_broadcasted_argnums"
         static = "in_specs has None for it" if who.startswith("shard_map(") else static
+        advice = f"; make it static ({static}){_or_a_node(class_of(x))}"
         raise TypeError(
             f"{who}: {name} is {x!r} of type {type(x).__name__}, which is not an array or a "
-            f"number; make it static ({static}){_or_a_node(class_of(x))}"
+            f"number{beside.advice_on(x) or advice}"
         )
     if isinstance(x, _OF_NUMPY) and not dtypes.holds_numbers(x.dtype):
         raise TypeError(

@@ -15,6 +15,14 @@ REMEDY: Final = (
     "imported after phalanx.as_jax.install(), or in python -m phalanx.as_jax script.py. "
     "For an array of jax's own: jax.numpy.asarray(x)"
 )
+_TRACED: Final = (
+    "; the package jax traces it, and a function that jax transforms can use jax.numpy alone: let "
+    "Phalanx transform it, or run the program in python -m phalanx.as_jax script.py"
+)
+_HELD: Final = (
+    "; it is an array of the package jax: numpy.asarray(x) is one for Phalanx. A program that "
+    "imports jax runs on Phalanx in python -m phalanx.as_jax script.py"
+)
 _MAKES_ARRAYS: Final = "jax._src.numpy.array_constructors"  # which reads ours as NumPy does
 _told = False
 
@@ -26,6 +34,14 @@ def is_jax(frame: FrameType) -> bool:
 
 def _module(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
+
+
+def advice_on(x: object) -> str:
+    """What to do with an array of jax's, or with a tracer of one, after a semicolon; or nothing."""
+    package = type(x).__module__.partition(".")[0]
+    if package not in ("jax", "jaxlib") or not hasattr(x, "aval"):
+        return ""
+    return _TRACED if hasattr(x, "_trace") else _HELD
 
 
 def look_for_jax(frame: FrameType) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from phalanx.base import dtypes, lattice, tree
+from phalanx.base import beside, dtypes, lattice, tree
 from phalanx.base.config import config
 from phalanx.base.errors import RefError
 from phalanx.base.recent import Recent
@@ -54,7 +54,7 @@ def leaves_of(
                 )
             raise TypeError(
                 f"{who}: {what}{path} is {leaf!r} of type {type(leaf).__name__}, "
-                "which is not an array or a number"
+                f"which is not an array or a number{beside.advice_on(leaf)}"
             )
     return leaves, treedef
 

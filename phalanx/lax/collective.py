@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from phalanx.base import dtypes, tree
+from phalanx.base import beside, dtypes, tree
 from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import user_location
 from phalanx.core import axes
@@ -91,7 +91,7 @@ def _leaf(x: Any, who: str) -> Any:
     if not isinstance(x, OPERANDS):
         raise TypeError(
             f"{who}: every leaf must be an array or a number, got {x!r} of type "
-            f"{type(x).__name__}, at {user_location()}"
+            f"{type(x).__name__}, at {user_location()}{beside.advice_on(x)}"
         )
     return x
 

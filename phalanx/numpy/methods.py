@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes
+from phalanx.base import beside, dtypes
 from phalanx.base.boundary import boundary, hide_frames, hiding
 from phalanx.base.errors import ShardingTypeError
 from phalanx.core.absent import install_absent
@@ -41,7 +41,7 @@ from phalanx.numpy import (
 from phalanx.numpy.at import At
 from phalanx.numpy.indexing import getitem
 from phalanx.numpy.joining import repeat
-from phalanx.numpy.promotion import convert
+from phalanx.numpy.promotion import convert, refuse
 from phalanx.numpy.standard import in_version
 from phalanx.ops.domains import check_domain, number_or_bool
 from phalanx.run.array import DeviceArray
@@ -49,6 +49,15 @@ from phalanx.run.reading import read
 
 _OPERANDS = (Array, *SCALARS, np.ndarray, np.generic)
 _LISTS = (list, tuple, set, dict)
+
+
+def _declined(symbol: str, other: Any) -> Any:
+    """What Python gets that asks the other operand next, unless nobody could combine them."""
+    if isinstance(other, _LISTS):
+        _refuse(symbol, other)
+    if beside.advice_on(other):
+        refuse(symbol, other)
+    return NotImplemented
 
 
 def _refuse(symbol: str, other: Any) -> NoReturn:
@@ -68,7 +77,7 @@ def _operator(
         try:
             if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
                 return function(self, other)
-            return _refuse(symbol, other) if isinstance(other, _LISTS) else NotImplemented
+            return _declined(symbol, other)
         except Exception as error:
             hide_frames(error)
             raise
@@ -77,7 +86,7 @@ def _operator(
         try:
             if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
                 return function(other, self)
-            return _refuse(symbol, other) if isinstance(other, _LISTS) else NotImplemented
+            return _declined(symbol, other)
         except Exception as error:
             hide_frames(error)
             raise

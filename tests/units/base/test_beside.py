@@ -78,3 +78,29 @@ def test_others_are_not_told(x):
     with pytest.raises(AttributeError, match=r"object has no attribute '_is_concrete'$"):
         x.sharding._is_concrete  # noqa: B018
     phalanx.jit(lambda y: y * (not hasattr(y, "__jax_array__")))(x)
+
+
+MIXED = {
+    "+": lambda theirs, x: x + theirs,
+    "-": lambda theirs, x: theirs - x,
+    "sin": lambda theirs, x: jnp.sin(theirs),
+    "where": lambda theirs, x: jnp.where(theirs > 0, x, 0),
+    "an index": lambda theirs, x: x[theirs.astype(int)],
+    "jit": lambda theirs, x: phalanx.jit(jnp.sin)(theirs),
+    "cond": lambda theirs, x: phalanx.lax.cond(True, jnp.sin, jnp.cos, theirs),
+    "a collective": lambda theirs, x: phalanx.vmap(
+        lambda v: phalanx.lax.psum(theirs, "i"), axis_name="i"
+    )(x),
+}
+
+
+@pytest.mark.parametrize("call", MIXED.values(), ids=MIXED)
+def test_an_array_of_jax_is_told_from_others(call):
+    with pytest.raises(TypeError, match=r"of the package jax: numpy\.asarray\(x\).*as_jax"):
+        call(jax.numpy.ones(3), jnp.ones(3))
+    assert jnp.allclose(jnp.ones(3) + np.asarray(jax.numpy.ones(3)), 2)
+
+
+def test_what_jax_traces_is_told_from_others():
+    with pytest.raises(TypeError, match="a function that jax transforms can use jax.numpy alone"):
+        jax.grad(lambda x: jnp.sin(x).sum())(jax.numpy.ones(3))

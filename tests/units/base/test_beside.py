@@ -102,5 +102,5 @@ def test_an_array_of_jax_is_told_from_others(call):
 
 
 def test_what_jax_traces_is_told_from_others():
-    with pytest.raises(TypeError, match="a function that jax transforms can use jax.numpy alone"):
+    with pytest.raises(TypeError, match=r"a function that jax transforms can use jax.numpy alone"):
         jax.grad(lambda x: jnp.sin(x).sum())(jax.numpy.ones(3))

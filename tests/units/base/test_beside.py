@@ -94,6 +94,9 @@ MIXED = {
 }
 
 
+@pytest.mark.filterwarnings(
+    "ignore:the package jax was imported:RuntimeWarning"
+)  # it is asked first
 @pytest.mark.parametrize("call", MIXED.values(), ids=MIXED)
 def test_an_array_of_jax_is_told_from_others(call):
     with pytest.raises(TypeError, match=r"of the package jax: numpy\.asarray\(x\).*as_jax"):

@@ -14,11 +14,12 @@ import numpy as np
 import phalanx.numpy as jnp
 from phalanx import random
 from phalanx.api.devices import process_count, process_rows
+from phalanx.base import tree
 from phalanx.base.boundary import bound
 from phalanx.base.dtypes import accumulator
 from phalanx.base.errors import ArgumentError
 from phalanx.base.registry import register_dataclass
-from phalanx.core.types import Array, ArrayLike
+from phalanx.core.types import Array, ArrayLike, typeof
 from phalanx.nn.normalize import logsumexp
 
 __all__ = ["EvenBatch", "Mean", "TrainState", "cross_entropy", "even_batches"]
@@ -203,12 +204,20 @@ class TrainState(Generic[Params, Optimizer]):
     >>> state = state.next(params=state.params / 2)
     >>> print(state.params, state.step)
     [0.5 0.5] 1
+    >>> state
+    TrainState(params=f32[2], optimizer=None, key=key<fry>[], step=1)
     """
 
     params: Params
     optimizer: Optimizer
     key: Any = None
     step: Any = 0
+
+    def __repr__(self) -> str:
+        """With the types of arrays: their elements would fill the screen."""
+        held = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        said = [f"{name}={tree.map(_described, value)!r}" for name, value in held.items()]
+        return f"{type(self).__name__}({', '.join(said)})"
 
     def next(self, **changed: Any) -> TrainState[Params, Optimizer]:
         """The state after this step.
@@ -228,6 +237,10 @@ class TrainState(Generic[Params, Optimizer]):
     def step_key(self) -> Any:
         """A random key of this step alone: ``key`` with ``step`` folded in."""
         return random.fold_in(self.key, self.step)
+
+
+def _described(leaf: Any) -> Any:
+    return typeof(leaf) if isinstance(leaf, (Array, np.ndarray)) else leaf
 
 
 bound(sys.modules[__name__], Mean, TrainState)

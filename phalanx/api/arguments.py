@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import textwrap
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -234,10 +235,12 @@ class Static:
             self.values = tuple([key(value) for _, value in positional + keywords])
             hash(self.values)
         except TypeError:
-            bad = next(v for _, v in positional + keywords if not _hashable(v))
-            raise ValueError(  # "Non-hashable ... supported" is the field's, for matching
-                f"{who}: Non-hashable static arguments are not supported: {bad!r} of type "
-                f"{type(bad).__name__}; pass a tuple instead of a list, or a frozen dataclass"
+            place, bad = next((p, v) for p, v in positional + keywords if not _hashable(v))
+            raise ValueError(  # "Non-hashable ... supported" is JAX's, for matching
+                f"{who}: Non-hashable static arguments are not supported: "
+                f"{place if isinstance(place, str) else f'argument {place}'} is "
+                f"{textwrap.shorten(repr(bad), 80, placeholder=' ...')} of type "
+                f"{type(bad).__name__}, at {user_location()}; {_hashable_instead(bad)}"
             ) from None
 
     def __hash__(self) -> int:
@@ -262,6 +265,15 @@ class Static:
         pairs = [tuple((place, mark) for place, _ in given)
                  for given in (self.positional, self.keywords)]  # fmt: skip
         return Static(pairs[0], pairs[1], "")
+
+
+def _hashable_instead(value: Any) -> str:
+    """What to pass in the place of ``value``, which is not hashable."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return "an array is traced instead: leave it out of what is static"
+    if isinstance(value, list):
+        return "pass a tuple"
+    return "pass a frozen dataclass, or a tuple of what it holds"
 
 
 NO_STATIC = Static((), (), "")

@@ -151,11 +151,25 @@ class TracedCall(Struct, frozen=True):
         return self.said or RequestedShardings.anywhere(self.program)
 
 
+SAID = 4  # arguments and results that are told of
+
+
+def _few(types: Sequence[Any]) -> str:
+    more = f", ... {len(types)} in all" if len(types) > SAID else ""
+    return f"{', '.join(map(str, types[:SAID]))}{more}"
+
+
 class AheadOfTime:
     """What is known of a function from tracing on."""
 
     def __init__(self, traced: TracedCall) -> None:
         self._traced = traced
+
+    def __repr__(self) -> str:
+        call = self._traced
+        types, results = call.types, call.results(call.program.output_types)
+        said = f"{call.who}: ({_few(types)}) -> ({_few(results)})"
+        return f"<{type(self).__name__} {said}>"
 
     @property
     def fun_name(self) -> str:

@@ -62,7 +62,9 @@ def normal_dim(dim: Any, ndim: int, name: str, who: str) -> int | None:
     if not -ndim <= dim < ndim:
         raise ValueError(
             f"{who}: {name} has no axis {dim}: an array of {ndim} dimensions has the axes "
-            f"0 to {ndim - 1}, or negative ones from the end"
+            f"0 to {ndim - 1}, or {-ndim} to -1 from the end"
+            if ndim > 1
+            else f"{who}: {name} has no axis {dim}: an array of 1 dimension has axis 0, or -1"
             if ndim
             else f"{who}: {name} is a scalar, which has no axis {dim}; give None in in_axes for an "
             "argument that every lane gets whole. in_axes are those of arguments by position: one "

@@ -120,6 +120,7 @@ def bound(*owners: Any) -> None:
                 for one in value.__mro__:
                     _constructed(one, _MAKING)
                 _constructed(type(value), _NAMING)
+                _completed(value)
             if isinstance(owner, ModuleType):
                 known_by(owner.__name__, name, vars(owner).get(name))
 
@@ -134,6 +135,18 @@ def _constructed(owner: type, names: tuple[str, ...]) -> None:
         if not function.__code__.co_filename.startswith(_STANDARD):  # as that of enumerations
             public = boundary(function)
             setattr(owner, name, staticmethod(public) if name == "__new__" else public)
+
+
+def public_names(self: object) -> list[str]:
+    """What completion shows of an instance of a class of ours: the ``__dir__`` of these."""
+    return [n for n in object.__dir__(self) if not n.startswith("_") or n.startswith("__")]
+
+
+def _completed(owner: type) -> None:
+    """Let completion show what is public alone, but for named tuples, whose ``_replace`` is."""
+    ours = f"{owner.__module__}.".startswith("phalanx.") and not hasattr(owner, "_fields")
+    if ours and owner.__dir__ is object.__dir__:
+        owner.__dir__ = public_names  # type: ignore[assignment,method-assign]
 
 
 _once = functools.cache(boundary)  # one function may have several names
@@ -230,6 +243,8 @@ def _explain(
         words += (
             f". Several numbers for one parameter are a tuple: {numbers}" if numbers[1:] else ""
         )
+    if words.endswith("'key'") and "missing" in words:
+        words += ". A key comes from random.key(seed); random.split(key) gives further ones"
     words = f"{_called(function, args, kwargs)}: {words}"
     if isinstance(error, _KEPT):
         error.args = (words,)

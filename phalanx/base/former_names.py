@@ -55,6 +55,8 @@ FORMER_WAYS = {  # and in which way one does now what they did
     "Dense": _LAYERS, "Conv": _LAYERS, "Conv1d": _LAYERS, "Conv2d": _LAYERS, "Embedding": _LAYERS,
     "BatchNorm": _LAYERS, "LayerNorm": _LAYERS, "Dropout": _LAYERS, "Sequential": _LAYERS,
     "DataLoader": "any iterator of NumPy arrays, such as PyTorch's DataLoader with a collate_fn",
+    "data": "any iterator of NumPy arrays; training.even_batches divides rows among processes",
+    "profile": "profiler.trace(folder), or on the command line: phalanx profile script.py",
     "Module": _LAYERS, "functional": "nn.relu, and the other functions of nn",
     "save": "experimental.checkpoint.save for a tree, numpy.save for one array",
     "load": "experimental.checkpoint.restore for a tree, numpy.load for one array",

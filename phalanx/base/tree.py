@@ -458,7 +458,8 @@ def broadcast_prefix(
         raise TreeError(  # as above
             f"pytree structure error: {what} at key path {name}{keystr(path)}: it has {first} "
             f"there, the value that it applies to is "
-            f"{second if of_leaf == second else f'one leaf {of_leaf}'}, at {user_location()}"
+            f"{second if of_leaf == second else f'one leaf {of_leaf}'}, at {user_location()}; give "
+            f"{'an entry for each part of that, or ' if of_leaf == second else ''}one for all of it"
         ) from None
     return [x for x, part in zip(above, below, strict=True) for _ in leaves(part)]
 

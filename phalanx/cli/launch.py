@@ -21,6 +21,7 @@ from typing import BinaryIO
 
 from phalanx.api.distributed import Coordinator, credentials_of, listening_at
 from phalanx.base.errors import RendezvousError
+from phalanx.cli import scripts
 from phalanx.cli.numbers import natural, positive
 from phalanx.processes import wire
 
@@ -61,9 +62,7 @@ def add_command(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         "--max-restarts", type=natural, default=0, metavar="N",
         help="how often to start all again when one has failed (default: 0)",
     )  # fmt: skip
-    command.add_argument("-m", dest="module", action="store_true", help="script is a module")
-    command.add_argument("script", help="the file of the program, or with -m its module")
-    command.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program is given")
+    scripts.add_script(command, "those of the script")
     command.set_defaults(run=run)
 
 
@@ -72,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     why = _refused(arguments)
     if why:
         print(f"phalanx launch: {why}", file=sys.stderr)
+        return 2
+    if not arguments.module and not scripts.is_there("launch", arguments.script, is_module=False):
         return 2
     status = 0
     for attempt in range(arguments.max_restarts + 1):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from phalanx.base.boundary import public_names
+
 _NEW = "arrays are immutable"
 _ASSIGN = f"{_NEW}; x.at[index].set(value) gives a new one"
 _PARTS = "see x.addressable_shards, whose items have .data and .device"
@@ -122,7 +124,8 @@ ABSENT: dict[str, str] = {
 
 
 def install_absent(array: type) -> None:
-    """Have the class of arrays say what is used instead; completion does not show these names."""
+    """Have the class of arrays say what is used instead; completion shows neither these names nor
+    private ones."""
     for name, advice in ABSENT.items():
         setattr(array, name, property(_absent(name, advice), doc=f"There is none: {advice}."))
     array.__dir__ = _there  # type: ignore[assignment,method-assign]
@@ -134,7 +137,7 @@ def is_absent(held: object) -> bool:
 
 
 def _there(self: Any) -> list[str]:
-    return sorted({*object.__dir__(self)} - {*ABSENT})
+    return sorted({*public_names(self)} - {*ABSENT})
 
 
 def _absent(name: str, advice: str) -> Callable[[Any], NoReturn]:

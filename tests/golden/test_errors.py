@@ -262,12 +262,17 @@ def result_that_is_no_array():
 
 @mistake(ValueError)
 def unhashable_static():
-    phalanx.pmap(lambda sizes, x: x, static_broadcasted_argnums=0)([1, 2], ROWS)
+    phalanx.pmap(lambda sizes, x: x, static_broadcasted_argnums=0)([1, 2], ROWS)  # HERE
 
 
 @mistake(ValueError)
 def unhashable_static_in_jit():
-    phalanx.jit(lambda x, sizes: x, static_argnames="sizes")(1.0, sizes={"a": 1})
+    phalanx.jit(lambda x, sizes: x, static_argnames="sizes")(1.0, sizes={"a": 1})  # HERE
+
+
+@mistake(ValueError)
+def static_array():
+    phalanx.jit(lambda x, scale: x * scale, static_argnums=1)(ROWS, jnp.ones(3))  # HERE
 
 
 @mistake(ValueError)

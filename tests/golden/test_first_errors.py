@@ -49,6 +49,18 @@ def random_numbers_of_numpy():
 
 
 @mistake
+def a_forgotten_key():
+    random.normal(shape=(3,))
+
+
+@mistake
+def a_derivative_by_an_integer_in_an_update():
+    params = {"w": X, "step": jnp.int32(0)}
+    grads = phalanx.grad(lambda p: (p["w"] * 2).sum(), allow_int=True)(params)
+    phalanx.tree.map(lambda p, g: p - jnp.float32(0.1) * g, params, grads)
+
+
+@mistake
 def a_seed_in_place_of_a_key():
     random.normal(0, (3,))
 

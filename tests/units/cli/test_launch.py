@@ -58,3 +58,14 @@ def test_processes_that_compute_alone_are_told(joins, told, capfdbinary, tmp_pat
     warned = [line for line in lines if b"RuntimeWarning: phalanx launch started 2 proc" in line]
     assert len(warned) == told
     assert all(b"script.py:3: " in line for line in warned)
+
+
+def test_a_program_that_is_not_there_starts_no_process(capsys):
+    assert main(["launch", "-n", "2", "absent.py"]) == 2
+    assert capsys.readouterr().err == "phalanx launch: there is no file absent.py\n"
+
+
+def test_a_command_without_a_program_asks_for_it(capsys):
+    with pytest.raises(SystemExit):
+        main(["launch"])
+    assert capsys.readouterr().err.endswith("required: script\n")

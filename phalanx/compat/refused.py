@@ -28,17 +28,17 @@ MODULES_REFUSED: Final = {
     "jax.experimental.array_serialization": "use phalanx.experimental.checkpoint",
     "jax.experimental.buffer_callback": "use jax.ffi, or pure_callback",
     "jax.experimental.colocated_python": "use pure_callback or io_callback",
-    "jax.experimental.compute_on": "what the host computes is said by pure_callback",
-    "jax.experimental.fused": "the compiler fuses what jax.jit is given",
-    "jax.experimental.jax2tf": "export the program instead, jax.export",
+    "jax.experimental.compute_on": "use pure_callback for what the host computes",
+    "jax.experimental.fused": "use jax.jit, whose compiler fuses operations",
+    "jax.experimental.jax2tf": "use jax.export",
     "jax.experimental.key_reuse": "split each key before it is used again",
     "jax.experimental.mosaic": "write the kernel with jax.numpy and lax",
-    "jax.experimental.overlap": "the order of operations is the compiler's",
+    "jax.experimental.overlap": "the compiler orders operations",
     "jax.experimental.pallas.fuser": "write the kernel with jax.numpy and lax",
     "jax.experimental.pallas.mosaic_gpu": "write the kernel with jax.numpy and lax",
     "jax.experimental.pallas.ops": "use jax.nn.dot_product_attention or jax.lax.ragged_dot",
     "jax.experimental.pallas.tpu_sc": "gather and scatter with x[..] and x.at[..]",
-    "jax.experimental.profiler": "look at what jax.profiler wrote",
+    "jax.experimental.profiler": "read the files that jax.profiler writes",
     "jax.experimental.random": "use jax.random",
     "jax.experimental.rnn": "write the cell, and lax.scan over it",
     "jax.experimental.roofline": "use phalanx plan, or jax.jit(f).lower(x).cost_analysis()",
@@ -46,17 +46,17 @@ MODULES_REFUSED: Final = {
     "jax.experimental.thunky": "compile with jax.jit(f).lower(x).compile(options)",
     "jax.experimental.transfer": "use jax.device_put",
     "jax.extend.ifrt_programs": "compile with jax.jit(f).lower(x).compile()",
-    "jax.extend.lowering": "lower a function of arrays, jax.interpreters.mlir.lower_fun",
-    "jax.extend.mlir": "programs come as text or bytes, jax.jit(f).lower(x).as_text()",
-    "jax.extend.pallas": "a kernel is lowered as what it does with its references",
-    "jax.extend.xla": "what is compiled can be seen, jax.jit(f).lower(x).compile().as_text()",
+    "jax.extend.lowering": "use jax.interpreters.mlir.lower_fun, with a function of arrays",
+    "jax.extend.mlir": "use jax.jit(f).lower(x).as_text()",
+    "jax.extend.pallas": "use a kernel of jax.experimental.pallas",
+    "jax.extend.xla": "use jax.jit(f).lower(x).compile().as_text()",
 }
 
 
 # of modules that are offered, the names that are not
 NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
     "jax": (
-        "tell jax.jit what differs by an argument that is static",
+        "pass what differs as a static argument of jax.jit",
         ["make_user_context"],
     ),
     "jax.ad_checkpoint": (
@@ -64,11 +64,11 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
         ["checkpoint_name_fwd"],
     ),
     "jax.debug": (
-        "whether a function prints is told by jax.make_jaxpr(f)(x).effects",
+        "see the effects of a program, jax.make_jaxpr(f)(x).effects",
         ["DebugEffect", "OrderedDebugEffect"],
     ),
     "jax.experimental": (
-        "say how it lies by a sharding",
+        "use a sharding, such as jax.sharding.NamedSharding",
         ["EArray", "primal_tangent_dtype"],
     ),
     "jax.experimental.custom_partitioning": (
@@ -117,7 +117,7 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
         ],
     ),
     "jax.experimental.layout": (
-        "the order of dimensions in memory is the compiler's",
+        "the compiler orders dimensions in memory",
         ["explicit_layout"],
     ),
     "jax.experimental.mesh_utils": (

@@ -438,7 +438,8 @@ class LaneFlow(Flow):
             P104.at(
                 place,
                 f"the gradient of a value that was reduced over {self.said(excess.axes)}, at "
-                f"{excess.place}, is summed over it: it becomes {_times(excess.n)} what is meant",
+                f"{excess.place}, is summed over it, so the gradient is {_times(excess.n)} too "
+                "large",
             )
         )
 

@@ -106,9 +106,9 @@ def _unreduced(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> Iterat
             place = made.location if made is not None else None
             yield P105.at(
                 place or subject.place,
-                f"a number is returned as each of {flow.sizes[axis]} lanes of {axis!r} has it, "
-                "while other results are reduced over that axis: the first of them is that of "
-                f"1/{flow.sizes[axis]} of the data",
+                f"this number is not reduced over {axis!r}: each of {flow.sizes[axis]} lanes "
+                f"returns its own, of 1/{flow.sizes[axis]} of the data, while other results cover "
+                "all of it",
             )
 
 

@@ -296,8 +296,8 @@ def _start_cpu() -> Any:
     config.update("num_cpu_devices", count)
     config.freeze(
         "num_cpu_devices",
-        f"the CPU client has started with {count}. Set it before the first array is made, or as "
-        "PHALANX_NUM_CPU_DEVICES in the environment",
+        f"the CPU client has started with {count}. Set it before the first array is made (in a "
+        "notebook, after restarting the kernel), or as PHALANX_NUM_CPU_DEVICES in the environment",
     )
     return started
 

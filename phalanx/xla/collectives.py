@@ -295,7 +295,7 @@ class CollectiveEmitter(RegionEmitter):
         return self._constrained(x, over.update(spec=P().with_layout(layout)), True)
 
     def whole_along(self, x: Value, dims: Ints) -> Value:
-        if not self.parted or not dims:
+        if not self.parted or not dims or self._has_sums:
             return x
         ndim = self.type(x).ndim
         split = self.sharding(tuple([() if d in dims else None for d in range(ndim)]), ndim)
@@ -386,7 +386,8 @@ class CollectiveEmitter(RegionEmitter):
         self, x: Value, indices: Value, dims: Ints, batching: Ints, windows: Ints, size: Any
     ) -> UncutDims:
         """What is whole where ``x`` is indexed along ``dims``; windows have ``size`` elements."""
-        left = [size for name, size in self.plan.axes if name not in self.manual]
+        spared = self.manual or self.plan.told  # outside of regions it cuts nothing by the latter
+        left = [size for name, size in self.plan.axes if name not in spared]
         ndims = self.type(x).ndim, self.type(indices).ndim
         coordinates = ndims[1] - 1  # XLA's partitioner gets an index wrong that is cut itself
         if not cut_twice(left) or (CUTS_INDEXED and not self.manual):

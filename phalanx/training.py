@@ -4,7 +4,6 @@ that processes share, and the state of a run."""
 from __future__ import annotations
 
 import dataclasses
-import operator
 import sys
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -18,6 +17,7 @@ from phalanx.base import tree
 from phalanx.base.boundary import bound
 from phalanx.base.dtypes import accumulator
 from phalanx.base.errors import ArgumentError
+from phalanx.base.lengths import integer
 from phalanx.base.registry import register_dataclass
 from phalanx.core.types import Array, ArrayLike, typeof
 from phalanx.nn.normalize import logsumexp
@@ -143,6 +143,13 @@ class EvenBatch(NamedTuple):
     of: int
 
 
+def _at_least(low: int, what: str, n: Any) -> int:
+    number = int(integer("training.even_batches", what, n))
+    if number < low:
+        raise ArgumentError(f"training.even_batches: {what} must be at least {low}, got {number}")
+    return number
+
+
 def even_batches(
     rows: int, size: int, *, seed: int | None = None, epoch: int = 0
 ) -> list[EvenBatch]:
@@ -164,7 +171,9 @@ def even_batches(
         function takes ``of`` as a static argument: see "Processes" in the documentation.
 
     Raises:
-        ValueError: there are fewer rows, or smaller batches, than processes.
+        TypeError: one of the arguments is no integer.
+        ValueError: there are fewer rows, or smaller batches, than processes, or a number is
+            negative.
 
     >>> from phalanx import training
     >>> for batch in training.even_batches(7, 3):
@@ -173,7 +182,7 @@ def even_batches(
     [3 4 5] 3
     [6] 1
     """
-    count, size, least = operator.index(rows), operator.index(size), process_count()
+    count, size, least = _at_least(1, "rows", rows), _at_least(1, "size", size), process_count()
     if min(count, size) < least:
         raise ArgumentError(
             f"training.even_batches: {count:,} rows in batches of {size:,} leave some of the "
@@ -181,7 +190,8 @@ def even_batches(
         )
     order = np.arange(count)
     if seed is not None:
-        order = np.random.default_rng((seed, epoch)).permutation(count)
+        drawn = _at_least(0, "seed", seed), _at_least(0, "epoch", epoch)
+        order = np.random.default_rng(drawn).permutation(count)
     starts = [start for start in range(0, count, size) if start == 0 or count - start >= least]
     batches = [order[start:stop] for start, stop in zip(starts, [*starts[1:], count], strict=True)]
     return [EvenBatch(batch[process_rows(len(batch))], len(batch)) for batch in batches]

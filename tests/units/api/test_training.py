@@ -106,8 +106,27 @@ def test_too_few_rows_are_refused(monkeypatch):
         with pytest.raises(ValueError, match="leave some of the 4 processes without a row"):
             training.even_batches(rows, size)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match="0 rows"):
-        training.even_batches(0, 8)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"rows": 0}, "rows must be at least 1, got 0"),
+        ({"size": 0}, "size must be at least 1, got 0"),
+        ({"rows": -3}, "rows must be at least 1, got -3"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
+        ({"epoch": -1}, "epoch must be at least 0, got -1"),
+    ],
+)
+def test_numbers_that_are_too_small_are_named(given, words):
+    with pytest.raises(ValueError, match=f"^training.even_batches: {words}$"):
+        training.even_batches(**{"rows": 9, "size": 3, "seed": 0, **given})
+
+
+@pytest.mark.parametrize("name", ["rows", "size", "seed", "epoch"])
+def test_what_is_no_integer_is_named(name):
+    with pytest.raises(TypeError, match=f"even_batches: {name} must be an integer, got 2.5"):
+        training.even_batches(**{"rows": 9, "size": 3, "seed": 0, name: 2.5})
 
 
 def test_a_state_goes_on_and_is_a_tree():

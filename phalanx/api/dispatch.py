@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -31,7 +32,7 @@ from phalanx.base.exact import leaf_finder
 from phalanx.base.freed import give_back
 from phalanx.base.keys import distinctions, key_of
 from phalanx.base.recent import Recent, forget_everything
-from phalanx.base.source import user_location
+from phalanx.base.source import is_ours, name_of, place_of, user_location
 from phalanx.core.program import Program
 from phalanx.core.refs import Ref, is_lasting, load, store, store_all
 from phalanx.core.trace import ROOT, entered_trace
@@ -249,9 +250,19 @@ class Dispatched:
         dress(dispatch, self.fun)
         setattr(dispatch, TRACED_ONCE, True)
         own = self.trace, self.lower, self.eval_shape, self.clear_cache, self._cache_size
-        for method in (*own, *methods):
+        for method in (*own, self._repr_html_, *methods):
             setattr(dispatch, method.__name__, hiding(method))
         return dispatch
+
+    def _repr_html_(self) -> str:
+        """What notebooks show; the ``repr`` of a Python function cannot be changed."""
+        shown = self._shown().replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return f"<code>&lt;{shown}&gt;</code>"
+
+    def _shown(self) -> str:
+        fun = inspect.unwrap(self.fun)
+        ours = is_ours(getattr(getattr(fun, "__code__", None), "co_filename", ""))
+        return f"{self.who.partition('(')[0]} of {name_of(fun) if ours else place_of(fun)}"
 
     def _call(self, given: Given) -> Any:
         """Call where nothing was compiled yet, something is static, or a trace is running."""

@@ -39,6 +39,7 @@ from phalanx.api.refs import (
 )
 from phalanx.api.specs import snapshot
 from phalanx.api.transformed import Compiling, InAxes, P, R, Wrapped
+from phalanx.api.vmap import UNNAMED
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError, ShardingTypeError
@@ -328,6 +329,10 @@ class Pmapped(Dispatched):
             mesh = Mesh(placement.row(devices), tuple(lanes))
         counts = [fewest_blocks(lanes.get(axis, n), n).count for axis, n in mesh.axes]
         return Mesh(mesh.devices[tuple(map(slice, counts))], mesh.axis_names)
+
+    def _shown(self) -> str:
+        named = [repr(name) for name in self.axes.names if name is not UNNAMED]
+        return super()._shown() + (f", over {', '.join(named)}" if named else "")
 
     def placement(self, *args: Any, **kwargs: Any) -> placement.Placement:
         """Where the lanes run for such arguments: arrays, numbers or ``ShapeDtypeStruct``.

@@ -380,5 +380,5 @@ def place_of(fun: Any) -> str:
     ('print', '<lambda>')
     """
     code = getattr(getattr(fun, "func", fun), "__code__", None)
-    where = f", {os.path.basename(code.co_filename)}:{code.co_firstlineno}" if code else ""
+    where = f", {_name_of(code.co_filename)}:{code.co_firstlineno}" if code else ""
     return name_of(fun) + where

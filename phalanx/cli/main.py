@@ -51,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
     """The grammar of the command line."""
     top = Grammar(
         prog="phalanx",
-        description="Array programs on many devices: what is there, and programs run over it.",
+        description="Start programs on many devices, find their mistakes, and see what they cost.",
         epilog="phalanx COMMAND -h tells more of a command; example: phalanx devices",
     )
     top.add_argument("--version", action="version", version=f"phalanx {phalanx.__version__}")

@@ -102,6 +102,12 @@ def _check_windows(ndim: int, **windows: Sequence[Any]) -> None:
             raise ValueError(f"conv_general_dilated: {name} must be positive, got {values}")
 
 
+_LAST = (
+    "; where channels are the last dimension, pass conv_general_dilated "
+    "dimension_numbers=('NHWC', 'HWIO', 'NHWC')"
+)
+
+
 def _check_groups(
     x: ArrayType, kernel: ArrayType, numbers: ConvDimensionNumbers, groups: int, batches: int
 ) -> None:
@@ -116,10 +122,11 @@ def _check_groups(
             f"1, got {groups} and {batches}"
         )
     if features != inputs * groups:
+        last = numbers.lhs_spec[1] == 1 and x.shape[-1] == kernel.shape[-2] * groups
         raise TypeError(
             f"{who}: lhs {x} has {features} features in dimension {numbers.lhs_spec[1]}, which "
             f"must be those of rhs {kernel} in dimension {numbers.rhs_spec[1]}, {inputs}, times "
-            f"feature_group_count, {groups}"
+            f"feature_group_count, {groups}{_LAST if last else ''}"
         )
     if outputs % groups or outputs % batches or batch % batches:
         raise ValueError(

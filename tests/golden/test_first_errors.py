@@ -49,6 +49,11 @@ def random_numbers_of_numpy():
 
 
 @mistake
+def images_with_channels_last():
+    phalanx.lax.conv(jnp.ones((8, 28, 28, 3)), jnp.ones((3, 3, 3, 16)), (1, 1), "SAME")
+
+
+@mistake
 def a_forgotten_key():
     random.normal(shape=(3,))
 

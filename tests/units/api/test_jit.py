@@ -547,3 +547,20 @@ def test_what_is_donated_becomes_the_result_of_its_type():
     at = x.unsafe_buffer_pointer()
     _, y = phalanx.jit(lambda x: (jnp.int32(0), x + 1), donate_argnums=0)(x)
     assert float(y) == 3 and x.is_deleted() and y.unsafe_buffer_pointer() == at
+
+
+def test_notebooks_show_what_a_compiled_function_is():
+    def step(x):
+        return x
+
+    here = f"step, test_jit.py:{step.__code__.co_firstlineno}"
+    spec, mesh = phalanx.P("a"), phalanx.make_mesh((2,), ("a",))
+    shown = {
+        f"jit of {here}": phalanx.jit(step),
+        f"pmap of {here}": phalanx.pmap(step),
+        f"pmap of {here}, over 'rows'": phalanx.pmap(step, axis_name="rows"),
+        f"shard_map of {here}": phalanx.shard_map(step, mesh=mesh, in_specs=spec, out_specs=spec),
+        "jit of sin": phalanx.jit(jnp.sin),
+    }
+    for text, function in shown.items():
+        assert function._repr_html_() == f"<code>&lt;{text}&gt;</code>"

@@ -734,6 +734,12 @@ def read_environment() -> None:
     _of_process.refresh(())
 
 
+def said_by(name: str, value: Any) -> str | None:
+    """The environment variable that gave option ``name`` the text ``value``; None: no one did."""
+    texts = ((v, _environment[v]) for v in OPTIONS[name].variables if v in _environment)
+    return next((variable for variable, text in texts if text == value), None)
+
+
 _PARSERS: dict[type, Callable[[str], Any]] = {bool: _boolean_from, int: _count_from}
 
 

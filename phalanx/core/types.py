@@ -372,6 +372,7 @@ def typeof(x: Any) -> ArrayType:
         array = cast(np.ndarray, x)
         if type(array) is not np.ndarray:
             dtypes.refuse_masked(array)
+            array = np.asarray(array)  # what its memory is, whatever its class makes of it
         return ArrayType(array.shape, dtypes.held_as(array))
     if isinstance(x, np.generic):
         return LiteralType((), dtypes.held_as(cast(np.generic, x)))

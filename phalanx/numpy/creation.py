@@ -7,6 +7,10 @@ become operations of the program, not constants captured by it.
 from __future__ import annotations
 
 import math
+import struct
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -174,17 +178,47 @@ def load(file: Any, **options: Any) -> Any:
         An array, or a dict of arrays by name; bfloat16 for elements of two bytes without a dtype,
         as which NumPy stores these.
 
+    Raises:
+        ValueError: the file is no such file, or not whole, or holds what is no array.
+        TypeError: it holds an array of a dtype that is none here.
+
     >>> import io
     >>> jnp.save(file := io.BytesIO(), jnp.arange(3))
     >>> _ = file.seek(0)
     >>> print(jnp.load(file))
     [0 1 2]
     """
-    content = np.load(file, **options)
-    if isinstance(content, np.ndarray):
-        return from_host(_of_words(content))
-    with content:
-        return {name: from_host(_of_words(content[name])) for name in content.files}
+    try:
+        content: Any = np.load(file, **options)
+        if isinstance(content, np.lib.npyio.NpzFile):
+            with content:
+                parts = {name: _entry(name, content[name]) for name in content.files}
+                return {name: from_host(part) for name, part in parts.items()}
+        part = _entry("its content", content)
+    except _DAMAGE as e:
+        told = str(e) or type(e).__name__
+        raise ValueError(
+            f"load: {file!r} is no .npy or .npz file that is whole: {told}, at {user_location()}"
+        ) from None
+    return from_host(part)
+
+
+# What NumPy, and what it reads with, raise where the bytes are not what they are to be.
+_DAMAGE = (
+    ValueError, SyntaxError, EOFError, OverflowError, MemoryError, NotImplementedError,
+    RuntimeError, KeyError, struct.error, zlib.error, tokenize.TokenError, zipfile.BadZipFile,
+)  # fmt: skip
+
+
+def _entry(name: str, content: Any) -> Any:
+    """An array of a file.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not isinstance(content, np.ndarray):
+        raise ValueError(f"{name} is no array, but of type {type(content).__name__}")
+    return _of_words(content)
 
 
 def _of_words(data: Any) -> Any:

@@ -73,11 +73,29 @@ def window_type(name: str, x: ArrayType, **windows: Unpack[Windows]) -> ArrayTyp
             )
         if what != "padding" and any(v < 1 for v in value):
             raise ValueError(f"{name}: {what} must be positive, got {value}")
+    _check_reach(name, x, windows["window"])
     shape: list[int] = []
     for n, w, s, (low, high), bd, wd in zip(x.shape, *given.values(), strict=True):
         room = dilated(n, bd) + low + high - dilated(w, wd)
         shape.append(larger(room // s + 1, 0))
     return ArrayType(tuple(shape), x.dtype, x.weak)
+
+
+def _check_reach(name: str, x: ArrayType, window: Ints) -> None:
+    """XLA visits each place of each window one after the other, also where no element lies."""
+    if any(type(n) is not int for n in (*window, *x.shape)):
+        return  # some lengths are known when it is called
+    places = math.prod(window)
+    if places > max(x.size, _MOST_PLACES):
+        raise ValueError(
+            f"{name}: a window of {window} has {places:,} places, of which {x} fills few, and XLA "
+            f"visits them one by one: of those that lie in padding there may be {_MOST_PLACES:,}. "
+            "A window that ends at each element and has all before it is what lax.cumsum and "
+            "lax.cummax are for; one over whole dimensions is a sum or a maximum"
+        )
+
+
+_MOST_PLACES = 2**26
 
 
 def _with_lanes(dim: int, params: dict[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from phalanx.base import dtypes, wide
 from phalanx.base.boundary import boundary, hiding
-from phalanx.base.config import settings
-from phalanx.base.errors import DeletedArray, ShardingTypeError
+from phalanx.base.config import said_by, settings
+from phalanx.base.errors import DeletedArray, DeviceError, ShardingTypeError
 from phalanx.base.extended import ADVICE, KeyType, is_key
 from phalanx.base.recent import Recent, Unique, memoized
 from phalanx.base.source import user_location
@@ -552,9 +552,24 @@ def default_sharding() -> Sharding:
 
 @memoized(256)  # devices do not change once the client has started
 def _free_on(device: Any) -> Sharding:
-    if device is None or isinstance(device, str):
-        device = backend().local_devices(device)[0]
+    if device is None:
+        device = backend().local_devices(None)[0]
+    elif isinstance(device, str):
+        device = _first_of(device)
     return Sharding((device,), committed=False)
+
+
+def _first_of(platform: str) -> Any:
+    """The first device of the platform that is the default.
+
+    Raises:
+        DeviceError: there is none; it says who named the platform.
+    """
+    try:
+        return backend().local_devices(platform)[0]
+    except DeviceError as e:
+        who = said_by("default_device", platform) or "default_device"
+        raise DeviceError(f"{who} must be a platform with devices, got {platform!r}: {e}") from None
 
 
 @memoized(256)

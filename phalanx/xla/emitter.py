@@ -179,7 +179,8 @@ class Emitter:
 
     def int_table(self, rows: Sequence[Sequence[int]], width: int = 2) -> ir.Attribute:
         """``dense<[[...], ...]> : tensor<n x width x i64>``."""
-        table: Any = np.asarray(rows, np.int64).reshape(len(rows), -1 if len(rows) else width)
+        counts = [[_in_64_bits(n) for n in row] for row in rows]
+        table: Any = np.asarray(counts, np.int64).reshape(len(rows), -1 if len(rows) else width)
         return ir.DenseElementsAttr.get(table, type=self._i64, shape=list(table.shape))
 
     def int_attribute(self, value: int, bits: int = 64) -> ir.Attribute:
@@ -263,7 +264,19 @@ class Emitter:
 
 
 def _int_list(values: tuple[int, ...]) -> ir.Attribute:
-    return ir.DenseI64ArrayAttr.get(list(map(index, values)))
+    return ir.DenseI64ArrayAttr.get(list(map(_in_64_bits, values)))
+
+
+def _in_64_bits(value: int) -> int:
+    """``value``, if XLA can count so far.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    number = index(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"XLA takes integers from -2**63 to 2**63 - 1, got {number}")
+    return number
 
 
 def _buffer(value: np.ndarray) -> Any:

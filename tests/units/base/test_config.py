@@ -220,6 +220,14 @@ def test_a_bad_environment_variable_is_named():
     ]
 
 
+@pytest.mark.parametrize("variable", ["PHALANX_DEFAULT_DEVICE", "JAX_DEFAULT_DEVICE"])
+def test_a_device_that_is_none_is_told_with_its_variable(variable):
+    """Which devices there are is known when one is asked for, not at the import."""
+    ran = in_a_process("import phalanx.numpy; phalanx.numpy.ones(3)", **{variable: "nonsense"})
+    needed = f"{variable} must be a platform with devices, got 'nonsense': devices: Unknown backend"
+    assert needed in ran.stderr
+
+
 def test_environment_variables_of_what_is_fixed_are_refused_in_words():
     ran = in_a_process("", JAX_MOCK_GPU_TOPOLOGY="1x2x4")
     assert "JAX_MOCK_GPU_TOPOLOGY: mock_gpu_topology is '' here and cannot be '1x2x4'" in ran.stderr

@@ -145,3 +145,43 @@ def test_windows_without_dimensions_are_the_number_itself(kind):
         np.testing.assert_allclose(phalanx.vmap(slope)(numbers), 2 * numbers, rtol=1e-6)
         np.testing.assert_allclose(phalanx.pmap(slope)(numbers), 2 * numbers, rtol=1e-6)
     np.testing.assert_allclose(phalanx.vmap(phalanx.hessian(f))(numbers), [2.0] * 5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("places", [2**28, 2**32, 2**62, 2**63, 2**70])
+def test_windows_whose_places_nobody_can_visit_are_refused(places):
+    """XLA goes through them one by one: it would not come back."""
+    padding = [(places - 1, 0)]
+    with pytest.raises(ValueError, match=f"has {places:,} places.*lax.cumsum"):
+        lax.reduce_window(jnp.ones(4), 0.0, lax.add, (places,), (1,), padding)
+    with pytest.raises(ValueError, match=f"has {places:,} places"):
+        lax.reduce_window(jnp.ones(4), -jnp.inf, lax.max, (places,), (1,), padding)
+
+
+def test_a_window_as_large_as_its_array_is_no_place_too_many():
+    x = phalanx.ShapeDtypeStruct((2**14, 2**14), np.int8)
+    summed = phalanx.eval_shape(
+        lambda x: lax.reduce_window(x, np.int8(0), lax.add, x.shape, (1, 1), "VALID"), x
+    )
+    assert summed.shape == (1, 1)
+
+
+HUGE = 2**63  # the first integer that XLA has not
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (HUGE,), "VALID"),
+        lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (HUGE,), [(HUGE, 1)]),
+        lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), [(HUGE, 0)], None, (HUGE,)),
+        lambda x: lax.pad(x, 0.0, [(HUGE, -HUGE, 0)]),
+        lambda x: lax.slice(x, (0,), (4,), (HUGE,)),
+        lambda x: lax.conv_general_dilated(x[None, None], x[None, None], (HUGE,), [(0, 0)]),
+        lambda x: lax.conv_general_dilated(x[None, None], x[None, None, :2], (1,), [(HUGE, HUGE)]),
+    ],
+)
+def test_integers_that_xla_has_not_are_refused_in_words(call):
+    """Whichever operation they are for; or an array of so many elements is."""
+    words = f"XLA takes integers from .*2\\*\\*63.*got {HUGE}|would need 2\\*\\*"
+    with pytest.raises(ValueError, match=words):
+        phalanx.jit(call)(jnp.ones(4))

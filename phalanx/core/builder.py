@@ -476,8 +476,17 @@ class CollectiveBuilder(Protocol):
         """``x``, whose dimensions ``dims`` are cut over no devices; of others nothing is said."""
         ...
 
-    def row_by_row(self, x: Value) -> Value:
-        """``x``, whose rows follow each other in memory, also where it is gathered from devices."""
+    def made_whole(self, x: Value, dims: Ints) -> Value:
+        """The same of a result, unless its sum over devices is still to be taken: then it lies as
+        its type says."""
+        ...
+
+    def by_rows(self, x: Value, ndim: int, f: Callable[[Value], Value]) -> Value:
+        """``f(x)``, which is of the last ``ndim`` dimensions and of each part along others alone.
+
+        Where devices have parts, the others are one to ``f``, the only one that is cut, and what
+        ``f`` takes and gives follows itself in memory row by row.
+        """
         ...
 
     def summed_as(self, type: ArrayType, x: Value) -> Value:

@@ -206,7 +206,7 @@ def _conv_lower(
         batch_group_count,
         precision,
     )
-    return b.whole_along(y, whole[2])
+    return b.made_whole(y, whole[2])
 
 
 def _to_be_whole(

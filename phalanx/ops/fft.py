@@ -63,8 +63,11 @@ def _lower(b: Builder, x: Value, kind: str, lengths: Shape) -> Value:
 
 
 def _row_by_row(b: Builder, x: Value, kind: str, lengths: Shape) -> Value:
-    """The rule for CPUs, where XLA fails on what a mesh parts and a transposition has moved."""
-    return _lower(b, x if _is_empty(b, lengths) else b.row_by_row(x), kind, lengths)
+    """The rule for CPUs, where XLA fails on what a mesh parts and a transposition has moved, or
+    will move."""
+    if _is_empty(b, lengths):
+        return _lower(b, x, kind, lengths)
+    return b.by_rows(x, len(lengths), lambda rows: b.fft(rows, kind, lengths))
 
 
 def _by_dimensions(*kinds: str) -> LowerRule:

@@ -455,7 +455,7 @@ def _scatter_lower(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, sel
         lambda b, x, y: b.compare(x, y, select),
         lambda b, x, y: b.add(x, y),
     )
-    return b.whole_along(made, cut)
+    return b.made_whole(made, cut)
 
 
 def _scatter_on_tpu(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import prod
 from typing import Any
 
@@ -88,6 +88,15 @@ def _says(x: Value, split: ir.Attribute) -> bool:
     if not constrained or made.attributes["sharding"] != split:
         return False
     return bool(made.parent == ir.InsertionPoint.current.block.owner)
+
+
+def _sums_said(x: Value) -> tuple[str, ...]:
+    """The axes along which the last that was done to ``x`` says that it is still to be summed."""
+    made: Any = x.owner
+    if getattr(made, "name", None) != "sdy.sharding_constraint":
+        return ()
+    said = sdy.TensorShardingAttr(made.attributes["sharding"])
+    return tuple([sdy.AxisRefAttr(axis).name for axis in said.unreduced_axes])
 
 
 class CollectiveEmitter(RegionEmitter):
@@ -297,21 +306,31 @@ class CollectiveEmitter(RegionEmitter):
     def whole_along(self, x: Value, dims: Ints) -> Value:
         if not self.parted or not dims or self._has_sums:
             return x
-        ndim = self.type(x).ndim
-        split = self.sharding(tuple([() if d in dims else None for d in range(ndim)]), ndim)
+        ndim, sums = self.type(x).ndim, _sums_said(x)
+        layout = tuple([() if d in dims else None for d in range(ndim)])
+        split = self.sharding(layout, ndim, sums)
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
+
+    def made_whole(self, x: Value, dims: Ints) -> Value:
+        return x if any([t.unreduced for t in self.outs]) else self.whole_along(x, dims)
 
     @property
     def _has_sums(self) -> bool:
         """Whether an operand is a sum that is still to be taken, as only what uses it may see."""
         return any([t.unreduced for t in self.ins])
 
-    def row_by_row(self, x: Value) -> Value:
+    def by_rows(self, x: Value, ndim: int, f: Callable[[Value], Value]) -> Value:
         if not self.parted or self.symbolic or self._has_sums:
-            return x
-        kind = self.type(x)
-        row = self.optimization_barrier([self.reshape(x, (kind.size,))])[0]
-        return self.reshape(row, kind.shape)
+            return f(x)
+        shape = self.type(x).shape
+        split, own = len(shape) - ndim, tuple(range(1, ndim + 1))
+        rows = self._row_by_row(x, (prod(shape[:split]), *shape[split:]))
+        made = self.whole_along(f(self.whole_along(rows, own)), own)
+        return self._row_by_row(made, (*shape[:split], *self.type(made).shape[1:]))
+
+    def _row_by_row(self, x: Value, shape: tuple[int, ...]) -> Value:
+        row = self.optimization_barrier([self.reshape(x, (self.type(x).size,))])[0]
+        return self.reshape(row, shape)
 
     def reduce_window(
         self,
@@ -341,7 +360,7 @@ class CollectiveEmitter(RegionEmitter):
         )
         x, indices = self.whole_along(x, whole.array), self.whole_along(indices, whole.indices)
         made = super().gather(x, indices, numbers, slice_sizes, sorted)
-        return self.whole_along(made, whole.windows)
+        return self.made_whole(made, whole.windows)
 
     def scatter(
         self, x: Value, indices: Value, updates: Value, numbers: Any, body: Body, sorted: bool,
@@ -354,7 +373,7 @@ class CollectiveEmitter(RegionEmitter):
         x, indices = self.whole_along(x, whole.array), self.whole_along(indices, whole.indices)
         updates = self.whole_along(updates, whole.windows)
         made = super().scatter(x, indices, updates, numbers, body, sorted, unique)
-        return self.whole_along(made, whole.array)
+        return self.made_whole(made, whole.array)
 
     def _even(
         self, indices: Value, updates: Value, batching: Ints, windows: Ints

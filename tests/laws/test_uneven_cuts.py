@@ -62,9 +62,13 @@ def is_cut(example):
     return not (example.axes or any(map(is_key, kinds)))
 
 
-def pieces(limit, seed):
+def every_piece():
     every = [(name, n) for name, numbers in cases("jit").items() for n in numbers]
-    every = [(name, n) for name, n in every if is_cut(REGISTRY[name].examples[n])]
+    return [(name, n) for name, n in every if is_cut(REGISTRY[name].examples[n])]
+
+
+def pieces(limit, seed):
+    every = every_piece()
     picked = np.random.default_rng(seed).permutation(len(every))[:limit]
     return [f"law({every[i][0]!r}, {every[i][1]}, {seed})" for i in picked]
 
@@ -106,11 +110,12 @@ def test_what_is_indexed():
     assert not {piece: how for piece, how in found.items() if how != "done"}
 
 
-def test_what_is_indexed_spread_or_cropped():
+def test_what_is_indexed_spread_cropped_or_transformed():
     drawn = [
         *(f"law('scatter', {n}, {seed})" for n, seed in ((0, 9), (2, 6), (2, 9))),
         *(f"law('scatter_add', {n}, {seed})" for n, seed in ((0, 14), (2, 3), (3, 6))),
         "law('gather', 2, 5)",
+        *("law('fft', 0, 101)", "law('fft', 0, 6)", "law('fft', 1, 101)"),
         "law('reduce_window_sum', 3, 5)",
     ]
     found = dict(zip(drawn, outcomes(drawn, devices=8, prelude=PRELUDE), strict=True))

@@ -332,6 +332,23 @@ class CollectiveEmitter(RegionEmitter):
         row = self.optimization_barrier([self.reshape(x, (self.type(x).size,))])[0]
         return self.reshape(row, shape)
 
+    def pad(
+        self,
+        x: Value,
+        value: Value,
+        low: Sequence[int],
+        high: Sequence[int],
+        interior: Sequence[int],
+    ) -> Value:
+        """XLA's partitioner gets what is cropped by negative edges, and then strided, wrong."""
+        if not self.parted or self.symbolic or self._has_sums or min((*low, *high, 0)) == 0:
+            return super().pad(x, value, low, high, interior)
+        before, after = ([max(n, 0) for n in edges] for edges in (low, high))
+        x = super().pad(x, value, before, after, interior)
+        start = [max(-n, 0) for n in low]
+        limit = [n + min(edge, 0) for n, edge in zip(self.type(x).shape, high, strict=True)]
+        return self.slice(x, start, limit, [1] * len(start))
+
     def reduce_window(
         self,
         xs: Values,

@@ -146,8 +146,13 @@ def pieces(limit, seed):
     ]
 
 
-def test_what_is_cropped_as_a_sum():
-    drawn = [f"law('reduce_window_sum', 3, {seed}, False, True)" for seed in (1, 2, 3)]
+def test_what_is_cropped():
+    drawn = [
+        *(f"law('reduce_window_sum', 3, {seed}, False, True)" for seed in (1, 2, 3)),
+        *(f"law('cummin', 0, {seed}, False, False)" for seed in (1, 11)),
+        "law('cummax', 0, 16, False, False)",
+        "law('cumprod', 0, 10, False, False)",
+    ]
     found = dict(zip(drawn, outcomes(drawn, devices=8, prelude=PRELUDE), strict=True))
     assert not {piece: how for piece, how in found.items() if how != "done"}
 

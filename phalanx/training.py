@@ -21,6 +21,7 @@ from phalanx.base.lengths import integer
 from phalanx.base.registry import register_dataclass
 from phalanx.core.types import Array, ArrayLike, typeof
 from phalanx.nn.normalize import logsumexp
+from phalanx.ops.shape import dimension
 
 __all__ = ["EvenBatch", "Mean", "TrainState", "cross_entropy", "even_batches"]
 
@@ -44,8 +45,8 @@ def cross_entropy(logits: ArrayLike, labels: ArrayLike, axis: int = -1) -> Array
         The loss of each label, in the shape of ``labels``; NaN where the label is no class.
 
     Raises:
-        TypeError: the labels are not integers.
-        ValueError: the shapes do not belong together.
+        TypeError: the labels are not integers, or the logits are complex.
+        ValueError: the shapes do not belong together, or there are no classes.
         AxisError: ``logits`` has no dimension ``axis``.
 
     >>> import phalanx.numpy as jnp
@@ -60,7 +61,14 @@ def cross_entropy(logits: ArrayLike, labels: ArrayLike, axis: int = -1) -> Array
             f"training.cross_entropy: labels must be integers, not {classes.dtype}: for "
             "probabilities of the classes, write -(probabilities * nn.log_softmax(logits)).sum(-1)"
         )
-    scores = jnp.moveaxis(scores, axis, -1)
+    scores = jnp.moveaxis(scores, dimension("training.cross_entropy", axis, scores.ndim), -1)
+    if jnp.iscomplexobj(scores):
+        raise TypeError(f"training.cross_entropy: logits must be real numbers, not {scores.dtype}")
+    if scores.shape[-1] == 0:
+        raise ArgumentError(
+            f"training.cross_entropy: logits of shape {jnp.shape(logits)} have no classes along "
+            f"axis {axis}"
+        )
     if scores.shape[:-1] != classes.shape:
         raise ArgumentError(
             f"training.cross_entropy: labels must have the shape of the logits without their "
@@ -108,8 +116,14 @@ class Mean:
 
         Returns:
             A ``Mean``: its sum is computed in float32, or in float64 where the values are.
+
+        Raises:
+            TypeError: the values are complex.
+            ShapeError: the mask does not broadcast to the shape of the values.
         """
         x = jnp.asarray(values)
+        if jnp.iscomplexobj(x):
+            raise TypeError(f"training.Mean.of: values must be real numbers, not {x.dtype}")
         there = jnp.ones(x.shape, bool) if where is None else jnp.broadcast_to(where, x.shape)
         wide = x.astype(accumulator(jnp.result_type(x.dtype, jnp.float32)))
         return cls(jnp.sum(wide, where=there), jnp.sum(there, dtype=jnp.int32))

@@ -145,3 +145,30 @@ def test_a_state_goes_on_and_is_a_tree():
         state.next(param=1)
     with pytest.raises(dataclasses.FrozenInstanceError):
         state.step = 3
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: training.cross_entropy(1.0, 0), ValueError, "cross_entropy: dimension -1 is out"),
+        (
+            lambda: training.cross_entropy(jnp.ones((2, 3)), jnp.zeros(2, int), axis=9),
+            ValueError,
+            "cross_entropy: dimension 9 is out",
+        ),
+        (
+            lambda: training.cross_entropy(jnp.ones((2, 0)), jnp.zeros(2, int)),
+            ValueError,
+            r"cross_entropy: logits of shape \(2, 0\) have no classes along axis -1",
+        ),
+        (
+            lambda: training.cross_entropy(jnp.ones((2, 3)) * 1j, jnp.zeros(2, int)),
+            TypeError,
+            "cross_entropy: logits must be real numbers, not complex64",
+        ),
+        (lambda: training.Mean.of(1j), TypeError, "Mean.of: values must be real numbers"),
+    ],
+)
+def test_what_has_no_loss_is_said(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

@@ -28,12 +28,27 @@ def handed_over(x: Any, shared: bool) -> DeviceArray:
     Raises:
         BufferError: its device or its dtype is not here, or what is shared cannot be.
     """
-    here = tuple(map(int, x.__dlpack_device__()))
+    here = _place(x)
     if here[0] not in _OF_THE_HOST:
         return _on_device(x, _device(here), shared)
+    if not (hasattr(x, "shape") and hasattr(x, "dtype")):  # for which the protocol does not ask
+        x = np.from_dlpack(x)
     if shared or not hasattr(np, _dtype_of(x)):
         return _on_device(x, backend().local_devices("cpu")[0], shared)
     return from_host(np.from_dlpack(x))
+
+
+def _place(x: Any) -> tuple[int, int]:
+    """Where ``x`` lies, by the protocol's numbers of the kind of memory and of the device."""
+    told = x.__dlpack_device__()
+    try:
+        kind, number = told
+        return int(kind), int(number)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"from_dlpack: __dlpack_device__ of a {type(x).__name__} must give two integers, not "
+            f"{told!r}"
+        ) from None
 
 
 def _on_device(x: Any, device: Any, shared: bool) -> DeviceArray:

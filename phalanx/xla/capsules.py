@@ -68,6 +68,12 @@ def from_dlpack(external: Any, device: Any, copy: bool | None = None) -> tuple[R
         raw = without_jax(take)
     except (RuntimeError, BufferError) as e:
         raise BufferError(f"from_dlpack: {e}") from None
+    held = raw.on_device_size_in_bytes()
+    if held != type.size * type.dtype.itemsize:
+        raise BufferError(
+            f"from_dlpack: an object that calls itself {type} hands over {held:,} bytes, where "
+            f"such arrays take {type.size * type.dtype.itemsize:,}"
+        )
     if not _lies_row_by_row(raw, type):
         raise BufferError(
             f"from_dlpack: the elements of {type} lie in another order than row by row, which is "
@@ -91,7 +97,10 @@ def _capsule(external: Any, stream: int | None) -> Any:
 def _lies_row_by_row(raw: Raw, type: ArrayType) -> bool:
     """Whether the last dimension is the fastest: programs are compiled for that, unchecked."""
     fastest_first = str(raw._pjrt_layout).partition(":")[0].strip("{}").split(",")
-    order = [int(d) for d in fastest_first if d and type.shape[int(d)] != 1]
+    order = [int(d) for d in fastest_first if d]
+    if len(order) != len(type.shape):
+        return False
+    order = [d for d in order if type.shape[d] != 1]
     return order == sorted(order, reverse=True)
 
 

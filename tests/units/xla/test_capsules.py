@@ -14,6 +14,7 @@ from phalanx.core.types import ArrayType
 from phalanx.run.runtime import backend
 from phalanx.xla import capsules
 from phalanx.xla.backend import XlaBackend
+from phalanx.xla.runtime import VERSIONED_CAPSULES
 
 CUDA, ROCM = 2, 10
 
@@ -156,3 +157,45 @@ def test_a_copy_is_made_where_the_array_lies(monkeypatch):
         __dlpack__=lambda **_: x.__dlpack__(copy=True), dtype=x.dtype, shape=x.shape
     )), copy=False)  # fmt: skip
     assert taken.tolist() == x.tolist() and pointer(taken) != pointer(x)
+
+
+def of_ours(**claims):
+    """An array of ours behind the protocol, with claims of its own."""
+    theirs = Theirs(jnp.arange(6.0).reshape(2, 3))
+    vars(theirs).update(claims)
+    return theirs
+
+
+@pytest.mark.parametrize(
+    "claims", [{"shape": (5, 7)}, {"shape": (1,)}, {"dtype": np.dtype("float16")}], ids=str
+)
+@pytest.mark.parametrize("copy", [None, False])
+def test_no_memory_is_read_but_what_is_handed_over(claims, copy):
+    theirs = of_ours(**claims)
+    if copy is None:  # NumPy reads the capsule alone
+        assert jnp.from_dlpack(theirs).tolist() == [[0, 1, 2], [3, 4, 5]]
+    else:
+        with pytest.raises(BufferError, match=r"calls itself .* hands over 24 bytes, where such"):
+            jnp.from_dlpack(theirs, copy=False)
+
+
+def test_a_shape_of_as_many_elements_but_other_dimensions_is_refused():
+    with pytest.raises(BufferError, match="lie in another order"):
+        jnp.from_dlpack(of_ours(shape=(6,)), copy=False)
+
+
+@pytest.mark.parametrize("copy", [None, False])
+def test_the_protocol_asks_for_two_methods_alone(copy):
+    theirs = of_ours()
+    del theirs.shape, theirs.dtype
+    if copy is False and not VERSIONED_CAPSULES:  # what NumPy gives is not to be written
+        with pytest.raises(BufferError, match="readonly"):
+            jnp.from_dlpack(theirs, copy=False)
+        return
+    assert jnp.from_dlpack(theirs, copy=copy).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("device", [None, "cpu", (1,), (1, 0, 0), ("a", "b")])
+def test_a_place_that_is_no_pair_of_integers_is_refused(device):
+    with pytest.raises(TypeError, match="__dlpack_device__ of a Theirs must give two integers"):
+        jnp.from_dlpack(of_ours(device=device))

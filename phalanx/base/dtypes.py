@@ -599,6 +599,8 @@ def check_range(value: int, dtype: np.dtype, who: str = "") -> None:
         return
     is_default = dtype.name in ("int32", "uint32")
     wider = "set enable_x64 to use 64-bit integers" if is_default else "use a wider dtype"
+    if value.bit_length() > 64:
+        wider = "no integer dtype does; use a floating-point one"
     raise OverflowError(
         f"{who}{': ' if who else ''}Python int {value} does not fit {dtype}, which holds "
         f"{limits[0]} to {limits[1]}; {wider}"

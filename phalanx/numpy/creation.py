@@ -279,6 +279,20 @@ def _truncated(number: Any, dtype: np.dtype) -> Any:
     return int(number) if dtype in INTEGERS and isinstance(number, float) else number
 
 
+def _with_large_integers(value: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
+    """Python numbers of which NumPy keeps the objects, for no dtype of its holds an integer there.
+
+    Raises:
+        OverflowError: neither does the one that is wanted, or that the numbers have by themselves.
+    """
+    if dtype is None:
+        kinds: set[Any] = set(map(type, value.flat))
+        dtype = dtypes.canonical(np.result_type(*kinds))
+    if dtype in INTEGERS:
+        dtypes.check_range(max(value.flat, key=abs), dtype, "array")
+    return value.astype(dtype)
+
+
 def _on_host(value: np.ndarray, dtype: np.dtype | None) -> Any:
     if value.dtype not in dtypes.ALL:
         kind = type(value.flat[0]).__name__ if value.size else "none"
@@ -307,6 +321,8 @@ def _from_lists(data: Sequence[Any], dtype: np.dtype | None) -> Any:
         value = np.array(data)
     except ValueError as e:
         raise ValueError(f"array: the nested lists do not form an array: {e}") from None
+    if value.dtype == object and classes.issubset(SCALARS):
+        value = _with_large_integers(value, dtype)
     return _on_host(value, _check_range(value, dtype))
 
 

@@ -53,10 +53,12 @@ def _several(who: str, arrays: Any) -> list[Any]:
                 f"{who}: a sequence of arrays is needed, got one array {x.aval}; write "
                 f"{who}([x, y])"
             )
-        return [ops.squeeze(v, (0,)) for v in ops.split(x, (1,) * x.shape[0], 0)]
-    if not is_iterable(arrays):
+        parts = ops.split(x, (1,) * x.shape[0], 0) if x.shape[0] else ()
+        every: list[Any] = [ops.squeeze(v, (0,)) for v in parts]
+    elif is_iterable(arrays):
+        every = list(arrays)
+    else:
         raise TypeError(f"{who}: a sequence of arrays is needed, got {arrays!r}")
-    every: list[Any] = list(arrays)
     if not every:
         raise ValueError(f"{who}: at least one array is needed, got an empty sequence")
     return every

@@ -46,7 +46,9 @@ def operand(who: str, x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return from_host(x)
     if getattr(x, "__jax_array__", None) is not None:  # tracers of jax have None
-        return operand(who, x.__jax_array__())
+        inner = x.__jax_array__()
+        if inner is not x:
+            return operand(who, inner)
     return refuse(who, x)
 
 

@@ -419,3 +419,40 @@ def test_what_has_no_array_to_give_is_refused_in_words():
         jnp.sin(Traced())
     with pytest.raises(TypeError, match="Traced"):
         jnp.asarray(Traced())
+
+
+def test_lists_hold_integers_that_no_dtype_of_integers_does():
+    with pytest.raises(OverflowError, match=r"^array: Python int 12676506.* no integer dtype does"):
+        jnp.asarray([1, 2**100])
+    assert jnp.asarray([1, 2**100], "float32").tolist() == [1, 2.0**100]
+    assert jnp.asarray([[2**100, 1.5]]).tolist() == [[2.0**100, 1.5]]
+    with pytest.raises(TypeError, match="numbers are needed"):
+        jnp.asarray(np.array([1, 2], object))
+
+
+def test_what_gives_itself_as_an_array_is_none():
+    class Endless:
+        def __jax_array__(self):
+            return self
+
+    for call in (jnp.sin, jnp.asarray, lambda x: jnp.ones(2) + x):
+        with pytest.raises(TypeError, match=r"needed, got .*Endless"):
+            call(Endless())
+
+
+@pytest.mark.parametrize("join", [jnp.stack, jnp.concatenate, jnp.vstack, jnp.hstack])
+@pytest.mark.parametrize("empty", [np.zeros((0, 3)), jnp.zeros((0, 3)), []], ids=repr)
+def test_nothing_is_joined(join, empty):
+    with pytest.raises(ValueError, match=r"^\w+: at least one array is needed, got an empty"):
+        join(empty)
+
+
+def test_a_subclass_that_says_otherwise_is_what_its_memory_is():
+    class Other(np.ndarray):
+        shape = (9, 9)
+        dtype = np.dtype("int8")
+
+    x = np.arange(6, dtype="f").reshape(2, 3).view(Other)
+    for y in (phalanx.device_put(x), phalanx.jit(lambda x: x)(x), jnp.negative(jnp.negative(x))):
+        assert y.shape == (2, 3) and y.dtype == np.float32
+        assert y.tolist() == [[0, 1, 2], [3, 4, 5]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, cast
 
 import numpy as np
 
-from phalanx.base import beside, dtypes
+from phalanx.base import beside, dtypes, wide
 from phalanx.base.extended import WORD, is_key
 from phalanx.base.lengths import Length
 from phalanx.base.recent import Unique
@@ -370,7 +370,7 @@ def typeof(x: Any) -> ArrayType:
         return x.aval
     if isinstance(x, np.ndarray):
         array = cast(np.ndarray, x)
-        if type(array) is not np.ndarray:
+        if type(array) is not np.ndarray and not wide.is_kept(array):
             dtypes.refuse_masked(array)
             array = np.asarray(array)  # what its memory is, whatever its class makes of it
         return ArrayType(array.shape, dtypes.held_as(array))

@@ -436,7 +436,10 @@ class Hub:
                 self._members[i].line.post(line)
         for known in absent:
             if known.left:
-                why = f"it has ended, and the others wait for it: {gathering.topic}"
+                why = (
+                    f"it has ended, and the others wait for it: {gathering.topic}; if it ran out "
+                    "of batches, training.even_batches gives all processes equally many"
+                )
                 self._lost(known, why)
 
     def _set(self, known: Known, message: Message) -> None:

@@ -24,12 +24,15 @@ from phalanx.transforms.stage import stage
 Axis = int | Sequence[int] | None
 
 
-def _static(axis: Axis) -> tuple[Any, ...] | None:
-    """``axis`` as a part of a key: arrays of integers have no hash."""
-    if axis is None:
-        return None
-    given = shape_entries(axis)
-    return tuple([d if type(d) is bool or not hasattr(d, "__index__") else index(d) for d in given])
+def _static(who: str, axis: Axis) -> tuple[int, ...] | None:
+    """``axis`` as a part of a key: arrays of integers have no hash, and True is equal to 1."""
+    return None if axis is None else tuple([_place(who, d) for d in shape_entries(axis)])
+
+
+def _place(who: str, dim: Any) -> int:
+    if type(dim) is bool or not hasattr(dim, "__index__"):
+        raise TypeError(f"{who}: a dimension must be an integer, got {dim!r}")
+    return index(dim)
 
 
 def _total(x: Any, axis: Any, keepdims: bool = True) -> Any:
@@ -115,7 +118,7 @@ def logsumexp(
     >>> float(nn.logsumexp(jnp.array([1000.0, -jnp.inf])))
     1000.0
     """
-    axis = _static(axis)
+    axis = _static("logsumexp", axis)
     return _logsumexp(a, b, where, axis=axis, keepdims=keepdims, return_sign=return_sign)
 
 
@@ -165,7 +168,7 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: Any = None, keepdims: boo
     >>> float(nn.logmeanexp(jnp.array([1000.0, 1000.0])))
     1000.0
     """
-    return _logmeanexp(x, where, axis=_static(axis), keepdims=bool(keepdims))
+    return _logmeanexp(x, where, axis=_static("logmeanexp", axis), keepdims=bool(keepdims))
 
 
 @staged
@@ -224,7 +227,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
     >>> nn.softmax(jnp.array([1000.0, 1000.0])).tolist()
     [0.5, 0.5]
     """
-    return _softmax(x, where, axis=_static(axis))
+    return _softmax(x, where, axis=_static("softmax", axis))
 
 
 @staged
@@ -287,7 +290,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
     >>> nn.log_softmax(jnp.array([1000.0, 0.0])).tolist()
     [0.0, -1000.0]
     """
-    return _log_softmax(x, where, axis=_static(axis))
+    return _log_softmax(x, where, axis=_static("log_softmax", axis))
 
 
 @staged
@@ -335,7 +338,7 @@ def standardize(
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
-    return _standardize(x, mean, variance, epsilon, where, axis=_static(axis))
+    return _standardize(x, mean, variance, epsilon, where, axis=_static("standardize", axis))
 
 
 @staged

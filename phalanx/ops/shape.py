@@ -255,7 +255,7 @@ def _pad_lower(b: Builder, x: Any, value: Any, config: Padding) -> Any:
     if not any(map(any, config)):
         return x
     low, high, interior = (tuple(c[i] for c in config) for i in range(3))
-    if any(interior) and min(*low, *high) < 0 and b.parted:  # at which XLA's partitioner aborts
+    if min(*low, *high) < 0 and b.parted:  # XLA's partitioner aborts, or strides wrong what follows
         more, less = (tuple([max(n, 0) for n in edge]) for edge in (low, high))
         wide = b.pad(x, value, more, less, interior)
         wide = b.summed_as(b.outs[0].update(shape=b.type(wide).shape, lies=b.outs[0].lies), wide)

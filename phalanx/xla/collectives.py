@@ -90,15 +90,6 @@ def _says(x: Value, split: ir.Attribute) -> bool:
     return bool(made.parent == ir.InsertionPoint.current.block.owner)
 
 
-def _sums_said(x: Value) -> tuple[str, ...]:
-    """The axes along which the last that was done to ``x`` says that it is still to be summed."""
-    made: Any = x.owner
-    if getattr(made, "name", None) != "sdy.sharding_constraint":
-        return ()
-    said = sdy.TensorShardingAttr(made.attributes["sharding"])
-    return tuple([sdy.AxisRefAttr(axis).name for axis in said.unreduced_axes])
-
-
 class CollectiveEmitter(RegionEmitter):
     """Communication between devices, counted by partition number."""
 
@@ -306,9 +297,8 @@ class CollectiveEmitter(RegionEmitter):
     def whole_along(self, x: Value, dims: Ints) -> Value:
         if not self.parted or not dims or self._has_sums:
             return x
-        ndim, sums = self.type(x).ndim, _sums_said(x)
-        layout = tuple([() if d in dims else None for d in range(ndim)])
-        split = self.sharding(layout, ndim, sums)
+        ndim = self.type(x).ndim
+        split = self.sharding(tuple([() if d in dims else None for d in range(ndim)]), ndim)
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
 
     def made_whole(self, x: Value, dims: Ints) -> Value:
@@ -331,23 +321,6 @@ class CollectiveEmitter(RegionEmitter):
     def _row_by_row(self, x: Value, shape: tuple[int, ...]) -> Value:
         row = self.optimization_barrier([self.reshape(x, (self.type(x).size,))])[0]
         return self.reshape(row, shape)
-
-    def pad(
-        self,
-        x: Value,
-        value: Value,
-        low: Sequence[int],
-        high: Sequence[int],
-        interior: Sequence[int],
-    ) -> Value:
-        """XLA's partitioner gets what is cropped by negative edges, and then strided, wrong."""
-        if not self.parted or self.symbolic or self._has_sums or min((*low, *high, 0)) == 0:
-            return super().pad(x, value, low, high, interior)
-        before, after = ([max(n, 0) for n in edges] for edges in (low, high))
-        x = super().pad(x, value, before, after, interior)
-        start = [max(-n, 0) for n in low]
-        limit = [n + min(edge, 0) for n, edge in zip(self.type(x).shape, high, strict=True)]
-        return self.slice(x, start, limit, [1] * len(start))
 
     def reduce_window(
         self,

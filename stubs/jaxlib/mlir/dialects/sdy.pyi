@@ -14,8 +14,6 @@ class MeshAttr(ir.Attribute):
     def get(axes: Sequence[MeshAxisAttr], device_ids: Sequence[int] = ..., /) -> MeshAttr: ...
 
 class AxisRefAttr(ir.Attribute):
-    name: str
-    def __init__(self, attribute: ir.Attribute, /) -> None: ...
     @staticmethod
     def get(name: str, /) -> AxisRefAttr: ...
 
@@ -24,8 +22,6 @@ class DimensionShardingAttr(ir.Attribute):
     def get(axes: Sequence[AxisRefAttr], is_closed: bool, /) -> DimensionShardingAttr: ...
 
 class TensorShardingAttr(ir.Attribute):
-    unreduced_axes: Sequence[ir.Attribute]
-    def __init__(self, attribute: ir.Attribute, /) -> None: ...
     @staticmethod
     def get(
         mesh: str,

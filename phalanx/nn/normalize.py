@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import index
 from typing import Any, Literal, overload
 
 from phalanx import numpy as jnp
@@ -26,13 +25,9 @@ Axis = int | Sequence[int] | None
 
 def _static(who: str, axis: Axis) -> tuple[int, ...] | None:
     """``axis`` as a part of a key: arrays of integers have no hash, and True is equal to 1."""
-    return None if axis is None else tuple([_place(who, d) for d in shape_entries(axis)])
-
-
-def _place(who: str, dim: Any) -> int:
-    if type(dim) is bool or not hasattr(dim, "__index__"):
-        raise TypeError(f"{who}: a dimension must be an integer, got {dim!r}")
-    return index(dim)
+    if axis is None:
+        return None
+    return tuple([integer(who, "a dimension", d) for d in shape_entries(axis)])
 
 
 def _total(x: Any, axis: Any, keepdims: bool = True) -> Any:

@@ -37,6 +37,12 @@ def ended(pieces: list[str], devices: int = 1, prelude: str = "") -> dict[str, s
     return {piece: how for piece, how in found if how.startswith(("signal", "hangs", "exit"))}
 
 
+def undone(pieces: list[str], devices: int = 1, prelude: str = "") -> dict[str, str]:
+    """The pieces that did not run to their end, with what became of them."""
+    found = zip(pieces, outcomes(pieces, devices, prelude), strict=True)
+    return {piece: how for piece, how in found if how != "done"}
+
+
 def _run(piece: str, scope: dict[str, object]) -> str:
     signal.alarm(SECONDS)
     try:

@@ -10,7 +10,7 @@ import os
 import pytest
 
 import phalanx
-from tests.children import outcomes
+from tests.children import undone
 from tests.laws.narrow import FUNCTIONS, NAMES, cases, float_cases
 
 HEAVY = os.environ.get("PHALANX_HYPOTHESIS") == "heavy"
@@ -28,8 +28,8 @@ REFUSED = "DeviceError: int2: programs over a mesh", "DeviceError: uint2: progra
 
 def wrong(pieces):
     """What became of the pieces that were neither right nor refused in words."""
-    found = dict(zip(pieces, outcomes(pieces, 4, PRELUDE), strict=True))
-    return {p: how for p, how in found.items() if how != "done" and not how.startswith(REFUSED)}
+    found = undone(pieces, 4, PRELUDE)
+    return {p: how for p, how in found.items() if not how.startswith(REFUSED)}
 
 
 def of_each(choices):

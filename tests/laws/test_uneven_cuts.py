@@ -12,7 +12,7 @@ import pytest
 from phalanx.base.extended import is_key
 from phalanx.core.primitive import REGISTRY
 from phalanx.core.types import ArrayType
-from tests.children import outcomes
+from tests.children import undone
 from tests.laws.test_primitives import cases
 
 pytestmark = pytest.mark.spmd
@@ -106,8 +106,7 @@ def test_what_is_indexed():
         for op in (("add", "max", "multiply") if "{op}" in f else ("",))
         for axes in ("'i'", "('i', 'j')")
     ]
-    found = dict(zip(drawn, outcomes(drawn, devices=8, prelude=PRELUDE + ONES), strict=True))
-    assert not {piece: how for piece, how in found.items() if how != "done"}
+    assert not undone(drawn, devices=8, prelude=PRELUDE + ONES)
 
 
 def test_what_is_indexed_spread_cropped_or_transformed():
@@ -118,11 +117,9 @@ def test_what_is_indexed_spread_cropped_or_transformed():
         *("law('fft', 0, 101)", "law('fft', 0, 6)", "law('fft', 1, 101)"),
         "law('reduce_window_sum', 3, 5)",
     ]
-    found = dict(zip(drawn, outcomes(drawn, devices=8, prelude=PRELUDE), strict=True))
-    assert not {piece: how for piece, how in found.items() if how != "done"}
+    assert not undone(drawn, devices=8, prelude=PRELUDE)
 
 
 def test_primitives(pytestconfig):
     drawn = pieces(LIMIT, pytestconfig.option.hypothesis_seed)
-    found = dict(zip(drawn, outcomes(drawn, devices=8, prelude=PRELUDE), strict=True))
-    assert not {piece: how for piece, how in found.items() if how != "done"}
+    assert not undone(drawn, devices=8, prelude=PRELUDE)

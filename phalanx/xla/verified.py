@@ -87,6 +87,21 @@ def check(
     Raises:
         ValueError: it is none, or none that we write.
     """
+    try:
+        _check(module, ins, outs, foreign, type_of)
+    except RuntimeError as e:
+        if "conversion error" not in str(e):
+            raise
+        _refuse("it has a name or a text that is not in UTF-8")
+
+
+def _check(
+    module: Any,
+    ins: Sequence[ArrayType],
+    outs: Sequence[ArrayType],
+    foreign: Collection[str],
+    type_of: Callable[[ArrayType], Any],
+) -> None:
     functions = _functions(module)
     try:
         module.operation.verify()

@@ -238,6 +238,16 @@ def test_bytes_that_were_changed_end_no_process(made, tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+@pytest.mark.parametrize("letter", range(len("main")))
+def test_texts_that_are_none_are_refused(made, letter):
+    (told, module), *_ = unpack(made.serialize())
+    del told["size"]
+    code = bytearray(module)
+    code[module.index(b"main") + letter] ^= 128  # a bit that no letter has
+    with pytest.raises(ValueError, match="not in UTF-8"):
+        deserialize(pack([(told, bytes(code))]))
+
+
 def test_lengths_that_become_known_are_looked_at_again():
     """A call of which lengths are open passes at first."""
     shape = phalanx.export.symbolic_shape("n, n")

@@ -243,7 +243,7 @@ def test_texts_that_are_none_are_refused(made, letter):
     (told, module), *_ = unpack(made.serialize())
     del told["size"]
     code = bytearray(module)
-    code[module.index(b"main") + letter] ^= 128  # a bit that no letter has
+    code[module.index(b"\0main\0") + 1 + letter] ^= 128  # a bit that no letter has
     with pytest.raises(ValueError, match="not in UTF-8"):
         deserialize(pack([(told, bytes(code))]))
 

@@ -22,6 +22,7 @@ from phalanx.base.lengths import count, larger
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.correspond import ALL, alike
+from phalanx.core.over_mesh import OverMesh
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -255,14 +256,45 @@ def _pad_lower(b: Builder, x: Any, value: Any, config: Padding) -> Any:
     if not any(map(any, config)):
         return x
     low, high, interior = (tuple(c[i] for c in config) for i in range(3))
-    if min(*low, *high) < 0 and b.parted:  # XLA's partitioner aborts, or strides wrong what follows
-        more, less = (tuple([max(n, 0) for n in edge]) for edge in (low, high))
-        wide = b.pad(x, value, more, less, interior)
-        wide = b.summed_as(b.outs[0].update(shape=b.type(wide).shape, lies=b.outs[0].lies), wide)
-        start = tuple([max(-n, 0) for n in low])
-        stop = tuple([s + n for s, n in zip(start, b.outs[0].shape, strict=True)])
-        return b.slice(wide, start, stop, (1,) * len(start))
+    if b.parted:
+        return _pad_parted(b, x, value, low, high, interior)
     return b.pad(x, value, low, high, interior)
+
+
+def _pad_parted(b: Builder, x: Any, value: Any, low: Ints, high: Ints, interior: Ints) -> Any:
+    """Holes first, then edges, and what is cut off last.
+
+    XLA's partitioner puts holes to wrong places where it cuts what is padded, but not the operand,
+    and negative edges end it, or let it stride wrong what follows.
+    """
+    out, none = b.outs[0], (0,) * len(low)
+    for dim, holes in enumerate(interior):
+        if holes and b.type(x).shape[dim] not in (0, 1):
+            x = _with_holes(b, x, value, dim, holes)
+    more, less = (tuple([max(n, 0) for n in edge]) for edge in (low, high))
+    if any((*more, *less)):
+        x = _summed(b, b.pad(x, value, more, less, none), out.lies)
+    if b.type(x).shape == out.shape:
+        return x
+    start = tuple([max(-n, 0) for n in low])
+    stop = tuple([s + n for s, n in zip(start, out.shape, strict=True)])
+    return b.slice(x, start, stop, (1,) * len(start))
+
+
+def _with_holes(b: Builder, x: Any, value: Any, dim: int, holes: int) -> Any:
+    """``x`` with ``holes`` times ``value`` behind each element along ``dim``."""
+    shape, lies = b.type(x).shape, b.outs[0].lies
+    before, n, after = shape[:dim], shape[dim], shape[dim + 1 :]
+    column = lies and lies.with_dim(dim + 1)
+    x = _summed(b, b.reshape(x, (*before, n, 1, *after)), column)
+    none = (0,) * b.type(x).ndim
+    x = b.pad(x, value, none, (*none[: dim + 1], holes, *none[dim + 2 :]), none)
+    x = b.whole_along(_summed(b, x, column), (dim + 1,))
+    return _summed(b, b.reshape(x, (*before, n * (1 + holes), *after)), lies)
+
+
+def _summed(b: Builder, x: Any, lies: OverMesh | None) -> Any:
+    return b.summed_as(b.outs[0].update(shape=b.type(x).shape, lies=lies), x)
 
 
 def _pad_linearize(active: Active, x: Any, value: Any, *, config: Padding) -> Derivative:

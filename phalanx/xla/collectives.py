@@ -333,12 +333,19 @@ class CollectiveEmitter(RegionEmitter):
         padding: Sequence[tuple[int, int]],
         body: Body,
     ) -> list[Value]:
-        """An array is not cut where it is both spread and cropped: XLA's partitioner aborts."""
-        dims = enumerate(zip(base_dilation, padding, strict=True))
-        cropped = tuple([d for d, (spread, edges) in dims if spread > 1 and min(edges) < 0])
-        xs = [self.whole_along(x, cropped) for x in xs]
+        """Arrays are not cut where they are spread, nor several where windows reach over them.
+
+        There XLA's partitioner aborts, or gives results that do not fit together.
+        """
         windows = window, strides, base_dilation, window_dilation, padding
-        return super().reduce_window(xs, inits, *windows, body)
+        each = zip(window, strides, padding, base_dilation, strict=True)
+        whole = tuple([
+            d for d, (*reach, spread) in enumerate(each)
+            if spread > 1 or (len(xs) > 1 and reach != [1, 1, (0, 0)])
+        ])  # fmt: skip
+        xs = [self.whole_along(x, whole) for x in xs]
+        made = super().reduce_window(xs, inits, *windows, body)
+        return [self.made_whole(x, whole) for x in made]
 
     def gather(
         self, x: Value, indices: Value, numbers: Any, slice_sizes: Sequence[int], sorted: bool

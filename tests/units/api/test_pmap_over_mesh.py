@@ -22,7 +22,7 @@ def nested(f):
 
 
 def close(actual, expected):
-    np.testing.assert_allclose(np.asarray(actual), np.asarray(expected), rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(actual), np.asarray(expected), rtol=1e-5, atol=1e-6)
 
 
 def test_specs_are_trees_and_keywords_are_mapped_over_all_axes():

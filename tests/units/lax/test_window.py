@@ -59,7 +59,8 @@ def test_windows_hold_the_elements_that_they_are_on(geometry):
     )
     in_numpy = [np.add, np.maximum, np.multiply, COMPUTATIONS["own"][0]]
     for out, f, (_, init) in zip(run(X), in_numpy, COMPUTATIONS.values(), strict=True):
-        np.testing.assert_allclose(out, by_loops(X, f, init, (2, 3), **options), rtol=1e-5)
+        expected = by_loops(X, f, init, (2, 3), **options)
+        np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["add", "mul", "own"])

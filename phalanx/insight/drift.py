@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+import numpy as np
 from msgspec import Struct
 
-from phalanx.base import dtypes
+from phalanx.base.extended import is_key
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.runs import Loop, Once
+from phalanx.core.types import ArrayType
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import Marks, written_on_one_line
 from phalanx.insight.gradients import GRADIENT, GradientOf, OwnGradient
@@ -52,7 +54,7 @@ def replicated(
     """The marks of the outputs where state is the same in all lanes at first, as far as it then
     stays so; and the state that does not."""
     types, roles = flow.lanes.body.input_types, flow.lanes.frame.seen
-    pairs = [(i, o) for i, o in of_state if dtypes.is_floating(types[i].dtype)]
+    pairs = [(i, o) for i, o in of_state if not _is_random(types[i])]
     apart: list[Apart] = []
     assumed: set[int] = set()
     while True:
@@ -66,6 +68,11 @@ def replicated(
         apart += gone
         lost = {each.i for each in gone}
         pairs = [pair for pair in pairs if pair[0] not in lost]
+
+
+def _is_random(t: ArrayType) -> bool:
+    """Whether a value may be a key, or the words of one, of which each lane has its own."""
+    return is_key(t.dtype) or (t.dtype == np.uint32 and t.ndim > 0)
 
 
 def drifting(

@@ -205,6 +205,8 @@ class LaneFlow(Flow):
         results: Sequence[Marks],
     ) -> list[Marks]:  # fmt: skip
         several = super().leave(e, frame, operands, carry, results)
+        for axis in frame.lanes - self.axes:
+            self.sizes.pop(axis, None)
         return parts(e, frame.choices(operands), frame.shown(operands), several, self.axes)
 
     def begin(self, program: Program) -> None:
@@ -517,8 +519,16 @@ def _divides_by(e: Equation, n: int, or_multiple: bool = False) -> bool:
     if len(constants) != 1 or not constants[0]:
         return False
     divisor = abs(complex(constants[0]) if e.prim is div else 1 / complex(constants[0]))
-    wanted = n * max(round(divisor / n), 1) if or_multiple else n
+    if or_multiple and not (e.prim is mul and _is_rate(1 / divisor)):
+        wanted = n * max(round(divisor / n), 1)
+    else:
+        wanted = n
     return abs(divisor - wanted) <= 1e-3 * wanted
+
+
+def _is_rate(factor: float) -> bool:
+    """Whether a factor has two digits, as rates have, and inverses of numbers of rows do not."""
+    return math.isclose(factor, float(f"{factor:.1e}"), rel_tol=1e-6)
 
 
 def unreachable_collectives(subject: Subject, flow: LaneFlow) -> Iterator[Finding]:

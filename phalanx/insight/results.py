@@ -153,15 +153,13 @@ def _own_statistics(
 
 def _is_running_mean(body: Program, i: int, o: int) -> bool:
     """Whether output ``o`` is input ``i``, of which a part gave way to a mean over rows that does
-    not depend on it, as a gradient would."""
+    not depend on it, as a gradient and its norm would."""
 
     def found() -> list[Marks]:
         inputs = [frozenset({Same(n), Retained(n), Needed(n)}) for n in range(len(body.inputs))]
         return _MeanFlow().run(body, inputs)
 
-    marks = keep(body, "means", found)[o]
-    means = [m for m in marks if type(m) is Averaged and (m.is_of_rows or i not in m.of)]
-    return Retained(i) in marks and bool(means)
+    return Blended(i) in keep(body, "means", found)[o]
 
 
 class Same(Struct, frozen=True):
@@ -190,6 +188,13 @@ class Averaged(Struct, frozen=True):
     is_of_rows: bool
 
 
+class Blended(Struct, frozen=True):
+    """Of a value: elements of it are made of one of input number ``of`` and of a mean over rows,
+    other than those that lie beside each other, as in a buffer that is filled."""
+
+    of: int
+
+
 class _MeanFlow(Flow):
     """Which values are inputs, changed by means over rows."""
 
@@ -197,7 +202,7 @@ class _MeanFlow(Flow):
         marks = NOTHING.union(*operands)
         needed = frozenset([m for m in marks if type(m) is Needed])
         if e.prim is reduce_sum:
-            is_of_rows = e.inputs[0].type.ndim > 1 and 0 in e.params["dims"]
+            is_of_rows = 0 in e.params["dims"] and e.outputs[0].type.ndim > 0
             return needed | {Averaged(frozenset([m.of for m in needed]), is_of_rows)}
         if e.prim.elements.copied or e.prim is convert:
             return marks
@@ -205,9 +210,23 @@ class _MeanFlow(Flow):
             return needed
         if e.prim is select:  # by what it is chosen, no result is made of
             return needed | NOTHING.union(*operands[1:])
+        blended = _blended(operands)
         if e.prim is add:  # to a sum so far, of which nothing is given up
             for one, other in permutations(operands):
-                marks -= {
-                    Retained(m.of) for m in one if type(m) is Same and Retained(m.of) not in other
-                }
-        return frozenset([m for m in marks if type(m) is not Same])
+                whole = [m.of for m in one if type(m) is Same and Retained(m.of) not in other]
+                marks = marks.difference(map(Retained, whole))
+                blended = blended.difference(map(Blended, whole))
+        return frozenset([m for m in marks if type(m) is not Same]) | blended
+
+
+def _blended(operands: Sequence[Marks]) -> Marks:
+    """What comes of ``operands`` of which one is made of an input and another of a mean."""
+    return frozenset(
+        [
+            Blended(m.of)
+            for one, other in permutations(operands, 2)
+            for m in one
+            if type(m) is Retained
+            if any([type(a) is Averaged and (a.is_of_rows or m.of not in a.of) for a in other])
+        ]
+    )

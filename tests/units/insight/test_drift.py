@@ -1,0 +1,209 @@
+"""State beside parameters, which lanes share or not: counts of steps, schedules, buffers, norms."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax, pmap, random, tree, value_and_grad, vmap
+
+LANES = 8
+X = np.linspace(-1, 1, LANES * 4 * 3, dtype=np.float32).reshape(LANES, 4, 3)
+Y = np.ones((LANES, 4), np.float32)
+PARAMS = {"w": np.ones((3, 2), np.float32), "b": np.float32(0)}
+ZEROS = tree.map(np.zeros_like, PARAMS)
+
+
+def found(fun, *args):
+    return phalanx.check(fun)(*args)
+
+
+def codes(fun, *args):
+    return [f.code for f in found(fun, *args)]
+
+
+def for_all(state):
+    return tree.map(lambda leaf: np.stack([leaf] * LANES), state)
+
+
+def error(params, x, y):
+    return jnp.mean(((x @ params["w"] + params["b"]).sum(-1) - y) ** 2)
+
+
+def averaged(state, x, y):
+    return lax.pmean(value_and_grad(error)(state["params"], x, y), "i")
+
+
+def of_one_lane(state, x, y):
+    loss, grads = value_and_grad(error)(state["params"], x, y)
+    return lax.pmean(loss, "i"), grads
+
+
+def moved(params, grads, rate):
+    return tree.map(lambda p, g: p - rate * g, params, grads)
+
+
+# ---- a count of steps, which is the same in all lanes, goes into updates -------------------------
+
+
+def adam(state, grads):
+    count = state["count"] + 1
+    first = tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["first"], grads)
+    second = tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, state["second"], grads)
+    ratio = tree.map(
+        lambda m, v: m / (1 - 0.9**count) / (jnp.sqrt(v / (1 - 0.99**count)) + 1e-8), first, second
+    )
+    params = moved(state["params"], ratio, 0.1)
+    return {"params": params, "first": first, "second": second, "count": count}
+
+
+def clipped_adam(state, grads):
+    norm = jnp.sqrt(sum(jnp.sum(g * g) for g in tree.leaves(grads)) + 1e-12)
+    return adam(state, tree.map(lambda g: g * jnp.minimum(1, 1 / norm), grads))
+
+
+def scheduled(state, grads):
+    rate = 0.1 * jnp.minimum(1, (state["count"] + 1) / 100)
+    smooth = 1 / (state["count"] + 1.0)
+    params = moved(state["params"], grads, rate)
+    slow = tree.map(lambda s, p: s + smooth * (p - s), state["first"], params)
+    return {**state, "params": params, "first": slow, "count": state["count"] + 1}
+
+
+def now_and_then(state, grads):
+    params = moved(state["params"], grads, 0.1)
+    copied = state["count"] % 4 == 0
+    target = tree.map(lambda t, p: jnp.where(copied, p, t), state["first"], params)
+    return {**state, "params": params, "first": target, "count": state["count"] + 1}
+
+
+def scaled(state, grads):
+    finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(g)) for g in tree.leaves(grads)]))
+    count = jnp.where(finite, state["count"] + 1, 0)
+    params = tree.map(lambda p, g: jnp.where(finite, p - 0.1 * g, p), state["params"], grads)
+    scale = jnp.where(count >= 100, state["second"]["b"] * 2, state["second"]["b"])
+    second = {**state["second"], "b": jnp.where(finite, scale, scale / 2)}
+    return {**state, "params": params, "second": second, "count": count}
+
+
+UPDATES = [adam, clipped_adam, scheduled, now_and_then, scaled]
+STATE = {"params": PARAMS, "first": ZEROS, "second": ZEROS, "count": np.int32(0)}
+
+
+def step_of(update, grads_of):
+    def step(state, x, y):
+        loss, grads = grads_of(state, x, y)
+        state = update(state, grads)
+        return state, {"loss": loss, "scale": state["second"]["b"]}
+
+    return step
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_a_count_that_lanes_share_is_no_number_of_their_own(update):
+    step = step_of(update, averaged)
+    shapes = tree.map(lambda x: phalanx.ShapeDtypeStruct(x.shape, x.dtype), for_all(STATE))
+    assert codes(pmap(step, "i"), for_all(STATE), X, Y) == []
+    assert codes(pmap(step, "i"), shapes, X, Y) == []
+    assert codes(pmap(step, "i", in_axes=(None, 0, 0)), STATE, X, Y) == []
+    assert codes(vmap(step, axis_name="i"), for_all(STATE), X, Y) == []
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_gradients_of_one_lane_are_found_beside_a_count(update):
+    step = step_of(update, of_one_lane)
+    assert "P119" in codes(pmap(step, "i"), for_all(STATE), X, Y)
+    assert "P108" not in codes(pmap(step, "i"), for_all(STATE), X, Y)
+
+
+def test_keys_of_lanes_are_their_own():
+    """Although lanes get theirs as state; and so are the running means of what is drawn."""
+
+    def step(state, x, y):
+        key, mine = random.split(state["key"])
+        loss, grads = averaged(state, x, y)
+        noise = x + random.normal(mine, x.shape)
+        mean = 0.9 * state["mean"] + 0.1 * noise.mean(0)
+        return {"params": moved(state["params"], grads, 0.1), "mean": mean, "key": key}, loss
+
+    keys = random.split(random.PRNGKey(0), LANES)
+    state = {"params": PARAMS, "mean": np.zeros(3, np.float32)}
+    for given in (keys, random.wrap_key_data(keys)):
+        assert codes(pmap(step, "i"), {**for_all(state), "key": given}, X, Y) == ["P108"]
+
+
+# ---- what is kept beside what is new is no mean of both ------------------------------------------
+
+
+def test_a_buffer_that_each_lane_fills_is_no_running_mean():
+    def step(state, x, y):
+        loss, grads = averaged(state, x, y)
+        buffer = state["buffer"].at[state["count"] % 16].set((x * x).sum(1))
+        behind = jnp.concatenate([state["behind"][1:], x.mean(0)[None]])
+        params = moved(state["params"], grads, 0.1)
+        new = {"params": params, "buffer": buffer, "behind": behind, "count": state["count"] + 1}
+        return new, loss
+
+    state = {"params": PARAMS, "buffer": np.zeros((16, 4), np.float32), "count": np.int32(0)}
+    state["behind"] = np.zeros((5, 3), np.float32)
+    assert codes(pmap(step, "i"), for_all(state), X, Y) == []
+
+
+@pytest.mark.parametrize(
+    "blend",
+    [
+        lambda old, new, first: 0.9 * old + 0.1 * new,
+        lambda old, new, first: old + 0.1 * (new - old),
+        lambda old, new, first: old - (old - new) / 10,
+        lambda old, new, first: jnp.where(first, new, 0.9 * old + 0.1 * new),
+        lambda old, new, first: (9 * old + new) / 10,
+        lambda old, new, first: jnp.stack([0.9 * old[0] + 0.1 * new[0], new[1], new[2]]),
+    ],
+)
+def test_however_means_are_blended_they_are_running_ones(blend):
+    def step(state, x, y):
+        loss, grads = averaged(state, x, y)
+        mean = blend(state["mean"], x.mean(0), state["count"] == 0)
+        new = {"params": moved(state["params"], grads, 0.1), "mean": mean}
+        return {**new, "count": state["count"] + 1}, loss
+
+    state = {"params": PARAMS, "mean": np.zeros(3, np.float32), "count": np.int32(0)}
+    assert codes(pmap(step, "i"), for_all(state), X, Y) == ["P108"]
+
+
+# ---- a sum of gradients is not averaged by the rate ----------------------------------------------
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.05, 0.02, 0.01, 5e-3, 2.5e-3, 1e-3, 3e-4, 1e-4, 1e-6])
+def test_a_rate_is_no_number_of_rows(rate):
+    def step(params, x, y):
+        loss, grads = value_and_grad(error)(params, x, y)
+        grads = lax.psum(grads, "i")
+        return moved(params, grads, rate), lax.pmean(loss, "i")
+
+    assert codes(pmap(step, "i"), for_all(PARAMS), X, Y) == ["P120"]
+
+
+@pytest.mark.parametrize("rows", [8, 16, 32, 1000])
+def test_sums_divided_by_lanes_or_rows_are_means(rows):
+    def divided(params, x, y):
+        loss, grads = value_and_grad(error)(params, x, y)
+        grads = tree.map(lambda g: g / rows, lax.psum(grads, "i"))
+        return moved(params, grads, 0.1), lax.pmean(loss, "i")
+
+    assert codes(pmap(divided, "i"), for_all(PARAMS), X, Y) == []
+
+
+# ---- the number of lanes -------------------------------------------------------------------------
+
+
+def test_lanes_within_that_have_ended_are_not_counted():
+    def step(w, x, key):
+        g = vmap(lambda row: row * (row @ w))(x).sum(0)
+        g = g + random.normal(key, g.shape)
+        return w - 0.1 * lax.psum(g, "i") / 32
+
+    [finding] = found(
+        pmap(step, "i", in_axes=(None, 0, None), out_axes=None), PARAMS["w"][:, 0], X, random.key(0)
+    )
+    assert finding.code == "P107" and "all 8 lanes of 'i'," in finding.message

@@ -15,7 +15,7 @@ from phalanx.core.types import ArrayType
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import Marks, written_on_one_line
 from phalanx.insight.gradients import GRADIENT, GradientOf, OwnGradient
-from phalanx.insight.lanes import LaneFlow
+from phalanx.insight.lanes import Excess, LaneFlow
 from phalanx.insight.parting import Parted, Reduced, is_shared
 from phalanx.insight.subject import Subject
 
@@ -139,7 +139,7 @@ def _own_gradients(
     """Gradients of a lane's own rows in updates of what all lanes share."""
     roles, body = flow.lanes.frame.seen, flow.lanes.body
     updates = [outputs[o] for _, o in subject.state]
-    own = [each for each in apart if OwnGradient(axis) in each.marks]
+    own = [each for each in apart if _has_own_gradient(each.marks, axis)]
     if any([subject.is_same_in_lanes(each.i) is False for each in own]):
         return  # each lane was given its own
     found = [each for each in own if _is_said(subject, flow, updates, each, axis)]
@@ -156,6 +156,13 @@ def _own_gradients(
         "updated here with the gradient of one lane's rows, which nothing reduces over that axis: "
         f"lanes drift apart, and what the first one has learned from 1/{n} of the data is kept",
     )
+
+
+def _has_own_gradient(marks: Marks, axis: Any) -> bool:
+    """Whether a value is made of gradients of a lane's own rows, other than those of a reduced
+    loss, of which more is said."""
+    of_reduced = [m for m in marks if type(m) is Excess and axis in m.axes]
+    return OwnGradient(axis) in marks and not of_reduced
 
 
 def _is_said(

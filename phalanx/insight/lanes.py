@@ -39,6 +39,7 @@ from phalanx.insight.parting import (
     Own,
     Parted,
     Reduced,
+    Sent,
     apart_still,
     is_shared,
     own_gradients,
@@ -47,7 +48,7 @@ from phalanx.insight.parting import (
 )
 from phalanx.insight.subject import MappedLanes, Subject, is_unnamed
 from phalanx.ops.basis import broadcast, convert, mul
-from phalanx.ops.collective import psum, psum_scatter
+from phalanx.ops.collective import pmax, pmin, psum, psum_scatter
 from phalanx.ops.elementwise import div
 from phalanx.ops.generators import rng_bit_generator
 from phalanx.ops.random_bits import threefry2x32
@@ -55,7 +56,7 @@ from phalanx.ops.sort import sort
 from phalanx.ops.vary import pvary
 from phalanx.transforms.replication import divergences, lines_of
 
-__all__ = ["INPUT", "LaneFlow", "unreachable_collectives"]
+__all__ = ["INPUT", "Excess", "LaneFlow", "unreachable_collectives"]
 
 P101 = Code(
     "P101",
@@ -278,8 +279,10 @@ class LaneFlow(Flow):
         if e.prim in (psum, psum_scatter) and e.params.get("groups") is None and here:
             pairs = zip(several, operands, e.inputs, e.outputs, strict=True)
             several = [self._summed(e, here, *each) for each in pairs]
-        reduced = frozenset([Reduced(a) for a in here])
-        return [marks | reduced for marks in several]
+        made = [Reduced(a) for a in here]
+        if e.prim not in _SAME_FOR_ALL:
+            made += [Sent(a) for a in here]
+        return [marks.union(made) for marks in several]
 
     def _summed(
         self, e: Equation, axes: list[Any], result: Marks, given: Marks, x: Atom, y: Var
@@ -480,6 +483,7 @@ class LaneFlow(Flow):
 
 
 _GENERATORS = frozenset({threefry2x32, rng_bit_generator})
+_SAME_FOR_ALL = frozenset({psum, pmax, pmin})
 
 
 def _sizes(runs: Runs) -> dict[Any, int]:

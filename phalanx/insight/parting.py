@@ -14,7 +14,8 @@ from phalanx.insight.gradients import GRADIENT, OwnGradient
 from phalanx.ops import broadcast, convert, div, mul
 
 __all__ = [
-    "Own", "Parted", "Reduced", "apart_still", "is_shared", "own_gradients", "parting", "parts",
+    "Own", "Parted", "Reduced", "Sent", "apart_still", "is_shared", "own_gradients", "parting",
+    "parts",
 ]  # fmt: skip
 
 _UNCHANGED = frozenset({broadcast, convert})
@@ -22,6 +23,13 @@ _UNCHANGED = frozenset({broadcast, convert})
 
 class Reduced(Struct, frozen=True):
     """Of a value: what it depends on was exchanged over ``axis``."""
+
+    axis: Any
+
+
+class Sent(Struct, frozen=True):
+    """Of a value: what it depends on was exchanged over ``axis``, and not as a sum or an extreme:
+    lanes may have parts of a whole."""
 
     axis: Any
 
@@ -63,9 +71,9 @@ def parting(e: Equation, operands: Sequence[Marks], marks: Marks, axes: frozense
 
 def own_gradients(marks: Marks, axes: frozenset[Any]) -> Marks:
     """The marks of what an operation of a derivative makes: a lane's own gradient, unless lanes
-    have exchanged what it is of."""
-    gone = frozenset([m for m in marks if type(m) is OwnGradient and Reduced(m.axis) in marks])
-    own = [OwnGradient(axis) for axis in axes & marks if Reduced(axis) not in marks]
+    may have sent each other parts of what it is of."""
+    gone = frozenset([m for m in marks if type(m) is OwnGradient and Sent(m.axis) in marks])
+    own = [OwnGradient(axis) for axis in axes & marks if Sent(axis) not in marks]
     return (marks - gone).union(own)
 
 

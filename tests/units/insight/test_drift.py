@@ -116,6 +116,41 @@ def test_gradients_of_one_lane_are_found_beside_a_count(update):
     assert "P108" not in codes(pmap(step, "i"), for_all(STATE), X, Y)
 
 
+def of_normalized_rows(params, x, y):
+    mean = lax.pmean(x.mean(0), "i")
+    return error(params, x - mean, y)
+
+
+def of_counted_rows(params, x, y):
+    count = lax.psum(jnp.float32(len(x)) + 0 * x.sum(), "i")
+    return LANES * jnp.sum(((x @ params["w"]).sum(-1) - y) ** 2) / count
+
+
+@pytest.mark.parametrize("loss_of", [error, of_normalized_rows, of_counted_rows])
+@pytest.mark.parametrize("update", UPDATES)
+def test_what_lanes_exchange_before_is_no_reduction_of_gradients(loss_of, update):
+    """As statistics for the loss, and other parameters, such as those of a discriminator."""
+
+    def step(is_averaged):
+        def f(state, x, y):
+            (other, _), grads = lax.pmean(value_and_grad(error)(state["other"], x, y), "i"), 0
+            before = moved(state["other"], value_and_grad(error)(state["other"], x, y)[1], 0.1)
+            before = lax.pmean(before, "i")
+            loss, grads = value_and_grad(lambda p: loss_of(p, x * (1 + before["b"].sum()), y))(
+                state["params"]
+            )
+            grads = lax.pmean(grads, "i") if is_averaged else grads
+            new = update({k: v for k, v in state.items() if k != "other"}, grads)
+            return {**new, "other": before}, lax.pmean(loss, "i") + other
+
+        return pmap(f, "i")
+
+    state = for_all({**STATE, "other": PARAMS})
+    assert codes(step(True), state, X, Y) == []
+    told = set(codes(step(False), state, X, Y))
+    assert "P119" in told and "P108" not in told
+
+
 def test_keys_of_lanes_are_their_own():
     """Although lanes get theirs as state; and so are the running means of what is drawn."""
 

@@ -776,6 +776,8 @@ def scalar(value: Any, dtype: np.dtype) -> np.generic:
         value = _in_range(value, dtype)
     elif type(value) in _WIDE_CLASSES and dtype in _HALF_AS_WIDE:
         value = _in_range(int(value), dtype)
+    elif type(value) is np.bool_:  # which dtypes of 4 bits do not take
+        value = bool(value)
     return wide.number(value, dtype)
 
 

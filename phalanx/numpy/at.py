@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import lattice, registry
+from phalanx.base import dtypes, lattice, registry
 from phalanx.base.boundary import hiding
+from phalanx.base.errors import DtypeError
 from phalanx.base.kinds import NDARRAY, TUPLE
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array, ArrayLike
@@ -17,8 +18,8 @@ from phalanx.lax.branches import cond
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.loops import scan
 from phalanx.numpy import arithmetic
-from phalanx.numpy.indexing import READ_MODES, WRITE_MODES, mode_of, read, write
-from phalanx.numpy.promotion import kind_of, operand
+from phalanx.numpy.indexing import READ_MODES, WRITE_MODES, mode_of, read, write, written
+from phalanx.numpy.promotion import convert, kind_of, operand
 
 
 class At:
@@ -143,7 +144,12 @@ class Part:
         >>> print(jnp.arange(4).at[0].subtract(5))
         [-5  1  2  3]
         """
-        return self._update("add", arithmetic.negative(values), **options)
+        if self.array.aval.dtype == np.bool_:
+            raise DtypeError(
+                "at[].subtract: booleans have no difference; convert the array with astype, or "
+                "take at[].apply(jnp.logical_not)"
+            )
+        return self._update("add", arithmetic.negative(written(self.array, values)), **options)
 
     @takes_out_sharding
     def multiply(
@@ -162,23 +168,32 @@ class Part:
     def divide(
         self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[PartOptions]
     ) -> Array:
-        """``x`` with this part divided by ``values``, in floating-point numbers.
+        """``x`` with this part divided by ``values``, in floating-point numbers: those of the
+        dtype of ``x``, if it has such.
 
         >>> print(jnp.arange(3.0).at[1:].divide(2))
         [0.  0.5 1. ]
         """
-        return arithmetic.true_divide(self.array, self._factors("divide", values, options))
+        out = arithmetic.true_divide(self.array, self._factors("divide", values, options))
+        return self._kept(out, dtypes.to_inexact(self.array.aval.dtype))
 
     @takes_out_sharding
     def power(
         self, values: ArrayLike, *, out_sharding: Any = None, **options: Unpack[PartOptions]
     ) -> Array:
-        """``x`` with this part raised to the power ``values``.
+        """``x`` with this part raised to the power ``values``; booleans give int32.
 
         >>> print(jnp.arange(4).at[2:].power(2))
         [0 1 4 9]
         """
-        return arithmetic.power(self.array, self._factors("power", values, options))
+        out = arithmetic.power(self.array, self._factors("power", values, options))
+        dtype = self.array.aval.dtype
+        return self._kept(out, dtypes.default_int() if dtype == np.bool_ else dtype)
+
+    def _kept(self, out: Any, dtype: np.dtype) -> Any:
+        """``out`` in ``dtype``, as weak as the array: what is written does not change either."""
+        weak = self.array.aval.weak
+        return convert(written(ops.full((), 0, dtype), out), dtype, weak)
 
     def _factors(self, how: str, values: Any, options: PartOptions) -> Any:
         """``values`` in this part, multiplied where they meet, and 1 elsewhere."""

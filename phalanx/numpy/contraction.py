@@ -94,6 +94,11 @@ def contracted(
     Returns:
         The result, and its labels: those of ``out`` in the order that came cheapest.
     """
+    dtype = options.dtype
+    if (
+        dtype is not None and x.aval.dtype != y.aval.dtype
+    ):  # one is a result, of the dtype asked for
+        x, y = convert(x, dtype), convert(y, dtype)
     x, xl = _squeezed(x, xl, dict(zip(yl, y.shape, strict=True)))
     y, yl = _squeezed(y, yl, dict(zip(xl, x.shape, strict=True)))
     x, xl = without(x, xl, set(xl) - set(yl) - set(out))

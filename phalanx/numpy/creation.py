@@ -270,8 +270,15 @@ def _truncated(number: Any, dtype: np.dtype) -> Any:
     return int(number) if dtype in INTEGERS and isinstance(number, float) else number
 
 
-def _with_large_integers(value: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
-    """Python numbers of which NumPy keeps the objects, for no dtype of its holds an integer there.
+def _is_number(x: Any) -> bool:
+    if isinstance(x, (GENERIC, NDARRAY)):
+        return not x.ndim and x.dtype in dtypes.ALL
+    return type(x) in SCALARS
+
+
+def _of_objects(value: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
+    """Numbers of which NumPy keeps the objects: no dtype of its own holds an integer there, or
+    them all, as bfloat16 beside others.
 
     Raises:
         OverflowError: neither does the one that is wanted, or that the numbers have by themselves.
@@ -312,8 +319,8 @@ def _from_lists(data: Sequence[Any], dtype: np.dtype | None) -> Any:
         value = np.array(data)
     except ValueError as e:
         raise ValueError(f"array: the nested lists do not form an array: {e}") from None
-    if value.dtype == object and classes.issubset(SCALARS):
-        value = _with_large_integers(value, dtype)
+    if value.dtype == object and all(map(_is_number, leaves)):
+        value = _of_objects(value, dtype)
     return _on_host(value, _check_range(value, dtype))
 
 

@@ -15,7 +15,7 @@ from phalanx.base.lengths import Length, integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, remainder
-from phalanx.numpy.logic import isnan
+from phalanx.numpy.logic import isnan, less
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -266,7 +266,8 @@ def searchsorted(
     """Where each element of ``v`` would be inserted into the sorted vector ``a``.
 
     Args:
-        a: a vector of real numbers in increasing order.
+        a: a vector in increasing order; complex numbers by their real parts, then their
+            imaginary parts.
         v: the elements to look for.
         side: "left" inserts before equal elements, "right" behind them.
         sorter: positions that sort ``a``.
@@ -303,10 +304,10 @@ def searchsorted(
 
 def _less(x: Any, y: Any) -> Any:
     """x < y where nan is the greatest."""
-    less = ops.lt(x, y)
+    smaller = less(x, y)
     if x.aval.dtype not in INEXACT:
-        return less
-    return ops.or_(less, ops.and_(isnan(y), ops.not_(isnan(x))))
+        return smaller
+    return ops.and_(ops.not_(isnan(x)), ops.or_(smaller, isnan(y)))
 
 
 @one_program

@@ -223,3 +223,20 @@ def test_what_multiplies_in_einsum_is_told_the_dtype_of_the_result():
     jnp.einsum("ij,jk", x, x.T, _dot_general=product)
     jnp.einsum("ij,jk", x, x.T, _dot_general=product, preferred_element_type=jnp.float32)
     assert told == [jnp.float32, jnp.bfloat16, jnp.float32]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("wanted", ["float32", "int32", "bfloat16"])
+@pytest.mark.parametrize("formula", ["ij,jk,kl->il", "ij,ij,ij->i", "i,j,k->ijk", "ij,kl,jk,l->i"])
+def test_einsum_of_many_operands_adds_up_in_the_dtype_that_is_asked_for(dtype, wanted, formula):
+    words = formula.split("->")[0].split(",")
+    xs = [RNG.integers(0, 2, [2 if n == "i" else 3 for n in w]) for w in words]
+    for optimize in ("optimal", False):
+        out = jnp.einsum(
+            formula,
+            *(jnp.array(x, dtype) for x in xs),
+            preferred_element_type=wanted,
+            optimize=optimize,
+        )
+        assert out.dtype == wanted
+        np.testing.assert_array_equal(np.asarray(out, "float32"), np.einsum(formula, *xs))

@@ -241,3 +241,15 @@ def test_parts_and_kinds():
     assert jnp.isdtype("bfloat16", ("bool", "real floating"))
     with pytest.raises(ValueError, match="'no kind'"):
         jnp.isdtype("int8", "no kind")
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_positions_among_complex_numbers(side):
+    rng = np.random.default_rng(5)
+    x, v = (rng.integers(0, 3, (2, 12)) for _ in range(2))
+    x, v = (a[0] + 1j * a[1] for a in (x, v))
+    x = np.sort(x.astype("complex64"))
+    x[-1] = v[0] = complex("nan")
+    for wanted in (v.astype("complex64"), v.real.astype("float32"), np.array([0, 1, 2])):
+        expected = np.searchsorted(x, wanted, side)
+        np.testing.assert_array_equal(jnp.searchsorted(x, wanted, side=side), expected)

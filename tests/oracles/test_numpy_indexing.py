@@ -371,3 +371,43 @@ class ArrayOfAnotherLibrary:
 def test_an_array_of_another_library_as_an_index_is_refused_in_our_words():
     with pytest.raises(TypeError, match=r"an index must be made of .*convert it with np\.asarray"):
         jnp.arange(3)[ArrayOfAnotherLibrary()]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int8", "int16", "int32", "bool"])
+@pytest.mark.parametrize("into", ["float32", "int32", "complex64"])
+def test_what_is_subtracted_has_the_dtype_of_the_array_before_its_sign_changes(dtype, into):
+    kind = np.dtype(dtype)
+    most = True if dtype == "bool" else min(np.iinfo(kind).max, 2**24)
+    least = 0 if dtype == "bool" else np.iinfo(kind).min
+    for value in (np.array(most, kind), np.array(max(least, -(2**24)), kind)):
+        expected = np.array([3, 3 - int(value)], into)
+        for values in (jnp.array(value), value[()], value):
+            for index in (1, jnp.array([1])):
+                out = jnp.array([3, 3], into).at[index].subtract(values)
+                np.testing.assert_array_equal(out, expected)
+                assert out.dtype == into
+        np.testing.assert_array_equal(
+            jnp.subtract.at(jnp.array([3, 3], into), jnp.array([1]), value, inplace=False), expected
+        )
+
+
+def test_a_number_is_subtracted_from_unsigned_integers():
+    np.testing.assert_array_equal(jnp.arange(4, 8, dtype="uint8").at[0].subtract(3), [1, 5, 6, 7])
+    np.testing.assert_array_equal(jnp.array([200, 9], "uint8").at[0].subtract(200), [0, 9])
+    with pytest.raises(errors.DtypeError, match=r"at\[\].subtract: booleans have no difference"):
+        jnp.array([True]).at[0].subtract(True)
+
+
+@pytest.mark.filterwarnings("ignore:scatter inputs:FutureWarning")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64", "uint8", "int32"])
+@pytest.mark.parametrize("how", ["set", "add", "subtract", "multiply", "divide", "power", "max"])
+def test_an_array_keeps_its_dtype_whatever_is_written_in_it(how, dtype):
+    x = jnp.array([9, 4], dtype)
+    divided = how == "divide" and dtype in ("uint8", "int32")  # as of integers everywhere
+    for value in (2, np.float32(2), np.int64(2), jnp.array([2], "float32"), jnp.int8(2)):
+        out = getattr(x.at[1:], how)(value)
+        assert (out.dtype, out.weak_type) == ("float32" if divided else dtype, False), value
+        expected = {"set": 2, "add": 6, "subtract": 2, "multiply": 8, "divide": 2, "power": 16}
+        np.testing.assert_array_equal(out.real.astype("float32"), [9, expected.get(how, 4)])
+    weak = jnp.asarray(9.0).at[()]
+    assert getattr(weak, how)(np.float16(2)).weak_type

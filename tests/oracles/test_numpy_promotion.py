@@ -1,9 +1,11 @@
 """Result dtypes and weakness of phalanx.numpy against installed jax."""
 
+import functools
 import itertools
 
 import jax
 import jax.numpy as jax_jnp
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -208,3 +210,20 @@ def test_integers_become_fractions_of_as_many_bits(name):
         for dtype in names("bool int8 uint16 int32 uint32 int64 uint64 float32"):
             ours, theirs = (peer.type(FRACTIONS[name], dtype) for peer in PEERS)
             assert ours == theirs, (name, dtype)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "int4", "uint4"])
+def test_numbers_of_dtypes_that_numpy_lacks_stand_beside_others(name):
+    one = np.dtype(getattr(ml_dtypes, name)).type(1)
+    for data in ([2, one], [one, 2], [[one, True], [3, 2]], [np.array(one), 2], [np.True_, one]):
+        ours, theirs = phalanx_jnp.array(data), jax_jnp.array(data)
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours.astype("float32"), theirs.astype("float32"))
+    for number in (np.True_, np.False_, True):
+        for function in ("add", "multiply", "maximum", "equal", "floor_divide"):
+            theirs = getattr(jax_jnp, function)(number, jax_jnp.array([1, 3], name))
+            apply = functools.partial(getattr(phalanx_jnp, function), number)
+            for ours in (apply, phalanx.jit(apply)):
+                out = ours(phalanx_jnp.array([1, 3], name))
+                assert out.dtype == theirs.dtype
+                np.testing.assert_array_equal(out.astype("float32"), theirs.astype("float32"))

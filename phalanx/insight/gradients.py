@@ -86,6 +86,7 @@ class Beginnings:
     def __init__(self) -> None:
         self._first: dict[int, Equation] = {}  # by location, what was first made there
         self._losses: set[int] = set()
+        self._rows: dict[Atom, int] = {}  # how many, by the sum of them
         self._last = 0
         self.in_derivative = False  # whether what was passed has the location of something before
 
@@ -112,8 +113,7 @@ class Beginnings:
             marks.add(BEGUN)
         return frozenset(marks)
 
-    @staticmethod
-    def _loss(e: Equation, here: int, operands: Sequence[Marks]) -> Marks:
+    def _loss(self, e: Equation, here: int, operands: Sequence[Marks]) -> Marks:
         """What a number is that might be differentiated."""
         out = e.outputs[0].type
         if out.size != 1 or not dtypes.is_floating(out.dtype):
@@ -121,12 +121,25 @@ class Beginnings:
         known = frozenset([m for marks in operands for m in marks if type(m) is Loss])
         if e.prim is add or e.prim in _TURNED:
             return known if 0 < len(known) <= _MOST else frozenset()
-        if not (e.prim.elements.fused or e.prim is reduce_sum):
+        if e.prim is reduce_sum:
+            self._rows[e.outputs[0]] = e.inputs[0].type.size
+        elif not e.prim.elements.fused:
             return frozenset()
-        is_mean = any([m.is_mean for m in known]) or _is_quotient(e)
+        is_mean = any([m.is_mean for m in known]) or self._is_quotient(e)
         is_scaled = e.prim in (mul, div) and any([type(a) is Literal for a in e.inputs])
         kept = known if is_scaled and len(known) < _MOST else frozenset[Any]()
         return kept | {Loss(here, is_mean)}
+
+    def _is_quotient(self, e: Equation) -> bool:
+        """Whether a number is a sum of rows, divided by how many they are; to divide by two is
+        usual otherwise, too."""
+        if e.prim is not div or type(e.inputs[0]) is Literal:
+            return False
+        rows = e.inputs[1]
+        if type(rows) is not Literal:
+            return True
+        divisor = np.asarray(rows.value)
+        return bool((divisor > 2) | (divisor == self._rows.get(e.inputs[0], 0)))
 
 
 def is_one(atom: Atom) -> bool:
@@ -141,11 +154,3 @@ def _begins(e: Equation, operands: Sequence[Marks]) -> bool:
     ones = [is_one(a) or BEGUN in m for a, m in zip(e.inputs, operands, strict=True)]
     known = [one or type(a) is Literal for a, one in zip(e.inputs, ones, strict=True)]
     return True in ones and (all(known) or e.prim is mul)
-
-
-def _is_quotient(e: Equation) -> bool:
-    """Whether a number is a sum of rows, divided by how many they are."""
-    if e.prim is not div or type(e.inputs[0]) is Literal:
-        return False
-    rows = e.inputs[1]
-    return type(rows) is not Literal or bool(np.asarray(rows.value) > 2)

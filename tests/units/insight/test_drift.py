@@ -219,6 +219,25 @@ def test_a_rate_is_no_number_of_rows(rate):
     assert codes(pmap(step, "i"), for_all(PARAMS), X, Y) == ["P120"]
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3, 4])
+def test_a_mean_is_one_of_however_few_rows(rows):
+    """Of parts of a batch, whose gradients a loop adds up."""
+
+    def step(params, x, y):
+        def add(sums, part):
+            new = value_and_grad(error)(params, *part)
+            return tree.map(jnp.add, sums, new), None
+
+        parts = x.reshape(-1, rows, 3), y.reshape(-1, rows)
+        zero = jnp.zeros(()), tree.map(jnp.zeros_like, params)
+        loss, grads = tree.map(lambda s: s / len(parts[0]), lax.scan(add, zero, parts)[0])
+        return moved(params, lax.psum(grads, "i"), 0.1), lax.pmean(loss, "i")
+
+    x = np.linspace(-1, 1, LANES * 12 * 3, dtype=np.float32).reshape(LANES, 12, 3)
+    y = np.ones((LANES, 12), np.float32)
+    assert codes(pmap(step, "i"), for_all(PARAMS), x, y) == ["P120"]
+
+
 @pytest.mark.parametrize("rows", [8, 16, 32, 1000])
 def test_sums_divided_by_lanes_or_rows_are_means(rows):
     def divided(params, x, y):

@@ -31,18 +31,16 @@ from phalanx.insight.gradients import (
     Beginnings,
     GradientOf,
     Loss,
-    OwnGradient,
     Total,
     is_one,
 )
 from phalanx.insight.parting import (
-    Own,
-    Parted,
     Reduced,
     Sent,
     apart_still,
     is_shared,
     own_gradients,
+    own_no_more,
     parting,
     parts,
 )
@@ -279,10 +277,11 @@ class LaneFlow(Flow):
         if e.prim in (psum, psum_scatter) and e.params.get("groups") is None and here:
             pairs = zip(several, operands, e.inputs, e.outputs, strict=True)
             several = [self._summed(e, here, *each) for each in pairs]
-        made = [Reduced(a) for a in here]
-        if e.prim not in _SAME_FOR_ALL:
-            made += [Sent(a) for a in here]
-        return [marks.union(made) for marks in several]
+        reduced = frozenset([Reduced(a) for a in here])
+        if e.prim in _SAME_FOR_ALL and e.params.get("groups") is None:
+            return [marks | reduced for marks in several]
+        made = reduced.union([Sent(a) for a in here])
+        return [own_no_more(marks) | made for marks in several]
 
     def _summed(
         self, e: Equation, axes: list[Any], result: Marks, given: Marks, x: Atom, y: Var
@@ -320,10 +319,9 @@ class LaneFlow(Flow):
         losses = [m for m in given if type(m) is Loss]
         self.summed.update([m.made for m in losses])
         self.averaged.update([m.made for m in losses if m.is_mean and is_mean])
-        own = Own, Parted, OwnGradient
-        gone = [m for m in result if type(m) in own or (is_mean and type(m) is Total)]
+        gone = [m for m in result if is_mean and type(m) is Total]
         totals = NOTHING if is_mean else self._totals(e, given, axes)
-        return result.difference(gone) | totals
+        return own_no_more(result).difference(gone) | totals
 
     def _totals(self, e: Equation, given: Marks, axes: list[Any]) -> Marks:
         n, place = self.count(axes), self.place(e) or self.subject.place

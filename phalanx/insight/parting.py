@@ -14,8 +14,8 @@ from phalanx.insight.gradients import GRADIENT, OwnGradient
 from phalanx.ops import broadcast, convert, div, mul
 
 __all__ = [
-    "Own", "Parted", "Reduced", "Sent", "apart_still", "is_shared", "own_gradients", "parting",
-    "parts",
+    "Parted", "Reduced", "Sent", "apart_still", "is_shared", "own_gradients", "own_no_more",
+    "parting", "parts",
 ]  # fmt: skip
 
 _UNCHANGED = frozenset({broadcast, convert})
@@ -54,6 +54,11 @@ def is_shared(marks: Marks, axis: Any) -> bool:
     return axis not in marks and Reduced(axis) in marks
 
 
+def own_no_more(marks: Marks) -> Marks:
+    """The marks of what lanes have exchanged, of what each of them had alone."""
+    return frozenset([m for m in marks if type(m) not in (Own, Parted, OwnGradient)])
+
+
 def parting(e: Equation, operands: Sequence[Marks], marks: Marks, axes: frozenset[Any]) -> Marks:
     """The marks of the result of ``e``, whose operands have ``marks``, in lanes of ``axes``."""
     size, own = e.outputs[0].type.size, _own(marks)
@@ -78,11 +83,15 @@ def own_gradients(marks: Marks, axes: frozenset[Any]) -> Marks:
 
 
 def apart_still(e: Equation, operands: Sequence[Marks], marks: Marks) -> Marks:
-    """The marks of a result: not that of own gradients if they meet reduced ones, as where lanes
-    are averaged every few steps, or drawn to their mean."""
+    """The marks of a result: not that of own gradients if they meet reduced ones, or those of other
+    lanes, as where lanes are averaged every few steps, or drawn to their mean."""
     own = [m for m in marks if type(m) is OwnGradient] if e.prim not in (mul, div) else []
-    met = [m for m in own if any([GRADIENT in o and is_shared(o, m.axis) for o in operands])]
+    met = [m for m in own if any([GRADIENT in o and _is_exchanged(o, m.axis) for o in operands])]
     return marks.difference(met) if met else marks
+
+
+def _is_exchanged(marks: Marks, axis: Any) -> bool:
+    return is_shared(marks, axis) or (Sent(axis) in marks and OwnGradient(axis) not in marks)
 
 
 def parts(

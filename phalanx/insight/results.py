@@ -16,9 +16,9 @@ from phalanx.core.runs import Loop, Once
 from phalanx.insight.drift import Apart, drifting, made_by, maker, parted_at, replicated
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks
-from phalanx.insight.gradients import OwnGradient
+from phalanx.insight.gradients import GRADIENT, OwnGradient
 from phalanx.insight.lanes import INPUT, LaneFlow, unreachable_collectives
-from phalanx.insight.parting import Parted, Reduced, is_shared
+from phalanx.insight.parting import Parted, Reduced, Sent, is_shared
 from phalanx.insight.subject import Subject
 from phalanx.ops import add, convert, max, min, reduce_sum, select
 from phalanx.transforms.derive import keep
@@ -78,7 +78,7 @@ def _untrue_promises(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> 
                 continue
             if parted:
                 yield parted_at(flow, parted[0])
-            if Reduced(axis) in marks:
+            if Sent(axis) in marks:
                 continue
             found = culprits(body, [m & flow.axes for m in flow.inputs()], atom, axis)
             place = next((e.location for e in found if e.location), None)
@@ -137,8 +137,8 @@ def _own_statistics(
     body = flow.lanes.body
     for each in apart:
         i, o, axes = each.i, each.o, flow.axes & outputs[each.o]
-        if not each.marks.isdisjoint(map(OwnGradient, axes)):
-            continue  # as the momentum is of gradients
+        if any([_is_of_gradients(each.marks, axis) for axis in axes]):
+            continue  # as the momentum is
         shared = [m for m in outputs if any(is_shared(m, a) for a in axes)]
         if shared and _is_running_mean(body, i, o):
             update = maker(body, body.outputs[o])
@@ -149,6 +149,11 @@ def _own_statistics(
                 f"{flow.said(sorted(axes, key=str))} updates with its own rows alone, while other "
                 "state is the same in all lanes: lanes drift apart, and the first one's is kept",
             )
+
+
+def _is_of_gradients(marks: Marks, axis: Any) -> bool:
+    """Whether a value is made of gradients that lanes have alone, or of parts that they sent."""
+    return OwnGradient(axis) in marks or (GRADIENT in marks and Sent(axis) in marks)
 
 
 def _is_running_mean(body: Program, i: int, o: int) -> bool:

@@ -5,7 +5,7 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx import lax, pmap, random, tree, value_and_grad, vmap
+from phalanx import P, lax, pmap, random, tree, value_and_grad, vmap
 
 LANES = 8
 X = np.linspace(-1, 1, LANES * 4 * 3, dtype=np.float32).reshape(LANES, 4, 3)
@@ -149,6 +149,46 @@ def test_what_lanes_exchange_before_is_no_reduction_of_gradients(loss_of, update
     assert codes(step(True), state, X, Y) == []
     told = set(codes(step(False), state, X, Y))
     assert "P119" in told and "P108" not in told
+
+
+def by_pairs(x):
+    inner, outer = [[0, 1], [2, 3], [4, 5], [6, 7]], [[0, 2, 4, 6], [1, 3, 5, 7]]
+    return lax.pmean(lax.pmean(x, "i", axis_index_groups=inner), "i", axis_index_groups=outer)
+
+
+def by_butterflies(x):
+    for n in (1, 2, 4):
+        x = (x + lax.ppermute(x, "i", [(lane, lane ^ n) for lane in range(LANES)])) / 2
+    return x
+
+
+@pytest.mark.parametrize("mean", [by_pairs, by_butterflies])
+@pytest.mark.parametrize("update", UPDATES)
+def test_gradients_that_lanes_exchange_by_and_by_are_not_their_own(update, mean):
+    def step(state, x, y):
+        loss, grads = value_and_grad(error)(state["params"], x, y)
+        state = update(state, tree.map(mean, grads))
+        return state, lax.pmean(loss, "i")
+
+    assert codes(pmap(step, "i"), for_all(STATE), X, Y) == []
+
+
+@pytest.mark.parametrize("axes", ["i", "j", ("i", "j")])
+def test_a_sum_over_one_axis_is_none_over_another(axes):
+    """Although it is divided by a count that all lanes share."""
+
+    def step(params, x, y):
+        loss, grads = value_and_grad(error)(params, x, y)
+        count = lax.psum(jnp.float32(len(x)) + 0 * x.sum(), ("i", "j"))
+        grads = tree.map(lambda g: lax.psum(len(x) * g, axes) / count, grads)
+        return moved(params, grads, 0.1), lax.pmean(loss, ("i", "j"))
+
+    mesh, rows = phalanx.make_mesh((2, 4), ("i", "j")), P(("i", "j"))
+    mapped = phalanx.shard_map(
+        step, mesh=mesh, in_specs=(P(), rows, rows), out_specs=(P(), P()), check_vma=False
+    )
+    told = codes(mapped, PARAMS, X.reshape(-1, 3), Y.reshape(-1))
+    assert set(told) == ({"P102"} if isinstance(axes, str) else set())
 
 
 def test_keys_of_lanes_are_their_own():

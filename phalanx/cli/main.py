@@ -6,7 +6,7 @@ import argparse
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,23 +21,35 @@ class Grammar(argparse.ArgumentParser):
     """A parser that says of a word which it does not know which one is near."""
 
     def error(self, message: str) -> NoReturn:
-        odd = re.search(r"invalid choice: '([^']+)'|unrecognized arguments: (-[^\s=]+)", message)
-        hint = _hint(self, odd[1] or odd[2]) if odd else ""
+        odd = re.search(r"invalid choice: '([^']+)'", message)
+        commands = _commands(self)
+        near = (self, *commands.values())
+        hint = _hint(commands, near, odd[1]) if odd else ""
         super().error(f"{message}. {hint}" if hint else message)
 
+    def refuse(self, command: str | None, words: list[str]) -> NoReturn:
+        """End with what a command, or this one, says of words that it does not know."""
+        commands = _commands(self)
+        asked = commands.get(command or "", self)
+        hint = _hint(commands, (asked,), words[0].partition("=")[0])
+        message = f"unrecognized arguments: {' '.join(words)}"
+        asked.error(f"{message}. {hint}" if hint else message)
 
-def _hint(grammar: argparse.ArgumentParser, odd: str) -> str:
-    """Which commands know a word, or what is near it."""
-    commands = {
-        name: command
-        for action in grammar._actions
-        if is_dict(action.choices)
-        for name, command in action.choices.items()
-    }
+
+def _commands(grammar: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The commands that a parser knows, by name."""
+    choices = [action.choices for action in grammar._actions if is_dict(action.choices)]
+    return {name: command for each in choices for name, command in each.items()}
+
+
+def _hint(
+    commands: dict[str, argparse.ArgumentParser], near: Iterable[argparse.ArgumentParser], odd: str
+) -> str:
+    """Which commands know a word, or what is near it in some of them."""
     known = [f"phalanx {n}" for n, c in commands.items() if odd in _words(c)]
     if known:
         return f"It is an option of {' and '.join(known)}"
-    return suggest(odd, (*_words(grammar), *(w for c in commands.values() for w in _words(c))))
+    return suggest(odd, [word for grammar in near for word in _words(grammar)])
 
 
 def _words(grammar: argparse.ArgumentParser) -> Iterator[str]:
@@ -47,7 +59,7 @@ def _words(grammar: argparse.ArgumentParser) -> Iterator[str]:
         yield from map(str, action.choices or ())
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Grammar:
     """The grammar of the command line."""
     top = Grammar(
         prog="phalanx",
@@ -214,7 +226,9 @@ def run_demo(arguments: argparse.Namespace) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     grammar = parser()
-    arguments = grammar.parse_args(argv)
+    arguments, unknown = grammar.parse_known_args(argv)
+    if unknown:
+        grammar.refuse(arguments.command, unknown)
     if arguments.command is None:
         grammar.print_help()
         return 0

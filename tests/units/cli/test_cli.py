@@ -66,6 +66,24 @@ def test_the_commands_that_know_an_option_are_named(typed, known, capsys):
 
 
 @pytest.mark.parametrize(
+    "typed, hint",
+    [
+        ("check --bogus x.py", ""),  # which is most like an option of another command
+        ("check --selekt P104 x.py", ". Did you mean '--select'?"),
+        ("devices --ot", ""),
+    ],
+)
+def test_an_option_is_refused_in_the_words_of_its_command(typed, hint, capsys):
+    with pytest.raises(SystemExit) as exit:
+        main(typed.split())
+    command, option = typed.split()[:2]
+    told = capsys.readouterr().err
+    assert exit.value.code == 2 and told.startswith(f"usage: phalanx {command}")
+    assert f"phalanx {command}: error: unrecognized arguments: {option}" in told
+    assert told.endswith(f"{hint}\n") and ("Did you mean" in told) == bool(hint)
+
+
+@pytest.mark.parametrize(
     "typed, known",
     [
         ("compile x.py --on v5e:2x4", "--on is an option of phalanx explain and phalanx plan"),

@@ -48,7 +48,8 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     >>> print(jnp.polysub(jnp.array([1, 2]), jnp.array([1, 0, 0])))
     [-1  1  2]
     """
-    return jnp.polyadd(a1, jnp.negative(a2))
+    x, y = promote_arrays("polysub", [a1, a2])  # before the sign of an unsigned one changes
+    return jnp.polyadd(x, jnp.negative(y))
 
 
 @one_program

@@ -253,3 +253,12 @@ def test_positions_among_complex_numbers(side):
     for wanted in (v.astype("complex64"), v.real.astype("float32"), np.array([0, 1, 2])):
         expected = np.searchsorted(x, wanted, side)
         np.testing.assert_array_equal(jnp.searchsorted(x, wanted, side=side), expected)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "uint16", "int8", "int32", "float32"])
+@pytest.mark.parametrize("of", ["int16", "int32", "float32"])
+def test_the_difference_of_polynomials_of_two_dtypes(of, dtype):
+    x = np.array([-5, 7, 0], of)
+    y = np.array([1, 0] if dtype == "bool" else [100, 3], dtype)
+    out = jnp.polysub(x, y)
+    np.testing.assert_array_equal(out, np.polysub(x.astype(int), y.astype(int)))

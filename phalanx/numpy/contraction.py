@@ -95,9 +95,7 @@ def contracted(
         The result, and its labels: those of ``out`` in the order that came cheapest.
     """
     dtype = options.dtype
-    if (
-        dtype is not None and x.aval.dtype != y.aval.dtype
-    ):  # one is a result, of the dtype asked for
+    if dtype is not None and x.aval.dtype != y.aval.dtype:  # one is a result, of the former
         x, y = convert(x, dtype), convert(y, dtype)
     x, xl = _squeezed(x, xl, dict(zip(yl, y.shape, strict=True)))
     y, yl = _squeezed(y, yl, dict(zip(xl, x.shape, strict=True)))

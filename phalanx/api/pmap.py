@@ -71,7 +71,6 @@ from phalanx.transforms.stage import Staged, is_value, loaded, stage_with_refs
 if TYPE_CHECKING:
     from phalanx.processes.member import Group
 
-_SPACE = "phalanx"
 _AROUND = (  # the types, in keys of what was traced
     "references among the arguments", "how arguments are mapped", "axes of the call", "settings",
     "axes in scope", "the mapped functions around",

@@ -39,7 +39,7 @@ def _lower(
 # ---- derivatives --------------------------------------------------------------------------------
 
 
-class Halves(Struct, frozen=True):
+class _Halves(Struct, frozen=True):
     """``primal`` gives stored values after the results.
 
     ``linear`` takes values from among (inputs, what ``primal`` gives), at the positions
@@ -54,12 +54,12 @@ class Halves(Struct, frozen=True):
     recomputes: bool
 
 
-def checkpointed_halves(program: Program, active: Marks, policy: Policy) -> Halves:
+def _checkpointed_halves(program: Program, active: Marks, policy: Policy) -> _Halves:
     """``program`` linearized in the inputs marked ``active``, storing what ``policy`` grants."""
     return keep(program, ("checkpoint", active, policy), lambda: _split(program, active, policy))
 
 
-def _split(program: Program, active: Marks, policy: Policy) -> Halves:
+def _split(program: Program, active: Marks, policy: Policy) -> _Halves:
     halves = linearize_program(program, active)
     whole, count = halves.primal, len(program.outputs)
     results, residuals = whole.outputs[:count], whole.outputs[count:]
@@ -80,13 +80,13 @@ def _split(program: Program, active: Marks, policy: Policy) -> Halves:
     )
     joined, used = prune(joined, fixed=len(tangents))
     sources = tuple([i if i < count else count + parts.stored[i - count] for i in used])
-    return Halves(primal, joined, sources, halves.nonzero, bool(resuming.equations))
+    return _Halves(primal, joined, sources, halves.nonzero, bool(resuming.equations))
 
 
 def _linearize(
     active: Marks, *primals: Any, program: Program, prevent_cse: bool, **options: Any
 ) -> Derivative:
-    parts = checkpointed_halves(program, active, options["policy"])
+    parts = _checkpointed_halves(program, active, options["policy"])
     results = checkpoint(*primals, program=parts.primal, prevent_cse=prevent_cse, **options)
     every = [*primals, *results]
     start = [every[i] for i in parts.sources]

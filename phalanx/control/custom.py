@@ -36,14 +36,14 @@ from phalanx.transforms.stage import StagedTracer, stage
 Flat = Callable[..., Sequence[Any]]
 
 
-class UserRule(Protocol):
+class _UserRule(Protocol):
     """The rules of one call, as functions of operands."""
 
-    def lanes(self, axis: Axis, dims: Dims, places: ResultDims) -> UserRule:
+    def lanes(self, axis: Axis, dims: Dims, places: ResultDims) -> _UserRule:
         """The rules on all lanes of ``axis``, which the operands carry in ``dims``."""
         ...
 
-    def with_state(self) -> UserRule:
+    def with_state(self) -> _UserRule:
         """The rules with an operand before the others, which is the first result as it is."""
         ...
 
@@ -79,7 +79,7 @@ def bind_with_rules(
     prim: Flat,
     function: Flat,
     operands: Sequence[Any],
-    make_rule: Callable[[Closure], UserRule],
+    make_rule: Callable[[Closure], _UserRule],
     reach: Sequence[Any],
     name: str,
     check: Callable[[Sequence[Any]], Any] | None = None,
@@ -232,7 +232,7 @@ def as_type(x: Any, type: ArrayType) -> Any:
 # ---- the primitives -----------------------------------------------------------------------------
 
 
-def _frame(*, program: Program | Applied, rule: UserRule, closed: int) -> Frame:
+def _frame(*, program: Program | Applied, rule: _UserRule, closed: int) -> Frame:
     if isinstance(program, Program):
         return frame_of_one(program=program)
     return Frame((), (), ())
@@ -285,7 +285,7 @@ def _batch_rule(kind: str, prim: Flat, own_lanes: bool) -> Rule:
         dims: Dims,
         *,
         program: Program | Applied,
-        rule: UserRule,
+        rule: _UserRule,
         closed: int,
     ) -> tuple[Sequence[Any], Dims | None]:
         places = ResultDims(axis, f"{kind}({rule})", own_lanes)
@@ -306,7 +306,7 @@ def _carry_state(prim: Flat) -> Rule:
     """The rule for effects: the state goes through the function, past the rules."""
 
     def carry(
-        rewrite: Rewrite, state: Any, *xs: Any, program: Program, rule: UserRule, closed: int
+        rewrite: Rewrite, state: Any, *xs: Any, program: Program, rule: _UserRule, closed: int
     ) -> StateAndResults:
         after, *results = prim(
             state, *xs, program=rewrite(program), rule=rule.with_state(), closed=closed + 1

@@ -170,9 +170,9 @@ def _differentiate(
     with entering(dual.tangents):
         tangents = iter(
             linear(
-                *known, *operands.tangents, rule=rule, kept=Kept(given.kept),
+                *known, *operands.tangents, rule=rule, kept=_Kept(given.kept),
                 nonzero=operands.nonzero, known=len(known), types=types,
-                forward=ForwardMode(rule.name, user_location()),
+                forward=_ForwardMode(rule.name, user_location()),
             )
         )  # fmt: skip
     return out, tuple(next(tangents) if dtypes.is_inexact(t.dtype) else ZERO for t in types)
@@ -206,7 +206,7 @@ custom_vjp: Primitive = with_rules(
 # ---- its derivative -----------------------------------------------------------------------------
 
 
-class Kept(Struct, frozen=True):
+class _Kept(Struct, frozen=True):
     """What the forward rule leaves for the backward besides arrays."""
 
     value: Any
@@ -215,7 +215,7 @@ class Kept(Struct, frozen=True):
         return "kept"
 
 
-class ForwardMode(Struct, frozen=True, eq=False):
+class _ForwardMode(Struct, frozen=True, eq=False):
     """What is said where tangents are used of function ``name``, differentiated at ``where``.
 
     It is said late, as tangents may turn out to be of no use: a loop of unknown length computes all
@@ -239,13 +239,13 @@ class ForwardMode(Struct, frozen=True, eq=False):
 
 
 def _linear_types(
-    *_: ArrayType, rule: VjpRule, kept: Kept, nonzero: Marks, known: int, types: Types,
-    forward: ForwardMode,
+    *_: ArrayType, rule: VjpRule, kept: _Kept, nonzero: Marks, known: int, types: Types,
+    forward: _ForwardMode,
 ) -> Types:  # fmt: skip
     return _tangent_types(types)
 
 
-def _unknown_types(*_: ArrayType, forward: ForwardMode, types: Types) -> Types:
+def _unknown_types(*_: ArrayType, forward: _ForwardMode, types: Types) -> Types:
     return _tangent_types(types)
 
 
@@ -256,12 +256,12 @@ def _tangent_types(types: Types) -> Types:
 Types = tuple[ArrayType, ...]
 
 
-def _refuse(*_: Any, forward: ForwardMode, **__: Any) -> NoReturn:
+def _refuse(*_: Any, forward: _ForwardMode, **__: Any) -> NoReturn:
     forward.refuse()
 
 
 def _linear_linearize(
-    active: Active, *operands: Any, forward: ForwardMode, types: Types, **_: Any
+    active: Active, *operands: Any, forward: _ForwardMode, types: Types, **_: Any
 ) -> Derivative:
     def linear(*tangents: Any) -> tuple[Any, ...]:
         return unknown(*[t for t in tangents if t is not ZERO], forward=forward, types=types)
@@ -270,7 +270,7 @@ def _linear_linearize(
 
 
 def _linear_batch(
-    axis: Axis, values: Operands, dims: LaneDims, *, forward: ForwardMode, types: Types, **_: Any
+    axis: Axis, values: Operands, dims: LaneDims, *, forward: _ForwardMode, types: Types, **_: Any
 ) -> tuple[tuple[Any, ...], Dims]:
     lanes = tuple([with_lanes(t, 0, axis) for t in types])
     results = unknown(*values, forward=forward, types=lanes)
@@ -278,7 +278,7 @@ def _linear_batch(
 
 
 def _linear_transpose(
-    cts: tuple[Any, ...], *operands: Any, rule: VjpRule, kept: Kept, nonzero: Marks, known: int,
+    cts: tuple[Any, ...], *operands: Any, rule: VjpRule, kept: _Kept, nonzero: Marks, known: int,
     types: Types, **_: Any,
 ) -> list[Any]:  # fmt: skip
     given = iter(cts)

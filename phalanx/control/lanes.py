@@ -25,7 +25,7 @@ from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import fixpoint
 
 
-class BatchedFrame(Struct, frozen=True):
+class _BatchedFrame(Struct, frozen=True):
     """A frame on all lanes of an axis.
 
     What is carried has its lanes first if ``carried`` says so; the results have theirs in ``dims``.
@@ -43,8 +43,8 @@ def batch_rule(prim: Callable[[], Primitive]) -> Rule:
         axis: Axis, values: Sequence[Any], dims: Dims, /, **params: Any
     ) -> tuple[tuple[Any, ...], Dims]:
         frame = frame_of(prim(), params)
-        inside = axis_inside(frame, axis)
-        values, dims = rows_first(frame, values, dims)
+        inside = _axis_inside(frame, axis)
+        values, dims = _rows_first(frame, values, dims)
         made = batched(frame, inside, dims)
         operands = place_carry(frame, values, dims, made.carried, axis)
         results = bind_frame(prim(), operands, params, made.frame)
@@ -65,12 +65,12 @@ def anyone(axis: Axis, marks: Sequence[Any], everywhere: bool) -> list[Any]:
     return [gt(n, np.int32(0)) for n in pmax(*counts, axes=axis.outside, groups=None)]
 
 
-def axis_inside(frame: Frame, axis: Axis) -> Axis:
+def _axis_inside(frame: Frame, axis: Axis) -> Axis:
     """``axis`` as the programs know it: an axis of the same name inside shadows it."""
     return replace(axis, name=None) if axis.name in frame.lanes else axis
 
 
-def rows_first(frame: Frame, values: Sequence[Any], dims: Dims) -> tuple[list[Any], Dims]:
+def _rows_first(frame: Frame, values: Sequence[Any], dims: Dims) -> tuple[list[Any], Dims]:
     """Operands of a loop with lanes behind the dimension of the runs, which stays in front."""
     values, places = list(values), list(dims)
     for i, (role, dim) in enumerate(zip(frame.ins, dims, strict=True)):
@@ -90,13 +90,13 @@ def place_carry(
     return frame.with_carry(values, placed)
 
 
-def batched(frame: Frame, axis: Axis, dims: Dims) -> BatchedFrame:
+def batched(frame: Frame, axis: Axis, dims: Dims) -> _BatchedFrame:
     """``frame`` on all lanes of ``axis``, which the operands carry in ``dims``."""
     key = ("lanes", frame.key, axis, dims)
     return keep(frame.programs[0], key, lambda: _batched(frame, axis, dims))
 
 
-def _batched(frame: Frame, axis: Axis, dims: Dims) -> BatchedFrame:
+def _batched(frame: Frame, axis: Axis, dims: Dims) -> _BatchedFrame:
     carried = stable_lanes(frame, axis, dims)
     inner = inner_dims(frame, dims, carried)
     plain = [batch_program(p, axis, inner).about for p in frame.programs]
@@ -113,7 +113,7 @@ def _batched(frame: Frame, axis: Axis, dims: Dims) -> BatchedFrame:
         outs=tuple([_beside_lanes(r, d, cutting) for r, d in zip(frame.outs, places, strict=True)]),
         condition=condition,
     )
-    return BatchedFrame(lanes, tuple(carried), places)
+    return _BatchedFrame(lanes, tuple(carried), places)
 
 
 def stable_lanes(frame: Frame, axis: Axis, dims: Dims) -> list[bool]:

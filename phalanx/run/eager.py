@@ -43,7 +43,7 @@ def run_compiled(
     """Run ``prim`` as a program of one equation, compiled with ``options`` if it has not been."""
     arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
     owner = _owner(prim, params) if prim.multi else None
-    static = static_key(params) if owner is None else _key_without(owner, params)
+    static = _static_key(params) if owner is None else _key_without(owner, params)
     known = calls if owner is None else owner.derived
     key = (prim, settings().key, options, static, *[a._sig for a in arrays])
     try:
@@ -58,7 +58,7 @@ def run_compiled(
     return call.run(arrays)
 
 
-def static_key(params: dict[str, Any]) -> Hashable:
+def _static_key(params: dict[str, Any]) -> Hashable:
     """Parameters as part of a key."""
     if not params:
         return ()
@@ -93,7 +93,7 @@ def _owner(prim: Primitive, params: dict[str, Any]) -> Program | None:
 
 def _key_without(owner: Program, params: dict[str, Any]) -> Hashable:
     """Parameters as part of a key that ``owner`` keeps, which must not hold it."""
-    return static_key({name: _without(owner, value) for name, value in params.items()})
+    return _static_key({name: _without(owner, value) for name, value in params.items()})
 
 
 def _without(owner: Program, value: Any) -> Any:
@@ -118,7 +118,7 @@ def program_of(prim: Primitive, types: tuple[ArrayType, ...], params: dict[str, 
 
     So what was compiled for one layout is used again where that has another name.
     """
-    key = (prim, settings().key, static_key(params), *types)
+    key = (prim, settings().key, _static_key(params), *types)
     program = _programs[key]
     if program is None:
         program = _programs[key] = _of_one(prim, types, params)

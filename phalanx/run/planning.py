@@ -85,7 +85,7 @@ def _constraints(program: Program) -> Iterator[tuple[Sharding, str]]:
             yield said, f"{equation.prim.name} at {equation.location}"
 
 
-def mesh_of_types(program: Program) -> AbstractMesh | None:
+def _mesh_of_types(program: Program) -> AbstractMesh | None:
     """The mesh over which types in ``program`` say how values lie, if they do."""
     for type in (*program.input_types, *program.output_types):
         if type.lies is not None:
@@ -96,13 +96,13 @@ def mesh_of_types(program: Program) -> AbstractMesh | None:
     return None
 
 
-def told_axes(program: Program) -> NamedSharding | None:
+def _told_axes(program: Program) -> NamedSharding | None:
     """How a row lies that is cut by all axes along which types of results say how these lie.
 
     Only a part of the program may have Explicit axes: that the mesh is set of which they are of
     type Auto says that results lie as the compiler decides.
     """
-    mesh = mesh_of_types(program)
+    mesh = _mesh_of_types(program)
     if mesh is None:
         return None
     around = settings().mesh or mesh
@@ -112,7 +112,7 @@ def told_axes(program: Program) -> NamedSharding | None:
 
 def as_types_say(program: Program) -> list[Sharding | None]:
     """How each output lies, as its type says; None where types say nothing."""
-    mesh = mesh_of_types(program)
+    mesh = _mesh_of_types(program)
     if mesh is None:
         return [None] * len(program.outputs)
     every = [t.lies and sharding_of(t.lies) for t in program.output_types]
@@ -224,7 +224,7 @@ def _plan_over(
         in_terms_of_mesh(s, t.ndim, devices, axes) if given or wish is None else wish
         for given, s, t, wish in zip(places.ins, placed, program.input_types, taken, strict=True)
     ]
-    told, of_types = told_outputs(program, placed, devices), mesh_of_types(program)
+    told, of_types = told_outputs(program, placed, devices), _mesh_of_types(program)
     if of_types is not None and not of_types.auto_axes:  # what is not said to be cut is whole
         ins = [() if layout is None else layout for layout in ins]
     made = [
@@ -235,7 +235,7 @@ def _plan_over(
         wish if given is None else in_terms_of_mesh(given, t.ndim, devices, axes)
         for given, t, wish in zip(places.outs, program.output_types, made, strict=True)
     ]
-    row = told_axes(program)
+    row = _told_axes(program)
     (along,) = (row and in_terms_of_mesh(row, 1, devices, axes)) or ((),)
     if along:  # what types do not say to be cut by these is not
         outs = [

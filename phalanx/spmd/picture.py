@@ -20,7 +20,7 @@ class Cell(Struct, frozen=True):
     @property
     def text(self) -> tuple[str, ...]:
         """All lines; the first one has the devices."""
-        return spell_devices(self.devices), *self.lines
+        return _spell_devices(self.devices), *self.lines
 
 
 class Picture(Struct, frozen=True):
@@ -46,12 +46,12 @@ def in_rows(cells: Sequence[Cell], columns: int) -> tuple[tuple[Cell, ...], ...]
     return tuple(tuple(cells[i : i + columns]) for i in range(0, len(cells), columns))
 
 
-def spell_devices(devices: Sequence[Any]) -> str:
+def _spell_devices(devices: Sequence[Any]) -> str:
     """Platform and numbers; three and more in a row are told by the first and the last.
 
     >>> import types
     >>> gpu = lambda i: types.SimpleNamespace(platform="gpu", id=i)
-    >>> spell_devices([gpu(i) for i in (0, 1, 4, 5, 6, 7)])
+    >>> _spell_devices([gpu(i) for i in (0, 1, 4, 5, 6, 7)])
     'GPU 0,1,4-7'
     """
     if not hasattr(devices[0], "platform"):  # devices are opaque to meshes

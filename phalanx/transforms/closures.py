@@ -51,7 +51,7 @@ def _attributes(x: Any) -> Iterable[Any]:
     return getattr(x, "__dict__", {}).values()
 
 
-class Rebound(InnerTrace):
+class _Rebound(InnerTrace):
     """Puts ``values`` in the place of what a function closes over, for its parent to process."""
 
     __slots__ = ("values",)
@@ -78,7 +78,7 @@ class Rebound(InnerTrace):
 def resolve(x: Any, trace: Trace | None) -> Any:
     """What stands for ``x`` in ``trace``."""
     while trace is not None:
-        if type(trace) is Rebound:
+        if type(trace) is _Rebound:
             x = trace.find(x)
         trace = trace.parent
     return x
@@ -96,6 +96,6 @@ class Closure(Struct, frozen=True):
         with axes.only(self.scope):
             if not count:
                 return list(function(*operands))
-            trace = Rebound(current(), self.closed, operands[:count])
+            trace = _Rebound(current(), self.closed, operands[:count])
             with running(trace):
                 return [trace.find(y) for y in function(*operands[count:])]

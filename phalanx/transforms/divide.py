@@ -37,14 +37,14 @@ class Elsewhere(Struct, frozen=True, eq=False):  # there are few, and they are k
     there: Mapping[str, Any]
     back: Mapping[str, Any]
 
-    def moved(self, v: Var, at: Location | None) -> Moved:
+    def moved(self, v: Var, at: Location | None) -> _Moved:
         """What is stored for ``v``."""
         away = Var(plain(v.type))
         there = Equation(self.move, [v], dict(self.there), (away,), at)
-        return Moved(away, there, Equation(self.move, [away], dict(self.back), (v,), at))
+        return _Moved(away, there, Equation(self.move, [away], dict(self.back), (v,), at))
 
 
-class Moved(NamedTuple):
+class _Moved(NamedTuple):
     """What is stored elsewhere for a variable: another one, which is made of it, and back."""
 
     away: Var
@@ -52,7 +52,7 @@ class Moved(NamedTuple):
     back: Equation
 
 
-class Divided(Struct, frozen=True):
+class _Divided(Struct, frozen=True):
     """``storing`` gives the results and, after them, stored values that are no results.
 
     ``resuming`` takes the inputs and the stored values, which ``storing`` gives as its outputs
@@ -66,13 +66,13 @@ class Divided(Struct, frozen=True):
 
 def divide(
     program: Program, wanted: Sequence[Atom], policy: Policy, carried: Collection[int] = ()
-) -> Divided:
+) -> _Divided:
     """Split ``program`` such that ``wanted`` values of it can be had later, as ``policy`` says.
 
     Its results number ``carried`` are lost, where it is the body of a loop.
     """
     granted = _granted(program, policy)
-    moved: dict[Var, Moved] = {}
+    moved: dict[Var, _Moved] = {}
     # a granted name is given to a value: that is the named one under another variable
     names = {
         e.inputs[0]: e
@@ -106,7 +106,7 @@ def divide(
     given = {a for i, a in enumerate(program.outputs) if i not in carried}
     outputs = [*program.outputs, *(v for v in stored if v not in given)]
     place = {a: i for i, a in enumerate(outputs) if i not in carried}
-    return Divided(
+    return _Divided(
         program.update(equations=storing, outputs=outputs),
         program.update(inputs=[*program.inputs, *stored], equations=resuming, outputs=wanted),
         tuple(place[v] for v in stored),
@@ -232,7 +232,7 @@ def _again(
 
 def _divided_inside(
     frame: Frame, requested: tuple[bool, ...], policy: Policy
-) -> tuple[Divided, list[bool]]:
+) -> tuple[_Divided, list[bool]]:
     """A sub-program divided, and which inputs the second part uses.
 
     That has all results, of which those that are not ``requested`` are zeros.
@@ -240,19 +240,19 @@ def _divided_inside(
     body = frame.programs[0]
     carried = len(frame.carried_out(frame.outs))
 
-    def parts_for(wanted: Sequence[bool]) -> tuple[Divided, list[bool]]:
+    def parts_for(wanted: Sequence[bool]) -> tuple[_Divided, list[bool]]:
         outputs = [a for a, k in zip(body.outputs, wanted, strict=True) if k]
         parts = divide(body, outputs, policy, frame.carried_out(range(len(frame.outs))))
         rest = filled(parts.resuming, body.output_types, wanted)
         uses = {a for e in rest.equations for a in e.inputs}.union(rest.outputs)
-        return Divided(parts.storing, rest, parts.stored), [v in uses for v in rest.inputs]
+        return _Divided(parts.storing, rest, parts.stored), [v in uses for v in rest.inputs]
 
     def carry_of_next(carry: Sequence[bool]) -> Sequence[bool]:
         """What a run uses of the carry the run before must give."""
         _, used = parts_for(_with_carried(frame, requested, carry))
         return frame.carried_in(used[: len(frame.ins)])
 
-    def make() -> tuple[Divided, list[bool]]:
+    def make() -> tuple[_Divided, list[bool]]:
         carry = fixpoint(frame.carried_out(requested), carry_of_next) if carried else ()
         return parts_for(_with_carried(frame, requested, carry))
 

@@ -236,7 +236,7 @@ def _linearize(
             inputs.append(DualTracer(trace, _variable(primal), variables[-1]))
         else:
             inputs.append(primal)
-    with running(trace), running_aside(tangents):
+    with running(trace), _running_aside(tangents):
         pairs = [trace.split(y) for y in function(*inputs)]
     nonzero = tuple(t is not ZERO for _, t in pairs)
     outputs = [t for _, t in pairs if t is not ZERO]
@@ -248,7 +248,7 @@ def _linearize(
 linearize = leaving_nothing(_linearize)
 
 
-class running_aside:
+class _running_aside:
     """End ``trace`` with the block, without making it the current one."""
 
     __slots__ = ("trace",)

@@ -35,7 +35,7 @@ def register_lapack() -> None:
 
 
 @functools.cache
-def prepare_hybrid() -> None:
+def _prepare_hybrid() -> None:
     """Tell the functions that run on the host, for GPUs, where LAPACK is."""
     importlib.import_module("jaxlib.gpu_solver").initialize_hybrid_kernels()
 
@@ -43,8 +43,8 @@ def prepare_hybrid() -> None:
 _PREPARED = {
     "lapack_": register_lapack,
     "tridiagonal_": register_lapack,
-    "cuhybrid_": prepare_hybrid,
-    "hiphybrid_": prepare_hybrid,
+    "cuhybrid_": _prepare_hybrid,
+    "hiphybrid_": _prepare_hybrid,
 }
 _OF_CUDA: Final = ("cu_", "cuhybrid_", "cusolver_", "cusparse_")
 

@@ -55,7 +55,7 @@ class MergingEmitter(MatrixEmitter, CollectiveEmitter):
             symbols.set_symbol_name(f, fresh[name])
             if f.operation.name == "func.func":  # not a mesh
                 ir.SymbolTable.set_visibility(f, "private")
-        for name in custom_calls(module):
+        for name in _custom_calls(module):
             if not is_known(name) and name not in registered:
                 raise ValueError(
                     f"Exported.call: the foreign function {name}, which the module calls, is not "
@@ -78,7 +78,7 @@ class MergingEmitter(MatrixEmitter, CollectiveEmitter):
         module.operation.walk(number)
 
 
-def custom_calls(module: ir.Module) -> Iterator[str]:
+def _custom_calls(module: ir.Module) -> Iterator[str]:
     """The names of functions registered with XLA that ``module`` calls."""
     found: list[str] = []
 

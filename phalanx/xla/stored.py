@@ -43,7 +43,7 @@ def load_or_compile(
     # only compiling dumps, or answers questions
     if kept is None or lowered.inspections or "xla_dump" in os.environ.get("XLA_FLAGS", ""):
         return Made(compile())
-    key = name_of_executable(lowered, devices, settings.SerializeAsString(), overrides)
+    key = _name_of_executable(lowered, devices, settings.SerializeAsString(), overrides)
     content = kept.read(key)
     if content is not None:
         try:
@@ -85,7 +85,7 @@ def load(
     return client.deserialize_executable(content, device_list(devices), settings, list(callbacks))
 
 
-def name_of_executable(
+def _name_of_executable(
     lowered: XlaModule, devices: tuple[Any, ...], settings: bytes, overrides: dict[str, Any]
 ) -> str:
     """The name of the executable of ``lowered``: 64 hexadecimal digits."""

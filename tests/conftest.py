@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests import seeds
-from tests.selection import optimized, selected
+from tests.selection import checked, optimized, selected
 
 os.environ.setdefault("PHALANX_NUM_CPU_DEVICES", "8")
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
@@ -78,14 +78,19 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(autouse=True, scope="module")
 def _compiled(request):
-    """With ``--sample``, most modules do without what makes programs fast and compiling slow."""
+    """With ``--sample``, most modules do without what makes programs fast and compiling slow, and
+    without checks of programs between passes."""
     # Imported here, not above: the environment that the tests set must come first.
     config = importlib.import_module("phalanx").config
-    options, before = request.config.option, config.disable_most_optimizations
-    quick = options.sample and not optimized(request.node, options.hypothesis_seed)
-    config.update("disable_most_optimizations", quick or before)
+    options = request.config.option
+    drawn = request.node, options.hypothesis_seed
+    quick = options.sample and not optimized(*drawn)
+    before = config.disable_most_optimizations, config.enable_checks
+    config.update("disable_most_optimizations", quick or before[0])
+    config.update("enable_checks", not options.sample or checked(*drawn))
     yield
-    config.update("disable_most_optimizations", before)
+    config.update("disable_most_optimizations", before[0])
+    config.update("enable_checks", before[1])
 
 
 MANY_MAPS = 25_000  # of the 65,530 that Linux gives to a process

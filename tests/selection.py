@@ -34,6 +34,7 @@ SAMPLED = (
 SHARE = 0.1
 UNITS = 0.6  # of the functions in the units
 OPTIMIZED = 0.2
+CHECKED = 0.2
 # Oracles also say how accurate numbers are that users get. Derivatives of extrema compare values of
 # which the compiler may round another copy otherwise, and does so mostly where it optimizes little.
 # XLA's counts are of what it runs: with few optimizations some releases write scatters as loops.
@@ -65,6 +66,11 @@ def selected(items, seed):
 def optimized(module, seed):
     """Whether the programs of the tests in ``module`` are compiled as those of users are."""
     return module.nodeid.startswith(ACCURATE) or draw(module.nodeid, seed) < OPTIMIZED
+
+
+def checked(module, seed):
+    """Whether programs are checked as the tests in ``module`` trace them and after each pass."""
+    return draw(f"{module.nodeid} checked", seed) < CHECKED
 
 
 def is_sampled(item):

@@ -130,7 +130,7 @@ def _seconds_from(text: str) -> Any:
 
 def _folder(value: Any) -> str | None:
     if value is not None and not isinstance(value, (str, os.PathLike)):
-        raise ValueError("a path, or None for no cache")
+        raise ValueError("a path, or None")
     path: str = os.fspath(value or "")
     return os.path.abspath(os.path.expanduser(path)) if path else None
 
@@ -220,7 +220,10 @@ OPTIONS: dict[str, Option] = {
         _flag("debug_nans", "Raise NonFiniteError as soon as an operation produces a NaN."),
         _flag("debug_infs", "Raise NonFiniteError as soon as an operation produces an infinity."),
         _flag("check_tracer_leaks", "Look for traced values that outlive their transformations."),
-        _flag("enable_checks", "Check every program against its types when it has been traced."),
+        _flag(
+            "enable_checks",
+            "Check programs against their types when they are traced, and after each pass.",
+        ),
         _flag("enable_custom_prng", "Let random.PRNGKey give keys of the kind of random.key."),
         _flag("disable_jit", "Run jitted and mapped functions eagerly, one operation at a time."),
         _flag("disable_most_optimizations", "Compile faster, to programs that are slower."),
@@ -234,6 +237,14 @@ OPTIONS: dict[str, Option] = {
         _flag("wrap_integers", "Let Python ints wrap around to dtypes that do not hold them."),
         _log("log_compiles", "Log a warning for each program that is compiled."),
         _log("explain_cache_misses", "Log a warning when a function is traced, and what is new."),
+        Option(
+            "dump_ir_to",
+            None,
+            _folder,
+            str,
+            "The directory for texts of each program that is compiled: as it was traced, after the "
+            "passes that change it, and its module. None: there is none.",
+        ),
         _log("no_tracing", "Refuse to trace functions that jit, pmap and shard_map have not seen."),
         *map(_guard, ("host_to_device", "device_to_host", "device_to_device")),
         Option(
@@ -428,6 +439,7 @@ class LayeredOptions:
     wrap_integers: bool
     log_compiles: bool
     explain_cache_misses: bool
+    dump_ir_to: str | None
     no_tracing: bool
     transfer_guard_host_to_device: str | None
     transfer_guard_device_to_host: str | None

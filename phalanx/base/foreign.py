@@ -111,7 +111,6 @@ FIXED: dict[str, tuple[Any, str]] = {
     "check_vma": (False, "shard_map(..., check_vma=) says it"),
     "debug_key_reuse": (False, "nothing looks for keys that are used twice"),
     "disallow_mesh_context_manager": (False, "`with mesh:` stays allowed"),
-    "dump_ir_to": ("", "jit(f).lower(x).as_text() gives the module"),
     "enable_recoverability": (False, "a lost process raises PeerLost in the others"),
     "error_checking_behavior_divide": ("ignore", "debug_nans finds a division of zero by zero"),
     "error_checking_behavior_nan": ("ignore", "use debug_nans"),

@@ -80,8 +80,9 @@ def _of_one_lane(program: Program, axes: Names, ins: Roles, outs: Roles) -> Prog
     ones = tuple([(axis, 1) for axis in axes])
 
     def outside(atom: Atom, role: Role) -> Any:
-        type = role.outer(plain(atom.type), ones)
-        return Var(type) if type.shape != atom.type.shape else atom
+        inner = plain(atom.type)
+        type = role.outer(inner, ones)
+        return Var(type.update(varying=inner.varying)) if type.shape != inner.shape else atom
 
     inputs = [outside(v, r) for v, r in zip(program.inputs, ins, strict=True)]
     outputs = [outside(a, r) for a, r in zip(program.outputs, outs, strict=True)]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from phalanx.base import dtypes, log, tree
 from phalanx.base.config import config, settings
+from phalanx.base.dump import dump
 from phalanx.base.errors import DeletedArray, DeviceError, NonFiniteError
 from phalanx.base.extended import is_key
 from phalanx.base.keys import key_of
@@ -184,6 +186,7 @@ _FEW = 256
 def _ready(program: Program) -> _Ready:
     def make() -> _Ready | None:
         """None where the program is ready as it is."""
+        dump(program.name, "traced", partial(str, program))
         made = ready(program)
         values = [_on_device(c.value) for c in made.constants]
         pairs = list(zip(made.program.inputs, values, strict=False))
@@ -251,6 +254,7 @@ def compile_program(
     def lower(plan: Plan) -> Module:
         given = lowered is not None and not plan.halvings
         module: Any = lowered if given else _lowered(taking, plan, donate)
+        dump(program.name, "module", partial(module.as_text, locations=True))
         captured = [*taking.constants, *taking.written]
         agree(program, module, plan.devices, captured, options or {})
         return module

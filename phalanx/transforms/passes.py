@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial, wraps
+from typing import Protocol
 
 from msgspec.structs import replace
 
+from phalanx.base.config import settings
+from phalanx.base.dump import dump
+from phalanx.core.check import check
 from phalanx.core.program import Equation, Program
 from phalanx.core.runs import Lanes
 from phalanx.transforms.constants import Lifted, lifted
@@ -15,7 +20,13 @@ from phalanx.transforms.keys import on_words
 from phalanx.transforms.needed import only_needed
 from phalanx.transforms.products import around_products
 
-Pass = Callable[[Program], Program]
+
+class Pass(Protocol):
+    """What makes a program of a program, under a name."""
+
+    __name__: str
+
+    def __call__(self, program: Program, /) -> Program: ...
 
 
 def everywhere(change: Pass) -> Pass:
@@ -25,6 +36,7 @@ def everywhere(change: Pass) -> Pass:
     many lanes a device has, and how many run at once; so such a program is left as it is.
     """
 
+    @wraps(change)
     def changed(program: Program) -> Program:
         return keep(program, ("everywhere", change), lambda: _new(program)) or program
 
@@ -55,14 +67,24 @@ def within_a_device(program: Program) -> Program:
 
     It is made of a program on words. Where lanes ran a rule of the user's, there may be keys again.
     """
-    for change in WITHIN:
-        program = change(program)
-    return on_words(program)
+    return _in_order((*WITHIN, on_words), program)
 
 
 def ready(program: Program) -> Lifted:
     """A whole program, ready to be written, and the constants that it takes first."""
-    for change in (*WHOLE, *WITHIN):
-        program = change(program)
-    made = lifted(program)
-    return replace(made, program=on_words(made.program))  # whose constants are operands by now
+    made = lifted(_in_order((*WHOLE, *WITHIN), program))
+    # on words when the constants are operands
+    return replace(made, program=_in_order((on_words,), made.program))
+
+
+def _in_order(passes: Sequence[Pass], program: Program) -> Program:
+    """What ``passes`` make of a program; each is dumped and checked, if that is asked for."""
+    for change in passes:
+        made = change(program)
+        if made is program:
+            continue
+        program = made
+        dump(program.name, change.__name__, partial(str, program))
+        if settings().enable_checks:
+            check(program)
+    return program

@@ -34,7 +34,7 @@ SAMPLED = (
 SHARE = 0.1
 UNITS = 0.6  # of the functions in the units
 OPTIMIZED = 0.2
-CHECKED = 0.2
+CHECKED = 0.1
 # Oracles also say how accurate numbers are that users get. Derivatives of extrema compare values of
 # which the compiler may round another copy otherwise, and does so mostly where it optimizes little.
 # XLA's counts are of what it runs: with few optimizations some releases write scatters as loops.

@@ -81,8 +81,10 @@ def _of_one_lane(program: Program, axes: Names, ins: Roles, outs: Roles) -> Prog
 
     def outside(atom: Atom, role: Role) -> Any:
         inner = plain(atom.type)
-        type = role.outer(inner, ones)
-        return Var(type.update(varying=inner.varying)) if type.shape != inner.shape else atom
+        shape = role.outer(inner, ones).shape
+        if shape == inner.shape:
+            return atom
+        return Var(plain(reshape.result_type([inner], {"shape": shape})))
 
     inputs = [outside(v, r) for v, r in zip(program.inputs, ins, strict=True)]
     outputs = [outside(a, r) for a, r in zip(program.outputs, outs, strict=True)]

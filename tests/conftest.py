@@ -87,7 +87,7 @@ def _compiled(request):
     quick = options.sample and not optimized(*drawn)
     before = config.disable_most_optimizations, config.enable_checks
     config.update("disable_most_optimizations", quick or before[0])
-    config.update("enable_checks", not options.sample or checked(*drawn))
+    config.update("enable_checks", not options.sample or checked(*drawn) or before[1])
     yield
     config.update("disable_most_optimizations", before[0])
     config.update("enable_checks", before[1])

@@ -23,8 +23,8 @@ def dump(name: str, stage: str, text: Callable[[], str]) -> None:
     folder = settings().dump_ir_to
     if folder is None:
         return
-    told = re.sub(r"\W+", "_", name)[:80]
-    file = f"{os.getpid()}-{next(_numbers):04}-{told}-{stage}.txt"
+    safe = re.sub(r"\W+", "_", name)[:80]
+    file = f"{os.getpid()}-{next(_numbers):04}-{safe}-{stage}.txt"
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
         (Path(folder) / file).write_text(text(), "utf-8")

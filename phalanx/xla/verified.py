@@ -8,7 +8,8 @@ So no file calls Python or waits for what nobody sends, or ends the process.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
 from jaxlib.mlir import ir as mlir_ir
@@ -72,6 +73,18 @@ _DEEPEST: Final = 1000  # calls inside of calls: Python itself goes no deeper
 _MOST: Final = 1 << 58  # elements of an array, of 16 bytes at most
 
 
+@contextmanager
+def _texts_are_read() -> Generator[None]:
+    """Refuse the module if jaxlib finds a name or a text in it that it cannot hand to Python."""
+    try:
+        yield
+    except RuntimeError as e:
+        if "conversion error" not in str(e):
+            raise
+        _refuse("it has a name or a text that is not in UTF-8")
+
+
+@_texts_are_read()
 def check(
     module: Any,
     ins: Sequence[ArrayType],
@@ -87,21 +100,6 @@ def check(
     Raises:
         ValueError: it is none, or none that we write.
     """
-    try:
-        _check(module, ins, outs, foreign, type_of)
-    except RuntimeError as e:
-        if "conversion error" not in str(e):
-            raise
-        _refuse("it has a name or a text that is not in UTF-8")
-
-
-def _check(
-    module: Any,
-    ins: Sequence[ArrayType],
-    outs: Sequence[ArrayType],
-    foreign: Collection[str],
-    type_of: Callable[[ArrayType], Any],
-) -> None:
     functions = _functions(module)
     try:
         module.operation.verify()

@@ -1,12 +1,15 @@
 """What happens to a program before it is written: in every sub-program, but not inside lanes."""
 
 import numpy as np
+import pytest
 
 import phalanx as ph
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.base.extended import is_key
 from phalanx.core.program import Program
+from phalanx.errors import ProgramError
+from phalanx.transforms import passes
 from phalanx.transforms.passes import everywhere, ready
 from phalanx.transforms.stage import evaluate
 
@@ -66,3 +69,12 @@ def test_a_program_that_is_ready_has_neither_keys_nor_large_constants():
     words = [ph.random.key_data(v) if is_key(v.dtype) else v for v in values]
     (got,) = evaluate(made.program, [*words, X])
     np.testing.assert_allclose(got, evaluate(program, [X])[0], rtol=1e-6)
+
+
+def test_programs_are_checked_after_each_pass(monkeypatch):
+    def without_the_first(program):
+        return program.update(equations=program.equations[1:])
+
+    monkeypatch.setattr(passes, "WITHIN", (*passes.WITHIN, without_the_first))
+    with ph.enable_checks(), pytest.raises(ProgramError, match="before it is defined"):
+        ph.jit(lambda x: jnp.cos(jnp.sin(x)))(1.0)

@@ -706,8 +706,8 @@ def _mesh_of(traced: TracedCall) -> AbstractMesh | None:
     for e in program.walk():
         if e.prim.execution.launch is not None:
             raise ValueError(
-                f"export: {program.name}, at {e.location}, runs program after program on the "
-                "devices of several processes, and a module is one; export what each process does"
+                f"export: {program.name}, at {e.location}, maps rows of each process, and a module "
+                "is of whole arrays; export what maps arrays over all processes, with mesh="
             )
         region = e.prim.on_devices.region and e.prim.on_devices.region(**e.params)
         if region:

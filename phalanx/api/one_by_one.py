@@ -24,14 +24,13 @@ Refuse = Callable[[Role, Any], None]
 
 def at_every_position(
     function: Function, axes: Axes, values: Sequence[Any], ins: Roles, outs: Ends,
-    refuse: Refuse | None = None, rest: Split | None = None,
+    refuse: Refuse | None = None,
 ) -> tuple[list[Any], Roles]:  # fmt: skip
     """The results of a flat ``function`` at all positions of ``axes``, joined, and their roles.
 
     ``ins`` say what a position sees of ``values``, and ``outs``, which is given the results of the
     positions, what becomes of them. A result that an axis does not cut is that of position 0,
-    unless it may differ and there is somebody to ``refuse`` it. Of a single axis there may be only
-    a part here: ``rest`` says where the rest lies.
+    unless it may differ and there is somebody to ``refuse`` it.
     """
     roles: Roles = ()
 
@@ -47,7 +46,7 @@ def at_every_position(
             return innermost
         (axis, size), *more = axes
         inner = tuple(more)
-        here = Axis(axis, size, rest or Split((axis,), (1,), Blocks(size, 1)))
+        here = Axis(axis, size, Split((axis,), (1,), Blocks(size, 1)))
 
         def run(*values: Any) -> list[Any]:
             lanes = [in_lanes(x, r, here, inner) for x, r in zip(values, ins, strict=True)]

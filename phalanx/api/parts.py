@@ -14,6 +14,7 @@ from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
+from phalanx.core.blocks import Blocks
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, assemble, moved, place
@@ -136,7 +137,8 @@ def make_array_from_process_local_data(
             such arrays. Of a sum that is still to be taken it is the summand that each of its
             devices has.
         global_shape: of the whole array, None in it where that follows from the data; of a tree of
-            data like ``sharding``.
+            data like ``sharding``. It is needed where a ``PmapSharding`` has shorter blocks at the
+            end.
 
     Returns:
         An array of that sharding, or the tree of them.
@@ -191,11 +193,13 @@ def _global_shape(
         tiles = [(*sharding.tile_at(p), *[0] * len(local)) for p in sharding.local_positions]
         here = sorted({tile[dim] for tile in tiles})
         whole = size * count // max(len(here), 1)
-        wanted = sizes[dim] if given is not None and sizes[dim] is not None else whole
-        if wanted not in (size, whole):
+        asked = None if given is None else given[dim]
+        wanted = whole if asked is None else asked
+        rows = sum(map(len, map(Blocks(wanted, count).rows, here)))
+        if size not in (wanted, rows):
             raise ValueError(
-                f"{who}: dimension {dim} of global_shape is {wanted}, but {size} rows of data make "
-                f"{whole}, of which this process holds {len(here)} parts of {count}, at "
+                f"{who}: dimension {dim} of global_shape is {wanted}, of which this process holds "
+                f"{len(here)} parts of {count}, with {rows} rows, but its data has {size}, at "
                 f"{user_location()}"
             )
         places.append(None if wanted == size else here)
@@ -207,6 +211,8 @@ def _local_rows(index: slice, size: int, places: list[int] | None, blocks: Any) 
     start, stop, _ = index.indices(size)
     if places is None:
         return slice(start, stop)
+    if start >= stop:  # it is padding alone
+        return slice(0, 0)
     first = places.index(start // blocks.length) * blocks.length
     return slice(first, first + stop - start)
 

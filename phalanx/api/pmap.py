@@ -25,7 +25,7 @@ from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.in_chunks import checked_at_once
 from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
-from phalanx.api.over_processes import group_of, one_by_one
+from phalanx.api.over_processes import devices_of_all, group_of
 from phalanx.api.passing import Passed
 from phalanx.api.positions import Positions, running_at
 from phalanx.api.refs import (
@@ -145,11 +145,10 @@ class Pmapped(Dispatched):
         leaves = given.leaves
         if config.disable_jit or current() is not ROOT:
             ins, sizes = self._mapping(given)
-            group = self._group()
-            if config.disable_jit and (group is None or current() is ROOT):
-                return self._one_by_one(given, ins, sizes, group)
-            # What other processes have of a value is asked for where the whole is differentiated.
-            with config.override(disable_jit=False):
+            devices, group = self._shared_by(leaves)
+            if config.disable_jit and group is None:
+                return self._one_by_one(given, ins, sizes, devices)
+            with config.override(disable_jit=False):  # rows of processes are mapped together
                 body = self.body(given, _types(leaves), ins, sizes)
             refuse_aliases(leaves, body.captured, self.who)
             results = body.prim(*loaded(body.captured), *loaded(leaves), **body.params)
@@ -178,9 +177,15 @@ class Pmapped(Dispatched):
             return RefCall(body, who, compiled)
         return compiled(leaves, body.out_tree)
 
-    def _group(self) -> Group | None:
-        """The processes that share out the lanes; None if this one has all of them."""
-        return None if enclosing() else group_of(self.devices, self.axes.mesh, self.who)
+    def _shared_by(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...] | None, Group | None]:
+        """The devices that share the lanes, None for the local ones; and the processes whose rows
+        they are, None if ``leaves`` are all that is mapped."""
+        if enclosing() or self.axes.mesh is not None:
+            return self.devices, None
+        of_all = devices_of_all(leaves)
+        if of_all is not None:
+            return self.devices or of_all, None
+        return self.devices, group_of(self.devices, self.who)
 
     def _sharing(self, group: Group, sizes: Axes) -> Sharing:
         return Sharing(self.who, group, self.devices, *sizes[0])
@@ -207,21 +212,21 @@ class Pmapped(Dispatched):
 
     def body(self, given: Given, types: Sequence[Any], ins: Roles, sizes: Axes) -> TracedLane:
         """The function traced in one lane; made once, unless it captures traced values."""
-        pairs, group = zip(array_types(types), ins, strict=True), self._group()
+        pairs, shared_by = zip(array_types(types), ins, strict=True), self._shared_by(given.leaves)
         lanes, refs = tuple([r.inner(t, sizes) for t, r in pairs]), ref_numbers(types)
         of_structure = given.static, given.treedef
-        key = (*of_structure, lanes, refs, ins, sizes, config.key, axes.key(), group)
+        key = (*of_structure, lanes, refs, ins, sizes, config.key, axes.key(), shared_by)
         body = self.caches.traced[key]
         if body is None:
             self._meets(lanes, key, given.names(self.fun), _AROUND)
-            body = self._trace(given, lanes, refs, ins, sizes, group)
+            body = self._trace(given, lanes, refs, ins, sizes, *shared_by)
             if body.reusable:
                 self.caches.traced[key] = body  # type: ignore[assignment]
         return body  # type: ignore[return-value]
 
     def _trace(
         self, given: Given, lanes: tuple[Any, ...], refs: Sequence[int], ins: Roles, sizes: Axes,
-        group: Group | None,
+        devices: tuple[Any, ...] | None, group: Group | None,
     ) -> TracedLane:  # fmt: skip
         flat, names = self._flat(given, refs), given.names(self.fun)
         sharing = None if group is None else self._sharing(group, sizes)
@@ -245,7 +250,7 @@ class Pmapped(Dispatched):
         if sharing is not None:
             params |= {"sharing": sharing}
             return TracedLane(*staged[:2], flat.out_tree, written, flat.stored, spanned, params)
-        params |= {"devices": self.devices, "mesh": self.axes.mesh}
+        params |= {"devices": devices, "mesh": self.axes.mesh}
         return TracedLane(*staged[:2], flat.out_tree, written, flat.stored, mapped, params)
 
     def _flat(self, given: Given, refs: Sequence[int]) -> Flat:
@@ -294,7 +299,9 @@ class Pmapped(Dispatched):
                 where = culprits(program, inputs, atom, axis)
                 raise ReplicationError(differs(self.who, name, role, axis, where, said))
 
-    def _one_by_one(self, given: Given, ins: Roles, sizes: Axes, group: Group | None) -> Any:
+    def _one_by_one(
+        self, given: Given, ins: Roles, sizes: Axes, devices: tuple[Any, ...] | None
+    ) -> Any:
         """Without compiling the function: operation by operation, in all lanes at once."""
         leaves = given.leaves
         flat = self._flat(given, ref_numbers(_types(leaves)))
@@ -306,26 +313,22 @@ class Pmapped(Dispatched):
         def refuse(role: Role, axis: Any) -> None:
             raise ReplicationError(differs(self.who, "a result", role, axis, []))
 
-        mesh = self._mesh_of_lanes(sizes)
+        mesh = self._mesh_of_lanes(sizes, devices or tuple(backend().local_devices()))
         values = spread(apart(leaves, flat.refs), ins, mesh, PmapSharding)
-        sharing = None if group is None else self._sharing(group, sizes)
-        with self._entered(sizes, sharing):
-            results, roles = (
-                at_every_position(flat, sizes, values, ins, outs, refuse)
-                if sharing is None
-                else one_by_one(flat, sharing, values, ins, outs, refuse)
-            )
+        with self._entered(sizes):
+            results, roles = at_every_position(flat, sizes, values, ins, outs, refuse)
         placed = spread(results, roles, mesh, PmapSharding)
         placed = store_apart([leaves[i] for i in flat.stored], placed, values)
         return flat.out_tree.unflatten(placed)
 
-    def _mesh_of_lanes(self, sizes: Axes) -> Mesh:
-        """The devices over which the lanes of axes of such ``sizes`` lie."""
+    def _mesh_of_lanes(self, sizes: Axes, devices: tuple[Any, ...]) -> Mesh:
+        """Those of the mesh, or else of ``devices``, over which the lanes of axes of such ``sizes``
+        lie."""
         lanes, mesh = {str(axis): size for axis, size in sizes}, self.axes.mesh
         if mesh is None:
-            local = backend().local_devices()
-            devices = tuple([d for d in self.devices or local if d in local])
             mesh = Mesh(placement.row(devices), tuple(lanes))
+        if mesh.is_multi_process:  # every process takes part
+            return mesh
         counts = [fewest_blocks(lanes.get(axis, n), n).count for axis, n in mesh.axes]
         return Mesh(mesh.devices[tuple(map(slice, counts))], mesh.axis_names)
 
@@ -476,7 +479,9 @@ def pmap(
             ``in_axes``; along axes that it does not name a result must be the same.
         static_broadcasted_argnums: positions of arguments that are Python values, fixed while
             tracing; they must be hashable.
-        devices: the devices that share the lanes, in this order; default all local ones.
+        devices: the devices that share the lanes, in this order; default all that there are. If
+            some belong to other processes, each process passes rows of its own, or all pass arrays
+            over all of them.
         backend: the platform whose devices to use, such as ``"cpu"``.
         axis_size: the size of the axis, where no argument tells, or to check it.
         donate_argnums: positions of arguments whose memory the results may take over.
@@ -497,6 +502,7 @@ def pmap(
         ValueError: a name is no axis of the mesh, a spec does not fit an array, or lanes_at_once
             is no positive number.
         ReplicationError: a result with out_axes None may differ between lanes.
+        DeviceError: each process passes rows of its own, in what is compiled or is a loop.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> share = phalanx.pmap(lambda x: x / phalanx.lax.psum(x, "i"), axis_name="i")

@@ -95,7 +95,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
 
     Raises:
         TypeError: ``compiled`` is something else.
-        ValueError: it closes over large arrays or references, or runs in pieces.
+        ValueError: it closes over large arrays or references.
         RuntimeFailure: it calls Python or spans processes, or the runtime cannot do that.
 
     >>> import phalanx, phalanx.numpy as jnp
@@ -109,8 +109,8 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     who, program = f"serialize: {compiled.fun_name}", compiled._compiled
     if compiled._traced.captured or not isinstance(program, Runnable) or program.constants:
         raise ValueError(
-            f"{who} closes over references or large arrays, or runs in pieces, and cannot be "
-            f"serialized, at {user_location()}; pass them as arguments"
+            f"{who} closes over references or large arrays, and cannot be serialized, at "
+            f"{user_location()}; pass them as arguments"
         )
     names = compiled._whole.names.all()
     homes = tuple([compiled._homes[i] for i in compiled._kept])

@@ -296,7 +296,7 @@ def _named(traced: Traced) -> dict[tuple[str, str], Kernel]:
     try:
         executable = traced.lower().compile().runtime_executable()
         return {(k.module, k.name): k for k in executable.kernels()}
-    except (PhalanxError, NotImplementedError, AttributeError):  # it runs in pieces
+    except (PhalanxError, NotImplementedError, AttributeError):  # it maps rows of processes
         return {}
 
 

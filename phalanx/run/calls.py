@@ -1,7 +1,7 @@
 """Calls: what a compiled call needs, as one record, and the table in which it is found again.
 
 Whatever runs a program on arrays does it by a ``Call``: operations and loops outside of ``jit``,
-functions of the library, ``jit``, ``pmap`` and ``shard_map``, and pieces of programs. Its key is
+functions of the library, ``jit``, ``pmap`` and ``shard_map``. Its key is
 what was called (a primitive, a function of the library; left out where the table belongs to it),
 the settings, the static values as ``key_of`` tells them apart, and the ``signature`` of each leaf.
 """
@@ -32,7 +32,7 @@ Run = Callable[[Sequence[Any]], Any]
 
 
 class Prepared:
-    """A program that is ready to run: compiled as a whole, or in pieces, or over processes.
+    """A program that is ready to run: compiled, or launched over processes.
 
     Attributes:
         names: what is known of how arrays in it lie, by name.

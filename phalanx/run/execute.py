@@ -35,7 +35,7 @@ from phalanx.run.backend import Executable, Module, Single
 from phalanx.run.calls import Prepared, Run
 from phalanx.run.fit import compile_fitting
 from phalanx.run.guards import unwatched
-from phalanx.run.pieces import NoModule, Pieces, launched, launches
+from phalanx.run.launched import launched
 from phalanx.run.planning import (
     RequestedShardings,
     check_devices,
@@ -231,14 +231,14 @@ def compile_program(
     What was compiled for the same layout is used again; ``lowered`` may give the module, and
     ``places`` where inputs and outputs are to lie.
 
-    What is launched by itself in it is not compiled with it: then it runs in pieces.
-
     Raises:
         DevicesDiffer: inputs are committed to devices that differ, and nothing says which to use.
+        DeviceError: something in it has to be launched by itself.
     """
     donate = _donated(donate)
-    if launches(program):
-        return _in_pieces(program, sigs, donate, options, places)
+    launch = launched(program, compiled=places is not None)
+    if launch is not None:
+        return launch(program, sigs, donate)
     taking = _ready(program)
     every = [*(c._sig for c in taking.constants), *sigs]
     places = places or RequestedShardings.anywhere(program)
@@ -325,23 +325,6 @@ def _named_as(said: Sharding, lying: Sharding, ndim: int) -> Sharding:
     return name.commit() if lying.committed else name.freed()
 
 
-def _in_pieces(
-    program: Program,
-    sigs: Sequence[Signature],
-    donate: tuple[int, ...],
-    options: dict[str, Any] | None,
-    places: RequestedShardings | None,
-) -> Prepared:
-    only = launched(program)
-    if only is not None:
-        return only.prim.rule("launch", only.prim.execution)(program, sigs, donate)
-
-    def compile(piece: Program, sigs: Sequence[Signature]) -> Prepared:
-        return compile_program(piece, sigs, (), options)
-
-    return Pieces(program, sigs, donate, places or RequestedShardings.anywhere(program), compile)
-
-
 def option_key(options: dict[str, Any], who: str) -> frozenset[Any]:
     """Options of the compiler as part of a key.
 
@@ -369,9 +352,9 @@ def lower_program(
 
     Raises:
         ValueError: there are several platforms, and several devices.
+        DeviceError: something in it has to be launched by itself.
     """
-    if launches(program):
-        return NoModule(program.name)
+    launched(program, compiled=True)
     taking = _ready(program)
     plan, _ = _planned(program, taking, [*(c._sig for c in taking.constants), *sigs], places)
     if len(platforms) < 2:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from phalanx.base.errors import ProgramMismatch
+from phalanx.base.errors import NonFiniteError, ProgramMismatch
 from phalanx.core.blocks import Blocks, UnevenBlocks
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entering
@@ -30,7 +30,6 @@ from phalanx.ops.shape import slice_dim
 from phalanx.run.array import DeviceArray, Signature, moved
 from phalanx.run.calls import Prepared
 from phalanx.run.execute import Runnable, check_finite, compile_program
-from phalanx.run.pieces import not_repeatable
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.named import PartitionSpec, PmapSharding
@@ -244,9 +243,15 @@ class MultiProcessExecutable(Prepared):
         made = map(DeviceArray, results, self.out_sigs)
         own = [self._own(y, dim) for y, dim in zip(made, self._outs, strict=True)]
         if self._checked:
-            with not_repeatable():
-                check_finite(self._name, own)
+            self._check_finite(own)
         return own
+
+    def _check_finite(self, own: Sequence[DeviceArray]) -> None:
+        try:
+            check_finite(self._name, own)
+        except NonFiniteError as e:
+            e.repeatable = False  # other processes have none, and do not run again
+            raise
 
     def _is_taken(self, x: DeviceArray, i: int) -> bool:
         """Whether operand ``i`` is ``x`` itself, on some device, and not a copy made of it."""

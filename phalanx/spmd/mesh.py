@@ -17,7 +17,7 @@ from phalanx.base.recent import Unique
 from phalanx.core.layouts import MeshAxes
 from phalanx.spmd.pickled import pickled_devices, unpickled_devices
 from phalanx.spmd.picture import Cell, Picture, in_rows
-from phalanx.spmd.sharding import is_local
+from phalanx.spmd.sharding import is_local, of_several_processes
 
 
 class AxisType(Choice):
@@ -331,7 +331,7 @@ class Mesh(AnyMesh, ContextDecorator):
     @property
     def is_multi_process(self) -> bool:
         """Whether the devices belong to several processes."""
-        return len({getattr(d, "process_index", 0) for d in self.flat}) > 1
+        return of_several_processes(self.flat)
 
     @property
     def local_mesh(self) -> Mesh:

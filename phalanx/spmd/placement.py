@@ -27,7 +27,7 @@ from phalanx.core.region import Block, ChunkedLanes, Region
 from phalanx.spmd.layout import axes_of, fewest_axes, prime_axes, primes, with_devices_counted_as
 from phalanx.spmd.memory import target_of
 from phalanx.spmd.mesh import AnyMesh, Mesh, mesh_over, row
-from phalanx.spmd.sharding import Devices, Sharding
+from phalanx.spmd.sharding import Devices, Sharding, of_several_processes
 from phalanx.spmd.torus import may_be_refused
 
 Levels = tuple[MeshAxes, ...]
@@ -148,7 +148,8 @@ def mesh_of(
     if not devices:
         return None
     free = all(region.devices is None for region in regions(program))
-    if (every and free) or may_be_refused(devices):
+    spare = len(devices) < len(around)
+    if (every and free) or may_be_refused(devices) or (spare and of_several_processes(around)):
         return _among(around, counts)
     levels = _levels(counts)
     return ProgramMesh(devices, tuple(itertools.chain(*levels)), levels)
@@ -205,6 +206,7 @@ def _over_meshes(
     if first is None:
         devices = _enough(meshes[0], available, program.name)
     else:
+        some = some and not first.is_multi_process
         devices = _taken(program, first) if some else first.flat
     grids = [_grid(mesh, devices) for mesh in meshes]
     ordered = [with_devices_counted_as(s, devices) for s in lying(devices)]

@@ -477,6 +477,11 @@ def _indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, ...]:
     return tuple(map(index, range(len(sharding.device_list))))
 
 
+def of_several_processes(devices: Sequence[Any]) -> bool:
+    """Whether ``devices`` belong to several processes, which run a program together."""
+    return len({getattr(d, "process_index", 0) for d in devices}) > 1
+
+
 def is_local(device: Any) -> bool:
     """Whether this process can reach ``device``."""
     client = getattr(device, "client", None)

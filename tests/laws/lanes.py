@@ -224,7 +224,7 @@ class Mapping:
         outs = self.out_dims if out_dims is None else out_dims
         dims = zip(self.x_dims, self.w_dims, *more, strict=True)
         levels = zip(self.axes, dims, outs, transforms, strict=True)
-        outermost = transforms.index(phalanx.pmap) if phalanx.pmap in transforms else None
+        outermost = next((k for k, t in enumerate(transforms) if t is not phalanx.vmap), None)
         for k, ((name, size), in_axes, out, transform) in reversed(list(enumerate(levels))):
             named = None if name.startswith("anonymous") else name
             options = {"devices": self.devices()} if k == outermost else {}

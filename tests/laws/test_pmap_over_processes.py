@@ -6,6 +6,7 @@ a file, each process computes them on its own rows and writes down what it found
 that and compares.
 """
 
+import functools
 import itertools
 import pickle
 import traceback
@@ -20,6 +21,8 @@ from hypothesis import strategies as st
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax, pmap, random, vmap
+from phalanx.sharding import Mesh, PmapSharding
+from phalanx.sharding import PartitionSpec as P
 from tests.laws.lanes import LAYOUTS, Program, programs
 from tests.laws.slopes import smoothly_along
 from tests.laws.test_pmap_law import close, dot, loss, total
@@ -111,6 +114,62 @@ class Case:
         for y in parts:  # to the bit, as what is trained has to be
             np.testing.assert_array_equal(y, parts[0])
         return parts[0]
+
+
+def over_mesh(lane, *, axis_name, devices, **options):
+    """``pmap`` over a mesh of those devices."""
+    return pmap(lane, mesh=Mesh(np.array(devices), (axis_name or "rows",)), **options)
+
+
+@dataclass(frozen=True)
+class Whole(Case):
+    """The same of arrays over all processes, in one program, whose devices have equal blocks."""
+
+    @property
+    def mapping(self):
+        return replace(self.program.mapping, processes=len(self.rows))
+
+    def mapped(self, me, lane=None, out_dims=None):
+        lane = lane or self.program.lane
+        return self.mapping.over((over_mesh, *self.inner), lane, out_dims=out_dims)
+
+    def spread(self, whole, dim):
+        """``whole``, of which each device has rows in dimension ``dim``."""
+        mesh = Mesh(np.array(self.mapping.devices()), ("i",))
+        spec = P() if dim is SHARED else P(*[None] * (dim % whole.ndim), "i")
+        return phalanx.make_array_from_callback(
+            whole.shape, PmapSharding(mesh, spec), lambda index: whole[index]
+        )
+
+    def answer(self, me):
+        """What process ``me`` finds: the shapes, and the parts that it has, by their places."""
+        args, ts, us = [
+            [self.spread(a, d) for a, d in zip(given, self.dims()[0], strict=True)]
+            for given in self.arguments()
+        ]
+        ct = self.spread(self.cotangent(), self.dims()[1])
+        find = functools.partial(QUESTIONS[self.question].answer, self, me)
+        if self.question != "values eagerly":
+            find = phalanx.jit(find)
+        found = find(args, ts, us, ct)
+        return [
+            (y.shape, [(s.index, np.asarray(s.data)) for s in y.addressable_shards]) for y in found
+        ]
+
+    def check(self, answers, expected):
+        question = QUESTIONS[self.question]
+        joined = [self.joined(parts) for parts in zip(*answers, strict=True)]
+        close(question.measure(self, *joined), expected, question.tolerance)
+
+    @staticmethod
+    def joined(found):
+        """The array of the parts that processes found; where several have one, it is the same."""
+        (shape,) = {shape for shape, _ in found}
+        whole = np.full(shape, np.nan)
+        for index, part in [each for _, parts in found for each in parts]:
+            assert np.isnan(whole[index]).all() or np.array_equal(whole[index], part)
+            whole[index] = part
+        return whole
 
 
 DRAWS = {
@@ -218,19 +277,21 @@ def answer(path, me):
     path.with_suffix(f".{me}").write_bytes(pickle.dumps(found))
 
 
+def values(case, me, args, *_):
+    return [case.mapped(me)(*args)]
+
+
 def eagerly(case, me, args, *_):
     with phalanx.disable_jit():
-        return [case.mapped(me)(*args)]
+        return values(case, me, args)
 
 
 def tangents(case, me, args, ts, *_):
-    f = case.mapped(me)
-    return [phalanx.jit(lambda args, ts: phalanx.jvp(f, args, ts)[1])(args, ts)]
+    return [phalanx.jvp(case.mapped(me), args, ts)[1]]
 
 
 def slopes(case, me, args, ts, us, ct):
-    f = case.mapped(me)
-    return phalanx.jit(lambda args, ct: phalanx.vjp(f, *args)[1](ct))(args, ct)
+    return phalanx.vjp(case.mapped(me), *args)[1](ct)
 
 
 def bends(case, me, args, ts, us, ct):
@@ -239,12 +300,12 @@ def bends(case, me, args, ts, us, ct):
     def slope(*args):
         return phalanx.vjp(f, *args)[1](ct)
 
-    return phalanx.jit(lambda args, ts: phalanx.jvp(slope, args, ts)[1])(args, ts)
+    return phalanx.jvp(slope, args, ts)[1]
 
 
 def slopes_in_a_lane(case, me, args, *_):
     lane, leading = phalanx.grad(loss(case.program), (0, 1)), (0,) * len(case.program.mapping.axes)
-    return phalanx.jit(case.mapped(me, lane, leading))(*args)
+    return case.mapped(me, lane, leading)(*args)
 
 
 # ---- the oracle ---------------------------------------------------------------------------------
@@ -304,7 +365,7 @@ class Question:
 
 
 QUESTIONS = {
-    "values": Question(lambda case, me, args, *_: [case.mapped(me)(*args)], Case.values),
+    "values": Question(values, Case.values),
     "values eagerly": Question(eagerly, Case.values),
     "tangents": Question(tangents, slope_of, tolerance=1e-6),
     "slopes": Question(
@@ -353,7 +414,7 @@ def cases(draw, count):
     (_, size), *rest = program.mapping.axes
     rows = draw(cuttings(size, count))
     inner = tuple([draw(st.sampled_from([pmap, vmap])) for _ in rest])
-    case = Case(program, rows, inner, question)
+    case = draw(st.sampled_from([Case, Whole]))(program, rows, inner, question)
     return case, QUESTIONS[question].oracle(case)
 
 

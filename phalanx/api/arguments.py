@@ -288,6 +288,7 @@ class Given(Struct):
         kwargs: the others by name.
         leaves: the leaves of these.
         treedef: the structure of these, ``(args, kwargs)``.
+        types: the types of the leaves, once they are known; an ``AbstractRef`` for a reference.
     """
 
     static: Static
@@ -295,6 +296,7 @@ class Given(Struct):
     kwargs: dict[str, Any]
     leaves: Sequence[Any]
     treedef: Any
+    types: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Given:

@@ -12,7 +12,6 @@ from phalanx.api.stages import Traced
 from phalanx.base.config import config
 from phalanx.core.platforms import platform_of, stand_for
 from phalanx.run.backend import Executable
-from phalanx.run.execute import compile_for
 
 
 def stand_for_them(devices: Sequence[Any]) -> None:
@@ -30,5 +29,4 @@ def compiled_for(traced: Traced, devices: Sequence[Any]) -> Executable:
         OutOfMemory, RuntimeFailure: the compiler refuses it.
     """
     lowered = traced.lower(lowering_platforms=(platform_of(devices[0]),))
-    passed = lowered._passed
-    return compile_for(passed.program, lowered._module, passed.donate, devices)
+    return lowered._planned.compile_for(devices, lowered._module)

@@ -11,72 +11,33 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from msgspec import Struct
-
 from phalanx.api import stages
 from phalanx.api.arguments import (
     NO_STATIC,
     Given,
-    LeafNames,
     Static,
     dress,
     split_static,
 )
 from phalanx.api.passing import known
-from phalanx.api.retraced import Key, moved, reason
+from phalanx.api.retraced import moved
 from phalanx.base import log, tree
 from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
-from phalanx.base.errors import DeviceError, NonFiniteError, TracingRefused
+from phalanx.base.errors import DeviceError, NonFiniteError
 from phalanx.base.exact import leaf_finder
 from phalanx.base.freed import give_back
 from phalanx.base.keys import distinctions, key_of
 from phalanx.base.recent import Recent, forget_everything
 from phalanx.base.source import is_ours, name_of, place_of, user_location
-from phalanx.core.program import Program
-from phalanx.core.refs import Ref, is_lasting, load, store, store_all
+from phalanx.core.refs import load, store
 from phalanx.core.trace import ROOT, entered_trace
-from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray
 from phalanx.run.backend import Executable
 from phalanx.run.calls import Call, Runs, signature
 from phalanx.transforms.reach import TRACED_ONCE
 
 KEPT = 512  # programs of a function; one that was not called during so many others may be dropped
-
-
-class TracedFunction(Struct):
-    """A function traced at types: the program, what it closes over, its tree.
-
-    The program gives, before its results, what the references hold in the end that ``written``
-    has, and after them those among its arguments that ``stored`` numbers.
-    """
-
-    program: Program
-    captured: list[Any]
-    out_tree: Any
-    written: dict[Ref, Any]
-    stored: tuple[int, ...]
-
-    @property
-    def reusable(self) -> bool:
-        """Whether another call may use it: not where it holds values of a transformation."""
-        return all(type(x) is Ref and is_lasting(x) for x in self.captured)
-
-    @property
-    def rewritten(self) -> tuple[int | None, ...]:
-        """Of the references that it writes, which of what is captured they are, if any."""
-        places = {id(x): i for i, x in enumerate(self.captured)}
-        return tuple([places.get(id(ref)) for ref in self.written])
-
-    @property
-    def flat_tree(self) -> Any:
-        """The structure of all that the program gives."""
-        return tree.structure([0] * len(self.program.outputs))
-
-    def store(self, leaves: Sequence[Any], outputs: Sequence[Any]) -> Sequence[Any]:
-        """The results among ``outputs``, for a call with ``leaves``; the rest go to references."""
-        return store_all(self.written, [leaves[i] for i in self.stored], outputs)
 
 
 class Form:
@@ -290,27 +251,6 @@ class Dispatched:
         if not config.looks_for_nonfinite:
             return call.run(leaves)
         return self._watched(call, given)
-
-    def _meets(
-        self, types: Sequence[ArrayType], key: Key, names: LeafNames, around: Sequence[str]
-    ) -> None:
-        """Before the function is traced for a call with ``key``, for which it was not before;
-        ``around`` says what is in the key behind the types.
-
-        Raises:
-            TracingRefused: the option ``no_tracing`` is set.
-        """
-        if not (settings().no_tracing or settings().explain_cache_misses):
-            return
-        listed = ", ".join(map(str, types))
-        if settings().no_tracing:
-            raise TracingRefused(
-                f"{self.who}: it has not been traced for arguments ({listed}), at "
-                f"{user_location()}, and no_tracing is set"
-            )
-        new = reason(self.fun, key, list(self.caches.traced), names, around)
-        place = user_location()
-        log.warn("Tracing %s for arguments (%s) at %s: %s", self.who, listed, place, new)
 
     def _compiled(self, given: Given) -> Runs:
         """Compile for such arguments: the call with their leaves."""

@@ -6,78 +6,34 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, overload
 
-from msgspec import Struct
-
-from phalanx.api import aot, stages
 from phalanx.api.arguments import (
-    Flat,
     Given,
-    LeafNames,
     check_callable,
-    check_leaf,
     result_names,
-    static_positions,
 )
-from phalanx.api.dispatch import Dispatched, TracedFunction
-from phalanx.api.passing import Passed
-from phalanx.api.refs import RefCall, abstract_types, array_types, leaf_types, ref_numbers
-from phalanx.api.shardings import Asked, check_followed
+from phalanx.api.refs import array_types
+from phalanx.api.shardings import Asked
+from phalanx.api.staged import StagedFunction
+from phalanx.api.traced_function import TracedFunction
 from phalanx.api.transformed import Compiling, P, R, Wrapped
 from phalanx.base import tree
-from phalanx.base.config import config
 from phalanx.base.nodes import outline
-from phalanx.base.source import name_of, user_location
+from phalanx.base.source import user_location
 from phalanx.control.call import call
 from phalanx.control.compiled_call import compiled_call
-from phalanx.core import axes
 from phalanx.core.program import Program, plain
-from phalanx.core.refs import Ref, refuse_aliases
-from phalanx.core.trace import ROOT, current
-from phalanx.core.types import ArrayType, typeof
-from phalanx.run.calls import Call, Runs, operand_signatures
+from phalanx.core.types import ArrayType
 from phalanx.run.constrain import constrain, with_results_lying
-from phalanx.run.execute import compile_program, option_key
+from phalanx.run.execute import option_key
 from phalanx.run.planning import RequestedShardings
 from phalanx.run.runtime import backend as runtime
 from phalanx.spmd.named import unreduced_along
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import lies_of
-from phalanx.transforms.stage import is_value, loaded, stage_with_refs
+from phalanx.transforms.stage import loaded
 
 
-class _Compiling(Struct, frozen=True):
-    """From operands, and the structure of what ``program`` gives, to the compiled call.
-
-    It does not hold the function, which is freed where nothing else does (see ``caches_of``).
-    ``follows`` says whether operands decide on which devices it runs.
-    """
-
-    who: str
-    keep_unused: bool
-    options: dict[str, Any]
-    follows: bool
-    program: Program
-    donated: Sequence[bool]
-    names: LeafNames
-    places: RequestedShardings
-
-    def __call__(self, operands: Sequence[Any], out_tree: Any) -> Call:
-        names, places = self.names, self.places
-        types = [plain(typeof(x)) for x in operands]
-        passed = Passed.of(self.program, self.donated, names, self.who, self.keep_unused)
-        if self.follows:
-            lying = [s.sharding for s in operand_signatures(operands)]
-            check_followed(lying, places.ins, types, names, self.who)
-        compiled = compile_program(
-            passed.program, passed.signatures(operands), passed.donate, self.options,
-            places=places.taking(passed.kept), name_of_input=lambda n: names[passed.kept[n]],
-        )  # fmt: skip
-        spared = sorted({*passed.donate}.difference(compiled.donate))
-        passed.warn_of_spared([] if config.looks_for_nonfinite else spared, names, self.who)
-        return passed.call(compiled, operands, out_tree)
-
-
-class Jitted(Dispatched):
+class Jitted(StagedFunction):
     """A compiled function. Called, it does what the function does."""
 
     kind = "jit"
@@ -98,18 +54,11 @@ class Jitted(Dispatched):
         in_shardings: Any = None,
         out_shardings: Any = None,
     ) -> None:
-        self.fun = fun
-        self.who = f"{self.kind}({name_of(fun)})"
+        super().__init__(fun, self.kind)
         self.ins = Asked(in_shardings, self.who, "in_shardings")
         self.outs = self.results(out_shardings, self.who, "out_shardings")
-        self.static_nums, self.static_names = static_positions(
-            fun, static_argnums, static_argnames, self.who, apart=True
-        )
-        self.donate_nums, self.donate_names = static_positions(
-            fun, donate_argnums, donate_argnames, self.who, "donated", apart=True
-        )
-        if set(self.static_nums) & set(self.donate_nums):
-            raise ValueError(f"{self.who}: an argument cannot be both static and donated")
+        static, donated = (static_argnums, static_argnames), (donate_argnums, donate_argnames)
+        self._set_positions(static, donated, apart=True)
         self.keep_unused = keep_unused
         self.home = _home(device, backend, self.who)
         if self.home is not None and not (self.ins.nothing and self.outs.nothing):
@@ -118,28 +67,20 @@ class Jitted(Dispatched):
                 f"lies, and so do in_shardings and out_shardings, at {user_location()}; give the "
                 "one or the other"
             )
+        self.strict = self.home is None
         self.compiler_options = dict(compiler_options or {})
         options = option_key(self.compiler_options, self.who)
         self._remember(keep_unused, self.home, options, self.ins.key, self.outs.key)
 
-    def _call(self, given: Given) -> Any:
-        if config.disable_jit:
-            restored, named = given.restored()
-            return self.fun(*restored, **named)
-        return self._evaluate(given) if current() is ROOT else self._bind(given)
+    def _one_by_one(self, given: Given) -> Any:
+        args, kwargs = given.restored()
+        return self.fun(*args, **kwargs)
 
-    def _bind(self, given: Given) -> Any:
-        leaves = given.leaves
-        for i, x in enumerate(leaves):
-            if not is_value(x) and type(x) is not Ref:
-                check_leaf(x, given.names(self.fun)[i], self.who)
-        traced = self.traced(given, leaf_types(leaves, _plain_type))
-        refuse_aliases(leaves, traced.captured, self.who)
-        places = self._places(traced, given)
-        operands = list(map(_constrained, loaded(leaves), places.ins))
+    def _bound(self, traced: TracedFunction, given: Given) -> Sequence[Any]:
+        places = self._places(traced, given, None)
+        operands = map(_constrained, loaded(given.leaves), places.ins)
         results = self._run(traced.program, [*loaded(traced.captured), *operands])
-        results = traced.store(leaves, list(map(_constrained, results, places.outs)))
-        return traced.out_tree.unflatten(results)
+        return list(map(_constrained, results, places.outs))
 
     def _run(self, program: Program, operands: Sequence[Any]) -> Sequence[Any]:
         """Bind what stands for this function inside other transformations."""
@@ -148,21 +89,11 @@ class Jitted(Dispatched):
             return compiled_call(*operands, program=program, options=options)
         return call(*operands, program=program)
 
-    def traced(self, given: Given, types: tuple[Any, ...]) -> TracedFunction:
-        """The function traced at ``types``; made once, unless it captures traced values."""
-        key = (given.static, given.treedef, types, config.key, axes.key())
-        traced = self.caches.traced[key]
-        if traced is None:
-            arrays, names = self._lying(given, array_types(types)), given.names(self.fun)
-            self._meets(arrays, key, names, ("settings", "axes in scope"))
-            flat = Flat(self.fun, given.treedef, given.static, self.who, ref_numbers(types))
-            staged = stage_with_refs(flat, arrays, name_of(self.fun), names.all())
-            program, captured, written = staged
-            program = self._with_sums(program, flat.out_tree, len(written))
-            traced = TracedFunction(program, captured, flat.out_tree, written, flat.stored)
-            if traced.reusable:
-                self.caches.traced[key] = traced
-        return traced
+    def _trace(self, given: Given, context: Any) -> TracedFunction:
+        flat, staged = self._stage(given, self._lying(given, array_types(given.types)))
+        program, captured, written = staged
+        program = self._with_sums(program, flat.out_tree, len(written))
+        return TracedFunction(program, captured, flat.out_tree, written, flat.stored)
 
     def _with_sums(self, program: Program, out_tree: Any, written: int) -> Program:
         """``program``, whose results are sums that are still to be taken where that is asked for,
@@ -192,27 +123,9 @@ class Jitted(Dispatched):
         told = [t if s is None else t.update(lies=lies_of(s, t.ndim, t.lies)) for t, s in pairs]
         return [*told, *rest]
 
-    def _compiled(self, given: Given) -> Runs:
-        leaves, names = given.leaves, given.names(self.fun)
-        traced = self.traced(given, leaf_types(leaves, _plain_type))
-        places = self._places(traced, given)
-        outer = len(traced.captured)
-        inner = RequestedShardings(((None,) * outer) + places.ins, places.outs)
-        own = [d and type(x) is not Ref for d, x in zip(self._donated(given), leaves, strict=True)]
-        marks, every = [False] * outer + own, names.after(map(str, traced.captured))
-        compiling = _Compiling(
-            self.who, self.keep_unused, self.compiler_options, self.home is None, traced.program,
-            marks, every, inner,
-        )  # fmt: skip
-        if traced.captured or Ref in map(type, leaves):
-            return RefCall(traced, self.who, compiling)
-        return compiling(leaves, traced.out_tree)
-
     def _places(
-        self, traced: TracedFunction, given: Given, later: bool = False
+        self, traced: TracedFunction, given: Given, context: Any, later: bool = False
     ) -> RequestedShardings:
-        """Where arguments and results are to lie, which must be possible; devices of arguments may
-        be known ``later``."""
         program, out_tree = traced.program, traced.out_tree
         types, results = program.input_types[len(traced.captured) :], len(program.outputs)
         if self.home is not None:
@@ -227,27 +140,6 @@ class Jitted(Dispatched):
         whose = [f"the {name}" for name in result_names(out_tree)]
         self.outs.check(outs, kinds, whose)
         return RequestedShardings(tuple(ins), (*(None,) * first, *outs, *(None,) * last))
-
-    # ---- ahead of time ----
-
-    def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
-        """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
-        given = Given.of(*self._split(args, kwargs))
-        leaves, names = given.leaves, given.names(self.fun)
-        types = abstract_types(leaves, names, self.who)
-        traced = self.traced(given, types)
-        places = self._places(traced, given, later=True)
-        arrays, homes = array_types(types), aot.homes(leaves, names, self.who)
-        if self.home is None:
-            check_followed(homes, places.ins, arrays, names, self.who)
-        call_traced = stages.TracedCall(
-            self.who, names, given.static, traced.program, traced.captured,
-            tree.structure((given.args, given.kwargs)), traced.out_tree, arrays,
-            homes, self._donated(given),
-            places, self.keep_unused, self.compiler_options, self.home is None,
-            traced.store, traced.rewritten, traced.stored,
-        )  # fmt: skip
-        return stages.Traced(call_traced)
 
 
 @overload
@@ -363,10 +255,6 @@ def jit(
         return functools.partial(jit, **options)
     check_callable(fun, "jit")
     return Jitted(fun, **options).function()
-
-
-def _plain_type(x: Any) -> ArrayType:
-    return plain(typeof(x))
 
 
 def _constrained(x: Any, sharding: Sharding | None) -> Any:

@@ -16,7 +16,7 @@ from phalanx.core.axes import is_internal
 from phalanx.core.layouts import Axes
 from phalanx.core.program import Equation
 from phalanx.core.roles import FIXED, Role, Roles, slices
-from phalanx.core.types import typeof
+from phalanx.core.types import ArrayType
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import P, PartitionSpec
 from phalanx.transforms.replication import lines_of
@@ -75,15 +75,15 @@ class MappedAxes(Struct, frozen=True):
         in_axes: Any,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        leaves: Sequence[Any],
+        types: Sequence[ArrayType],
         names: LeafNames,
     ) -> Roles:
         """The role of each leaf of (args, kwargs), which ``names`` names."""
         entries = input_entries(in_axes, args, kwargs, self.who, is_spec)
         return tuple(
             [
-                FIXED if e is None else self._role(e, typeof(x).ndim, names[i])
-                for i, (e, x) in enumerate(zip(entries, leaves, strict=True))
+                FIXED if e is None else self._role(e, t.ndim, names[i])
+                for i, (e, t) in enumerate(zip(entries, types, strict=True))
             ]
         )
 

@@ -7,44 +7,35 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, overload
 
-from msgspec import field
+from msgspec import Struct
 
-from phalanx.api import aot, stages
 from phalanx.api.arguments import (
     Flat,
     Given,
     LeafNames,
     check_callable,
-    check_leaf,
     result_names,
-    static_positions,
     without_static,
 )
-from phalanx.api.dispatch import KEPT, Dispatched, TracedFunction
 from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.in_chunks import checked_at_once
 from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.over_processes import devices_of_all, group_of
-from phalanx.api.passing import Passed
 from phalanx.api.positions import Positions, running_at
 from phalanx.api.refs import (
-    RefCall,
-    abstract_types,
     apart,
     array_types,
-    leaf_types,
-    ref_numbers,
     store_apart,
 )
 from phalanx.api.specs import snapshot
+from phalanx.api.staged import StagedFunction
+from phalanx.api.traced_function import TracedFunction
 from phalanx.api.transformed import Compiling, InAxes, P, R, Wrapped
 from phalanx.api.vmap import UNNAMED
-from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError, ShardingTypeError
-from phalanx.base.recent import Recent
-from phalanx.base.source import name_of, user_location
+from phalanx.base.source import user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.control.mapped import mapped
 from phalanx.control.spanned import spanned
@@ -52,51 +43,33 @@ from phalanx.core import axes
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.correspond import how_to_sum
 from phalanx.core.layouts import Axes
-from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, plain
-from phalanx.core.refs import Ref, refuse_aliases, refuse_differing
+from phalanx.core.refs import refuse_aliases, refuse_differing
 from phalanx.core.roles import FIXED, Role, Roles
-from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.run.calls import Call, Runs
-from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
 from phalanx.run.spanning import Sharing
 from phalanx.spmd import placement
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import PmapSharding
 from phalanx.transforms.replication import culprits, varying_outputs
-from phalanx.transforms.stage import Staged, is_value, loaded, stage_with_refs
+from phalanx.transforms.stage import Staged, loaded
 
 if TYPE_CHECKING:
     from phalanx.processes.member import Group
 
-_AROUND = (  # the types, in keys of what was traced
-    "references among the arguments", "how arguments are mapped", "axes of the call", "settings",
-    "axes in scope", "the mapped functions around",
-)  # fmt: skip
+
+class _Context(Struct, frozen=True):
+    """What each leaf is to a lane, the size of each axis, and who shares the lanes: ``devices``,
+    None for the local ones, and ``processes`` where the rows are theirs."""
+
+    in_axes: Roles
+    axis_sizes: Axes
+    devices: tuple[Any, ...] | None
+    processes: Group | None
 
 
-class TracedLane(TracedFunction):
-    """A mapped function traced at the types of a lane: the body of ``mapped``, or ``spanned``."""
-
-    prim: Primitive
-    params: dict[str, Any]
-    wholes: Recent[Program] = field(default_factory=lambda: Recent(KEPT))
-
-    def whole(self, types: Sequence[ArrayType]) -> Program:
-        """The program of one mapped equation, on whole arrays of ``types``."""
-        program = self.wholes[tuple(types)]
-        if program is None:
-            program = self.wholes[tuple(types)] = self._whole(types)
-        return program
-
-    def _whole(self, types: Sequence[ArrayType]) -> Program:
-        every = [*[plain(typeof(c)) for c in loaded(self.captured)], *types]
-        return Program.of_one(self.prim, every, self.params, f"pmap_{self.program.name}")
-
-
-class Pmapped(Dispatched):
+class Pmapped(StagedFunction):
     """A mapped function. Called, it runs the function in every lane of its axis."""
 
     def __init__(
@@ -114,17 +87,14 @@ class Pmapped(Dispatched):
         mesh: Mesh | None = None,
         lanes_at_once: AtOnce = None,
     ) -> None:
-        self.fun = fun
-        self.who = f"pmap({name_of(fun)})"
+        super().__init__(fun, "pmap")
         self.at_once = checked_at_once(lanes_at_once, self.who)
         self.axes = MappedAxes.of(self.who, axis_name, mesh)
         self.in_axes, in_key = snapshot(in_axes)
         self.out_axes, out_key = snapshot(out_axes)
         self.axis_size = axis_size
-        self.static_nums, _ = static_positions(fun, static_broadcasted_argnums, None, self.who)
-        self.donate_nums, _ = static_positions(fun, donate_argnums, None, self.who, "donated")
-        if set(self.static_nums) & set(self.donate_nums):
-            raise ValueError(f"{self.who}: an argument cannot be both static and donated")
+        chosen = (static_broadcasted_argnums, None), (donate_argnums, None)
+        self._set_positions(*chosen, apart=False)
         # arguments passed by keyword are mapped, whatever the positions say
         self.static_names = self.donate_names = frozenset()
         self.devices = _checked_devices(devices, backend, self.who)
@@ -141,42 +111,6 @@ class Pmapped(Dispatched):
             )
         self._remember(self.axes, in_key, out_key, axis_size, self.devices, self.at_once)
 
-    def _call(self, given: Given) -> Any:
-        leaves = given.leaves
-        if config.disable_jit or current() is not ROOT:
-            ins, sizes = self._mapping(given)
-            devices, group = self._shared_by(leaves)
-            if config.disable_jit and group is None:
-                return self._one_by_one(given, ins, sizes, devices)
-            with config.override(disable_jit=False):  # rows of processes are mapped together
-                body = self.body(given, _types(leaves), ins, sizes)
-            refuse_aliases(leaves, body.captured, self.who)
-            results = body.prim(*loaded(body.captured), *loaded(leaves), **body.params)
-            return body.out_tree.unflatten(body.store(leaves, results))
-        return self._evaluate(given)
-
-    def _compiled(self, given: Given) -> Runs:
-        leaves, names = given.leaves, given.names(self.fun)
-        ins, sizes = self._mapping(given)
-        types = _types(leaves)
-        body = self.body(given, types, ins, sizes)
-        donated = self._donated(given)
-        whole = body.whole(array_types(types))
-        refs, outer, who = ref_numbers(types), body.captured, self.who
-        own = [d and i not in refs for i, d in enumerate(donated)]
-        every, marks = names.after(map(str, outer)), [False] * len(outer) + own
-
-        def compiled(operands: Sequence[Any], out_tree: Any) -> Call:  # holds no function
-            passed = Passed.of(whole, marks, every, who, every=True)
-            prepared = compile_program(
-                whole, passed.signatures(operands), passed.donate, name_of_input=every.__getitem__
-            )
-            return passed.call(prepared, operands, out_tree)
-
-        if outer or refs:
-            return RefCall(body, who, compiled)
-        return compiled(leaves, body.out_tree)
-
     def _shared_by(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...] | None, Group | None]:
         """The devices that share the lanes, None for the local ones; and the processes whose rows
         they are, None if ``leaves`` are all that is mapped."""
@@ -190,18 +124,13 @@ class Pmapped(Dispatched):
     def _sharing(self, group: Group, sizes: Axes) -> Sharing:
         return Sharing(self.who, group, self.devices, *sizes[0])
 
-    def _mapping(self, given: Given) -> tuple[Roles, Axes]:
-        """What each leaf is to a lane, and the size of each axis."""
-        names, args, kwargs = given.names(self.fun), given.args, given.kwargs
-        for i, x in enumerate(given.leaves):
-            if not is_value(x) and type(x) is not Ref:
-                check_leaf(x, names[i], self.who)
+    def _context(self, given: Given) -> _Context:
+        names, types = given.names(self.fun), array_types(given.types)
         in_axes = without_static(self.in_axes, given.static)
-        arrays = loaded(given.leaves)
-        ins = self.axes.of_inputs(in_axes, args, kwargs, arrays, names)
-        sizes = self.axes.sizes(arrays, ins, names, self.axis_size, len(kwargs))
+        ins = self.axes.of_inputs(in_axes, given.args, given.kwargs, types, names)
+        sizes = self.axes.sizes(types, ins, names, self.axis_size, len(given.kwargs))
         self._check_nesting()
-        return ins, sizes
+        return _Context(ins, sizes, *self._shared_by(given.leaves))
 
     def _check_nesting(self) -> None:
         if self.devices is not None and enclosing() is not None:
@@ -210,36 +139,19 @@ class Pmapped(Dispatched):
                 f"outermost, {enclosing()}; the inner axis is laid over what remains"
             )
 
-    def body(self, given: Given, types: Sequence[Any], ins: Roles, sizes: Axes) -> TracedLane:
-        """The function traced in one lane; made once, unless it captures traced values."""
-        pairs, shared_by = zip(array_types(types), ins, strict=True), self._shared_by(given.leaves)
-        lanes, refs = tuple([r.inner(t, sizes) for t, r in pairs]), ref_numbers(types)
-        of_structure = given.static, given.treedef
-        key = (*of_structure, lanes, refs, ins, sizes, config.key, axes.key(), shared_by)
-        body = self.caches.traced[key]
-        if body is None:
-            self._meets(lanes, key, given.names(self.fun), _AROUND)
-            body = self._trace(given, lanes, refs, ins, sizes, *shared_by)
-            if body.reusable:
-                self.caches.traced[key] = body  # type: ignore[assignment]
-        return body  # type: ignore[return-value]
-
-    def _trace(
-        self, given: Given, lanes: tuple[Any, ...], refs: Sequence[int], ins: Roles, sizes: Axes,
-        devices: tuple[Any, ...] | None, group: Group | None,
-    ) -> TracedLane:  # fmt: skip
-        flat, names = self._flat(given, refs), given.names(self.fun)
-        sharing = None if group is None else self._sharing(group, sizes)
+    def _trace(self, given: Given, context: _Context) -> TracedFunction:
+        ins, sizes, types = context.in_axes, context.axis_sizes, array_types(given.types)
+        sharing = context.processes and self._sharing(context.processes, sizes)
         with self._entered(sizes, sharing):
-            staged = stage_with_refs(flat, lanes, name_of(self.fun), names.all())
+            lanes = [r.inner(t, sizes) for t, r in zip(types, ins, strict=True)]
+            flat, staged = self._stage(given, lanes)
         program, captured, written = staged
-        types = program.output_types[len(written) :]
-        for type, name in zip(types, result_names(flat.out_tree), strict=False):
+        results = program.output_types[len(written) :]
+        for type, name in zip(results, result_names(flat.out_tree), strict=False):
             _refuse_sums(type, name, self.who)
-        ranks = [t.ndim for t in types]
-        outs = (FIXED,) * len(written) + self._outs(flat, ranks, ins)
+        outs = (FIXED,) * len(written) + self._outs(flat, [t.ndim for t in results], ins)
         ins = (FIXED,) * len(captured) + ins
-        self._check_replicated(staged, ins, outs, flat, names)
+        self._check_replicated(staged, ins, outs, flat, given.names(self.fun))
         params = {
             "program": program,
             "axes": sizes,
@@ -247,14 +159,13 @@ class Pmapped(Dispatched):
             "outs": outs,
             "at_once": self.at_once,
         }
-        if sharing is not None:
-            params |= {"sharing": sharing}
-            return TracedLane(*staged[:2], flat.out_tree, written, flat.stored, spanned, params)
-        params |= {"devices": devices, "mesh": self.axes.mesh}
-        return TracedLane(*staged[:2], flat.out_tree, written, flat.stored, mapped, params)
-
-    def _flat(self, given: Given, refs: Sequence[int]) -> Flat:
-        return Flat(self.fun, given.treedef, given.static, self.who, refs)
+        if sharing is None:
+            prim, where = mapped, {"devices": context.devices, "mesh": self.axes.mesh}
+        else:
+            prim, where = spanned, {"sharing": sharing}
+        every = [*[plain(typeof(c)) for c in loaded(captured)], *types]
+        whole = Program.of_one(prim, every, params | where, f"pmap_{program.name}")
+        return TracedFunction(whole, captured, flat.out_tree, written, flat.stored)
 
     def _outs(self, flat: Flat, ranks: Sequence[int], ins: Roles) -> Roles:
         """The roles of what ``flat`` gives: its results, of ``ranks`` dimensions in one lane, and
@@ -299,12 +210,16 @@ class Pmapped(Dispatched):
                 where = culprits(program, inputs, atom, axis)
                 raise ReplicationError(differs(self.who, name, role, axis, where, said))
 
-    def _one_by_one(
-        self, given: Given, ins: Roles, sizes: Axes, devices: tuple[Any, ...] | None
-    ) -> Any:
-        """Without compiling the function: operation by operation, in all lanes at once."""
-        leaves = given.leaves
-        flat = self._flat(given, ref_numbers(_types(leaves)))
+    def _one_by_one(self, given: Given) -> Any:
+        """Without compiling the function: operation by operation, in all lanes at once; rows of
+        processes are mapped together."""
+        self._check(given)
+        leaves, context = given.leaves, self._context(given)
+        ins, sizes = context.in_axes, context.axis_sizes
+        if context.processes is not None:
+            with config.override(disable_jit=False):
+                return self._bind(given)
+        flat = self._flat(given)
         refuse_aliases(leaves, (), self.who)
 
         def outs(results: Sequence[Any]) -> Roles:
@@ -313,7 +228,7 @@ class Pmapped(Dispatched):
         def refuse(role: Role, axis: Any) -> None:
             raise ReplicationError(differs(self.who, "a result", role, axis, []))
 
-        mesh = self._mesh_of_lanes(sizes, devices or tuple(backend().local_devices()))
+        mesh = self._mesh_of_lanes(sizes, context.devices or tuple(backend().local_devices()))
         values = spread(apart(leaves, flat.refs), ins, mesh, PmapSharding)
         with self._entered(sizes):
             results, roles = at_every_position(flat, sizes, values, ins, outs, refuse)
@@ -353,34 +268,6 @@ class Pmapped(Dispatched):
         mesh = placement.mesh_of(whole, local)
         return placement.placements(whole, mesh, local[:1])[0]
 
-    # ---- ahead of time ----
-
-    def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
-        """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
-        given = Given.of(*self._split(args, kwargs))
-        leaves, names, static = given.leaves, given.names(self.fun), given.static
-        types = abstract_types(leaves, names, self.who)
-        arrays = array_types(types)
-        shells = Given.of(static, *tree.unflatten(given.treedef, [_Shell(t) for t in arrays]))
-        ins, sizes = self._mapping(shells)
-        body = self.body(given, types, ins, sizes)
-        call_traced = stages.TracedCall(
-            self.who, names, static, body.whole(arrays), body.captured,
-            tree.structure((given.args, given.kwargs)), body.out_tree, arrays,
-            aot.homes(leaves, names, self.who), self._donated(given),
-            store=body.store, written=body.rewritten, stored=body.stored,
-        )  # fmt: skip
-        return stages.Traced(call_traced)
-
-
-class _Shell(Tracer):
-    """Stands for an argument of which only the type is known."""
-
-    __slots__ = ()
-
-    def __init__(self, type: ArrayType) -> None:
-        super().__init__(ROOT, type)
-
 
 def _refuse_sums(type: ArrayType, name: str, who: str) -> None:
     """Raise ShardingTypeError if a result in one lane, of ``type``, is a sum still to be taken, or
@@ -391,10 +278,6 @@ def _refuse_sums(type: ArrayType, name: str, who: str) -> None:
             f"or reduced arrays. Take the sum in the lane, {how_to_sum(type)}, or use shard_map, "
             "whose specs tell them"
         )
-
-
-def _types(leaves: Sequence[Any]) -> tuple[Any, ...]:
-    return leaf_types(leaves, lambda x: plain(typeof(x)))
 
 
 def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple[Any, ...] | None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from phalanx.api.aot import abstract
 from phalanx.api.arguments import LeafNames
-from phalanx.api.dispatch import KEPT, TracedFunction
+from phalanx.api.dispatch import KEPT
+from phalanx.api.traced_function import TracedFunction
 from phalanx.base.recent import Recent
 from phalanx.core.refs import AbstractRef, Ref, load, refuse_aliases, store_all
 from phalanx.core.trace import Tracer, refuse_escaped

@@ -9,21 +9,40 @@ from types import CodeType
 from typing import Any
 from weakref import ref
 
+from msgspec import Struct
+from msgspec.structs import astuple
+
 from phalanx.api.arguments import LeafNames, Static, shown_call
 from phalanx.base.config import told_apart
 from phalanx.base.recent import Recent
 from phalanx.core.types import ArrayType
 
-# What a function is found by when it was traced: static arguments, the structure of the others,
-# their types; then what ``around`` says: the settings, axes in scope, and so on.
-Key = tuple[Any, ...]
+
+class TraceKey(Struct, frozen=True):
+    """What a traced function is found by.
+
+    Attributes:
+        static: the static arguments.
+        structure: that of the others, ``(args, kwargs)``.
+        types: the types of their leaves.
+        settings: the options that are set.
+        scope: the named axes in scope, and other facts that a function can ask for.
+        context: None, or a record of what else it was traced for.
+    """
+
+    static: Static
+    structure: Any
+    types: tuple[Any, ...]
+    settings: Any
+    scope: Any
+    context: Any
+
+
 _MOST = 3  # differences that are told
 _traced: Recent[Any] = Recent(256)  # by code, the function of the user's that had it last
 
 
-def reason(
-    fun: Any, key: Key, before: Sequence[Key], names: LeafNames, around: Sequence[str]
-) -> str:
+def reason(fun: Any, key: TraceKey, before: Sequence[TraceKey], names: LeafNames) -> str:
     """What is new about a call of ``fun`` that has ``key``, where it was traced ``before``.
 
     It is compared with the one that differs least.
@@ -31,18 +50,20 @@ def reason(
     if not before:
         return _first(fun)
 
-    def distance(old: Key) -> tuple[bool, int, int]:
-        found = list(_differences(old, key, names, around))
-        alike = sum(map(_same_elements, old[2], key[2]))
-        return old[1] != key[1], len(found), -alike
+    def distance(old: TraceKey) -> tuple[bool, int, int]:
+        found = list(_differences(old, key, names))
+        alike = sum(map(_same_elements, old.types, key.types))
+        return old.structure != key.structure, len(found), -alike
 
     nearest = min(before, key=distance)
-    found = list(_differences(nearest, key, names, around))
+    found = list(_differences(nearest, key, names))
     more = f", and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return "; ".join(found[:_MOST]) + more
 
 
-def moved(key: Key, before: Sequence[Key], names: LeafNames, count: int) -> str:
+def moved(
+    key: tuple[Any, ...], before: Sequence[tuple[Any, ...]], names: LeafNames, count: int
+) -> str:
     """What is new about a call that has ``key``, where the function was traced for its types, but
     compiled for the calls ``before``; the first ``count`` parts of keys are signatures of leaves.
     """
@@ -52,7 +73,9 @@ def moved(key: Key, before: Sequence[Key], names: LeafNames, count: int) -> str:
     return "; ".join(found[:_MOST]) or "settings are others, or types in other programs"
 
 
-def _places(old: Key, new: Key, names: LeafNames, count: int) -> Iterator[str]:
+def _places(
+    old: tuple[Any, ...], new: tuple[Any, ...], names: LeafNames, count: int
+) -> Iterator[str]:
     for i, (was, now) in enumerate(zip(old[:count], new[:count], strict=True)):
         if was is not now and was != now:
             lay, lies = (getattr(sig, "sharding", None) or "on the host" for sig in (was, now))
@@ -90,18 +113,23 @@ def _passed(code: CodeType) -> str:
     return f", and pass it as arguments what differs of {closed}" if closed else ""
 
 
-def _differences(old: Key, new: Key, names: LeafNames, around: Sequence[str]) -> Iterator[str]:
-    (old_static, old_tree, old_types, *old_rest), (static, tree, types, *rest) = old, new
-    yield from _static(old_static, static)
-    if old_tree != tree:
-        yield f"the arguments have the structure {shown_call(tree)}, and had {shown_call(old_tree)}"
-    elif len(old_types) == len(types):
-        for i, (was, now) in enumerate(zip(old_types, types, strict=True)):
+def _differences(old: TraceKey, new: TraceKey, names: LeafNames) -> Iterator[str]:
+    yield from _static(old.static, new.static)
+    if old.structure != new.structure:
+        now, was = shown_call(new.structure), shown_call(old.structure)
+        yield f"the arguments have the structure {now}, and had {was}"
+    elif len(old.types) == len(new.types):
+        for i, (was, now) in enumerate(zip(old.types, new.types, strict=True)):
             if was != now:
                 yield f"{names[i]} is {now!r}, and was {was!r}{_how(was, now)}"
-    for what, was, now in zip(around, old_rest, rest, strict=True):
-        if was != now:
-            yield from _around(what, was, now)
+    if old.settings != new.settings:
+        yield from told_apart(old.settings, new.settings)
+    if old.scope != new.scope:
+        yield f"axes in scope are {_axes(new.scope)}, and were {_axes(old.scope)}"
+    if old.context != new.context:
+        both = zip(astuple(old.context), astuple(new.context), strict=True)
+        fields = zip(new.context.__struct_fields__, both, strict=True)
+        yield from [f"{field} differ" for field, (was, now) in fields if was != now]
 
 
 def _static(old: Static, new: Static) -> Iterator[str]:
@@ -124,15 +152,6 @@ def _static(old: Static, new: Static) -> Iterator[str]:
 
 def _typed(value: Any) -> str:
     return f"{value!r:.60} of type {type(value).__name__}"
-
-
-def _around(what: str, was: Any, now: Any) -> Iterator[str]:
-    if what == "settings":
-        yield from told_apart(was, now)
-    elif what.startswith("axes"):
-        yield f"{what} are {_axes(now)}, and were {_axes(was)}"
-    else:
-        yield f"{what} differ"
 
 
 def _axes(axes: Sequence[tuple[Any, Any]]) -> str:

@@ -7,40 +7,34 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence, Set
+from itertools import starmap
 from typing import Any, overload
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from phalanx.api import aot, stages
+from phalanx.api import stages
 from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
     Given,
-    LeafNames,
     Static,
     check_callable,
-    check_leaf,
     result_names,
     split_static,
     without_static,
 )
-from phalanx.api.dispatch import Dispatched, TracedFunction
 from phalanx.api.inferred import Infer, inferred
 from phalanx.api.one_by_one import at_every_position, spread
-from phalanx.api.passing import Passed
 from phalanx.api.positions import Positions, positions_of, running_at
 from phalanx.api.refs import (
-    RefCall,
-    abstract_types,
     apart,
     array_types,
-    leaf_types,
-    ref_numbers,
     store_apart,
 )
 from phalanx.api.specs import AsItIs, Specs, is_spec, snapshot
+from phalanx.api.staged import StagedFunction
 from phalanx.api.sums_at_ends import (
     check_argument,
     check_result,
@@ -49,44 +43,35 @@ from phalanx.api.sums_at_ends import (
     row_of,
     spec_of,
 )
+from phalanx.api.traced_function import TracedFunction
 from phalanx.api.transformed import Compiling, P, R, Wrapped
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ConcretizationTypeError, ReplicationError
 from phalanx.base.kinds import class_of
 from phalanx.base.nodes import outline
-from phalanx.base.source import name_of, user_location
+from phalanx.base.source import user_location
 from phalanx.control.mapped import on_whole_arrays
-from phalanx.core import axes
 from phalanx.core.program import Equation, plain
 from phalanx.core.refs import Ref, refuse_aliases, refuse_differing
 from phalanx.core.roles import FIXED, Role, Roles
-from phalanx.core.trace import ROOT, current
 from phalanx.core.types import Array, ArrayType, typeof
-from phalanx.run.calls import Call, Runs
-from phalanx.run.execute import compile_program
 from phalanx.run.planning import RequestedShardings
 from phalanx.spmd.mesh import AnyMesh, Mesh
-from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.named import NamedSharding, PartitionSpec
 from phalanx.transforms.replication import culprits, lines_of
-from phalanx.transforms.stage import evaluate, is_value, loaded, stage_with_refs
-
-_AROUND = ("references", "the meshes and axes", "settings", "axes in scope", "the in_specs")
+from phalanx.transforms.stage import is_value, loaded
 
 
-class _Call(Struct, frozen=True):
-    """The arguments of a call, of ``types``, those of them that are references, what specs say of
-    them, and where it runs."""
+class _Context(Struct, frozen=True):
+    """Where a call runs, and what its arguments say of ``in_specs``, which are not given, leaf by
+    leaf."""
 
-    given: Given
-    in_specs: Any
-    types: tuple[ArrayType, ...]
-    refs: tuple[int, ...]
-    names: LeafNames
-    here: Positions
+    positions: Positions
+    in_specs: tuple[PartitionSpec, ...] | None
 
 
-class ShardMapped(Dispatched):
+class ShardMapped(StagedFunction):
     """A function of blocks as one of whole arrays."""
 
     donate_nums = static_nums = ()
@@ -101,8 +86,7 @@ class ShardMapped(Dispatched):
         axis_names: Set[str],
         check_vma: bool,
     ) -> None:
-        self.fun = fun
-        self.who = f"shard_map({name_of(fun)})"
+        super().__init__(fun, "shard_map")
         self.mesh = mesh
         self.in_specs, in_key = snapshot(
             tuple(in_specs) if class_of(in_specs) is list else in_specs
@@ -139,21 +123,12 @@ class ShardMapped(Dispatched):
                 f"{', '.join(given.kwargs)} is passed by keyword, at {user_location()}; pass it by "
                 "position"
             )
-        if current() is ROOT and not config.disable_jit:
-            return self._compiled_or_looked_at(given)
-        leaves = given.leaves
-        call = self._prepared(given, self._types(leaves, given.names(self.fun)))
-        if config.disable_jit:
-            return self._one_by_one(call, leaves)
-        body = self._body(call)
-        refuse_aliases(leaves, body.captured, self.who)
-        results = evaluate(body.program, loaded([*body.captured, *leaves]))
-        return body.out_tree.unflatten(body.store(leaves, results))
+        return super()._call(given)
 
-    def _compiled_or_looked_at(self, given: Given) -> Any:
+    def _evaluate(self, given: Given) -> Any:
         """Operation by operation where Python looks at values; at such as positions agree on."""
         try:
-            return self._evaluate(given)
+            return super()._evaluate(given)
         except ConcretizationTypeError as traced:
             try:
                 with config.override(disable_jit=True):
@@ -161,79 +136,39 @@ class ShardMapped(Dispatched):
             except ConcretizationTypeError:
                 raise traced from None
 
-    def _types(self, leaves: Sequence[Any], names: LeafNames) -> tuple[Any, ...]:
-        for i, x in enumerate(leaves):
-            if type(x) is not Ref:
-                check_leaf(x, names[i], self.who)
-        return leaf_types(leaves, lambda x: plain(typeof(x)))
-
-    def _compiled(self, given: Given) -> Runs:
-        leaves, names = given.leaves, given.names(self.fun)
-        call = self._prepared(given, self._types(leaves, names))
-        body = self._body(call)
-        places, who = self._places(body, call.here), self.who
-        every = names.after(map(str, body.captured))
-
-        def compiled(operands: Sequence[Any], out_tree: Any) -> Call:  # holds no function
-            passed = Passed.of(body.program, [False] * len(operands), every, who, every=True)
-            prepared = compile_program(
-                body.program, passed.signatures(operands), places=places,
-                name_of_input=every.__getitem__,
-            )  # fmt: skip
-            return passed.call(prepared, operands, out_tree)
-
-        if body.captured or call.refs:
-            return RefCall(body, who, compiled)
-        return compiled(leaves, body.out_tree)
-
-    def _places(self, body: TracedFunction, here: Positions) -> RequestedShardings:
+    def _places(
+        self, traced: TracedFunction, given: Given, context: _Context, later: bool = False
+    ) -> RequestedShardings | None:
         """How results lie, in the words of ``out_specs``, where these say all of it."""
-        places = RequestedShardings.anywhere(body.program)
-        mesh = here.mesh
+        here, mesh = context.positions, context.positions.mesh
         if not isinstance(mesh, Mesh) or len(here.axes) < len(mesh.axis_names):
-            return places
+            return None
         specs = Specs(self.who, "out_specs", self.out_specs, here.axes, mesh)
-        told = specs.of_leaves(outline(body.out_tree))
-        told = [*[None] * len(body.written), *told, *[None] * len(body.stored)]
+        told = specs.of_leaves(outline(traced.out_tree))
+        told = [*[None] * len(traced.written), *told, *[None] * len(traced.stored)]
         outs = tuple([None if spec is None else NamedSharding(mesh, spec) for spec in told])
-        return RequestedShardings(places.ins, outs)
+        return RequestedShardings((None,) * len(given.leaves), outs)
 
     # ---- tracing ----
 
-    def _prepared(self, given: Given, types: Sequence[Any]) -> _Call:
+    def _context(self, given: Given) -> _Context:
         names, held = given.names(self.fun), loaded(given.leaves)
         here = positions_of(self.mesh, self.axis_names, self.check_vma, held, self.who)
-        specs = without_static(self.in_specs, given.static)
-        if specs is Infer:
-            specs, _ = given.treedef.unflatten(inferred(held, names, here, self.who))
-        arrays = tuple(map(plain, array_types(types)))
-        return _Call(given, specs, arrays, ref_numbers(types), names, here)
+        if self.in_specs is not Infer:
+            return _Context(here, None)
+        return _Context(here, tuple(inferred(held, names, here, self.who)))
 
-    def _body(self, call: _Call) -> TracedFunction:
-        """The function of whole arrays; traced once, unless it captures traced values."""
-        _, specs = snapshot(call.in_specs) if self.in_specs is Infer else (None, ())
-        of_types = call.given.treedef, call.types, call.refs
-        key = (call.given.static, *of_types, call.here, config.key, axes.key(), specs)
-        body = self.caches.traced[key]
-        if body is None:
-            self._meets(call.types, key, call.names, _AROUND)
-            body = self._trace(call)
-            if body.reusable:
-                self.caches.traced[key] = body
-        return body
-
-    def _trace(self, call: _Call) -> TracedFunction:
-        here, names = call.here, call.names.all()
-        ins, parts = self._blocks(call)
-        flat = self._flat(call)
+    def _trace(self, given: Given, context: _Context) -> TracedFunction:
+        here = context.positions
+        ins, parts = self._blocks(given, context)
         with running_at(here, self.who):
-            staged = stage_with_refs(flat, parts, name_of(self.fun), names)
+            flat, staged = self._stage(given, parts)
         program, captured, written = staged
         first = len(written)
         for (ref, line), atom in zip(written.items(), program.outputs, strict=False):
             if _missing(atom.type, FIXED, here):
                 refuse_differing(ref, line, self.who)
-        results, outs = self._results(flat, program.output_types[first:], ins, call)
+        results, outs = self._results(flat, program.output_types[first:], ins, given, here)
         ins = (FIXED,) * len(captured) + ins
         for atom, role, name in zip(program.outputs[first:], outs, results, strict=True):
             check_result(plain(atom.type), role, name, self.who)
@@ -245,37 +180,39 @@ class ShardMapped(Dispatched):
         whole = on_whole_arrays(program, here.axes, ins, outs, here.mesh)
         return TracedFunction(whole, captured, flat.out_tree, written, flat.stored)
 
-    def _flat(self, call: _Call) -> Flat:
-        return Flat(self.fun, call.given.treedef, call.given.static, self.who, call.refs)
-
-    def _blocks(self, call: _Call) -> tuple[Roles, list[ArrayType]]:
+    def _blocks(self, given: Given, context: _Context) -> tuple[Roles, list[ArrayType]]:
         """What each argument is to a position, and the type of a block of it."""
-        specs = Specs(self.who, "in_specs", call.in_specs, call.here.axes, call.here.mesh)
-        names = call.names.all()
-        roles = specs.roles(call.given.args, call.types, names)
-        triples = zip(call.types, roles, names, strict=True)
-        for kind, role, name in zip(call.types, roles, names, strict=True):
-            check_argument(kind, role, name, self.who)
-        return roles, [specs.block(t, r, n) for t, r, n in triples]
+        in_specs: Any = without_static(self.in_specs, given.static)
+        if context.in_specs is not None:
+            in_specs, _ = given.treedef.unflatten(context.in_specs)
+        here, types = context.positions, list(map(plain, array_types(given.types)))
+        specs = Specs(self.who, "in_specs", in_specs, here.axes, here.mesh)
+        names = given.names(self.fun).all()
+        roles = specs.roles(given.args, types, names)
+        triples = list(zip(types, roles, names, strict=True))
+        for triple in triples:
+            check_argument(*triple, self.who)
+        return roles, list(starmap(specs.block, triples))
 
     def _results(
-        self, flat: Flat, types: Sequence[ArrayType], ins: Roles, call: _Call
+        self, flat: Flat, types: Sequence[ArrayType], ins: Roles, given: Given, here: Positions
     ) -> tuple[list[str], Roles]:
         """Who says how each result is cut, and what it is to a position: those of the function, and
         what its arguments hold in the end, cut as before."""
-        names = result_names(flat.out_tree)
-        specs = Specs(self.who, "out_specs", self.out_specs, call.here.axes, call.here.mesh)
+        names, leaves = result_names(flat.out_tree), given.names(self.fun)
+        specs = Specs(self.who, "out_specs", self.out_specs, here.axes, here.mesh)
         outs = specs.roles(flat.out_tree.unflatten(names), types[: len(names)], names)
-        held = [f"in_specs say that what {call.names[i]} holds" for i in flat.stored]
+        held = [f"in_specs say that what {leaves[i]} holds" for i in flat.stored]
         names = [f"out_specs say that {name}" for name in names]
         return [*names, *held], (*outs, *(ins[i] for i in flat.stored))
 
-    def _one_by_one(self, call: _Call, leaves: Sequence[Any]) -> Any:
+    def _one_by_one(self, given: Given) -> Any:
         """Without compiling the function: operation by operation, at all positions at once."""
-        here = call.here.on_devices()
-        call = replace(call, here=here)
-        ins, _ = self._blocks(call)
-        flat = self._flat(call)
+        self._check(given)
+        leaves, context = given.leaves, self._context(given)
+        here = context.positions.on_devices()
+        ins, _ = self._blocks(given, replace(context, positions=here))
+        flat = self._flat(given)
         refuse_aliases(leaves, (), self.who)
 
         ends: Roles = ()
@@ -283,7 +220,7 @@ class ShardMapped(Dispatched):
         def outs(results: Sequence[Any]) -> Roles:
             nonlocal ends
             types = [plain(typeof(y)) for y in results]
-            names, ends = self._results(flat, types, ins, call)
+            names, ends = self._results(flat, types, ins, given, here)
             for kind, role, name in zip(types, ends, names, strict=True):
                 missing = [axis for axis in _missing(kind, role, here) if axis not in role.sums]
                 if missing:
@@ -306,26 +243,8 @@ class ShardMapped(Dispatched):
         placed = store_apart([leaves[i] for i in flat.stored], placed, values)
         return flat.out_tree.unflatten(placed)
 
-    # ---- ahead of time ----
-
-    def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
-        """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
-        given = Given.of(*self._split(args, kwargs))
-        leaves, names = given.leaves, given.names(self.fun)
-        types = abstract_types(leaves, names, self.who)
-        body = self._body(self._prepared(given, types))
-        call_traced = stages.TracedCall(
-            self.who, names, given.static, body.program, body.captured,
-            tree.structure((given.args, given.kwargs)), body.out_tree, array_types(types),
-            aot.homes(leaves, names, self.who), [False] * len(leaves),
-            arranged=self._arranged(given), store=body.store, written=body.rewritten,
-            stored=body.stored,
-        )  # fmt: skip
-        return stages.Traced(call_traced)
-
-    def _arranged(self, given: Given) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-        """What arguments of later calls are, where objects in those that are ``given`` stand for
-        what they were."""
+    def _arranged(self, given: Given) -> stages.Arranged:
+        """Objects in those that are ``given`` stand for what they were."""
         specs = without_static(self.in_specs, given.static)
         before = [x for x in tree.leaves(given.args, _is_value) if _is_value(x)]
 

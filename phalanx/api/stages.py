@@ -31,10 +31,10 @@ from phalanx.core.program import Program
 from phalanx.core.refs import Ref, load, refuse_aliases
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import ArrayType
-from phalanx.run import execute
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
 from phalanx.run.calls import Prepared
-from phalanx.run.planning import RequestedShardings, check_devices, with_devices
+from phalanx.run.execute import plan_program
+from phalanx.run.planning import RequestedShardings, with_devices
 from phalanx.spmd.formats import format_of
 from phalanx.spmd.named import unreduced_along
 from phalanx.spmd.naming import named
@@ -95,6 +95,14 @@ class MemoryStats(Struct, frozen=True):
     host_generated_code_size_in_bytes: int
 
 
+Arranged = Callable[[tuple[Any, ...]], tuple[Any, ...]]
+
+
+def as_they_are(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``args``."""
+    return args
+
+
 class TracedCall(Struct, frozen=True):
     """A function traced for a call: its program, and the arguments of that call."""
 
@@ -118,7 +126,7 @@ class TracedCall(Struct, frozen=True):
     written: tuple[int | None, ...] = ()
     stored: tuple[int, ...] = ()
     # what arguments of later calls are, to compare their structure with ``in_tree``
-    arranged: Callable[[tuple[Any, ...]], tuple[Any, ...]] = lambda args: args
+    arranged: Arranged = as_they_are
 
     def with_captured(self) -> TracedCall:
         """The same with what captured references hold as first arguments.
@@ -343,19 +351,16 @@ class Lowered(AheadOfTime):
         )
         kept, program = self._passed.kept, self._passed.program
         lying = [whole.shardings[i] or default_sharding() for i in kept]
-        lying, self._places = with_devices(
-            program, lying, whole.places.taking(kept), next(iter(platforms), None), self._name
-        )
-        self._sigs = [Signature.of(whole.types[i], s) for i, s in zip(kept, lying, strict=True)]
-        check_devices(self._passed.program, self._sigs, self._places, self._name)
-        self._module = execute.lower_program(
-            self._passed.program, self._sigs, self._passed.donate, self._places,
-            platforms,
-        )  # fmt: skip
 
-    def _name(self, n: int) -> str:
-        """What messages call input number ``n``."""
-        return self._whole.names[self._passed.kept[n]]
+        def name_of(n: int, names: LeafNames = whole.names) -> str:
+            return names[kept[n]]
+
+        lying, places = with_devices(
+            program, lying, whole.places.taking(kept), next(iter(platforms), None), name_of
+        )
+        sigs = [Signature.of(whole.types[i], s) for i, s in zip(kept, lying, strict=True)]
+        self._planned = plan_program(program, sigs, self._passed.donate, places, name_of)
+        self._module = self._planned.lowered_for(platforms) if platforms else self._planned.module
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
@@ -396,11 +401,8 @@ class Lowered(AheadOfTime):
         """
         self._check_platform()
         self._check_lengths()
-        compiled = execute.compile_program(
-            self._passed.program, self._sigs, self._passed.donate,
-            self._traced.compiler_options | (compiler_options or {}), self._module,
-            self._places, self._name,
-        )  # fmt: skip
+        options = self._traced.compiler_options | (compiler_options or {})
+        compiled = self._planned.compile(options)
         tell_of(Traced(self._traced))
         return Compiled(self._traced, self._whole, compiled, self._passed.kept)
 

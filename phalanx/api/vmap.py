@@ -137,7 +137,7 @@ def mapped_size(
     if axis_size is not None and not hasattr(axis_size, "__index__"):
         raise TypeError(f"{who}: axis_size must be an integer, got {axis_size!r}")
     mapped = [
-        (i, typeof(x).shape[d], d)
+        (i, x.shape[d], d)
         for i, (x, d) in enumerate(zip(leaves, dims, strict=True))
         if d is not None
     ]

@@ -29,7 +29,7 @@ from phalanx.base.source import user_location
 from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, moved, place
-from phalanx.run.execute import Runnable
+from phalanx.run.runnable import Runnable
 from phalanx.spmd.pickled import pickled_devices, placed_on, unpickled_devices
 from phalanx.spmd.sharding import Sharding
 

@@ -26,7 +26,7 @@ from phalanx.insight.living import Living
 from phalanx.insight.report import Column, Facts, Part, Report, Table, Timeline, short_line, shown
 from phalanx.run.backend import Kernel
 from phalanx.run.calls import calls
-from phalanx.run.execute import Runnable
+from phalanx.run.runnable import Runnable
 
 __all__ = ["Profile", "Span", "profiling"]
 

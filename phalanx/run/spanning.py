@@ -29,7 +29,8 @@ from phalanx.ops.lanes import lanes_at
 from phalanx.ops.shape import slice_dim
 from phalanx.run.array import DeviceArray, Signature, moved
 from phalanx.run.calls import Prepared
-from phalanx.run.execute import Runnable, check_finite, compile_program
+from phalanx.run.execute import compile_program
+from phalanx.run.runnable import Runnable, check_finite
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.named import PartitionSpec, PmapSharding

@@ -255,6 +255,7 @@ class Residuals(Stage):
         known = self.captured.get(id(array))
         if known is None:
             known = self.captured[id(array)] = (array, Var(plain(typeof(array))))
+            self.of_mesh |= known[1].type.of_mesh
         return known[1]
 
 

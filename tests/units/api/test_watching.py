@@ -361,7 +361,7 @@ def test_a_pmap_traced_again_is_told(caplog):
         f(jnp.ones((1, 2)))
         f(jnp.ones((1, 3)))
 
-    assert retracings(calls, caplog) == ["x is f32[3], and was f32[2]"]
+    assert retracings(calls, caplog) == ["x is f32[1,3], and was f32[1,2]"]
 
 
 @pytest.mark.skipif(phalanx.device_count() < 2, reason="it needs another place")

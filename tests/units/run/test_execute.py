@@ -9,7 +9,7 @@ from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, NonFiniteError
 from phalanx.run.array import Signature, default_sharding
 from phalanx.run.calls import operand_signatures
-from phalanx.run.execute import compile_program, lower_program, option_key
+from phalanx.run.execute import compile_program, option_key, plan_program
 from phalanx.run.planning import RequestedShardings
 from phalanx.spmd.sharding import Sharding
 
@@ -110,9 +110,9 @@ def test_constants_are_put_on_devices_once():
 def test_the_module_that_is_lowered_is_the_one_that_is_compiled():
     x = jnp.asarray(X)
     program = ph.make_program(lambda a: jnp.sin(a) * 2)(x)
-    module = lower_program(program, [x._sig])
-    made = compile_program(program, [x._sig], lowered=module)
-    assert made.executable.as_text() == module.as_text()
+    places = RequestedShardings.anywhere(program)
+    planned = plan_program(program, [x._sig], (), places, "operand {}".format)
+    assert planned.compile().executable.as_text() == planned.module.as_text()
 
 
 def test_options_of_the_compiler_as_a_key():

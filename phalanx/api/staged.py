@@ -1,0 +1,246 @@
+"""Functions that are traced and compiled when they are called: what ``jit``, ``pmap`` and
+``shard_map`` do alike.
+
+A call outside of transformations is compiled for its arguments, or found again (``dispatch.py``).
+In a transformation the traced program is bound there. Ahead of time it is handed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from phalanx.api import aot, stages
+from phalanx.api.arguments import Flat, Given, LeafNames, check_leaf, static_positions
+from phalanx.api.dispatch import Dispatched
+from phalanx.api.passing import Passed
+from phalanx.api.refs import RefCall, abstract_types, array_types, leaf_types, ref_numbers
+from phalanx.api.retraced import TraceKey, reason
+from phalanx.api.shardings import check_followed
+from phalanx.api.traced_function import TracedFunction
+from phalanx.base import log, tree
+from phalanx.base.config import config, settings
+from phalanx.base.errors import TracingRefused
+from phalanx.base.source import name_of, user_location
+from phalanx.core import axes
+from phalanx.core.program import Program, plain
+from phalanx.core.refs import Ref, refuse_aliases
+from phalanx.core.trace import ROOT, current
+from phalanx.core.types import ArrayType, typeof
+from phalanx.run.calls import Call, Runs, operand_signatures
+from phalanx.run.execute import compile_program
+from phalanx.run.planning import RequestedShardings
+from phalanx.transforms.stage import Staged, evaluate, is_value, loaded, stage_with_refs
+
+
+class _Compile(Struct, frozen=True):
+    """From operands, and the structure of what ``program`` gives, to the compiled call.
+
+    It does not hold the function, which is freed where nothing else does (see ``caches_of``).
+    """
+
+    who: str
+    keep_unused: bool
+    options: dict[str, Any]
+    strict: bool
+    program: Program
+    donated: Sequence[bool]
+    names: LeafNames
+    places: RequestedShardings | None
+
+    def __call__(self, operands: Sequence[Any], out_tree: Any) -> Call:
+        names, places = self.names, self.places
+        if places is not None and self.strict:
+            types = [plain(typeof(x)) for x in operands]
+            lying = [s.sharding for s in operand_signatures(operands)]
+            check_followed(lying, places.ins, types, names, self.who)
+        passed = Passed.of(self.program, self.donated, names, self.who, self.keep_unused)
+        prepared = compile_program(
+            passed.program, passed.signatures(operands), passed.donate, self.options,
+            places=places and places.taking(passed.kept),
+            name_of_input=lambda n: names[passed.kept[n]],
+        )  # fmt: skip
+        spared = sorted({*passed.donate}.difference(prepared.donate))
+        passed.warn_of_spared([] if config.looks_for_nonfinite else spared, names, self.who)
+        return passed.call(prepared, operands, out_tree)
+
+
+class StagedFunction(Dispatched):
+    """A function that is traced at the types of its arguments, and then compiled or bound.
+
+    Attributes:
+        keep_unused: whether the compiled program takes the arguments that it does not need.
+        compiler_options: options of XLA by name.
+        strict: whether arguments that were placed elsewhere than asked for are refused, not moved.
+    """
+
+    def __init__(self, fun: Callable[..., Any], kind: str) -> None:
+        self.fun = fun
+        self.who = f"{kind}({name_of(fun)})"
+        self.keep_unused = True
+        self.compiler_options: dict[str, Any] = {}
+        self.strict = False
+
+    def _set_positions(
+        self, static: tuple[Any, Any], donated: tuple[Any, Any], apart: bool
+    ) -> None:
+        """Say which arguments are static and which are donated, each by position and by name.
+
+        ``apart``: an argument that is named by position and passed by name is meant, too, only
+        where no names are given.
+
+        Raises:
+            ValueError: there is no such argument, or one is both.
+        """
+        self.static_nums, self.static_names = static_positions(
+            self.fun, *static, self.who, apart=apart
+        )
+        self.donate_nums, self.donate_names = static_positions(
+            self.fun, *donated, self.who, "donated", apart=apart
+        )
+        if set(self.static_nums) & set(self.donate_nums):
+            raise ValueError(f"{self.who}: an argument cannot be both static and donated")
+
+    # ---- what subclasses say ----
+
+    def _context(self, given: Given) -> Any:
+        """What ``_trace`` depends on besides the types of arguments, settings and axes in scope:
+        None, or a record whose fields say in words of the user what differs."""
+        del given
+
+    def _trace(self, given: Given, context: Any) -> TracedFunction:
+        """Trace at the types of ``given`` arguments."""
+        raise NotImplementedError
+
+    def _places(
+        self, traced: TracedFunction, given: Given, context: Any, later: bool = False
+    ) -> RequestedShardings | None:
+        """Where arguments and results are to lie, None if nothing is said; devices of arguments may
+        be known ``later``.
+
+        Raises:
+            ValueError: that is not possible.
+        """
+        del traced, given, context, later
+
+    def _bound(self, traced: TracedFunction, given: Given) -> Sequence[Any]:
+        """What the program gives inside other transformations."""
+        return evaluate(traced.program, loaded([*traced.captured, *given.leaves]))
+
+    def _one_by_one(self, given: Given) -> Any:
+        """Call without compiling, operation by operation."""
+        raise NotImplementedError
+
+    # ---- calls ----
+
+    def _call(self, given: Given) -> Any:
+        if config.disable_jit:
+            return self._one_by_one(given)
+        return self._evaluate(given) if current() is ROOT else self._bind(given)
+
+    def _bind(self, given: Given) -> Any:
+        self._check(given)
+        traced, _ = self.traced(given)
+        refuse_aliases(given.leaves, traced.captured, self.who)
+        results = self._bound(traced, given)
+        return traced.out_tree.unflatten(traced.store(given.leaves, results))
+
+    def _compiled(self, given: Given) -> Runs:
+        given.types = leaf_types(given.leaves, _plain_type)
+        traced, context = self.traced(given)
+        places, outer = self._places(traced, given, context), len(traced.captured)
+        if places is not None:
+            places = RequestedShardings((None,) * outer + places.ins, places.outs)
+        donated = zip(self._donated(given), given.leaves, strict=True)
+        marks = [False] * outer + [d and type(x) is not Ref for d, x in donated]
+        names = given.names(self.fun).after(map(str, traced.captured))
+        compile = _Compile(
+            self.who, self.keep_unused, self.compiler_options, self.strict, traced.program, marks,
+            names, places,
+        )  # fmt: skip
+        if traced.captured or Ref in map(type, given.leaves):
+            return RefCall(traced, self.who, compile)
+        return compile(given.leaves, traced.out_tree)
+
+    def _check(self, given: Given) -> None:
+        """Find the types of arguments.
+
+        Raises:
+            TypeError: one is no array and no number.
+        """
+        for i, x in enumerate(given.leaves):
+            if not is_value(x) and type(x) is not Ref:
+                check_leaf(x, given.names(self.fun)[i], self.who)
+        given.types = leaf_types(given.leaves, _plain_type)
+
+    # ---- tracing ----
+
+    def traced(self, given: Given) -> tuple[TracedFunction, Any]:
+        """The function traced at the types of ``given`` arguments, and the context; it is traced
+        once, unless it captures traced values."""
+        context = self._context(given)
+        key = TraceKey(given.static, given.treedef, given.types, config.key, axes.key(), context)
+        traced = self.caches.traced[key]
+        if traced is None:
+            self._note(key, given)
+            traced = self._trace(given, context)
+            if traced.reusable:
+                self.caches.traced[key] = traced
+        return traced, context
+
+    def _stage(self, given: Given, types: Sequence[ArrayType]) -> tuple[Flat, Staged]:
+        """The function at ``types``, of what its arguments are to it; and of their leaves."""
+        flat, names = self._flat(given), given.names(self.fun).all()
+        return flat, stage_with_refs(flat, types, name_of(self.fun), names)
+
+    def _flat(self, given: Given) -> Flat:
+        """The function of the leaves of ``given``."""
+        return Flat(self.fun, given.treedef, given.static, self.who, ref_numbers(given.types))
+
+    def _note(self, key: TraceKey, given: Given) -> None:
+        """Say that the function is traced for a call with ``key``, and why.
+
+        Raises:
+            TracingRefused: the option ``no_tracing`` is set.
+        """
+        if not (settings().no_tracing or settings().explain_cache_misses):
+            return
+        listed, place = ", ".join(map(str, array_types(given.types))), user_location()
+        if settings().no_tracing:
+            raise TracingRefused(
+                f"{self.who}: it has not been traced for arguments ({listed}), at {place}, and "
+                "no_tracing is set"
+            )
+        why = reason(self.fun, key, list(self.caches.traced), given.names(self.fun))
+        log.warn("Tracing %s for arguments (%s) at %s: %s", self.who, listed, place, why)
+
+    # ---- ahead of time ----
+
+    def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
+        """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
+        given = Given.of(*self._split(args, kwargs))
+        names = given.names(self.fun)
+        given.types = abstract_types(given.leaves, names, self.who)
+        traced, context = self.traced(given)
+        places = self._places(traced, given, context, later=True)
+        arrays, homes = array_types(given.types), aot.homes(given.leaves, names, self.who)
+        if places is not None and self.strict:
+            check_followed(homes, places.ins, arrays, names, self.who)
+        call = stages.TracedCall(
+            self.who, names, given.static, traced.program, traced.captured,
+            tree.structure((given.args, given.kwargs)), traced.out_tree, arrays, homes,
+            self._donated(given), places, self.keep_unused, self.compiler_options, self.strict,
+            traced.store, traced.rewritten, traced.stored, self._arranged(given),
+        )  # fmt: skip
+        return stages.Traced(call)
+
+    def _arranged(self, given: Given) -> stages.Arranged:
+        """What arguments of later calls are, of which the structure must be as in ``given``."""
+        del given
+        return stages.as_they_are
+
+
+def _plain_type(x: Any) -> ArrayType:
+    return plain(typeof(x))

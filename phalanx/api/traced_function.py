@@ -1,0 +1,47 @@
+"""Functions traced at types: programs, what they close over, and the trees of their results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from phalanx.base import tree
+from phalanx.core.program import Program
+from phalanx.core.refs import Ref, is_lasting, store_all
+
+
+class TracedFunction(Struct):
+    """A function traced at types: the program, what it closes over, its tree.
+
+    The program gives, before its results, what the references hold in the end that ``written``
+    has, and after them those among its arguments that ``stored`` numbers.
+    """
+
+    program: Program
+    captured: list[Any]
+    out_tree: Any
+    written: dict[Ref, Any]
+    stored: tuple[int, ...]
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another call may use it: not where it holds values of a transformation."""
+        return all(type(x) is Ref and is_lasting(x) for x in self.captured)
+
+    @property
+    def rewritten(self) -> tuple[int | None, ...]:
+        """For each reference that it writes, its position in ``captured``; None: it is not there,
+        as where it is written and not read."""
+        places = {id(x): i for i, x in enumerate(self.captured)}
+        return tuple([places.get(id(ref)) for ref in self.written])
+
+    @property
+    def flat_tree(self) -> Any:
+        """The structure of all that the program gives."""
+        return tree.structure([0] * len(self.program.outputs))
+
+    def store(self, leaves: Sequence[Any], outputs: Sequence[Any]) -> Sequence[Any]:
+        """The results among ``outputs``, for a call with ``leaves``; the rest go to references."""
+        return store_all(self.written, [leaves[i] for i in self.stored], outputs)

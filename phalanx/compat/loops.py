@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from phalanx.compat.flattree import FlatTree, nones, pack
 from phalanx.core import primitive as core
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Program, Var
 from phalanx.core.roles import CARRY, FIXED, Role, Roles, each
-from phalanx.transforms.derive import keep
 
 LOOPS: Final = ("scan", "while")
 Arranged = tuple[list[Any], Sequence[int] | None, Mapping[str, Any]]
@@ -31,7 +31,7 @@ def _scan(operands: Sequence[Any], params: Mapping[str, Any]) -> Arranged:
         inputs, outputs = [program.inputs[i] for i in taken], [program.outputs[i] for i in given]
         return program.update(inputs=inputs, outputs=outputs)
 
-    made = keep(program, ("in the order of the field", *taken, *given), make)
+    made = memoize_on(program, ("in the order of the field", *taken, *given), make)
     roles = {"ins": tuple([ins[i] for i in taken]), "outs": tuple([outs[i] for i in given])}
     return [operands[i] for i in taken], given, {**params, **roles, "program": made}
 
@@ -72,7 +72,7 @@ def _taking(program: Program, order: Sequence[int], skipped: int, own: int, othe
         every = [(n in used, program.inputs[i]) for n, i in enumerate(order)]
         return program.update(inputs=[v if mine else Var(v.type) for mine, v in every])
 
-    return keep(program, ("for one part of a loop", *order, skipped, own, others), make)
+    return memoize_on(program, ("for one part of a loop", *order, skipped, own, others), make)
 
 
 # ---- how many there are of each kind, and the way back -------------------------------------------

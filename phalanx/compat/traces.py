@@ -19,9 +19,9 @@ from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.control.custom_jvp import custom_jvp
 from phalanx.control.custom_vjp import custom_vjp
 from phalanx.core import primitive as core
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Program
 from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering
-from phalanx.transforms.derive import keep
 from phalanx.transforms.stage import evaluate
 
 
@@ -126,7 +126,7 @@ class UserTrace(InnerTrace, metaclass=Traces):
 
 def _shown(program: Program) -> ClosedJaxpr:
     """The view of ``program``, always the same: interpreters know by it what they met before."""
-    return keep(program, "as interpreters see it", lambda: ClosedJaxpr.of(program))
+    return memoize_on(program, "as interpreters see it", lambda: ClosedJaxpr.of(program))
 
 
 def _rule_in_another_trace(*_: Any) -> NoReturn:

@@ -30,6 +30,7 @@ from phalanx.control.lanes import anyone, batch_rule
 from phalanx.control.reverse import transpose_rule
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
+from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import Active, Derivative, Primitive
 from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CHOICE, FIXED
@@ -43,7 +44,7 @@ from phalanx.ops.lanes import rows_at
 from phalanx.ops.reduce import reduce_min
 from phalanx.ops.shape import iota
 from phalanx.transforms.batch import Dims, batch_program, on_lanes, place_lanes
-from phalanx.transforms.derive import derive, keep
+from phalanx.transforms.derive import derive
 from phalanx.transforms.masking import where_taken, with_condition
 from phalanx.transforms.replication import Varying
 from phalanx.transforms.simplify import filled
@@ -149,7 +150,7 @@ def _if_wanted(wanted: Any, operands: Results, program: Program, agreed: bool) -
         empty = program.update(equations=[], outputs=())
         return filled(empty, program.output_types, (False,) * len(program.outputs))
 
-    programs = keep(program, "unwanted", make), program
+    programs = memoize_on(program, "unwanted", make), program
     which = convert(wanted, dtype=I32, weak=False)
     return branch(which, *operands, programs=programs, agreed=agreed)
 

@@ -14,10 +14,10 @@ from msgspec import Struct
 from phalanx.control.call import frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
+from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import ZERO, Derivative, Primitive
 from phalanx.core.program import Frame, Program
 from phalanx.core.runs import Marks
-from phalanx.transforms.derive import keep
 from phalanx.transforms.divide import Policy, divide
 from phalanx.transforms.linearize import linearize_program
 from phalanx.transforms.simplify import prune
@@ -56,7 +56,9 @@ class _Halves(Struct, frozen=True):
 
 def _checkpointed_halves(program: Program, active: Marks, policy: Policy) -> _Halves:
     """``program`` linearized in the inputs marked ``active``, storing what ``policy`` grants."""
-    return keep(program, ("checkpoint", active, policy), lambda: _split(program, active, policy))
+    return memoize_on(
+        program, ("checkpoint", active, policy), lambda: _split(program, active, policy)
+    )
 
 
 def _split(program: Program, active: Marks, policy: Policy) -> _Halves:

@@ -29,6 +29,7 @@ from phalanx.control.rules_on_lanes import (
 )
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
+from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import (
     ZERO,
     Batched,
@@ -45,7 +46,6 @@ from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import move, zeros
 from phalanx.transforms.closures import Closure
-from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import filled
 
 UsersRule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[Sequence[Any], Sequence[bool]]]
@@ -212,7 +212,7 @@ def _giving(made: Program, whole: Program, found: Marks, wanted: Marks) -> Progr
         given = [*[True] * first, *compress(found, wanted)]
         return filled(made, types, given)
 
-    return keep(made, ("giving", found, wanted), make)
+    return memoize_on(made, ("giving", found, wanted), make)
 
 
 def _typed(primals: Sequence[Any], active: Marks) -> Iterable[tuple[Any, ArrayType, bool]]:
@@ -226,7 +226,7 @@ def _with_known(linear: Program, whole: Program, known: Marks) -> Program:
         first = [Var(t) for t in compress(whole.input_types, known)]
         return linear.update(inputs=[*first, *linear.inputs])
 
-    return keep(linear, ("with known", known), make)
+    return memoize_on(linear, ("with known", known), make)
 
 
 def _transpose(
@@ -248,7 +248,7 @@ def _transpose(
     results = custom_vmap(
         *known,
         *[ct for ct in cts if ct is not ZERO],
-        program=keep(made, ("whole", back.nonzero), whole),
+        program=memoize_on(made, ("whole", back.nonzero), whole),
         rule=backwards,
         closed=closed,
     )

@@ -13,6 +13,7 @@ from phalanx.control.schedule import DeviceLanes, chunks_of, scheduled
 from phalanx.core.axes import Axis, Names, Split
 from phalanx.core.blocks import Blocks
 from phalanx.core.layouts import Axes
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.region import Block, ChunkedLanes
 from phalanx.core.roles import Role, Roles
@@ -21,7 +22,7 @@ from phalanx.ops.basis import broadcast_lanes, move, reshape
 from phalanx.ops.lanes import lanes_at
 from phalanx.ops.shape import merge_dims, split_dim
 from phalanx.transforms.batch import batch, place_lanes, with_lanes
-from phalanx.transforms.derive import keep, trace_closed
+from phalanx.transforms.derive import trace_closed
 from phalanx.transforms.passes import within_a_device
 from phalanx.transforms.replication import Varying, divergences
 from phalanx.transforms.stage import evaluate
@@ -37,7 +38,7 @@ def block(
     this may communicate at any place, in ways that need all devices.
     """
     key = ("block", axes, dealt, ins, outs, parted, chunks)
-    return keep(program, key, lambda: _block(program, axes, dealt, ins, outs, parted, chunks))
+    return memoize_on(program, key, lambda: _block(program, axes, dealt, ins, outs, parted, chunks))
 
 
 def _block(

@@ -9,13 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from phalanx.control.framed import bind_frame, frame_of
+from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import ZERO, Derivative, Primitive, Rule
 from phalanx.core.program import Atom, Frame, Program, Var, plain
 from phalanx.core.roles import CARRY, FIXED, Role, Roles
 from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import instantiate
-from phalanx.transforms.derive import keep
 from phalanx.transforms.effects import silent
 from phalanx.transforms.linearize import Linearized, jvp_program, linearize_program
 from phalanx.transforms.simplify import (
@@ -102,7 +102,7 @@ def jvp_rule(prim: Callable[[], Primitive]) -> Rule:
 def paired(frame: Frame, active: Marks, quiet: bool = False) -> _Pair:
     """``frame`` with the derivative by its ``active`` operands; without effects if ``quiet``."""
     key = ("pair", frame.key, active, quiet)
-    return keep(frame.programs[0], key, lambda: _paired(frame, active, quiet))
+    return memoize_on(frame.programs[0], key, lambda: _paired(frame, active, quiet))
 
 
 def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
@@ -195,7 +195,7 @@ def linearized(frame: Frame, active: Marks) -> _Halves:
     """``frame`` in two halves, where the operands marked ``active`` have a tangent."""
     for program in frame.programs:  # here, and not further down: this goes as deep as calls nest
         linearize_program(program, tuple(frame.shown(active)))
-    return keep(
+    return memoize_on(
         frame.programs[0], ("halves", frame.key, active), lambda: _linearized(frame, active)
     )
 

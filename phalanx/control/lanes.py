@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.axes import Axis, Names
+from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import Primitive, Rule
 from phalanx.core.program import Frame
 from phalanx.core.roles import CARRY, Role
@@ -21,7 +22,6 @@ from phalanx.ops.compare import gt
 from phalanx.ops.domains import I32
 from phalanx.ops.reduce import reduce_or
 from phalanx.transforms.batch import Dims, batch_program, lanes_in_front
-from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import fixpoint
 
 
@@ -93,7 +93,7 @@ def place_carry(
 def batched(frame: Frame, axis: Axis, dims: Dims) -> _BatchedFrame:
     """``frame`` on all lanes of ``axis``, which the operands carry in ``dims``."""
     key = ("lanes", frame.key, axis, dims)
-    return keep(frame.programs[0], key, lambda: _batched(frame, axis, dims))
+    return memoize_on(frame.programs[0], key, lambda: _batched(frame, axis, dims))
 
 
 def _batched(frame: Frame, axis: Axis, dims: Dims) -> _BatchedFrame:

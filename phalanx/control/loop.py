@@ -19,6 +19,7 @@ from phalanx.control.framed import bind_frame
 from phalanx.control.lanes import anyone, batch_rule, inner_dims, place_carry, stable_lanes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
+from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import Derivative, NoRule, Primitive
 from phalanx.core.program import Frame, Program, Var
 from phalanx.core.roles import CARRY, Roles
@@ -29,7 +30,7 @@ from phalanx.ops.bits import and_
 from phalanx.ops.compare import select
 from phalanx.ops.domains import BOOL
 from phalanx.transforms.batch import Dims, batch_program, on_lanes, with_lanes
-from phalanx.transforms.derive import derive, keep, trace_closed
+from phalanx.transforms.derive import derive, trace_closed
 from phalanx.transforms.effects import Carried, conditional
 from phalanx.transforms.replication import Varying
 from phalanx.transforms.stage import evaluate
@@ -79,7 +80,7 @@ def _batch(
     operands = place_carry(frame, values, dims, every, axis)
     inner = inner_dims(frame, dims, every)
     running = call(*operands, program=batch_program(condition, axis, inner, (True,)).program)
-    lanes = keep(
+    lanes = memoize_on(
         frame.programs[0],
         ("lanes that differ", frame.key, axis, inner),
         lambda: _differing(frame, axis, inner),

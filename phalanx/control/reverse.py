@@ -19,13 +19,14 @@ from phalanx.base import dtypes
 from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.layouts import Axes
 from phalanx.core.manual import Typed
+from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import ZERO, Linear, Primitive, Rule
 from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
 from phalanx.core.runs import Loop, Marks
 from phalanx.ops.basis import add_tangents, instantiate, mul, zeros
 from phalanx.ops.collective import psum
-from phalanx.transforms.derive import Derived, derive, keep
+from phalanx.transforms.derive import Derived, derive
 from phalanx.transforms.simplify import filled
 from phalanx.transforms.transpose import backward
 
@@ -89,7 +90,7 @@ def _summed(frame: Frame, linear: Marks) -> list[int]:
 def transposed(frame: Frame, linear: Marks, given: Marks) -> _Transposed:
     """``frame`` backwards in its ``linear`` operands, where ``given`` results have a cotangent."""
     key = ("transpose", frame.key, linear, given)
-    return keep(frame.programs[0], key, lambda: _transposed(frame, linear, given))
+    return memoize_on(frame.programs[0], key, lambda: _transposed(frame, linear, given))
 
 
 def _transposed(frame: Frame, linear: Marks, given: Marks) -> _Transposed:

@@ -22,10 +22,10 @@ from phalanx.control.call import call
 from phalanx.control.framed import own_inside, own_values
 from phalanx.control.numbered import hoist_axis_index
 from phalanx.control.segment import fold_over, segment
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.region import ChunkedLanes
 from phalanx.core.runs import Marks
-from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import live_equations
 from phalanx.transforms.storage import size_in_bytes
 
@@ -53,7 +53,7 @@ def scheduled(program: Program, lanes: DeviceLanes, own: Marks) -> Program:
     It is ``program`` itself where all lanes run together everywhere.
     """
     key = ("schedule", lanes, own)
-    return keep(program, key, lambda: _scheduled(program, lanes, own)) or program
+    return memoize_on(program, key, lambda: _scheduled(program, lanes, own)) or program
 
 
 def chunks_of(program: Program, axis: Any) -> list[ChunkedLanes]:

@@ -22,6 +22,7 @@ from phalanx.control.lanes import batch_rule
 from phalanx.control.scan import scan
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
+from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import Fold, Primitive
 from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var, plain
 from phalanx.core.roles import CARRY, FIXED, Roles, each
@@ -33,7 +34,7 @@ from phalanx.ops.lanes import folded, is_there, only_where
 from phalanx.ops.reduce import reduce_or
 from phalanx.ops.shape import concatenate, expand_dims, merge_dims, slice_dim, split_dim, squeeze
 from phalanx.transforms.batch import Dims, on_lanes
-from phalanx.transforms.derive import keep, trace_closed
+from phalanx.transforms.derive import trace_closed
 from phalanx.transforms.effects import conditional
 from phalanx.transforms.simplify import with_inputs
 from phalanx.transforms.stage import evaluate
@@ -135,7 +136,7 @@ def _batch(
 ) -> tuple[tuple[Any, ...], Dims]:
     if axis.name != of:
         return _batch_alike(axis, values, dims, program=program, of=of, at_once=at_once)
-    lane = keep(program, ("lane", of), lambda: _Lane.of(program, of))
+    lane = memoize_on(program, ("lane", of), lambda: _Lane.of(program, of))
     kept, totals = _in_chunks(lane, axis, at_once, values, dims)
     known: dict[Atom, Pair] = dict(zip(program.inputs, zip(values, dims, strict=True), strict=True))
     known |= {a: (x, 0) for a, x in zip(lane.kept, kept, strict=True)}

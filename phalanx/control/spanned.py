@@ -23,6 +23,7 @@ from phalanx.control.family import with_subprograms
 from phalanx.control.mapped import mapped
 from phalanx.core.builder import Builder, Value
 from phalanx.core.layouts import Axes
+from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import Execution, Primitive
 from phalanx.core.program import Frame, Program
 from phalanx.core.roles import Role, Roles
@@ -32,7 +33,6 @@ from phalanx.run.array import Signature
 from phalanx.run.calls import Prepared
 from phalanx.run.execute import compile_program
 from phalanx.run.spanning import MultiProcessExecutable, Sharing
-from phalanx.transforms.derive import keep
 
 
 def _frame(
@@ -56,7 +56,7 @@ def _launch(alone: Program, sigs: Sequence[Signature], donate: tuple[int, ...]) 
     sharing: Sharing = params.pop("sharing")
     if not program.axes and not program.effects:
         params |= {"devices": sharing.local_devices, "mesh": None}
-        here = keep(alone, "here", lambda: _of_one(alone.input_types, params))
+        here = memoize_on(alone, "here", lambda: _of_one(alone.input_types, params))
         return compile_program(here, sigs, donate)
     share, ins = sharing.share, tuple(map(_cut_in, params["ins"]))
     params |= {"devices": share.devices, "mesh": None, "dealt": share.dealt}
@@ -69,7 +69,7 @@ def _launch(alone: Program, sigs: Sequence[Signature], donate: tuple[int, ...]) 
 
     # Not again for arrays that lie elsewhere in this process: others would not compile it again.
     settings = [value for value in params.values() if value is not program]
-    return keep(program, ("over processes", types, *settings, donate, config.key), make)
+    return memoize_on(program, ("over processes", types, *settings, donate, config.key), make)
 
 
 def _of_one(types: tuple[ArrayType, ...], params: dict[str, Any]) -> Program:

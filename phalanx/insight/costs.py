@@ -16,11 +16,11 @@ from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.base.source import Location
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var, plain
 from phalanx.core.roles import CARRY
 from phalanx.core.runs import Loop
 from phalanx.insight.systems import Machine
-from phalanx.transforms.derive import keep
 from phalanx.transforms.needed import only_needed
 from phalanx.transforms.storage import last_uses, size_in_bytes, stored
 from phalanx.transforms.work import operations
@@ -98,7 +98,7 @@ def dearest(frame: Frame) -> Program:
 
 
 def _operations(program: Program) -> float:
-    return keep(program, "operations", lambda: sum([s.operations for s in steps(program)]))
+    return memoize_on(program, "operations", lambda: sum([s.operations for s in steps(program)]))
 
 
 def runs(frame: Frame) -> int:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.base.source import Location
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Equation, Frame, Program, Var
 from phalanx.core.roles import CARRY
-from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import fixpoint
 
 __all__ = ["Flow", "Marks", "written_on_one_line"]
@@ -153,4 +153,4 @@ def written_on_one_line(program: Program) -> bool:
         first = next(places, None)
         return all(place == first for place in places)
 
-    return keep(program, "written on one line", found)
+    return memoize_on(program, "written on one line", found)

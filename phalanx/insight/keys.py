@@ -15,6 +15,7 @@ from msgspec import Struct
 from phalanx.base.extended import is_key
 from phalanx.base.recent import memoized
 from phalanx.base.source import Location
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Frame, Literal, Program
 from phalanx.core.roles import CARRY, CHOICE, FIXED
 from phalanx.core.runs import Loop
@@ -27,7 +28,6 @@ from phalanx.ops.dynamic import dynamic_slice
 from phalanx.ops.generators import rng_bit_generator
 from phalanx.ops.random_bits import threefry2x32
 from phalanx.ops.shape import concatenate, iota, slice
-from phalanx.transforms.derive import keep
 
 __all__ = ["P106", "KeyDrawn", "keys_drawn", "reused_keys"]
 
@@ -108,7 +108,7 @@ def keys_drawn(program: Program) -> list[KeyDrawn]:
             drawn.append(KeyDrawn(inputs, is_given, all([u.children for u in uses])))
         return drawn
 
-    return keep(program, "keys drawn", found)
+    return memoize_on(program, "keys drawn", found)
 
 
 def _again(flow: _KeyFlow, key: Any, uses: Sequence[_Use]) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.core.manual import Typed
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.roles import CARRY
 from phalanx.core.runs import Loop, Once
@@ -21,7 +22,6 @@ from phalanx.insight.lanes import INPUT, LaneFlow, unreachable_collectives
 from phalanx.insight.parting import Parted, Reduced, Sent, is_shared
 from phalanx.insight.subject import Subject
 from phalanx.ops import add, convert, max, min, reduce_sum, select
-from phalanx.transforms.derive import keep
 from phalanx.transforms.replication import culprits
 
 __all__ = ["between_lanes"]
@@ -164,7 +164,7 @@ def _is_running_mean(body: Program, i: int, o: int) -> bool:
         inputs = [frozenset({Same(n), Retained(n), Needed(n)}) for n in range(len(body.inputs))]
         return _MeanFlow().run(body, inputs)
 
-    return Blended(i) in keep(body, "means", found)[o]
+    return Blended(i) in memoize_on(body, "means", found)[o]
 
 
 class Same(Struct, frozen=True):

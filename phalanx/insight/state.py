@@ -11,10 +11,10 @@ from msgspec import Struct, field
 
 from phalanx.api.stages import TracedCall
 from phalanx.base.dtypes import is_floating
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Equation, Program
 from phalanx.core.types import ArrayType
 from phalanx.insight.flow import NOTHING, Flow, Marks
-from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import depending
 
 __all__ = ["Pairs", "is_updated", "state_of"]
@@ -100,7 +100,10 @@ def is_updated(program: Program, i: int, o: int) -> bool:
     def found() -> list[Marks]:
         return _Places().run(program, [frozenset({n}) for n in range(len(program.inputs))])
 
-    return program.inputs[i] is not program.outputs[o] and i in keep(program, "updated", found)[o]
+    return (
+        program.inputs[i] is not program.outputs[o]
+        and i in memoize_on(program, "updated", found)[o]
+    )
 
 
 class _Places(Flow):

@@ -21,6 +21,7 @@ from phalanx.base.errors import DeletedArray, DeviceError
 from phalanx.base.extended import is_key
 from phalanx.base.keys import key_of
 from phalanx.base.source import user_location
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Literal, Program
 from phalanx.run.agree import agree
 from phalanx.run.array import (
@@ -51,7 +52,6 @@ from phalanx.spmd.named import NamedSharding, P, unreduced_along
 from phalanx.spmd.naming import in_full, known_names, named, named_results
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.transforms.derive import keep
 from phalanx.transforms.passes import ready
 
 
@@ -87,7 +87,7 @@ def _ready(program: Program) -> _Ready:
         renamed = made.program.renamed(literals).update(inputs=inputs)
         return _Ready(renamed, taken, tuple(written.values()))
 
-    return keep(program, "ready", make) or _Ready(program, (), ())
+    return memoize_on(program, "ready", make) or _Ready(program, (), ())
 
 
 def _on_device(value: Any) -> DeviceArray:
@@ -159,7 +159,7 @@ class Planned:
         """Compile with those ``options`` of the compiler, or use what was compiled so before."""
         options = options or {}
         key = (self.plan, self.donate, config.key, option_key(options, "compile"))
-        executable = keep(self.program, key, lambda: self._compiled(options))
+        executable = memoize_on(self.program, key, lambda: self._compiled(options))
         program, count = self.program, len(self._ready.constants)
         results, wanted = self._results(executable)
         ins = [

@@ -17,6 +17,7 @@ from phalanx.base.errors import DevicesDiffer
 from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Layout, OpenLayout
+from phalanx.core.memoize import memoize_on
 from phalanx.core.platforms import AnyDevice
 from phalanx.core.program import Atom, Program
 from phalanx.core.types import ArrayType
@@ -38,7 +39,6 @@ from phalanx.spmd.named import NamedSharding, P
 from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Devices, Sharding
 from phalanx.spmd.told import sharding_of
-from phalanx.transforms.derive import keep
 
 
 class RequestedShardings(Struct, frozen=True):
@@ -72,7 +72,7 @@ class RequestedShardings(Struct, frozen=True):
 
 def constraints(program: Program) -> list[tuple[Sharding, str]]:
     """How values of ``program`` are to lie, and what says so; regions see to themselves."""
-    return keep(program, "constraints", lambda: list(_constraints(program)))
+    return memoize_on(program, "constraints", lambda: list(_constraints(program)))
 
 
 def _constraints(program: Program) -> Iterator[tuple[Sharding, str]]:

@@ -183,9 +183,9 @@ def _axes(region: Region, mesh: ProgramMesh, depth: int) -> Iterator[tuple[Any, 
     for cut in mesh.cuts(region, depth):
         yield cut.axis, cut.blocks.count
     depth += len(region.axes)
-    inner = next(regions(region.program), None)
-    if inner is not None:
-        yield from _axes(inner, mesh, depth)
+    inner = regions(region.program)
+    if inner:
+        yield from _axes(inner[0], mesh, depth)
     else:
         yield from (axis for level in mesh.levels[depth:] for axis in level)
         yield from mesh.spare

@@ -22,6 +22,7 @@ from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.layouts import Cut, Layout, MeshAxes, Target, over_mesh
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, ChunkedLanes, Region
 from phalanx.spmd.layout import axes_of, fewest_axes, prime_axes, primes, with_devices_counted_as
@@ -104,10 +105,14 @@ def _cut(axis: Any, size: int, mesh: MeshAxes) -> Cut:
     return Cut(axis, Blocks(size, _positions(mesh)), tuple(name for name, _ in mesh))
 
 
-def regions(program: Program) -> Iterator[Region]:
+def regions(program: Program) -> tuple[Region, ...]:
     """The outermost regions of ``program``, those in its sub-programs included."""
     if all(p.on_devices.region is None for p in program.primitives):
-        return
+        return ()
+    return memoize_on(program, "regions", lambda: tuple(_regions(program)))
+
+
+def _regions(program: Program) -> Iterator[Region]:
     for equation in program.walk(into=is_no_region):
         if equation.prim.on_devices.region is not None:
             yield equation.prim.on_devices.region(**equation.params)
@@ -456,8 +461,14 @@ def _decided(
             yield equation, region, mesh.cuts(region)
 
 
-def region_equations(program: Program) -> Iterator[tuple[Equation, Region]]:
+def region_equations(program: Program) -> tuple[tuple[Equation, Region], ...]:
     """The equations of ``program`` itself that are regions."""
+    if all(p.on_devices.region is None for p in program.primitives):
+        return ()
+    return memoize_on(program, "region equations", lambda: tuple(_region_equations(program)))
+
+
+def _region_equations(program: Program) -> Iterator[tuple[Equation, Region]]:
     for equation in program.equations:
         if equation.prim.on_devices.region is not None:
             yield equation, equation.prim.on_devices.region(**equation.params)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import LARGEST_LITERAL, Atom, Equation, Literal, Program, Var
 from phalanx.core.roles import FIXED
 from phalanx.core.types import Array
-from phalanx.transforms.derive import keep
 
 
 class Lifted(Struct, frozen=True):
@@ -27,7 +27,9 @@ def lifted(program: Program, every: bool = False) -> Lifted:
     With ``every``, in place of all its arrays. Functions with rules of the user's keep theirs then:
     such rules know how many operands there are.
     """
-    return keep(program, ("lifted", every), lambda: _lifted(program, every)) or Lifted(program, ())
+    return memoize_on(program, ("lifted", every), lambda: _lifted(program, every)) or Lifted(
+        program, ()
+    )
 
 
 def _lifted(program: Program, every: bool) -> Lifted | None:
@@ -87,12 +89,12 @@ def _taking(program: Program, constants: dict[int, Literal], every: bool) -> Pro
         rest = inputs[len(own.constants) :]
         return own.program.update(inputs=[*first, *rest])
 
-    return keep(program, ("taking", every, sources), make)
+    return memoize_on(program, ("taking", every, sources), make)
 
 
 def used_inputs(program: Program) -> tuple[Var, ...]:
     """The inputs that ``program`` uses, in order; of an equation, first those of sub-programs."""
-    return keep(program, "used inputs", lambda: _used_inputs(program))
+    return memoize_on(program, "used inputs", lambda: _used_inputs(program))
 
 
 def _used_inputs(program: Program) -> tuple[Var, ...]:

@@ -1,7 +1,7 @@
-"""Programs made of programs: the one place where they are traced, and kept.
+"""Programs made of programs: the one place where they are traced.
 
-What is made of a program is kept with it, and lives and dies with it. A program that is traced here
-is closed: its constants are part of it, and there is nothing else that it could refer to.
+A program that is traced here is closed: its constants are part of it, and there is nothing else
+that it could refer to.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from phalanx.base.config import settings
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Program
 from phalanx.core.trace import refuse_escaped, running
 from phalanx.core.types import ArrayType
@@ -25,20 +25,6 @@ class Derived(Struct, Generic[T], frozen=True):
 
     program: Program
     about: T
-
-
-def keep(source: Program, key: Hashable, make: Callable[[], T]) -> T:
-    """What ``make`` makes of ``source``; made once for each ``key``, which must not hold it, and
-    for the options here: rules may ask for them, the user's and ours."""
-    place = settings().key, key
-    kept = source.derived[place]
-    if kept is None:
-        kept = make()
-        source.derived[place] = _NOTHING if kept is None else kept
-    return kept if kept is not _NOTHING else None  # type: ignore[return-value]
-
-
-_NOTHING: Any = object()  # in place of None, which stands for what has not been made
 
 
 def trace_closed(
@@ -62,4 +48,4 @@ def derive(
     types: Iterable[ArrayType],
 ) -> Derived[T]:
     """``trace_closed`` of what is done to ``source``; once for each ``key``."""
-    return keep(source, key, lambda: trace_closed(function, types, source.name))
+    return memoize_on(source, key, lambda: trace_closed(function, types, source.name))

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from phalanx.base import dtypes
 from phalanx.base.source import Location
+from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
 from phalanx.core.roles import CARRY, CHOICE
 from phalanx.core.types import ArrayType
 from phalanx.ops.elementwise import reduce_precision
 from phalanx.ops.naming import named
-from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import blank, filled, fixpoint
 
 Policy = Callable[..., Any]  # gives True, False, or an ``Elsewhere``
@@ -256,7 +256,7 @@ def _divided_inside(
         carry = fixpoint(frame.carried_out(requested), carry_of_next) if carried else ()
         return parts_for(_with_carried(frame, requested, carry))
 
-    return keep(body, ("divide", requested, frame.key, policy), make)
+    return memoize_on(body, ("divide", requested, frame.key, policy), make)
 
 
 def _with_carried(frame: Frame, marks: Sequence[bool], carry: Sequence[bool]) -> list[bool]:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from phalanx.base.extended import WORD, KeyType, is_key
 from phalanx.core.axes import Axis
 from phalanx.core.interpret import interpret
+from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Equation, Literal, Program
 from phalanx.core.trace import ROOT, current, entering
@@ -24,7 +25,7 @@ from phalanx.ops.basis import move, random_unwrap, random_wrap
 from phalanx.ops.compare import eq, ne
 from phalanx.ops.reduce import reduce_and, reduce_or
 from phalanx.ops.shape import slice_dim, squeeze
-from phalanx.transforms.derive import derive, keep
+from phalanx.transforms.derive import derive
 
 
 class KeyWords(Struct, frozen=True):
@@ -58,7 +59,7 @@ def _has_keys(program: Program) -> bool:
         atoms = [a for e in program.walk() for a in (*e.inputs, *e.outputs)]
         return any([is_key(a.type.dtype) for a in (*program.inputs, *atoms, *program.outputs)])
 
-    return keep(program, "has keys", look)
+    return memoize_on(program, "has keys", look)
 
 
 def _words_of(type: ArrayType, x: Any) -> Any:

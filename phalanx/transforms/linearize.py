@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from phalanx.base.source import on_one_line
 from phalanx.core.leaks import leaving_nothing
+from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
 from phalanx.core.program import Atom, Program, plain
 from phalanx.core.trace import (
@@ -31,7 +32,7 @@ from phalanx.core.trace import (
 from phalanx.core.types import typeof
 from phalanx.ops.lay import in_the_open, laid
 from phalanx.ops.vary import varying_along
-from phalanx.transforms.derive import Derived, derive, keep, trace_closed
+from phalanx.transforms.derive import Derived, derive, trace_closed
 from phalanx.transforms.residuals import without_cheap
 from phalanx.transforms.simplify import prune
 from phalanx.transforms.stage import Residuals, StagedTracer, evaluate
@@ -286,7 +287,7 @@ class Linearized(Struct, frozen=True):
 
 def linearize_program(program: Program, active: tuple[bool, ...]) -> Linearized:
     """Split ``program`` into primal and linear halves; once per program and ``active``."""
-    return keep(program, ("linearize", active), lambda: _linearize_program(program, active))
+    return memoize_on(program, ("linearize", active), lambda: _linearize_program(program, active))
 
 
 def _linearize_program(program: Program, active: tuple[bool, ...]) -> Linearized:

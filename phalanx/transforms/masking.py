@@ -12,12 +12,13 @@ from typing import Any
 
 from phalanx.base import dtypes
 from phalanx.core.interpret import interpret, values_of
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Equation, Program, Var
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.domains import BOOL
 from phalanx.ops.guard import guarded
-from phalanx.transforms.derive import keep, trace_closed
+from phalanx.transforms.derive import trace_closed
 from phalanx.transforms.effects import conditional
 from phalanx.transforms.simplify import live_equations
 from phalanx.transforms.stage import evaluate
@@ -27,7 +28,7 @@ TAKEN = ArrayType((), BOOL)
 
 def where_taken(program: Program) -> Program:
     """``program`` with a first input that says whether this lane takes it."""
-    return keep(program, "where taken", lambda: _where_taken(program))
+    return memoize_on(program, "where taken", lambda: _where_taken(program))
 
 
 def _where_taken(program: Program) -> Program:

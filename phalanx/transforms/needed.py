@@ -11,10 +11,10 @@ from itertools import compress
 
 from msgspec.structs import replace
 
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Frame, Program
 from phalanx.core.roles import CARRY, CHOICE
 from phalanx.core.runs import Lanes, Marks
-from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import fixpoint
 
 
@@ -28,7 +28,7 @@ def only_needed(program: Program) -> Program:
 
 def _giving(program: Program, wanted: Marks) -> Program:
     """``program``, of the same inputs, which gives the results that are ``wanted`` alone."""
-    return keep(program, ("giving", wanted), lambda: _made(program, wanted)) or program
+    return memoize_on(program, ("giving", wanted), lambda: _made(program, wanted)) or program
 
 
 def _made(program: Program, wanted: Marks) -> Program | None:
@@ -80,7 +80,7 @@ def _taking(program: Program, seen: Marks) -> Program:
     if all(seen):
         return program
     inputs = compress(program.inputs, seen)
-    return keep(program, ("seen", seen), lambda: program.update(inputs=inputs))
+    return memoize_on(program, ("seen", seen), lambda: program.update(inputs=inputs))
 
 
 # ---- which results and operands -----------------------------------------------------------------
@@ -121,7 +121,7 @@ def _read(frame: Frame, given: Marks) -> list[bool]:
 
 def _reads(program: Program, wanted: Marks) -> Marks:
     """Which inputs ``program`` needs for the results that are ``wanted``."""
-    return keep(program, ("reads", wanted), lambda: _inputs_read(program, wanted))
+    return memoize_on(program, ("reads", wanted), lambda: _inputs_read(program, wanted))
 
 
 def _inputs_read(program: Program, wanted: Marks) -> Marks:

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from phalanx.base.config import settings
 from phalanx.base.dump import dump
 from phalanx.core.check import check
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Equation, Program
 from phalanx.core.runs import Lanes
 from phalanx.transforms.constants import Lifted, lifted
-from phalanx.transforms.derive import keep
 from phalanx.transforms.effects import with_ordered_calls
 from phalanx.transforms.keys import on_words
 from phalanx.transforms.needed import only_needed
@@ -38,7 +38,7 @@ def everywhere(change: Pass) -> Pass:
 
     @wraps(change)
     def changed(program: Program) -> Program:
-        return keep(program, ("everywhere", change), lambda: _new(program)) or program
+        return memoize_on(program, ("everywhere", change), lambda: _new(program)) or program
 
     def _new(program: Program) -> Program | None:
         """None where nothing changes."""

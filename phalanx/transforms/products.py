@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.ops.barrier import optimization_barrier
 from phalanx.ops.basis import reduce_sum
 from phalanx.ops.contract import dot_general
 from phalanx.ops.conv import conv_general_dilated
-from phalanx.transforms.derive import keep
 
 PRODUCTS = (dot_general, conv_general_dilated)
 LONG = 16  # operations behind an element: more than that cost more than reading it
@@ -24,7 +24,7 @@ LONG = 16  # operations behind an element: more than that cost more than reading
 
 def around_products(program: Program) -> Program:
     """``program`` as it is lowered: it computes the same; made once."""
-    return keep(program, "around products", lambda: _prepared(program)) or program
+    return memoize_on(program, "around products", lambda: _prepared(program)) or program
 
 
 def _prepared(program: Program) -> Program | None:

@@ -13,8 +13,8 @@ from typing import Any
 from msgspec import Struct
 
 from phalanx.core.interpret import interpret, values_of
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Literal, Program, Var
-from phalanx.transforms.derive import keep
 
 Varying = frozenset[Any]
 Divergence = tuple[Equation, Varying]
@@ -78,7 +78,7 @@ def _outcome(program: Program, inputs: Sequence[Varying]) -> _Outcome:
             _deciding.reset(token)
         return _Outcome(tuple(outputs), deciding)
 
-    return keep(program, ("varying", *inputs), find)
+    return memoize_on(program, ("varying", *inputs), find)
 
 
 def _communicates(equation: Equation) -> Varying:

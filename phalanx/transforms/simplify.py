@@ -10,10 +10,10 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.extended import WORD, is_key
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Equation, Literal, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import broadcast, random_wrap
-from phalanx.transforms.derive import keep
 
 Mark = TypeVar("Mark", bool, frozenset[Any])
 
@@ -104,7 +104,7 @@ def used(program: Program) -> tuple[Program, list[int]]:
 
     Of those that lie over a mesh one is needed: it tells where results are that depend on none.
     """
-    pruned, kept = keep(program, "used", lambda: _used(program))
+    pruned, kept = memoize_on(program, "used", lambda: _used(program))
     return (pruned if len(kept) < len(program.inputs) else program), kept
 
 

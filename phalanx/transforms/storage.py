@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from itertools import accumulate
 
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Program
 from phalanx.core.types import ArrayType
-from phalanx.transforms.derive import keep
 from phalanx.transforms.products import PRODUCTS
 
 
@@ -73,4 +73,4 @@ def peak(program: Program, but: Set[Atom] = frozenset()) -> int:
 
 
 def _peak(program: Program) -> int:
-    return keep(program, "peak", lambda: peak(program))
+    return memoize_on(program, "peak", lambda: peak(program))

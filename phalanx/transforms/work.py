@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 from phalanx.base import dtypes
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Equation, Program
 from phalanx.core.runs import Loop
-from phalanx.transforms.derive import keep
 
 MESSAGE = 2**20  # what a device computes while a message is under way, about
 
@@ -43,7 +43,7 @@ def operations(e: Equation) -> float:
 def work(program: Program) -> float:
     """How many elements the operations of ``program`` touch, or multiply and add; infinity: nobody
     knows before."""
-    return keep(program, "work", lambda: math.fsum(map(work_of, program.equations)))
+    return memoize_on(program, "work", lambda: math.fsum(map(work_of, program.equations)))
 
 
 def work_of(e: Equation) -> float:

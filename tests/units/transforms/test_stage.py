@@ -8,9 +8,10 @@ import pytest
 
 import phalanx as ph
 import phalanx.numpy as jnp
+from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Literal
 from phalanx.core.types import typeof
-from phalanx.transforms.derive import keep, trace_closed
+from phalanx.transforms.derive import trace_closed
 from phalanx.transforms.stage import Stage, evaluate, is_value, stage
 
 X, Y = np.float32(2), np.float32(3)
@@ -84,9 +85,12 @@ def test_what_is_made_of_a_program_is_made_once_and_goes_with_it():
         calls.append(1)
         return None if len(calls) == 1 else object()
 
-    assert keep(program, "nothing", make) is None and keep(program, "nothing", make) is None
-    thing = keep(program, "something", make)
-    assert keep(program, "something", make) is thing and len(calls) == 2
+    assert (
+        memoize_on(program, "nothing", make) is None
+        and memoize_on(program, "nothing", make) is None
+    )
+    thing = memoize_on(program, "something", make)
+    assert memoize_on(program, "something", make) is thing and len(calls) == 2
     gone = weakref.ref(program)
     del program
     gc.collect()

@@ -8,6 +8,7 @@ from typing import Any
 
 from phalanx import numpy as jnp
 from phalanx import ops
+from phalanx.base import dtypes
 from phalanx.base.recent import memoized
 from phalanx.control.custom_jvp import JvpRule, custom_jvp
 from phalanx.control.one_program import staged
@@ -318,7 +319,8 @@ def hard_tanh(x: Any) -> Array:
     >>> nn.hard_tanh(3.0).item()
     1.0
     """
-    return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
+    above = x if dtypes.is_unsigned(typeof(x).dtype) else jnp.where(x < -1, -1, x)
+    return jnp.where(x > 1, 1, above)
 
 
 @staged

@@ -52,6 +52,8 @@ def test_activations(name):
 def test_activations_of_integers():
     x = np.arange(-3, 4)
     assert nn.relu(x).dtype == nn.hard_tanh(x).dtype == np.int32
+    unsigned = np.uint8([0, 1, 2, 255])
+    np.testing.assert_array_equal(nn.hard_tanh(unsigned), np.minimum(unsigned, 1), strict=True)
     for name in set(ACTIVATIONS) - {"relu", "hard_tanh", "identity"}:
         found = getattr(nn, name)(x)
         assert found.dtype == F32, name

@@ -62,7 +62,7 @@ from phalanx.spmd.mesh import AbstractMesh, AnyMesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.told import type_of as typed
-from phalanx.transforms.needed import only_needed
+from phalanx.transforms.dce import dce
 
 Lying = tuple[NamedSharding | None, ...]  # of several values, where something is said
 minimum_supported_calling_convention_version = 9
@@ -753,7 +753,7 @@ def _refuse_what_is_outside(traced: TracedCall, checks: tuple[DisabledSafetyChec
             "around it, which have no data; pass them as arguments"
         )
     allowed = [check.is_custom_call() for check in checks]
-    for e in only_needed(program).walk():
+    for e in dce(program).walk():
         if e.prim is foreign_call:
             _refuse_unless_allowed(e, allowed)
         elif e.prim is host_call or e.prim.effects.of(**e.params):

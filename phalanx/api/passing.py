@@ -14,7 +14,7 @@ from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.run.array import DeviceArray, Signature
 from phalanx.run.calls import Call, Prepared, operand_signatures, signature, told_of
 from phalanx.run.eager import as_array
-from phalanx.transforms.simplify import used
+from phalanx.transforms.dce import without_unused_inputs
 from phalanx.transforms.storage import size_in_bytes, taken_over
 
 
@@ -64,7 +64,7 @@ class Passed(Struct, frozen=True):
         """
         kept: Sequence[int] = range(len(donated))
         if not every:
-            program, kept = used(program)
+            program, kept = without_unused_inputs(program)
         types = program.input_types
         given = {n: size_in_bytes(types[n]) for n, i in enumerate(kept) if donated[i]}
         donate = taken_over(given, map(size_in_bytes, program.output_types if given else ()))

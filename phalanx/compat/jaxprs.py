@@ -25,7 +25,7 @@ from phalanx.compat.sources import SourceInfo, scopes_of
 from phalanx.core.program import Equation, Literal, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.transforms.constants import lifted, used_inputs
-from phalanx.transforms.simplify import prune
+from phalanx.transforms.dce import prune
 from phalanx.transforms.stage import evaluate
 
 Atom = Var | Literal

@@ -18,9 +18,9 @@ from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import ZERO, Derivative, Primitive
 from phalanx.core.program import Frame, Program
 from phalanx.core.runs import Marks
+from phalanx.transforms.dce import prune
 from phalanx.transforms.divide import Policy, divide
 from phalanx.transforms.linearize import linearize_program
-from phalanx.transforms.simplify import prune
 
 
 def _frame(*, program: Program, policy: Policy, prevent_cse: bool, again: bool) -> Frame:

@@ -16,16 +16,10 @@ from phalanx.core.roles import CARRY, FIXED, Role, Roles
 from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import instantiate
+from phalanx.transforms.dce import live_equations
 from phalanx.transforms.effects import silent
 from phalanx.transforms.linearize import Linearized, jvp_program, linearize_program
-from phalanx.transforms.simplify import (
-    depending,
-    filled,
-    fixpoint,
-    live_equations,
-    with_inputs,
-    without_effects,
-)
+from phalanx.transforms.simplify import depending, filled, fixpoint, with_inputs, without_effects
 from phalanx.transforms.stage import evaluate
 
 

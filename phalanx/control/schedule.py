@@ -26,7 +26,7 @@ from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.region import ChunkedLanes
 from phalanx.core.runs import Marks
-from phalanx.transforms.simplify import live_equations
+from phalanx.transforms.dce import live_equations
 from phalanx.transforms.storage import size_in_bytes
 
 

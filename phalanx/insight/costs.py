@@ -21,7 +21,7 @@ from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var, p
 from phalanx.core.roles import CARRY
 from phalanx.core.runs import Loop
 from phalanx.insight.systems import Machine
-from phalanx.transforms.needed import only_needed
+from phalanx.transforms.dce import dce
 from phalanx.transforms.storage import last_uses, size_in_bytes, stored
 from phalanx.transforms.work import operations
 
@@ -94,7 +94,7 @@ def _passed(frame: Frame, inner: Program) -> float:
 def dearest(frame: Frame) -> Program:
     """Of the programs of a frame the one that computes most, with what its results need."""
     first, *others = frame.programs
-    return only_needed(max(frame.programs, key=_operations) if others else first)
+    return dce(max(frame.programs, key=_operations) if others else first)
 
 
 def _operations(program: Program) -> float:

@@ -26,7 +26,7 @@ from phalanx.insight.alive import Course, course
 from phalanx.insight.costs import LineCost, by_line, loops_in, steps
 from phalanx.insight.report import Chart, Column, Facts, Part, Report, Table, short_line, shown
 from phalanx.insight.systems import Machine, enough, machine
-from phalanx.transforms.needed import only_needed
+from phalanx.transforms.dce import dce
 from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["explain", "report_on", "traceable", "whole"]
@@ -99,7 +99,7 @@ def report_on(
     devices = compiled.runtime_executable().devices
     chips = _of_devices(chips, devices)
     call = whole(traced)
-    program = only_needed(call.program)
+    program = dce(call.program)
     donated = zip(program.inputs, call.donated, strict=True)
     all_steps = list(steps(program, freed={v for v, gone in donated if gone}))
     lines = by_line(all_steps, chips, len(devices))

@@ -40,7 +40,7 @@ from phalanx.insight.systems import Machine, System
 from phalanx.ops.attention import attention, attention_backward, attention_tangent
 from phalanx.ops.contract import dot_general
 from phalanx.ops.conv import conv_general_dilated
-from phalanx.transforms.needed import only_needed
+from phalanx.transforms.dce import dce
 from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["Fitted", "Load", "Parting", "Timing", "fitted_to", "load_of", "timed", "timing"]
@@ -161,7 +161,7 @@ def load_of(traced: Traced, rows: int = 0) -> Load:
             takes has that many rows.
     """
     program, lanes, of_one_example = _lane(traced.program)
-    program = only_needed(program)
+    program = dce(program)
     taken = {i for i, _ in state_of(traced._traced, program)}
     state = [i in taken for i in range(len(program.inputs))]
     if not taken:

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
 from phalanx.core.runs import Marks
+from phalanx.transforms.dce import dce, live_equations
 from phalanx.transforms.divide import divisible
 from phalanx.transforms.linearize import Linearized, linearize_program
-from phalanx.transforms.needed import only_needed
-from phalanx.transforms.simplify import blank, live_equations, without_effects
+from phalanx.transforms.simplify import blank, without_effects
 
 LINEAR = "a linear input"  # what a value varies along that depends on one
 
@@ -60,7 +60,7 @@ def _linearized(e: Equation, active: tuple[bool, ...]) -> Program | None:
     """The value and the tangent of ``e``; None if that takes values of ``active`` operands."""
     alone = Program.of_one(e.prim, [a.type for a in e.inputs], e.params, e.prim.name, e.location)
     halves = linearize_program(alone, active)
-    whole = only_needed(_joined(halves, [*compress(e.inputs, active)]))
+    whole = dce(_joined(halves, [*compress(e.inputs, active)]))
     read = set(whole.outputs).union(*[x.inputs for x in whole.equations])
     if not read.isdisjoint(compress(whole.inputs, active)):
         return None

@@ -18,9 +18,9 @@ from phalanx.core.trace import current
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.domains import BOOL
 from phalanx.ops.guard import guarded
+from phalanx.transforms.dce import live_equations
 from phalanx.transforms.derive import trace_closed
 from phalanx.transforms.effects import conditional
-from phalanx.transforms.simplify import live_equations
 from phalanx.transforms.stage import evaluate
 
 TAKEN = ArrayType((), BOOL)

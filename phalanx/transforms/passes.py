@@ -15,9 +15,9 @@ from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Equation, Program
 from phalanx.core.runs import Lanes
 from phalanx.transforms.constants import Lifted, lifted
+from phalanx.transforms.dce import dce
 from phalanx.transforms.effects import with_ordered_calls
 from phalanx.transforms.keys import on_words
-from phalanx.transforms.needed import only_needed
 from phalanx.transforms.products import around_products
 
 
@@ -59,7 +59,7 @@ def everywhere(change: Pass) -> Pass:
 
 WHOLE: tuple[Pass, ...] = (with_ordered_calls,)  # they look at the program as a whole
 # and these at what each device runs
-WITHIN: tuple[Pass, ...] = (only_needed, everywhere(around_products))
+WITHIN: tuple[Pass, ...] = (dce, everywhere(around_products))
 
 
 def within_a_device(program: Program) -> Program:

@@ -24,7 +24,7 @@ def test_a_program_its_passes_and_its_module_are_written(dumped, tmp_path):
     phalanx.jit(drawn)(phalanx.random.key(0), jnp.ones(3))
     files = sorted(f for f in (tmp_path / "new").iterdir() if "-drawn-" in f.name)
     stages = [re.fullmatch(r"\d+-\d{4}-drawn-(\w+)\.txt", f.name)[1] for f in files]
-    assert stages == ["traced", "only_needed", "on_words", "module"]
+    assert stages == ["traced", "dce", "on_words", "module"]
     traced, needed, words, module = [f.read_text("utf-8") for f in files]
     assert "= sin " in traced and "sin" not in needed
     assert "key<" in needed and "key<" not in words

@@ -1,4 +1,4 @@
-"""Programs cut down to what is needed, and filled up with zeros."""
+"""Programs filled up with zeros, or without effects."""
 
 import numpy as np
 import pytest
@@ -12,19 +12,12 @@ from phalanx.transforms.simplify import (
     depending,
     filled,
     fixpoint,
-    live_equations,
-    prune,
-    used,
     with_inputs,
     without_effects,
 )
 from phalanx.transforms.stage import evaluate
 
 X, Y, Z = np.float32(2), np.float32(3), np.float32(5)
-
-
-def names(equations):
-    return [e.prim.name for e in equations]
 
 
 def test_marks_grow_until_a_run_adds_nothing():
@@ -39,36 +32,12 @@ def test_marks_grow_until_a_run_adds_nothing():
     assert fixpoint(of_names, lambda marks: marks[::-1]) == [{"a"}, {"a"}]
 
 
-def test_what_nobody_uses_goes_and_its_inputs_with_it():
-    def f(x, y, z):
-        jnp.sin(jnp.cos(y))
-        return x * 2 + z * 0
-
-    program = ph.make_program(f)(X, Y, Z)
-    pruned, kept = prune(program, 0)
-    assert kept == [0, 2] and "sin" not in names(pruned.equations)
-    assert evaluate(pruned, [X, Z]) == evaluate(program, [X, Y, Z]) == [4]
-    assert used(program)[1] == kept
-    assert used(pruned) == (pruned, [0, 1])
-
-
-def test_the_last_inputs_stay_where_they_are_fixed():
-    program = ph.make_program(lambda x, y, z: jnp.sin(x))(X, Y, Z)
-    pruned, kept = prune(program, 1)
-    assert kept == [0] and len(pruned.inputs) == 2
-    assert pruned.inputs[1] is program.inputs[2]
-
-
-def test_effects_are_live_and_can_be_left_out():
+def test_effects_can_be_left_out():
     def f(x):
         ph.debug.print("{}", jnp.sin(x))
-        jnp.cos(x)
         return x + 1
 
     program = ph.make_program(f)(X)
-    live = names(live_equations(program))
-    assert "sin" in live and "cos" not in live
-    assert "sin" not in names(live_equations(program, lambda e: False))
     assert not any(e.effects for e in without_effects(program))
     assert len(without_effects(program)) == len(program.equations) - 1
 

@@ -1,4 +1,4 @@
-"""What no result needs, left out of what programs run.
+"""Dead code elimination: what no result and no effect needs, left out of programs.
 
 A compiler leaves out much of that, too, once it is written and read; but not what the runs of a
 loop compute, store and carry along for each other alone.
@@ -6,8 +6,9 @@ loop compute, store and carry along for each other alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -17,8 +18,68 @@ from phalanx.core.roles import CARRY, CHOICE
 from phalanx.core.runs import Lanes, Marks
 from phalanx.transforms.simplify import fixpoint
 
+Wanted = Callable[[Equation], object]
+_EFFECTS: Wanted = attrgetter("effects")
 
-def only_needed(program: Program) -> Program:
+
+def _live(program: Program, needed: set[Atom], wanted: Wanted = _EFFECTS) -> Iterator[Equation]:
+    """The equations that what is ``needed`` by then needs, or that are ``wanted``, from the last
+    one on."""
+    any_wanted = wanted is not _EFFECTS or program.effects
+    for e in reversed(program.equations):
+        if not needed.isdisjoint(e.outputs) or (any_wanted and wanted(e)):
+            yield e
+
+
+def live_equations(program: Program, wanted: Wanted = _EFFECTS) -> list[Equation]:
+    """The equations that are ``wanted`` or that an output or one of these needs, in order.
+
+    If nothing else is said, those are wanted that have effects.
+    """
+    needed = set(program.outputs)
+    live: list[Equation] = []
+    for equation in _live(program, needed, wanted):
+        live.append(equation)
+        needed.update(equation.inputs)
+    return live[::-1]
+
+
+def prune(program: Program, fixed: int) -> tuple[Program, list[int]]:
+    """``program`` without dead equations and without unused inputs but for the last ``fixed``.
+
+    Returns:
+        The program and the positions of the leading inputs that it still has.
+    """
+    equations = live_equations(program)
+    used = set(program.outputs).union(*[e.inputs for e in equations])
+    leading = len(program.inputs) - fixed
+    kept = [i for i in range(leading) if program.inputs[i] in used]
+    inputs = [*(program.inputs[i] for i in kept), *program.inputs[leading:]]
+    return program.update(inputs=inputs, equations=equations), kept
+
+
+def without_unused_inputs(program: Program) -> tuple[Program, list[int]]:
+    """``program`` on the inputs alone that it needs, and their positions.
+
+    Of those that lie over a mesh one is needed: it tells where results are that depend on none.
+    """
+    pruned, kept = memoize_on(program, "without unused inputs", lambda: _without_unused(program))
+    return (pruned if len(kept) < len(program.inputs) else program), kept
+
+
+def _without_unused(program: Program) -> tuple[Program, list[int]]:
+    pruned, kept = prune(program, 0)
+    lying = [i for i, t in enumerate(program.input_types) if t.lies is not None]
+    if not lying or not set(kept).isdisjoint(lying):
+        return pruned, kept
+    kept = sorted([*kept, lying[0]])
+    return pruned.update(inputs=[program.inputs[i] for i in kept]), kept
+
+
+# ---- in sub-programs, too -----------------------------------------------------------------------
+
+
+def dce(program: Program) -> Program:
     """``program`` with what its results and effects need, in its sub-programs, too.
 
     What runs in lanes stays whole: what a device runs of it is another program.
@@ -44,14 +105,6 @@ def _made(program: Program, wanted: Marks) -> Program | None:
     if equations == program.equations and len(outputs) == len(wanted):
         return None
     return program.update(equations=equations, outputs=outputs)
-
-
-def _live(program: Program, needed: set[Atom]) -> Iterator[Equation]:
-    """The equations that what is ``needed`` by then, or an effect, needs, from the last one on."""
-    effects = bool(program.effects)
-    for e in reversed(program.equations):
-        if not needed.isdisjoint(e.outputs) or (effects and e.effects):
-            yield e
 
 
 def _narrowed(e: Equation, needed: set[Atom]) -> Equation:

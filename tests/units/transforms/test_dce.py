@@ -6,10 +6,10 @@ import pytest
 import phalanx as ph
 import phalanx.numpy as jnp
 from phalanx import lax
-from phalanx.transforms.needed import only_needed
+from phalanx.transforms.dce import dce, live_equations, prune, without_unused_inputs
 from phalanx.transforms.stage import evaluate
 
-X = np.float32(0.5)
+X, Y, Z = np.float32(0.5), np.float32(3), np.float32(5)
 
 
 def traced(f, *args):
@@ -20,15 +20,51 @@ def names(program):
     return {p.name for p in program.primitives}
 
 
+def listed(equations):
+    return [e.prim.name for e in equations]
+
+
+def test_what_nobody_uses_goes_and_its_inputs_with_it():
+    def f(x, y, z):
+        jnp.sin(jnp.cos(y))
+        return x * 2 + z * 0
+
+    program = ph.make_program(f)(X, Y, Z)
+    pruned, kept = prune(program, 0)
+    assert kept == [0, 2] and "sin" not in listed(pruned.equations)
+    assert evaluate(pruned, [X, Z]) == evaluate(program, [X, Y, Z]) == [1]
+    assert without_unused_inputs(program)[1] == kept
+    assert without_unused_inputs(pruned) == (pruned, [0, 1])
+
+
+def test_the_last_inputs_stay_where_they_are_fixed():
+    program = ph.make_program(lambda x, y, z: jnp.sin(x))(X, Y, Z)
+    pruned, kept = prune(program, 1)
+    assert kept == [0] and len(pruned.inputs) == 2
+    assert pruned.inputs[1] is program.inputs[2]
+
+
+def test_effects_are_live():
+    def f(x):
+        ph.debug.print("{}", jnp.sin(x))
+        jnp.cos(x)
+        return x + 1
+
+    program = ph.make_program(f)(X)
+    live = listed(live_equations(program))
+    assert "sin" in live and "cos" not in live
+    assert "sin" not in listed(live_equations(program, lambda e: False))
+
+
 def same(f, *args):
     """``f`` without what is not needed, which gives the same."""
     program = traced(f, *args)
-    made = only_needed(program)
+    made = dce(program)
     args = args or (X,)
     results = zip(evaluate(made, args), evaluate(program, args), strict=True)
     for got, wanted in results:
         np.testing.assert_array_equal(got, wanted)
-    assert made.input_types == program.input_types and only_needed(made) is made
+    assert made.input_types == program.input_types and dce(made) is made
     return made
 
 
@@ -96,7 +132,7 @@ def test_a_program_of_which_all_is_needed_is_itself():
         return lax.while_loop(lambda c: c[0] < 3, step, (x, ph.jit(jnp.tan)(x)))
 
     program = traced(f)
-    assert only_needed(program) is program
+    assert dce(program) is program
 
 
 def test_a_gradient_is_written_without_the_value_that_it_does_not_give():
@@ -110,7 +146,7 @@ def test_effects_stay_with_what_they_need(capfd):
         ph.debug.print("{}", jnp.cos(x))
         return jnp.tanh(x), jnp.exp(x)
 
-    made = only_needed(traced(lambda x: ph.jit(run)(x)[1]))
+    made = dce(traced(lambda x: ph.jit(run)(x)[1]))
     assert "cos" in names(made) and "tanh" not in names(made)
     looped = lambda x: lax.fori_loop(0, 2, lambda i, c: (run(c[0])[0], c[1] + 1), (x, x))[1]  # noqa: E731
     assert ph.jit(looped)(X) == 2.5
@@ -121,20 +157,20 @@ def test_effects_stay_with_what_they_need(capfd):
 
 def test_what_a_compiler_knows_by_name_takes_and_gives_all():
     program = traced(lambda x: lax.composite(lambda x, y: (x, y), "two")(jnp.sin(x), jnp.cos(x))[0])
-    (e,) = [e for e in only_needed(program).equations if e.prim.name == "composite"]
+    (e,) = [e for e in dce(program).equations if e.prim.name == "composite"]
     assert len(e.inputs) == len(e.outputs) == 2
 
 
 def test_lanes_stay_whole_until_it_is_known_what_a_device_runs():
     f = ph.pmap(lambda x: (jnp.cos(x), WITH_DEAD_PARTS["a loop"](x)))
     program = traced(lambda x: f(x)[1], np.ones(2, np.float32))
-    assert only_needed(program) is program
+    assert dce(program) is program
     text = ph.jit(lambda x: f(x)[1]).lower(np.ones(2, np.float32)).as_text()
     assert "stablehlo.sine" in text and "stablehlo.tanh" not in text
 
 
 def test_calls_of_one_program_stay_calls_of_one_program():
     f = ph.jit(lambda x: (jnp.cos(x), jnp.sin(x)))
-    made = only_needed(traced(lambda x: f(f(x)[1])[1]))
+    made = dce(traced(lambda x: f(f(x)[1])[1]))
     first, second = (e.params["program"] for e in made.equations)
     assert first is second

@@ -77,6 +77,12 @@ from phalanx.api.dispatch import clear_caches
 from phalanx.api.jacobians import hessian, jacfwd, jacrev
 from phalanx.api.jit import jit
 from phalanx.api.live import live_arrays
+from phalanx.api.make_program import (
+    eval_shape,
+    make_program,
+    named_call,
+    named_scope,
+)
 from phalanx.api.meshes import get_mesh, make_mesh, set_mesh
 from phalanx.api.parts import (
     make_array_from_callback,
@@ -86,12 +92,6 @@ from phalanx.api.parts import (
 from phalanx.api.pmap import pmap
 from phalanx.api.positions import get_abstract_mesh
 from phalanx.api.positions import told as _told
-from phalanx.api.program import (
-    eval_shape,
-    make_program,
-    named_call,
-    named_scope,
-)
 from phalanx.api.shard_map import shard_map
 from phalanx.api.smap import smap
 from phalanx.api.vmap import vmap

@@ -2,7 +2,7 @@
 
 import sys as _sys
 
-from phalanx.api.foreign import (
+from phalanx.api.ffi_call import (
     build_ffi_lowering_function,
     ffi_call,
     ffi_lowering,

@@ -3,7 +3,7 @@
 import sys as _sys
 
 from phalanx.base.boundary import bound as _bound
-from phalanx.spmd.memory import Space
+from phalanx.spmd.memory_kinds import Space
 
 __all__ = ["Space"]
 

@@ -3,7 +3,7 @@
 import sys as _sys
 from typing import Any as _Any
 
-from phalanx.api.communication import Collective, Collectives
+from phalanx.api.compiled_collectives import Collective, Collectives
 from phalanx.api.stages import ArgInfo, Compiled, Lowered, MemoryStats, Traced
 from phalanx.api.transformed import Wrapped
 from phalanx.base.boundary import bound as _bound

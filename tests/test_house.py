@@ -3,6 +3,7 @@
 import ast
 import functools
 import re
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -93,6 +94,13 @@ def rounds_up(node):
     return negated or raised
 
 
+def test_no_two_packages_of_the_engine_have_a_file_of_one_name():
+    engine = ("core", "transforms", "control", "run", "spmd", "api", "xla", "base")
+    paths = [path for package in engine for path in (ROOT / "phalanx" / package).glob("*.py")]
+    names = Counter(path.name for path in paths if path.name != "__init__.py")
+    assert [name for name, count in names.items() if count > 1] == [], "name it after its content"
+
+
 def test_sizes_are_rounded_up_in_one_place():
     places = [
         name(path)
@@ -117,5 +125,5 @@ def places_of(pattern):
 def test_programs_are_traced_and_derived_in_one_place():
     staged = {f"phalanx/transforms/{which}.py" for which in ("stage", "derive", "linearize")}
     assert places_of(r"\b(Stage|Residuals)\(|\.finish\(") == staged
-    kept = {"phalanx/transforms/derive.py", "phalanx/core/program.py", "phalanx/run/eager.py"}
-    assert places_of(r"\.derived\b") == kept, "use `keep` or `derive` of transforms/derive.py"
+    kept = {"phalanx/core/memoize.py", "phalanx/core/program.py", "phalanx/run/eager.py"}
+    assert places_of(r"\.derived\b") == kept, "use `memoize_on` of core/memoize.py, or `derive`"

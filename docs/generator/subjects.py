@@ -10,7 +10,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         ],
         "Compilation": [
             "phalanx.api.jit",
-            "phalanx.api.program",
+            "phalanx.api.make_program",
             "phalanx.api.dispatch",
             "phalanx.api.aot",
         ],

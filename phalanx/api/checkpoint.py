@@ -26,9 +26,9 @@ from phalanx.api.transformed import Compiling, P, R, Wrapped
 from phalanx.base import dtypes, tree
 from phalanx.base.keys import key_of
 from phalanx.base.source import name_of, user_location
-from phalanx.control.checkpoint import checkpoint as checkpoint_program
+from phalanx.control.checkpoint_call import checkpoint as checkpoint_program
 from phalanx.control.policies import MAKERS, nothing_saveable
-from phalanx.control.residuals import residuals
+from phalanx.control.saved_residuals import residuals
 from phalanx.core.program import Program
 from phalanx.ops.naming import named
 from phalanx.transforms.divide import Policy

@@ -22,7 +22,7 @@ from phalanx.base import dtypes, lattice, tree
 from phalanx.base.nodes import outline
 from phalanx.base.source import Location, is_installed, is_internal, name_of, replaying
 from phalanx.base.tree import shown
-from phalanx.control.custom import as_type
+from phalanx.control.custom_derivatives import as_type
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref

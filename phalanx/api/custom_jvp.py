@@ -25,9 +25,9 @@ from phalanx.base.errors import MissingDerivative
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import name_of, user_location
 from phalanx.base.tree import shown
-from phalanx.control.custom import bind_with_rules
-from phalanx.control.custom_jvp import JvpRule
-from phalanx.control.custom_jvp import custom_jvp as custom_jvp_primitive
+from phalanx.control.custom_derivatives import bind_with_rules
+from phalanx.control.custom_jvp_call import JvpRule
+from phalanx.control.custom_jvp_call import custom_jvp as custom_jvp_primitive
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
 from phalanx.core.trace import ROOT, current

@@ -35,9 +35,9 @@ from phalanx.base.errors import ArgumentError, MissingDerivative, TreeError
 from phalanx.base.kinds import is_sequence, is_tuple
 from phalanx.base.source import name_of, user_location
 from phalanx.base.tree import shown
-from phalanx.control.custom import bind_with_rules, differentiated
-from phalanx.control.custom_vjp import ForwardResult, VjpRule, refuse_closed
-from phalanx.control.custom_vjp import custom_vjp as custom_vjp_primitive
+from phalanx.control.custom_derivatives import bind_with_rules, differentiated
+from phalanx.control.custom_vjp_call import ForwardResult, VjpRule, refuse_closed
+from phalanx.control.custom_vjp_call import custom_vjp as custom_vjp_primitive
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref

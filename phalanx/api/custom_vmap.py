@@ -16,9 +16,9 @@ from phalanx.base.errors import MissingRule, TreeError
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import name_of, user_location
 from phalanx.base.tree import shown
-from phalanx.control.custom import as_type, bind_program
-from phalanx.control.custom_vmap import VmapRule
-from phalanx.control.custom_vmap import custom_vmap as custom_vmap_primitive
+from phalanx.control.custom_derivatives import as_type, bind_program
+from phalanx.control.custom_vmap_call import VmapRule
+from phalanx.control.custom_vmap_call import custom_vmap as custom_vmap_primitive
 from phalanx.core.program import plain
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof

@@ -16,7 +16,7 @@ from phalanx.api.differentiable import (
     result_as_array,
 )
 from phalanx.api.linear import Pullback, Pushforward, home_of, pull, tangent_in, weak_as
-from phalanx.api.refs import store_apart
+from phalanx.api.ref_calls import store_apart
 from phalanx.api.stages import watched
 from phalanx.api.transformed import P, R
 from phalanx.base import dtypes, tree

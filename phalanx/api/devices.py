@@ -31,7 +31,7 @@ from phalanx.run.runtime import backend as runtime
 from phalanx.run.runtime import connect
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.formats import Format, sharding_of
-from phalanx.spmd.memory import Space
+from phalanx.spmd.memory_kinds import Space
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding, PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding

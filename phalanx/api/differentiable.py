@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, as_tuple, check_leaf
-from phalanx.api.refs import apart
+from phalanx.api.ref_calls import apart
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError
 from phalanx.base.kinds import is_sequence

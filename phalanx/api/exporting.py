@@ -18,7 +18,7 @@ from phalanx.api.custom_vjp import custom_vjp
 from phalanx.api.derivatives import vjp
 from phalanx.api.enclosing import enclosing
 from phalanx.api.jit import jit
-from phalanx.api.platforms import checked_platforms, used_platform
+from phalanx.api.lowering_platforms import checked_platforms, used_platform
 from phalanx.api.portable_bytes import (
     describe_mesh,
     describe_sharding,
@@ -44,7 +44,7 @@ from phalanx.base.lengths import Length, numbered, symbolic
 from phalanx.base.source import user_location
 from phalanx.control.call import call
 from phalanx.control.exported import PortableModule, exported
-from phalanx.control.foreign import foreign_call
+from phalanx.control.foreign_call import foreign_call
 from phalanx.core.length_variables import numbers_of
 from phalanx.core.program import Equation, Program
 from phalanx.core.refs import Ref
@@ -55,7 +55,7 @@ from phalanx.ops.lay import in_the_open
 from phalanx.run.array import Signature, default_sharding
 from phalanx.run.constrain import constrain
 from phalanx.run.planning import as_types_say, check_devices, constraints, with_devices
-from phalanx.run.portable import export_program
+from phalanx.run.portable_modules import export_program
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import as_named, is_abstract
 from phalanx.spmd.mesh import AbstractMesh, AnyMesh

@@ -11,7 +11,7 @@ from phalanx.api.arguments import (
     check_callable,
     result_names,
 )
-from phalanx.api.refs import array_types
+from phalanx.api.ref_calls import array_types
 from phalanx.api.shardings import Asked
 from phalanx.api.staged import StagedFunction
 from phalanx.api.traced_function import TracedFunction

@@ -11,9 +11,9 @@ from phalanx.api.custom import defined_at, same_kind, zero_like
 from phalanx.base import tree
 from phalanx.base.source import name_of
 from phalanx.base.tree import shown
-from phalanx.control.custom import bind_program
-from phalanx.control.linear import LinearRule
-from phalanx.control.linear import linear_call as linear_call_primitive
+from phalanx.control.call_with_transpose import LinearRule
+from phalanx.control.call_with_transpose import linear_call as linear_call_primitive
+from phalanx.control.custom_derivatives import bind_program
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import flatten_results

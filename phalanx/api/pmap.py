@@ -23,7 +23,7 @@ from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.over_processes import devices_of_all, group_of
 from phalanx.api.positions import Positions, running_at
-from phalanx.api.refs import (
+from phalanx.api.ref_calls import (
     apart,
     array_types,
     store_apart,

@@ -28,7 +28,7 @@ from phalanx.api.arguments import (
 from phalanx.api.inferred import Infer, inferred
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.positions import Positions, positions_of, running_at
-from phalanx.api.refs import (
+from phalanx.api.ref_calls import (
     apart,
     array_types,
     store_apart,

@@ -16,7 +16,7 @@ from phalanx.api import aot, stages
 from phalanx.api.arguments import Flat, Given, LeafNames, check_leaf, static_positions
 from phalanx.api.dispatch import Dispatched
 from phalanx.api.passing import Passed
-from phalanx.api.refs import RefCall, abstract_types, array_types, leaf_types, ref_numbers
+from phalanx.api.ref_calls import RefCall, abstract_types, array_types, leaf_types, ref_numbers
 from phalanx.api.retraced import TraceKey, reason
 from phalanx.api.shardings import check_followed
 from phalanx.api.traced_function import TracedFunction

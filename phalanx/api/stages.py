@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from phalanx.api.aot import abstract, struct
 from phalanx.api.arguments import LeafNames, Static, positional_names, shown_call
-from phalanx.api.communication import Collectives, collectives
+from phalanx.api.compiled_collectives import Collectives, collectives
+from phalanx.api.lowering_platforms import checked_platforms
 from phalanx.api.passing import Passed
-from phalanx.api.platforms import checked_platforms
 from phalanx.base import tree
 from phalanx.base.boundary import hide_frames
 from phalanx.base.errors import (

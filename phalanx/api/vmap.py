@@ -18,7 +18,7 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.in_chunks import checked_at_once, in_chunks
 from phalanx.api.lanes_by_class import told_by_classes
-from phalanx.api.refs import apart, store_apart
+from phalanx.api.ref_calls import apart, store_apart
 from phalanx.api.stages import watched
 from phalanx.api.transformed import InAxes, P, R
 from phalanx.base import tree

@@ -26,7 +26,7 @@ from weakref import WeakSet
 
 from msgspec import Struct
 
-from phalanx.base import foreign
+from phalanx.base import jax_options
 from phalanx.base.errors import ConfigError, UnknownOption, nearest, suggest
 from phalanx.base.extended import KEY_TYPES
 from phalanx.base.kinds import is_iterable
@@ -551,8 +551,8 @@ class Config:
             return getattr(settings(), option)
         if option in _OTHER_NAMES:
             return getattr(settings(), _OTHER_NAMES[option][0])
-        if foreign.is_foreign(option):
-            return foreign.value(option)
+        if jax_options.is_foreign(option):
+            return jax_options.value(option)
         near = suggest(name, OPTIONS)
         try:
             raise AttributeError(f"config has no option {name!r}. {near}".rstrip())
@@ -573,7 +573,7 @@ class Config:
     @property
     def values(self) -> dict[str, Any]:
         """All options by the names that they have in programs of others."""
-        names = [*OPTIONS, *foreign.HARMLESS, *foreign.FIXED]
+        names = [*OPTIONS, *jax_options.HARMLESS, *jax_options.FIXED]
         return {f"jax_{name}": getattr(self, name) for name in names}
 
     @property
@@ -608,8 +608,8 @@ class Config:
                 is fixed by now.
         """
         bare = _bare(name)
-        if foreign.is_foreign(bare):
-            foreign.update(bare, value)
+        if jax_options.is_foreign(bare):
+            jax_options.update(bare, value)
             return
         for which in _OTHER_NAMES.get(bare, (bare,)):
             self._update(_find(which), value)
@@ -636,8 +636,8 @@ class Config:
         True
         """
         named = {_bare(name): value for name, value in changes.items()}
-        for name in filter(foreign.is_foreign, [*named]):
-            foreign.check(name, named.pop(name))
+        for name in filter(jax_options.is_foreign, [*named]):
+            jax_options.check(name, named.pop(name))
         options = {
             _find(option): value
             for name, value in named.items()
@@ -739,10 +739,10 @@ def read_environment() -> None:
         if variable is not None and os.environ[variable] != _environment.get(variable):
             text = _environment[variable] = os.environ[variable]
             _process[option.name] = _check(option, option.parse(text), variable)
-    for name, (only, _) in foreign.FIXED.items():
+    for name, (only, _) in jax_options.FIXED.items():
         variable = f"JAX_{name.upper()}"
         if text := os.environ.get(variable):
-            foreign.check(name, _PARSERS.get(only.__class__, str)(text), variable)
+            jax_options.check(name, _PARSERS.get(only.__class__, str)(text), variable)
     _of_process.refresh(())
 
 

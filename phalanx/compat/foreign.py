@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from phalanx.api.foreign import TYPED, ffi_call
+from phalanx.api.ffi_call import TYPED, ffi_call
 from phalanx.base.kinds import is_sequence
 from phalanx.compat.mlir import LoweringRuleContext
 

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from phalanx.api.aot import struct
-from phalanx.api.program import traced_program
+from phalanx.api.make_program import traced_program
 from phalanx.base.kinds import is_sequence
 from phalanx.compat.api_util import DebugInfo
 from phalanx.compat.casts import with_casts

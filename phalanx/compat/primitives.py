@@ -22,7 +22,7 @@ from phalanx.base.source import user_location
 from phalanx.compat.names import TYPES, Said, in_order, ours, said_of, theirs
 from phalanx.compat.zeros import UndefinedPrimal, ZeroTangent, instantiate_zeros, is_zero
 from phalanx.control.call import lower_call
-from phalanx.control.custom import RuleOperands
+from phalanx.control.custom_derivatives import RuleOperands
 from phalanx.core import primitive as core
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value

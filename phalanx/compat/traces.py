@@ -16,8 +16,8 @@ from phalanx.compat.jaxprs import ClosedJaxpr
 from phalanx.compat.linear_util import WrappedFun, wrap_init
 from phalanx.compat.names import arranged, said_of, theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
-from phalanx.control.custom_jvp import custom_jvp
-from phalanx.control.custom_vjp import custom_vjp
+from phalanx.control.custom_jvp_call import custom_jvp
+from phalanx.control.custom_vjp_call import custom_vjp
 from phalanx.core import primitive as core
 from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Program

@@ -34,7 +34,7 @@ from phalanx.control.chunks import AtOnce, Chunks
 from phalanx.control.device import block
 from phalanx.control.family import with_subprograms
 from phalanx.control.lanes import batch_rule
-from phalanx.control.region import lower_region
+from phalanx.control.region_lowering import lower_region
 from phalanx.core.axes import Axis, Split
 from phalanx.core.blocks import Blocks, UnevenBlocks
 from phalanx.core.builder import Builder, Value

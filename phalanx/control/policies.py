@@ -28,7 +28,7 @@ from phalanx.ops.contract import dot_general
 from phalanx.ops.conv import conv_general_dilated
 from phalanx.ops.naming import named
 from phalanx.run.put import device_put
-from phalanx.spmd.memory import Space
+from phalanx.spmd.memory_kinds import Space
 from phalanx.transforms.divide import Elsewhere, Policy
 
 __all__ = [

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, Protocol
 
-from phalanx.control.custom_vjp import lanes_of_cotangent
+from phalanx.control.custom_vjp_call import lanes_of_cotangent
 from phalanx.control.forward import placed
 from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis

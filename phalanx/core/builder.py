@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from phalanx.base.source import Location
-from phalanx.core.foreign import ForeignFunction
+from phalanx.core.ffi_records import ForeignFunction
 from phalanx.core.layouts import Cut, Layout, Target
 from phalanx.core.over_mesh import OverMesh
 from phalanx.core.types import ArrayType, Ints, Shape

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from phalanx.api.aot import struct
-from phalanx.api.communication import Collective
+from phalanx.api.compiled_collectives import Collective
 from phalanx.api.jit import jit
 from phalanx.api.meshes import make_mesh
 from phalanx.api.stages import Compiled, Traced

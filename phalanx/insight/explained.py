@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from phalanx.api.communication import Collective
+from phalanx.api.compiled_collectives import Collective
 from phalanx.api.jit import jit
 from phalanx.api.stages import Compiled, Traced, TracedCall
 from phalanx.api.transformed import P

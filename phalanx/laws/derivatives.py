@@ -17,7 +17,7 @@ from msgspec import Struct
 from phalanx import lax
 from phalanx.api.derivatives import jvp, vjp
 from phalanx.api.jit import jit
-from phalanx.api.program import make_program
+from phalanx.api.make_program import make_program
 from phalanx.api.transformed import P
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from phalanx.api.derivatives import jvp, linear_transpose
 from phalanx.api.devices import device_count
 from phalanx.api.jit import jit
+from phalanx.api.make_program import make_program
 from phalanx.api.meshes import make_mesh
 from phalanx.api.pmap import pmap
-from phalanx.api.program import make_program
 from phalanx.api.vmap import vmap
 from phalanx.base import dtypes
 from phalanx.base.config import config

@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from phalanx.base.source import name_of, user_location
 from phalanx.control.call import call
-from phalanx.control.custom import bind_program, bind_with_rules
-from phalanx.control.custom_jvp import JvpRule, custom_jvp
-from phalanx.control.linear import LinearRule, linear_call
+from phalanx.control.call_with_transpose import LinearRule, linear_call
+from phalanx.control.custom_derivatives import bind_program, bind_with_rules
+from phalanx.control.custom_jvp_call import JvpRule, custom_jvp
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import ROOT, current

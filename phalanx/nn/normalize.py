@@ -12,7 +12,7 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, FLOAT8, accumulator
 from phalanx.base.lengths import integer, length
 from phalanx.base.recent import memoized
-from phalanx.control.custom_jvp import JvpRule, custom_jvp
+from phalanx.control.custom_jvp_call import JvpRule, custom_jvp
 from phalanx.control.one_program import staged
 from phalanx.core.program import Program
 from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, typeof

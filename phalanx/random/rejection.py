@@ -16,7 +16,7 @@ from phalanx import lax
 from phalanx import numpy as jnp
 from phalanx.base import dtypes
 from phalanx.base.recent import memoized
-from phalanx.control.custom_jvp import JvpRule, custom_jvp
+from phalanx.control.custom_jvp_call import JvpRule, custom_jvp
 from phalanx.control.one_program import staged
 from phalanx.core.program import Program
 from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, KeyLike, ShapeLike, typeof

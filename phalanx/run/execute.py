@@ -47,7 +47,7 @@ from phalanx.run.planning import (
 from phalanx.run.runnable import Runnable
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed, is_abstract, over, settled
-from phalanx.spmd.memory import memories_of_results
+from phalanx.spmd.memory_kinds import memories_of_results
 from phalanx.spmd.named import NamedSharding, P, unreduced_along
 from phalanx.spmd.naming import in_full, known_names, named, named_results
 from phalanx.spmd.plan import Plan

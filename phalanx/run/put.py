@@ -30,7 +30,7 @@ from phalanx.ops.domains import f32, i32
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import sharding_of_lanes
-from phalanx.spmd.memory import Space
+from phalanx.spmd.memory_kinds import Space
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 from phalanx.spmd.told import lies_of
 

@@ -26,7 +26,7 @@ from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, ChunkedLanes, Region
 from phalanx.spmd.layout import axes_of, fewest_axes, prime_axes, primes, with_devices_counted_as
-from phalanx.spmd.memory import target_of
+from phalanx.spmd.memory_kinds import target_of
 from phalanx.spmd.mesh import AnyMesh, Mesh, mesh_over, row
 from phalanx.spmd.sharding import Devices, Sharding, of_several_processes
 from phalanx.spmd.torus import may_be_refused

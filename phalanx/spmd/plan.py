@@ -13,7 +13,7 @@ from phalanx.core.layouts import MeshAxes, OpenLayout, Target
 from phalanx.core.types import ArrayType
 from phalanx.spmd.constraint import closed, open_dims, over, stacked
 from phalanx.spmd.layout import from_axes, nearest
-from phalanx.spmd.memory import target_of
+from phalanx.spmd.memory_kinds import target_of
 from phalanx.spmd.named import unreduced_along
 from phalanx.spmd.placement import ProgramMesh
 from phalanx.spmd.sharding import Devices, Sharding

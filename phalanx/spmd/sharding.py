@@ -25,7 +25,7 @@ from phalanx.base import beside
 from phalanx.base.errors import DeviceError
 from phalanx.base.recent import Unique, memoized
 from phalanx.core.blocks import Blocks, blocks_of
-from phalanx.spmd.memory import memory_of, own_memory
+from phalanx.spmd.memory_kinds import memory_of, own_memory
 from phalanx.spmd.pickled import pickled_devices, unpickled_devices
 
 Index = tuple[slice, ...]

@@ -32,9 +32,9 @@ from phalanx.core.trace import (
 from phalanx.core.types import typeof
 from phalanx.ops.lay import in_the_open, laid
 from phalanx.ops.vary import varying_along
+from phalanx.transforms.cheap_residuals import without_cheap
 from phalanx.transforms.dce import prune
 from phalanx.transforms.derive import Derived, derive, trace_closed
-from phalanx.transforms.residuals import without_cheap
 from phalanx.transforms.stage import Residuals, StagedTracer, evaluate
 
 

@@ -17,7 +17,7 @@ from phalanx.core.runs import Lanes
 from phalanx.transforms.constants import Lifted, lifted
 from phalanx.transforms.dce import dce
 from phalanx.transforms.effects import with_ordered_calls
-from phalanx.transforms.keys import on_words
+from phalanx.transforms.keys_as_words import on_words
 from phalanx.transforms.products import around_products
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from phalanx.xla import partitioning as partitioning
     from phalanx.xla import portable as portable
     from phalanx.xla import trial as trial
-    from phalanx.xla.backend import XlaBackend
-    from phalanx.xla.runtime import VERSION
+    from phalanx.xla.jaxlib_versions import VERSION
+    from phalanx.xla.xla_backend import XlaBackend
 
 _later(
     __name__,
@@ -26,8 +26,8 @@ _later(
     "partitioning",
     "portable",
     "trial",
-    backend=["XlaBackend"],
-    runtime=["VERSION"],
+    xla_backend=["XlaBackend"],
+    jaxlib_versions=["VERSION"],
 )
 
 __all__ = ["VERSION", "XlaBackend"]

@@ -11,8 +11,8 @@ from typing import Any
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as hlo
 
-from phalanx.xla.contexts import context_for_module
-from phalanx.xla.runtime import xc
+from phalanx.xla.jaxlib_versions import xc
+from phalanx.xla.mlir_contexts import context_for_module
 
 _READERS = hlo.StablehloCompatibilityRequirement.WEEK_12
 

@@ -18,7 +18,7 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import translated
 from phalanx.xla.flight import waited
-from phalanx.xla.runtime import VERSIONED_CAPSULES, without_jax, xc
+from phalanx.xla.jaxlib_versions import VERSIONED_CAPSULES, without_jax, xc
 from phalanx.xla.transfer import assemble
 
 Raw = Any

@@ -21,9 +21,9 @@ from phalanx.processes import hardware
 from phalanx.processes.dealing import OfHost
 from phalanx.processes.joined import joined_member
 from phalanx.xla import cuda, gpu_calls, plugins, rocm
+from phalanx.xla.jaxlib_versions import xc
 from phalanx.xla.plugins import Plugin
 from phalanx.xla.processes import cpu_arguments, distributed_client, gpu_arguments
-from phalanx.xla.runtime import xc
 
 _lock = threading.RLock()
 _clients: dict[str, Any] = {}

@@ -25,14 +25,6 @@ from phalanx.run.backend import Exchange, Kernel, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import host_transfers, maps, topology
-from phalanx.xla.callbacks import (
-    Launch,
-    Stopped,
-    end,
-    refuse_in_callback,
-    refuse_where_devices_wait,
-    underway,
-)
 from phalanx.xla.client import client, data_directory
 from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import (
@@ -54,12 +46,15 @@ from phalanx.xla.flight import (
     waiting_in_another_thread,
 )
 from phalanx.xla.hlo_text import HloModule
-from phalanx.xla.kernels import kernels
-from phalanx.xla.lacking import lacking
-from phalanx.xla.memory import of_the_host
-from phalanx.xla.module import XlaModule, number_of
-from phalanx.xla.packed import Packed, check_made_here, contents_of, made_by
-from phalanx.xla.runtime import (
+from phalanx.xla.host_callbacks import (
+    Launch,
+    Stopped,
+    end,
+    refuse_in_callback,
+    refuse_where_devices_wait,
+    underway,
+)
+from phalanx.xla.jaxlib_versions import (
     OLD,
     device_list,
     is_described,
@@ -67,6 +62,11 @@ from phalanx.xla.runtime import (
     sharding_of,
     xc,
 )
+from phalanx.xla.kernels import kernels
+from phalanx.xla.lacking import lacking
+from phalanx.xla.memory import of_the_host
+from phalanx.xla.module import XlaModule, number_of
+from phalanx.xla.packed import Packed, check_made_here, contents_of, made_by
 from phalanx.xla.sharded import Parts, is_deleted, parts_of, sharded_type, wholes_of
 from phalanx.xla.stored import Made, load, load_or_compile, serialized
 

@@ -11,7 +11,7 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 from phalanx.base.lengths import symbolic
 from phalanx.core.builder import Precision
 from phalanx.core.types import ArrayType
-from phalanx.xla.lengths import LengthEmitter
+from phalanx.xla.symbolic_dimensions import LengthEmitter
 
 Value = ir.Value
 Ints = Sequence[int]

@@ -17,7 +17,7 @@ from phalanx.processes.apart import are_idle, begin
 from phalanx.processes.joined import joined_member
 from phalanx.processes.watched import PULSE
 from phalanx.xla.failures import translated
-from phalanx.xla.runtime import to_numpy, xc
+from phalanx.xla.jaxlib_versions import to_numpy, xc
 
 if TYPE_CHECKING:
     from phalanx.processes.member import Member

@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from phalanx.core.foreign import ForeignFunction
+from phalanx.core.ffi_records import ForeignFunction
 from phalanx.core.types import ArrayType
 from phalanx.xla.matrices import alias, layouts_of, register_lapack
 from phalanx.xla.merging import MergingEmitter

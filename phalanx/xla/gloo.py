@@ -17,7 +17,7 @@ from typing import Any
 from phalanx.processes import sever
 from phalanx.processes.held import Holder
 from phalanx.processes.member import Member
-from phalanx.xla.runtime import xc
+from phalanx.xla.jaxlib_versions import xc
 
 _STORE = "cpu:gloo"  # the runtime's name for what Gloo stores: /devices,by,comma/rank in the group
 _PER_PROCESS = 2048  # numbers of CPU devices

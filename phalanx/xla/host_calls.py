@@ -13,9 +13,9 @@ from phalanx.base.errors import DeviceError
 from phalanx.core.platforms import GPUS
 from phalanx.spmd.plan import Plan
 from phalanx.xla import host_transfers
-from phalanx.xla.axes import RegionAxesEmitter
-from phalanx.xla.callbacks import Callbacks, Function, Types
+from phalanx.xla.host_callbacks import Callbacks, Function, Types
 from phalanx.xla.host_transfers import HostTransfers, carried, crossing
+from phalanx.xla.mesh_axes import RegionAxesEmitter
 
 # Functions of XLA that call.
 _TARGETS = {"cpu": "xla_ffi_python_cpu_callback"} | dict.fromkeys(

@@ -9,8 +9,8 @@ from jaxlib.mlir import ir
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla.axes import RegionAxesEmitter
-from phalanx.xla.runtime import sharding_of, xc
+from phalanx.xla.jaxlib_versions import sharding_of, xc
+from phalanx.xla.mesh_axes import RegionAxesEmitter
 
 
 class Inspection:

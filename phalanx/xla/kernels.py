@@ -6,7 +6,7 @@ import re
 
 from phalanx.run.backend import Kernel
 from phalanx.xla.hlo_text import Computation, HloModule, place_of
-from phalanx.xla.work import INSTRUCTION, Work
+from phalanx.xla.instruction_work import INSTRUCTION, Work
 
 _NAMED = re.compile(r"HloModule ([^\s,]+)")
 _BY = re.compile(r"(?:calls|to_apply)=%([^\s,)]+)")

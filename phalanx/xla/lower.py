@@ -16,12 +16,12 @@ from phalanx.core.builder import Builder
 from phalanx.core.layouts import OpenLayout
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
-from phalanx.spmd.memory import memories_of_results
+from phalanx.spmd.memory_kinds import memories_of_results
 from phalanx.spmd.placement import block_of
 from phalanx.spmd.plan import Plan
-from phalanx.xla.builder import MlirBuilder
-from phalanx.xla.contexts import context_for_module
 from phalanx.xla.failures import refused
+from phalanx.xla.mlir_builder import MlirBuilder
+from phalanx.xla.mlir_contexts import context_for_module
 from phalanx.xla.module import XlaModule
 
 

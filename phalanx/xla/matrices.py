@@ -18,8 +18,8 @@ from jaxlib.mlir import ir
 from phalanx.core.builder import Factors
 from phalanx.core.types import ArrayType
 from phalanx.xla.block_calls import sharding_rule
+from phalanx.xla.jaxlib_versions import xc
 from phalanx.xla.regions import RegionEmitter
-from phalanx.xla.runtime import xc
 
 Ints = Sequence[int]
 

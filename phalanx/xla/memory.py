@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from phalanx.xla.runtime import is_described
+from phalanx.xla.jaxlib_versions import is_described
 
 _OF_THE_HOST = Path("/proc/meminfo")
 _LIMITS = (  # of a container, by the two versions of control groups

@@ -10,7 +10,7 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.artifacts import read
 from phalanx.xla.collectives import CollectiveEmitter
-from phalanx.xla.foreign import registered
+from phalanx.xla.ffi_targets import registered
 from phalanx.xla.matrices import MatrixEmitter, prepare
 from phalanx.xla.signatures import is_known
 

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from phalanx.core.platforms import platform_of
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
-from phalanx.xla.callbacks import Callbacks
-from phalanx.xla.runtime import xc
+from phalanx.xla.host_callbacks import Callbacks
+from phalanx.xla.jaxlib_versions import xc
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir

@@ -13,8 +13,8 @@ from msgspec import Struct
 from phalanx.base.errors import RuntimeFailure
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla.callbacks import Callbacks
-from phalanx.xla.runtime import is_described
+from phalanx.xla.host_callbacks import Callbacks
+from phalanx.xla.jaxlib_versions import is_described
 from phalanx.xla.stored import serialized, surroundings
 
 

@@ -17,8 +17,8 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.transforms.derive import trace_closed
 from phalanx.xla.block_calls import BY_BLOCK
+from phalanx.xla.jaxlib_versions import in_tiles, xc
 from phalanx.xla.lower import build
-from phalanx.xla.runtime import in_tiles, xc
 
 _REPLICATED, _MANUAL = _hlo.OpSharding.Type.REPLICATED, _hlo.OpSharding.Type.MANUAL
 

@@ -17,12 +17,12 @@ from phalanx.core.types import ArrayType, Types
 from phalanx.spmd.plan import Plan
 from phalanx.xla import verified
 from phalanx.xla.artifacts import artifact_of, read, with_own_operations
-from phalanx.xla.builder import MlirBuilder
-from phalanx.xla.contexts import context_for_module
 from phalanx.xla.emitter import OfItsPlatform
+from phalanx.xla.jaxlib_versions import xc
 from phalanx.xla.lower import build, results_of
+from phalanx.xla.mlir_builder import MlirBuilder
+from phalanx.xla.mlir_contexts import context_for_module
 from phalanx.xla.module import XlaModule, bytecode_of
-from phalanx.xla.runtime import xc
 
 Emit = Callable[..., Any]
 _INDEX = ArrayType((), np.dtype(np.int32))

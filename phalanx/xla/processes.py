@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxlib import utils
 
-from phalanx.xla.runtime import xc
+from phalanx.xla.jaxlib_versions import xc
 
 if TYPE_CHECKING:
     from phalanx.processes.member import Member

@@ -17,7 +17,7 @@ from phalanx.base.recent import memoized
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
-from phalanx.xla.runtime import divided, raw_sharding, xc
+from phalanx.xla.jaxlib_versions import divided, raw_sharding, xc
 
 
 class ShardedType:

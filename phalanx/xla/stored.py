@@ -21,8 +21,8 @@ from jaxlib import version
 from phalanx.base.config import config
 from phalanx.base.recent import memoized
 from phalanx.run.cache import cache
+from phalanx.xla.jaxlib_versions import device_list, xc
 from phalanx.xla.module import XlaModule
-from phalanx.xla.runtime import device_list, xc
 
 # What the compiler reads besides its options.
 _VARIABLES = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "NVIDIA_TF32_OVERRIDE", "PJRT_NPROC")

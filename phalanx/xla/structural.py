@@ -12,7 +12,7 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 from phalanx.base.dtypes import float0
 from phalanx.base.lengths import Length, count, larger, symbolic
 from phalanx.core.builder import Body
-from phalanx.xla.lengths import LengthEmitter
+from phalanx.xla.symbolic_dimensions import LengthEmitter
 
 Value = ir.Value
 Ints = Sequence[int]

@@ -23,7 +23,7 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Index, Sharding
 from phalanx.xla.failures import only_described, translated
 from phalanx.xla.flight import read
-from phalanx.xla.runtime import is_described, xc
+from phalanx.xla.jaxlib_versions import is_described, xc
 from phalanx.xla.sharded import Parts, sharded_type
 
 Raw = Any

@@ -14,9 +14,9 @@ from phalanx.processes.joined import joined_member
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
 from phalanx.xla.flight import read, waited
+from phalanx.xla.jaxlib_versions import device_list, raw_sharding, xc
 from phalanx.xla.narrow import has_two_bits
 from phalanx.xla.reshard import reshard, spread
-from phalanx.xla.runtime import device_list, raw_sharding, xc
 from phalanx.xla.sharded import Parts, held, is_deleted, lent, parts_of, sharded_type, whole_of
 from phalanx.xla.tiles import cut, in_host_memory, joined_tiles, put_part, rearranged
 

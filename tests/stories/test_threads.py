@@ -21,7 +21,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
-from phalanx.xla import runtime
+from phalanx.xla import jaxlib_versions
 
 ROOT = Path(__file__).parents[2]
 
@@ -234,7 +234,7 @@ def test_others_can_import_jax_at_any_moment(tmp_path):
     run(f"""
         import sys, threading, types
         sys.path.insert(0, {str(tmp_path)!r})
-        from phalanx.xla.runtime import without_jax
+        from phalanx.xla.jaxlib_versions import without_jax
 
         importing, go_on = threading.Event(), threading.Event()
         sys.modules["events"] = types.SimpleNamespace(
@@ -280,7 +280,7 @@ def test_others_can_import_jax_at_any_moment(tmp_path):
 def test_a_module_made_by_hand_is_not_waited_for(monkeypatch):
     """It has no spec, which says of others that they are being imported."""
     monkeypatch.setitem(sys.modules, "jax", types.ModuleType("jax"))
-    assert not runtime._is_being_imported("jax")
+    assert not jaxlib_versions._is_being_imported("jax")
 
 
 @needs_jax

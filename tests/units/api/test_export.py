@@ -20,7 +20,7 @@ from phalanx.core.platforms import platform_of
 from phalanx.core.primitive import REGISTRY
 from phalanx.core.types import ArrayType
 from phalanx.export import DisabledSafetyCheck, deserialize, export
-from phalanx.run.portable import export_program
+from phalanx.run.portable_modules import export_program
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import Mesh
 

@@ -13,7 +13,7 @@ from phalanx.api.portable_bytes import pack, unpack
 from phalanx.export import DisabledSafetyCheck, deserialize, export
 from phalanx.xla import trial
 from phalanx.xla.artifacts import artifact_of
-from phalanx.xla.contexts import context_for_module
+from phalanx.xla.mlir_contexts import context_for_module
 from phalanx.xla.module import bytecode_of
 
 ir = pytest.importorskip("jaxlib.mlir.ir")

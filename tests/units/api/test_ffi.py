@@ -15,7 +15,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import ffi, lax
-from phalanx.core.foreign import ForeignFunction, attributes_of
+from phalanx.core.ffi_records import ForeignFunction, attributes_of
 
 SOURCE = r"""
 #include <atomic>

@@ -11,7 +11,7 @@ import phalanx.numpy as jnp
 from phalanx import P, lax, reshard, shard_map, typeof
 from phalanx.errors import MeshesDiffer, ReplicationError, ShardingTypeError, UnreducedError
 from phalanx.sharding import AxisType
-from phalanx.xla.runtime import SUMS_IN_REGIONS
+from phalanx.xla.jaxlib_versions import SUMS_IN_REGIONS
 from tests.over_mesh import mesh, over_a_mesh  # noqa: F401
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 4")

@@ -9,7 +9,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import config
-from phalanx.base import foreign
+from phalanx.base import jax_options
 from phalanx.errors import (
     ConfigError,
     DisallowedTransfer,
@@ -296,12 +296,12 @@ def test_old_keys_as_new_ones():
 
 
 def test_options_that_mean_nothing_here(monkeypatch):
-    monkeypatch.setattr(foreign, "_set", {})
-    for name, default in foreign.HARMLESS.items():
+    monkeypatch.setattr(jax_options, "_set", {})
+    for name, default in jax_options.HARMLESS.items():
         assert getattr(config, f"jax_{name}") == config.values[f"jax_{name}"] == default
     config.update("jax_raise_persistent_cache_errors", True)
     assert config.jax_raise_persistent_cache_errors is True
-    for name, (value, why) in foreign.FIXED.items():
+    for name, (value, why) in jax_options.FIXED.items():
         config.update(name, value)
         with pytest.raises(ConfigError, match=name):
             config.update(name, "else")

@@ -13,7 +13,7 @@ from phalanx.core.axes import Axis
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 from phalanx.run.runtime import backend
-from phalanx.spmd.memory import target_of
+from phalanx.spmd.memory_kinds import target_of
 from phalanx.transforms.batch import on_lanes
 from phalanx.transforms.storage import peak
 

@@ -16,7 +16,7 @@ from phalanx.base.config import config
 from phalanx.experimental import serialize_executable
 from phalanx.experimental.serialize_executable import deserialize_and_load, serialize
 from phalanx.sharding import Mesh, NamedSharding
-from phalanx.xla.runtime import OLD
+from phalanx.xla.jaxlib_versions import OLD
 
 X = jnp.arange(6.0)
 COUNT = len(phalanx.devices())

@@ -12,7 +12,7 @@ from phalanx.base.extended import is_key
 from phalanx.core.axes import Axis
 from phalanx.core.types import ArrayType, typeof
 from phalanx.transforms.batch import batch_program, lane_type, place_lanes, with_lanes
-from phalanx.transforms.keys import on_words
+from phalanx.transforms.keys_as_words import on_words
 from phalanx.transforms.masking import where_taken, with_condition
 from phalanx.transforms.stage import evaluate
 

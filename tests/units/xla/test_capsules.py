@@ -13,8 +13,8 @@ import phalanx.numpy as jnp
 from phalanx.core.types import ArrayType
 from phalanx.run.runtime import backend
 from phalanx.xla import capsules
-from phalanx.xla.backend import XlaBackend
-from phalanx.xla.runtime import VERSIONED_CAPSULES
+from phalanx.xla.jaxlib_versions import VERSIONED_CAPSULES
+from phalanx.xla.xla_backend import XlaBackend
 
 CUDA, ROCM = 2, 10
 

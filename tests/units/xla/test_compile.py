@@ -17,8 +17,8 @@ from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import compile, topology
 from phalanx.xla.flight import WINDOW, in_flight
+from phalanx.xla.jaxlib_versions import xc
 from phalanx.xla.lower import build
-from phalanx.xla.runtime import xc
 
 F = np.dtype("f4")
 X = np.arange(64, dtype=F).reshape(8, 8)

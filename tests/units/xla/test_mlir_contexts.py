@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 
 import phalanx
-from phalanx.xla.contexts import MODULES
+from phalanx.xla.mlir_contexts import MODULES
 
 
 def module_of(f, x=1.0):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.base.source import user_location
-from phalanx.control.custom import Applied, RuleOperands, fitted, run, with_rules
+from phalanx.control.custom_derivatives import Applied, RuleOperands, fitted, run, with_rules
 from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import ZERO, Primitive

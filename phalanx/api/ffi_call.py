@@ -12,8 +12,8 @@ from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingRule
 from phalanx.base.kinds import is_mapping
 from phalanx.base.source import user_location
-from phalanx.control.foreign import Foreign, call_foreign
-from phalanx.core.foreign import ForeignFunction, Layouts, attributes_of
+from phalanx.control.foreign_call import Foreign, call_foreign
+from phalanx.core.ffi_records import ForeignFunction, Layouts, attributes_of
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.callback import VMAP_METHODS
 from phalanx.run.runtime import backend

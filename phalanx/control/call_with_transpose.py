@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phalanx.control.custom import Applied, as_type, run, with_rules
-from phalanx.control.custom_vjp import lanes_of_cotangent
+from phalanx.control.custom_derivatives import Applied, as_type, run, with_rules
+from phalanx.control.custom_vjp_call import lanes_of_cotangent
 from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import ZERO, Linear, Primitive

@@ -8,7 +8,7 @@ import pytest
 from jaxlib import _hlo
 
 from phalanx.xla import partitioning
-from phalanx.xla.runtime import sharding_of
+from phalanx.xla.jaxlib_versions import sharding_of
 
 AXES = {"a": 2, "b": 3}
 ORDERS = [p for n in range(3) for p in itertools.permutations(AXES, n)]

@@ -8,7 +8,7 @@ from typing import Any
 import jaxlib
 from jaxlib import xla_client
 
-from phalanx.xla.runtime import xc
+from phalanx.xla.jaxlib_versions import xc
 
 registered: set[str] = set()  # by the user, or a library of the user's
 

@@ -12,15 +12,15 @@ from phalanx.base.recent import memoized
 from phalanx.core.program import Program
 from phalanx.core.types import Types
 from phalanx.spmd.plan import Plan
-from phalanx.xla import capsules, foreign, transfer
+from phalanx.xla import capsules, ffi_targets, transfer
 from phalanx.xla import compile as compiling
-from phalanx.xla.callbacks import wait_for_callbacks
 from phalanx.xla.client import absences, client, dealt, libraries, started
 from phalanx.xla.flight import complete, end_anyway
+from phalanx.xla.host_callbacks import wait_for_callbacks
+from phalanx.xla.jaxlib_versions import VERSION, ends_the_compiler
 from phalanx.xla.memory import free_memory
 from phalanx.xla.module import XlaModule
 from phalanx.xla.processes import Service, connect, leave
-from phalanx.xla.runtime import VERSION, ends_the_compiler
 from phalanx.xla.sharded import held, is_deleted
 from phalanx.xla.topology import described
 
@@ -100,10 +100,10 @@ class XlaBackend:
     def exported_text(artifact: bytes) -> str:
         return xla.artifacts.text_of(artifact)
 
-    register_foreign = staticmethod(foreign.register)
-    register_foreign_type = staticmethod(foreign.register_type)
-    register_foreign_batched = staticmethod(foreign.register_batched)
-    foreign_headers = staticmethod(foreign.headers)
+    register_foreign = staticmethod(ffi_targets.register)
+    register_foreign_type = staticmethod(ffi_targets.register_type)
+    register_foreign_batched = staticmethod(ffi_targets.register_batched)
+    foreign_headers = staticmethod(ffi_targets.headers)
     compile = staticmethod(compiling.compile)
     put = staticmethod(transfer.put)
     putting = staticmethod(transfer.putting)

@@ -17,7 +17,7 @@ from phalanx.base.source import Location
 from phalanx.control.in_turn import in_turn
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.foreign import ForeignFunction, Layouts
+from phalanx.core.ffi_records import ForeignFunction, Layouts
 from phalanx.core.primitive import (
     CALLS,
     Active,

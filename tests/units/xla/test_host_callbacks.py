@@ -7,8 +7,8 @@ import pytest
 
 from phalanx.base.errors import DeviceError, RuntimeFailure
 from phalanx.core.types import ArrayType
-from phalanx.xla import callbacks as room
-from phalanx.xla.callbacks import Callbacks, Launch, Stopped, called_by
+from phalanx.xla import host_callbacks as room
+from phalanx.xla.host_callbacks import Callbacks, Launch, Stopped, called_by
 
 PAIR = ArrayType((2,), np.dtype("f4"))
 COUNT = ArrayType((), np.dtype("i4"))

@@ -15,7 +15,7 @@ from msgspec import Struct
 from phalanx.base import dtypes
 from phalanx.base.errors import ClosureDifferentiated
 from phalanx.base.source import Location, user_location
-from phalanx.control.custom import Applied, Flat, RuleOperands, fitted, run, with_rules
+from phalanx.control.custom_derivatives import Applied, Flat, RuleOperands, fitted, run, with_rules
 from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import (

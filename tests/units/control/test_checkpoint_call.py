@@ -374,7 +374,7 @@ def test_saved_residuals_are_printed_with_the_users_lines(capsys):
     assert capsys.readouterr().out.splitlines() == [
         "f32[3,3] from the argument w",
         "f32[3] from the argument x",
-        f"f32[3] output of dot_general from test_checkpoint.py:{line} (loss)",
+        f"f32[3] output of dot_general from test_checkpoint_call.py:{line} (loss)",
     ]
 
 

@@ -118,7 +118,7 @@ from phalanx.numpy.refs import install as _install_refs
 from phalanx.run.eager import evaluate_eagerly as _evaluate
 from phalanx.run.lay import lay_array as _lay
 from phalanx.spmd.named import NamedSharding, P
-from phalanx.spmd.told import lies_of as _lies_of
+from phalanx.spmd.shardings_of_types import lies_of as _lies_of
 
 _ROOT.evaluate, _ROOT.lay = _evaluate, _lay
 _ArrayType.told, _ArrayType.laid = staticmethod(_told), staticmethod(_lies_of)

@@ -101,7 +101,7 @@ def _collected():
     """What other modules leave is out of the collector's sight: it would look at all of it again
     in each test that calls the collector. What they compiled goes when it takes many maps of
     memory, also that of the peer, which does not count them."""
-    if importlib.import_module("phalanx.xla.maps").maps_in_use() > MANY_MAPS:
+    if importlib.import_module("phalanx.xla.mmap_limit").maps_in_use() > MANY_MAPS:
         for library in filter(None, map(sys.modules.get, ("phalanx", "jax"))):
             library.clear_caches()
         gc.unfreeze()

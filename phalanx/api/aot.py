@@ -26,7 +26,7 @@ from phalanx.spmd import formats
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec, refusal_of_rank
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.told import lies_of
+from phalanx.spmd.shardings_of_types import lies_of
 from phalanx.transforms.stage import is_value
 
 

@@ -31,7 +31,7 @@ from phalanx.control.policies import MAKERS, nothing_saveable
 from phalanx.control.saved_residuals import residuals
 from phalanx.core.program import Program
 from phalanx.ops.naming import named
-from phalanx.transforms.divide import Policy
+from phalanx.transforms.remat_partition import Policy
 from phalanx.transforms.stage import stage
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from phalanx.base.config import config
 from phalanx.core.trace import entering
-from phalanx.transforms.known import KnownNow
+from phalanx.transforms.compile_time_eval import CompileTimeEvalTrace
 
 
 def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
@@ -175,4 +175,4 @@ def ensure_compile_time_eval() -> AbstractContextManager[Any]:
     >>> print(f(1.0))
     1.0
     """
-    return entering(KnownNow())
+    return entering(CompileTimeEvalTrace())

@@ -16,7 +16,7 @@ from phalanx.api.differentiable import (
     result_as_array,
 )
 from phalanx.api.linear import Pullback, Pushforward, home_of, pull, tangent_in, weak_as
-from phalanx.api.ref_calls import store_apart
+from phalanx.api.ref_calls import store_copies
 from phalanx.api.stages import watched
 from phalanx.api.transformed import P, R
 from phalanx.base import dtypes, tree
@@ -25,10 +25,10 @@ from phalanx.base.source import name_of, user_location
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref
 from phalanx.core.types import ArrayType, typeof
-from phalanx.transforms.apart import known_apart
 from phalanx.transforms.linearize import LinearMap
 from phalanx.transforms.linearize import jvp as jvp_flat
 from phalanx.transforms.linearize import linearize as linearize_flat
+from phalanx.transforms.partial_eval import partial_eval
 from phalanx.transforms.stage import loaded, stage
 
 Aux = TypeVar("Aux")  # what a function gives beside its results
@@ -285,8 +285,8 @@ def jvp(
     outs, out_ts = jvp_flat(flat, leaves, ts)
     moved = [weak_as(t, typeof(y)) for y, t in zip(outs, out_ts, strict=True)]
     numbers = [refs.index(i) for i in flat.stored]
-    outs = store_apart([primal_refs[n] for n in numbers], outs, leaves)
-    moved = store_apart([tangent_refs[n] for n in numbers], moved, ts)
+    outs = store_copies([primal_refs[n] for n in numbers], outs, leaves)
+    moved = store_copies([tangent_refs[n] for n in numbers], moved, ts)
     result = flat.out_tree.unflatten(outs)
     slopes = flat.out_tree.unflatten(moved)
     return (result, slopes, body.aux()) if has_aux else (result, slopes)
@@ -371,7 +371,7 @@ def linear_transpose(
     flat = Flat(fun, treedef, NO_STATIC, who)
     program, captured = stage(flat, types, name_of(fun))
     known = len(captured)
-    program = known_apart(program, [i >= known for i in range(len(program.inputs))])
+    program = partial_eval(program, [i >= known for i in range(len(program.inputs))])
     linear = LinearMap(program, captured, (True,) * len(program.outputs))
     homes = tuple(map(home_of, leaves))
     return Pullback(linear, treedef, tuple(types), flat.out_tree, program.output_types, homes)

@@ -26,8 +26,8 @@ from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import DeviceError, NonFiniteError
 from phalanx.base.exact import leaf_finder
-from phalanx.base.freed import give_back
 from phalanx.base.keys import distinctions, key_of
+from phalanx.base.malloc_trim import trim_memory
 from phalanx.base.recent import Recent, forget_everything
 from phalanx.base.source import is_ours, name_of, place_of, user_location
 from phalanx.core.refs import load, store
@@ -135,7 +135,7 @@ def clear_caches() -> None:
     >>> phalanx.clear_caches()
     """
     forget_everything()
-    give_back()
+    trim_memory()
 
 
 # By weak reference to the function, and by what tells it apart from equal ones. What was traced may

@@ -61,7 +61,7 @@ from phalanx.spmd.constraint import as_named, is_abstract
 from phalanx.spmd.mesh import AbstractMesh, AnyMesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.told import type_of as typed
+from phalanx.spmd.shardings_of_types import type_of as typed
 from phalanx.transforms.dce import dce
 
 Lying = tuple[NamedSharding | None, ...]  # of several values, where something is said

@@ -29,7 +29,7 @@ from phalanx.run.planning import RequestedShardings
 from phalanx.run.runtime import backend as runtime
 from phalanx.spmd.named import unreduced_along
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.told import lies_of
+from phalanx.spmd.shardings_of_types import lies_of
 from phalanx.transforms.stage import loaded
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from phalanx.base import tree
 
-__all__ = ["CLASSES", "LanesOfClass", "told_by_classes"]
+__all__ = ["CLASSES", "LanesOfClass", "axes_by_class"]
 
 
 class LanesOfClass(NamedTuple):
@@ -30,7 +30,7 @@ class _Axis(NamedTuple):
     dim: Any
 
 
-def told_by_classes(entries: list[Any], of: Any, results: bool = False) -> list[Any]:
+def axes_by_class(entries: list[Any], of: Any, results: bool = False) -> list[Any]:
     """``entries``, one for each leaf of the tree ``of``, as far as no class says otherwise."""
     if not CLASSES:
         return entries

@@ -26,7 +26,7 @@ from phalanx.api.positions import Positions, running_at
 from phalanx.api.ref_calls import (
     apart,
     array_types,
-    store_apart,
+    store_copies,
 )
 from phalanx.api.specs import snapshot
 from phalanx.api.staged import StagedFunction
@@ -233,7 +233,7 @@ class Pmapped(StagedFunction):
         with self._entered(sizes):
             results, roles = at_every_position(flat, sizes, values, ins, outs, refuse)
         placed = spread(results, roles, mesh, PmapSharding)
-        placed = store_apart([leaves[i] for i in flat.stored], placed, values)
+        placed = store_copies([leaves[i] for i in flat.stored], placed, values)
         return flat.out_tree.unflatten(placed)
 
     def _mesh_of_lanes(self, sizes: Axes, devices: tuple[Any, ...]) -> Mesh:

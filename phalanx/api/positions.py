@@ -25,7 +25,7 @@ from phalanx.core.types import ArrayType
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import NO_MESH, AbstractMesh, AnyMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding
-from phalanx.spmd.told import spec_of
+from phalanx.spmd.shardings_of_types import spec_of
 
 
 class Positions(Struct, frozen=True):

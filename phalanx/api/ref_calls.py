@@ -48,7 +48,9 @@ def apart(leaves: Sequence[Any], refs: Sequence[int]) -> Sequence[Any]:
     return [_copied(load(x)) if i in refs else x for i, x in enumerate(leaves)] if refs else leaves
 
 
-def store_apart(refs: Sequence[Ref], outputs: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
+def store_copies(
+    refs: Sequence[Ref], outputs: Sequence[Any], given: Sequence[Any]
+) -> Sequence[Any]:
     """Store the last ``outputs`` in ``refs``, copies of those that the user has ``given``.
 
     Returns:

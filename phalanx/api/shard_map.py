@@ -31,11 +31,13 @@ from phalanx.api.positions import Positions, positions_of, running_at
 from phalanx.api.ref_calls import (
     apart,
     array_types,
-    store_apart,
+    store_copies,
 )
 from phalanx.api.specs import AsItIs, Specs, is_spec, snapshot
 from phalanx.api.staged import StagedFunction
-from phalanx.api.sums_at_ends import (
+from phalanx.api.traced_function import TracedFunction
+from phalanx.api.transformed import Compiling, P, R, Wrapped
+from phalanx.api.unreduced_specs import (
     check_argument,
     check_result,
     in_rows,
@@ -43,8 +45,6 @@ from phalanx.api.sums_at_ends import (
     row_of,
     spec_of,
 )
-from phalanx.api.traced_function import TracedFunction
-from phalanx.api.transformed import Compiling, P, R, Wrapped
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ConcretizationTypeError, ReplicationError
@@ -240,7 +240,7 @@ class ShardMapped(StagedFunction):
             )
         placed = spread(results, roles, mesh, NamedSharding)
         placed = [_of_rows(y, r, mesh) for y, r in zip(placed, ends, strict=True)]
-        placed = store_apart([leaves[i] for i in flat.stored], placed, values)
+        placed = store_copies([leaves[i] for i in flat.stored], placed, values)
         return flat.out_tree.unflatten(placed)
 
     def _arranged(self, given: Given) -> stages.Arranged:

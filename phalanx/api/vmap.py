@@ -17,8 +17,8 @@ from phalanx.api.arguments import (
     wrap,
 )
 from phalanx.api.in_chunks import checked_at_once, in_chunks
-from phalanx.api.lanes_by_class import told_by_classes
-from phalanx.api.ref_calls import apart, store_apart
+from phalanx.api.lanes_by_class import axes_by_class
+from phalanx.api.ref_calls import apart, store_copies
 from phalanx.api.stages import watched
 from phalanx.api.transformed import InAxes, P, R
 from phalanx.base import tree
@@ -118,7 +118,7 @@ def input_entries(
             f"structure error: different lengths of tuple at key path {name}"
         )
     given = tree.broadcast_prefix(spec, tuple(args), name, is_leaf=is_entry)
-    return told_by_classes(given + [0] * len(tree.leaves(kwargs)), (args, kwargs))
+    return axes_by_class(given + [0] * len(tree.leaves(kwargs)), (args, kwargs))
 
 
 def mapped_size(
@@ -179,7 +179,7 @@ def output_entries(
     spec = tuple(out_axes) if is_list(out_axes) else out_axes
     name = f"{who.split('(')[0]} out_axes"
     given = tree.broadcast_prefix(spec, example, name, is_leaf=is_entry)
-    return told_by_classes(given, example, results=True)
+    return axes_by_class(given, example, results=True)
 
 
 def vmap(
@@ -279,7 +279,7 @@ def vmap(
         if lies is not None:
             placed = [_cut(v, to, lies) for v, to in zip(placed, wanted, strict=True)]
         if flat.stored:
-            placed = store_apart([given[i] for i in flat.stored], placed, leaves)
+            placed = store_copies([given[i] for i in flat.stored], placed, leaves)
         return flat.out_tree.unflatten(placed)
 
     return wrap(watched(mapped), fun)

@@ -8,7 +8,7 @@ import numpy as np
 
 from phalanx.core.types import ArrayType
 from phalanx.spmd.named import NamedSharding
-from phalanx.spmd.told import lies_of
+from phalanx.spmd.shardings_of_types import lies_of
 
 
 class _Types(type):

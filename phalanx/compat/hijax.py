@@ -27,7 +27,7 @@ from phalanx.core.trace import Trace, Tracer, current, owner_of
 from phalanx.core.types import Array, ArrayType
 from phalanx.numpy.refs import RefView
 from phalanx.ops.elementwise import add
-from phalanx.transforms.known import KnownNow
+from phalanx.transforms.compile_time_eval import CompileTimeEvalTrace
 
 __all__ = [
     "AbstractRef",
@@ -277,7 +277,7 @@ VJPHiPrimitive = HiPrim
 def _where(leaves: Sequence[Any]) -> Trace:
     """The innermost trace that records, or to which one of ``leaves`` belongs; else the last."""
     trace = current()
-    if isinstance(trace, KnownNow):
+    if isinstance(trace, CompileTimeEvalTrace):
         return owner_of(leaves, trace.parent)
     traced = [x for x in leaves if isinstance(x, Tracer)]
     while trace.parent is not None and not trace.records and not any(map(trace.owns, traced)):

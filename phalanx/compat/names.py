@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from phalanx.api.sums_at_ends import spec_of
+from phalanx.api.unreduced_specs import spec_of
 from phalanx.base.kinds import class_of
 from phalanx.compat.loops import LOOPS, Arranged, arranged_loop, counted, with_roles
 from phalanx.core import primitive as core

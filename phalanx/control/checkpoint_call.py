@@ -19,8 +19,8 @@ from phalanx.core.primitive import ZERO, Derivative, Primitive
 from phalanx.core.program import Frame, Program
 from phalanx.core.runs import Marks
 from phalanx.transforms.dce import prune
-from phalanx.transforms.divide import Policy, divide
 from phalanx.transforms.linearize import linearize_program
+from phalanx.transforms.remat_partition import Policy, partition_for_remat
 
 
 def _frame(*, program: Program, policy: Policy, prevent_cse: bool, again: bool) -> Frame:
@@ -65,7 +65,7 @@ def _split(program: Program, active: Marks, policy: Policy) -> _Halves:
     halves = linearize_program(program, active)
     whole, count = halves.primal, len(program.outputs)
     results, residuals = whole.outputs[:count], whole.outputs[count:]
-    parts = divide(whole.update(outputs=results), residuals, policy)
+    parts = partition_for_remat(whole.update(outputs=results), residuals, policy)
     primal, _ = prune(parts.storing, fixed=len(whole.inputs))
     # the residuals computed again, and the linear half
     resuming, linear = parts.resuming, halves.linear

@@ -29,7 +29,7 @@ from phalanx.ops.conv import conv_general_dilated
 from phalanx.ops.naming import named
 from phalanx.run.put import device_put
 from phalanx.spmd.memory_kinds import Space
-from phalanx.transforms.divide import Elsewhere, Policy
+from phalanx.transforms.remat_partition import OffloadTo, Policy
 
 __all__ = [
     "checkpoint_dots",
@@ -307,23 +307,23 @@ class _Offloaded(Struct, frozen=True):
     """What ``policy`` grants is stored elsewhere."""
 
     policy: Policy
-    where: Elsewhere
+    where: OffloadTo
 
-    def __call__(self, prim: Primitive, *types: Any, **params: Any) -> bool | Elsewhere:
+    def __call__(self, prim: Primitive, *types: Any, **params: Any) -> bool | OffloadTo:
         return self.policy(prim, *types, **params) and self.where
 
     def __str__(self) -> str:
         return f"{self.policy}, in the memory of the host"
 
 
-_TO_HOST: Final = Elsewhere(
+_TO_HOST: Final = OffloadTo(
     device_put,
     {"to": Space.Host, "back": Space.Device},
     {"to": Space.Device, "back": Space.Host},
 )
 
 
-def elsewhere(who: str, src: str, dst: str) -> Elsewhere:
+def elsewhere(who: str, src: str, dst: str) -> OffloadTo:
     """Where values are stored that a policy moves from the memory ``src`` to ``dst``."""
     for name, given, known in (("src", src, "device"), ("dst", dst, Space.Host.kind)):
         if given != known:

@@ -20,9 +20,9 @@ from phalanx.core.program import plain
 from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import instantiate, zeros
-from phalanx.transforms.apart import known_apart
 from phalanx.transforms.batch import Dims, batch, lanes_in_front, with_lanes
 from phalanx.transforms.linearize import jvp, linearize
+from phalanx.transforms.partial_eval import partial_eval
 from phalanx.transforms.stage import stage
 from phalanx.transforms.transpose import backward
 
@@ -289,7 +289,7 @@ class Backwards:
         types = [t.update(varying=t.varying | along) for t in types]
         program, captured = stage(function, types, str(self.rule))
         if not self.rule.apart:
-            program = known_apart(program, [False] * len(captured) + [True] * len(types))
+            program = partial_eval(program, [False] * len(captured) + [True] * len(types))
         cts = placed(operands[self.known :], self.given)
         with_lanes_ = iter(moving[self.known :])
         received = [

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from phalanx.core.program import Atom, Literal, Program, plain
 from phalanx.core.types import ArrayType
 from phalanx.ops.naming import named
-from phalanx.transforms.divide import divisible, is_rounding
 from phalanx.transforms.linearize import linearize_program
+from phalanx.transforms.remat_partition import divisible, is_rounding
 
 
 def residuals(

@@ -36,7 +36,7 @@ from phalanx.numpy.promotion import (
     scalar_array,
 )
 from phalanx.ops.vary import varying_like
-from phalanx.run.handing import handed_over
+from phalanx.run.dlpack import handed_over
 from phalanx.run.put import device_put
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec

@@ -26,7 +26,7 @@ from phalanx.spmd.formats import Format, format_of
 from phalanx.spmd.named import NamedSharding, PartitionSpec, unreduced_along
 from phalanx.spmd.naming import of_keys, of_words
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.told import spec_of, type_of
+from phalanx.spmd.shardings_of_types import spec_of, type_of
 
 _DLPACK_CPU = 1
 

@@ -31,7 +31,7 @@ from phalanx.spmd.constraint import settled, sharding_of_lanes, surely_over
 from phalanx.spmd.named import NamedSharding, unreduced_along
 from phalanx.spmd.naming import in_full
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.told import lies_of
+from phalanx.spmd.shardings_of_types import lies_of
 
 
 def _type(x: ArrayType, *, sharding: Sharding) -> ArrayType:

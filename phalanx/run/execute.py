@@ -33,23 +33,23 @@ from phalanx.run.array import (
 )
 from phalanx.run.backend import Executable, Module
 from phalanx.run.calls import Prepared
-from phalanx.run.fit import compile_fitting
 from phalanx.run.guards import unwatched
 from phalanx.run.launched import launched
+from phalanx.run.oom_retry import compile_with_oom_retry
 from phalanx.run.planning import (
     RequestedShardings,
     check_devices,
     constraints,
+    inferred_outputs,
     make_plan,
     of_whole_keys,
-    told_outputs,
 )
 from phalanx.run.runnable import Runnable
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed, is_abstract, over, settled
 from phalanx.spmd.memory_kinds import memories_of_results
 from phalanx.spmd.named import NamedSharding, P, unreduced_along
-from phalanx.spmd.naming import in_full, known_names, named, named_results
+from phalanx.spmd.naming import candidate_shardings, in_full, named, named_results
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.passes import ready
@@ -191,7 +191,7 @@ class Planned:
             here = replace(lowered.plan, halvings=plan.halvings)
             return (self._lowered(here) if plan.halvings else lowered).over(others)
 
-        return compile_fitting(self.program, lowered.plan, lower, devices=others)
+        return compile_with_oom_retry(self.program, lowered.plan, lower, devices=others)
 
     def _lowered(self, plan: Plan) -> Module:
         count = len(self._ready.constants)
@@ -209,7 +209,7 @@ class Planned:
         if config.log_compiles:
             types = ", ".join(str(s.type) for s in self.sigs)
             log.warn("Compiling %s for arguments (%s)", program.name, types)
-        made = compile_fitting(program, self.plan, lower, options)
+        made = compile_with_oom_retry(program, self.plan, lower, options)
         for watcher, type, plain in made.inspected:
             watcher.function(named(plain, type, self.known))
         return made
@@ -223,7 +223,7 @@ class Planned:
         inside = [_within(closed(over(s, devices))) for s, _ in constraints(self.program)]
         given = [s.sharding for s in (*(c._sig for c in self._ready.constants), *self.sigs)]
         every = [*said, *inside, *given, default_sharding()]
-        return known_names(self.program, self.plan.mesh, every)
+        return candidate_shardings(self.program, self.plan.mesh, every)
 
     @property
     def _placed(self) -> list[Sharding]:
@@ -241,7 +241,7 @@ class Planned:
         program, plan, asked = self.program, self.plan, self.places.outs
         lying = [s if self._committed else s.freed() for s in executable.out_shardings]
         lying = named_results(program, plan.mesh, self.known, lying)
-        told = told_outputs(program, self._placed, plan.devices)
+        told = inferred_outputs(program, self._placed, plan.devices)
         ranks = [t.ndim for t in program.output_types]
         results = list(map(_named_by, lying, asked, told, ranks))
         kinds = zip(asked, results, memories_of_results(program), strict=True)

@@ -14,7 +14,7 @@ from phalanx.spmd.mesh import AxisType
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.naming import in_full
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.told import sharding_of
+from phalanx.spmd.shardings_of_types import sharding_of
 
 
 def lay_array(x: Any, lies: OverMesh | None) -> DeviceArray:

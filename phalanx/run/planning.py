@@ -38,7 +38,7 @@ from phalanx.spmd.mesh import AbstractMesh, Mesh
 from phalanx.spmd.named import NamedSharding, P
 from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Devices, Sharding
-from phalanx.spmd.told import sharding_of
+from phalanx.spmd.shardings_of_types import sharding_of
 
 
 class RequestedShardings(Struct, frozen=True):
@@ -122,7 +122,7 @@ def as_types_say(program: Program) -> list[Sharding | None]:
     return [whole if s is None else s for s in every]
 
 
-def told_outputs(
+def inferred_outputs(
     program: Program, inputs: Sequence[Sharding], devices: Devices
 ) -> list[Sharding | None]:
     """How each output lies over ``devices``, as its type says, or as the input that it is.
@@ -224,7 +224,7 @@ def _plan_over(
         in_terms_of_mesh(s, t.ndim, devices, axes) if given or wish is None else wish
         for given, s, t, wish in zip(places.ins, placed, program.input_types, taken, strict=True)
     ]
-    told, of_types = told_outputs(program, placed, devices), _mesh_of_types(program)
+    told, of_types = inferred_outputs(program, placed, devices), _mesh_of_types(program)
     if of_types is not None and not of_types.auto_axes:  # what is not said to be cut is whole
         ins = [() if layout is None else layout for layout in ins]
     made = [

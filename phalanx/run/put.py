@@ -32,7 +32,7 @@ from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import sharding_of_lanes
 from phalanx.spmd.memory_kinds import Space
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
-from phalanx.spmd.told import lies_of
+from phalanx.spmd.shardings_of_types import lies_of
 
 Place = Sharding | Space | None  # None: where it is
 

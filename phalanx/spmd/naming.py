@@ -16,7 +16,7 @@ from phalanx.spmd.placement import ProgramMesh, region_equations, regions
 from phalanx.spmd.sharding import Sharding
 
 
-def known_names(
+def candidate_shardings(
     program: Program, mesh: ProgramMesh, given: Iterable[Sharding]
 ) -> list[NamedSharding]:
     """The names in which ``program`` speaks of how arrays lie: of what is ``given``, of regions."""

@@ -12,8 +12,8 @@ from phalanx.core.program import Program, plain
 from phalanx.core.trace import InnerTrace, Tracer
 from phalanx.core.types import typeof
 from phalanx.ops.basis import zeros
-from phalanx.transforms.apart import known_apart
 from phalanx.transforms.linearize import Dual
+from phalanx.transforms.partial_eval import partial_eval
 
 
 class RuleTrace(InnerTrace):
@@ -38,7 +38,7 @@ class RuleTrace(InnerTrace):
             return self._sorted(prim, args, params)
         types = [plain(typeof(a)) for a in args]
         alone = Program.of_one(prim, types, params, prim.name, user_location())
-        parts = known_apart(alone, active)
+        parts = partial_eval(alone, active)
         return tuple(interpret(parts, args, lambda e, xs: self._sorted(e.prim, xs, e.params)))
 
     def _sorted(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:

@@ -23,7 +23,7 @@ from phalanx.core.types import ArrayType, Ints
 from phalanx.spmd.named import P, unreduced_along
 from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.told import sharding_of
+from phalanx.spmd.shardings_of_types import sharding_of
 from phalanx.xla.indexed import UncutDims, cut_twice, dims_left_whole, of_indices
 from phalanx.xla.jaxlib_versions import CUTS_INDEXED, SUMS_IN_REGIONS, VERSION
 from phalanx.xla.regions import RegionEmitter

@@ -24,7 +24,7 @@ from phalanx.processes.joined import group_over, joined_member
 from phalanx.run.backend import Exchange, Kernel, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla import host_transfers, maps, topology
+from phalanx.xla import host_transfers, mmap_limit, topology
 from phalanx.xla.client import client, data_directory
 from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import (
@@ -111,7 +111,7 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
         if memory is not None:
             check_fits(lowered.name, described.memory_analysis(), memory, devices[0])
         return described
-    maps.leave_some(len(devices))
+    mmap_limit.leave_some(len(devices))
     if lowered.plan.independent:
         made, every = _load_on_each(lowered, devices, options)
         large = _exceeds_the_host(lowered, made.loaded)

@@ -16,7 +16,7 @@ from phalanx.core.over_mesh import OverMesh
 from phalanx.core.region import Region
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan, sums_in_terms_of_mesh
-from phalanx.spmd.told import sharding_of
+from phalanx.spmd.shardings_of_types import sharding_of
 from phalanx.xla.collectives import CollectiveEmitter
 from phalanx.xla.elementwise import ElementwiseEmitter
 

@@ -84,7 +84,9 @@ def test_a_reference_in_another_shape_is_the_same_reference():
 @pytest.mark.parametrize("window", [Slice(3, 3), Slice(-1, 2), Slice(0, 3, 3)], ids=str)
 def test_a_window_that_is_known_to_reach_outside_is_refused(window):
     ref = phalanx.new_ref(jnp.arange(10.0).reshape(2, 5))
-    with pytest.raises(ValueError, match=r"Out of bound slice.* 5 in dimension 1, at test_ref_calls.py"):
+    with pytest.raises(
+        ValueError, match=r"Out of bound slice.* 5 in dimension 1, at test_ref_calls.py"
+    ):
         ref[..., window]
     with pytest.raises(ValueError, match="Out of bound slice"):
         ref[1, window] = 0.0

@@ -43,7 +43,7 @@ def as_gpus(monkeypatch):
     monkeypatch.setattr(XlaBackend, "dlpack_device", lambda _, d: (CUDA, d.id))
     own = XlaBackend.local_devices
     monkeypatch.setattr(XlaBackend, "local_devices", lambda self, platform=None: own(self, "cpu"))
-    monkeypatch.setattr("phalanx.run.handing.np.from_dlpack", None)  # it reads the host alone
+    monkeypatch.setattr("phalanx.run.dlpack.np.from_dlpack", None)  # it reads the host alone
 
 
 def pointer(x):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from phalanx.base.errors import OutOfMemory
-from phalanx.run import fit
+from phalanx.run import oom_retry
 from phalanx.spmd.plan import Plan
 
 
@@ -33,13 +33,13 @@ def fitting(monkeypatch):
 
         tried = []
         runtime = SimpleNamespace(compile=compile)
-        monkeypatch.setattr(fit, "backend", lambda: runtime)
-        monkeypatch.setattr(fit, "least_free", lambda devices, who: free)
-        monkeypatch.setattr(fit.placement, "most_lanes", lambda program, mesh: lanes)
+        monkeypatch.setattr(oom_retry, "backend", lambda: runtime)
+        monkeypatch.setattr(oom_retry, "least_free", lambda devices, who: free)
+        monkeypatch.setattr(oom_retry.placement, "most_lanes", lambda program, mesh: lanes)
         program = SimpleNamespace(name="f")
         plan = Plan((object(),))
         module = lambda p: SimpleNamespace(halvings=p.halvings, largest=0)  # noqa: E731
-        made = fit.compile_fitting(program, plan, module, {"o": 1})
+        made = oom_retry.compile_with_oom_retry(program, plan, module, {"o": 1})
         return made.needed, tried
 
     return fitting

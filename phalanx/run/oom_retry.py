@@ -20,7 +20,7 @@ from phalanx.transforms.storage import size_in_bytes, stored
 Lower = Callable[[Plan], Module]
 
 
-def compile_fitting(
+def compile_with_oom_retry(
     program: Program,
     plan: Plan,
     lower: Lower,

@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
 from phalanx.core.runs import Marks
 from phalanx.transforms.dce import dce, live_equations
-from phalanx.transforms.divide import divisible
 from phalanx.transforms.linearize import Linearized, linearize_program
+from phalanx.transforms.remat_partition import divisible
 from phalanx.transforms.simplify import blank, without_effects
 
 LINEAR = "a linear input"  # what a value varies along that depends on one
 
 
-def known_apart(program: Program, linear: Sequence[bool]) -> Program:
+def partial_eval(program: Program, linear: Sequence[bool]) -> Program:
     """``program``, whose operations compute what depends on ``linear`` inputs or what does not."""
     return _apart(program, linear)[0]
 

@@ -24,10 +24,10 @@ from phalanx.ops.elementwise import reduce_precision
 from phalanx.ops.naming import named
 from phalanx.transforms.simplify import blank, filled, fixpoint
 
-Policy = Callable[..., Any]  # gives True, False, or an ``Elsewhere``
+Policy = Callable[..., Any]  # gives True, False, or an ``OffloadTo``
 
 
-class Elsewhere(Struct, frozen=True, eq=False):  # there are few, and they are keys
+class OffloadTo(Struct, frozen=True, eq=False):  # there are few, and they are keys
     """What a policy says of values that are stored in other memory than that of the devices.
 
     ``move`` brings a value there, told ``there``, and back, told ``back``.
@@ -64,7 +64,7 @@ class _Divided(Struct, frozen=True):
     stored: tuple[int, ...]
 
 
-def divide(
+def partition_for_remat(
     program: Program, wanted: Sequence[Atom], policy: Policy, carried: Collection[int] = ()
 ) -> _Divided:
     """Split ``program`` such that ``wanted`` values of it can be had later, as ``policy`` says.
@@ -155,9 +155,9 @@ def _unnamed(e: Equation) -> Equation:
     return e.update(inputs=[*e.outputs], outputs=(value,))
 
 
-def _granted(program: Program, policy: Policy) -> dict[Var, Elsewhere | None]:
+def _granted(program: Program, policy: Policy) -> dict[Var, OffloadTo | None]:
     """The variables that may be stored, or must be, and where if not where they are."""
-    granted: dict[Var, Elsewhere | None] = {}
+    granted: dict[Var, OffloadTo | None] = {}
     for e in program.equations:
         frame = divisible(e)
         if frame is not None:
@@ -173,10 +173,10 @@ def _granted(program: Program, policy: Policy) -> dict[Var, Elsewhere | None]:
     return granted
 
 
-def _allows(policy: Policy, e: Equation) -> bool | Elsewhere:
+def _allows(policy: Policy, e: Equation) -> bool | OffloadTo:
     """What the policy says of ``e``."""
     verdict = policy(e.prim, *[plain(a.type) for a in e.inputs], **e.params)
-    if isinstance(verdict, Elsewhere):
+    if isinstance(verdict, OffloadTo):
         return verdict
     if type(verdict) not in (bool, np.bool_):  # a policy of the user's may give anything
         name = getattr(policy, "__name__", str(policy))
@@ -242,7 +242,9 @@ def _divided_inside(
 
     def parts_for(wanted: Sequence[bool]) -> tuple[_Divided, list[bool]]:
         outputs = [a for a, k in zip(body.outputs, wanted, strict=True) if k]
-        parts = divide(body, outputs, policy, frame.carried_out(range(len(frame.outs))))
+        parts = partition_for_remat(
+            body, outputs, policy, frame.carried_out(range(len(frame.outs)))
+        )
         rest = filled(parts.resuming, body.output_types, wanted)
         uses = {a for e in rest.equations for a in e.inputs}.union(rest.outputs)
         return _Divided(parts.storing, rest, parts.stored), [v in uses for v in rest.inputs]

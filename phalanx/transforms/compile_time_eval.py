@@ -8,7 +8,7 @@ from phalanx.core.primitive import Primitive
 from phalanx.core.trace import InnerTrace, Trace, current, entering, owner_of
 
 
-class KnownNow(InnerTrace):
+class CompileTimeEvalTrace(InnerTrace):
     """Sends each operation to the innermost trace to which one of its operands belongs.
 
     Where none is traced that is eager evaluation. What names an axis is left to the transformation

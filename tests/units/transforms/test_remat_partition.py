@@ -7,7 +7,7 @@ import phalanx as ph
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.ad_checkpoint import checkpoint_name
-from phalanx.transforms.divide import divide
+from phalanx.transforms.remat_partition import partition_for_remat
 from phalanx.transforms.stage import evaluate
 
 RNG = np.random.default_rng(2)
@@ -45,7 +45,7 @@ def test_both_parts_together_give_what_is_wanted(name, policy):
     wanted = every(program)
     values = evaluate(program.update(outputs=[*program.outputs, *wanted]), [X, Y])
     results, rest = values[: len(program.outputs)], values[len(program.outputs) :]
-    parts = divide(program, wanted, POLICIES[policy])
+    parts = partition_for_remat(program, wanted, POLICIES[policy])
     first = evaluate(parts.storing, [X, Y])
     again = evaluate(parts.resuming, [X, Y, *[first[i] for i in parts.stored]])
     for got, expected in zip([*first[: len(results)], *again], [*results, *rest], strict=True):
@@ -55,7 +55,7 @@ def test_both_parts_together_give_what_is_wanted(name, policy):
 def resumed(name, policy):
     """The operations that run a second time."""
     program = ph.make_program(PROGRAMS[name])(X, Y)
-    parts = divide(program, every(program), POLICIES[policy])
+    parts = partition_for_remat(program, every(program), POLICIES[policy])
     return {e.prim.name for e in parts.resuming.walk()}
 
 
@@ -71,9 +71,9 @@ def test_what_is_granted_does_not_run_again():
 
 def test_only_what_the_rest_needs_is_stored():
     program = ph.make_program(lambda x, y: (jnp.sin(x), jnp.cos(y)))(X, Y)
-    parts = divide(program, program.outputs[:1], POLICIES["everything"])
+    parts = partition_for_remat(program, program.outputs[:1], POLICIES["everything"])
     assert parts.stored == (0,) and not parts.resuming.equations
-    parts = divide(program, program.outputs[:1], POLICIES["nothing"])
+    parts = partition_for_remat(program, program.outputs[:1], POLICIES["nothing"])
     assert parts.stored == () and [e.prim.name for e in parts.resuming.equations] == ["sin"]
 
 
@@ -82,7 +82,7 @@ def test_effects_do_not_happen_again():
         return ph.experimental.io_callback(np.sin, ph.ShapeDtypeStruct((3,), np.float32), x) * y
 
     program = ph.make_program(f)(X, Y)
-    parts = divide(program, every(program), POLICIES["nothing"])
+    parts = partition_for_remat(program, every(program), POLICIES["nothing"])
     assert parts.storing.effects and not parts.resuming.effects
 
 
@@ -93,4 +93,4 @@ def test_a_policy_says_yes_or_no():
         def maybe(prim, *_, **__):
             return "maybe"
 
-        divide(program, program.outputs, maybe)
+        partition_for_remat(program, program.outputs, maybe)

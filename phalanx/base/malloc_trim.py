@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 
 
-def give_back() -> None:
+def trim_memory() -> None:
     """Give back to the system what was freed, where the C library can."""
     with contextlib.suppress(AttributeError, OSError, TypeError):  # musl, macOS; and Windows
         ctypes.CDLL(None).malloc_trim(0)

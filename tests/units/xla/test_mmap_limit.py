@@ -4,10 +4,10 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx.xla import maps
+from phalanx.xla import mmap_limit
 
 
-@pytest.mark.skipif(not maps.maps_in_use(), reason="the system does not tell")
+@pytest.mark.skipif(not mmap_limit.maps_in_use(), reason="the system does not tell")
 def test_programs_are_forgotten_before_maps_run_out(monkeypatch):
     traced = []
 
@@ -17,11 +17,11 @@ def test_programs_are_forgotten_before_maps_run_out(monkeypatch):
         return 2 * x
 
     used(1.0)
-    most = maps.maps_in_use() + 60
-    monkeypatch.setattr(maps, "_OFTEN", 4)
-    monkeypatch.setattr(maps, "_most", lambda: 2 * most)
+    most = mmap_limit.maps_in_use() + 60
+    monkeypatch.setattr(mmap_limit, "_OFTEN", 4)
+    monkeypatch.setattr(mmap_limit, "_most", lambda: 2 * most)
     for n in range(80):  # of three maps or more
         used(1.0)
         jnp.ones(n + 1) * 2
-        assert maps.maps_in_use() < most + 100
+        assert mmap_limit.maps_in_use() < most + 100
     assert len(traced) == 1

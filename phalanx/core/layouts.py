@@ -7,7 +7,7 @@ of a whole program, over which they lie.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -17,6 +17,8 @@ Axes = tuple[tuple[Any, int], ...]  # ((name, size), ...), outermost first
 MeshAxes = tuple[tuple[str, int], ...]  # the same for the axes of a mesh
 Layout = tuple[tuple[Any, ...], ...]  # per dimension, the axes that cut it, major first
 OpenLayout = tuple[tuple[Any, ...] | None, ...]  # None: what cuts the dimension is left open
+
+_Entry = TypeVar("_Entry")
 
 
 class Cut(Struct, frozen=True):
@@ -46,7 +48,20 @@ def over_mesh(layout: Layout, cuts: tuple[Cut, ...]) -> Layout:
     ((), ('m0', 'm1'))
     """
     under = {cut.axis: cut.mesh for cut in cuts}
-    return tuple(tuple(m for axis in axes for m in under[axis]) for axes in layout)
+    return trimmed(tuple([tuple([m for a in axes for m in under[a]]) for axes in layout]))
+
+
+def trimmed(layout: tuple[_Entry, ...]) -> tuple[_Entry, ...]:
+    """``layout`` without the dimensions at its end that nothing cuts, so that layouts that say the
+    same are equal.
+
+    >>> trimmed((("x",), (), ())), trimmed(((), None))
+    ((('x',),), ((), None))
+    """
+    count = len(layout)
+    while count and layout[count - 1] == ():
+        count -= 1
+    return layout[:count]
 
 
 def along(dim: int | None, axis: Any) -> Layout:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from phalanx.base.errors import ProgramError
 from phalanx.base.recent import memoized
 from phalanx.core.blocks import blocks_of
-from phalanx.core.layouts import MeshAxes, OpenLayout, Target
+from phalanx.core.layouts import MeshAxes, OpenLayout, Target, trimmed
 from phalanx.core.types import ArrayType
 from phalanx.spmd.constraint import closed, open_dims, over, stacked
 from phalanx.spmd.layout import from_axes, nearest
@@ -29,7 +29,7 @@ def in_terms_of_mesh(
         return None
     layout = nearest(closed(sharding).plain, ndim, devices, axes)
     opened = open_dims(sharding)
-    return tuple(None if d in opened else names for d, names in enumerate(layout))
+    return trimmed(tuple([None if d in opened else n for d, n in enumerate(layout)]))
 
 
 def sums_in_terms_of_mesh(sharding: Sharding, devices: Devices, axes: MeshAxes) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ def test_a_constraint_inside_says_so_too():
 def test_what_is_known_of_layouts_is_told_and_the_rest_is_open():
     plan, _ = make_plan(ADD, [on(0, 1, tiles=(2,)), default_sharding()])
     assert [n for _, n in plan.axes] == [2]
-    assert plan.in_layouts == (((plan.axes[0][0],), ()), None)
+    assert plan.in_layouts == (((plan.axes[0][0],),), None)
     assert plan.out_layouts == (None,)
     places = RequestedShardings((None, None), (on(0, 1, tiles=(1, 2)),))
     plan, _ = make_plan(ADD, [on(0, 1, tiles=(2,)), default_sharding()], places)

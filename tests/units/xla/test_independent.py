@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import phalanx
+from phalanx import P
 from phalanx.base.config import config
 from phalanx.errors import DeletedArray
 from phalanx.xla import compile, flight
@@ -55,6 +56,27 @@ def test_which_programs_are_independent(size):
     assert spans_devices(phalanx.jit(lambda x: mapped(x) + 1), x)
     assert not spans_devices(phalanx.pmap(phalanx.pmap(lambda v: v * 2)), x)
     assert spans_devices(phalanx.pmap(phalanx.pmap(lambda v: v * 2)), rows(1, COUNT))
+
+
+CUTS = P("i"), P("i", None), P("i", None, None), P(None, "i"), P(None, "i", None), P(), P(None)
+
+
+@several
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_blocks_are_independent_however_much_of_their_shape_is_told(rank, cut):
+    if len(cut) > rank:
+        return
+    mesh = phalanx.make_mesh((COUNT,), ("i",), axis_types=(phalanx.sharding.AxisType.Auto,))
+    f = phalanx.shard_map(lambda x: x * 2, mesh=mesh, in_specs=cut, out_specs=cut)
+    x = rows(COUNT, *(COUNT,) * (rank - 1))
+    assert not spans_devices(f, x)
+    assert not spans_devices(phalanx.jit(f), x)
+    said = phalanx.NamedSharding(mesh, cut)
+    assert not spans_devices(phalanx.jit(f, in_shardings=said, out_shardings=said), x)
+    y = f(phalanx.device_put(x, said))
+    np.testing.assert_array_equal(y, x * 2)
+    assert y.sharding.is_equivalent_to(said, rank)
 
 
 @several

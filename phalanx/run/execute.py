@@ -114,7 +114,6 @@ class Planned:
         plan: the devices, the mesh, and how inputs and outputs lie.
         donate: the inputs whose memory results may take.
         places: where inputs and outputs are to lie, over those devices.
-        known: the names that its user has for how arrays lie.
         name_of_input: what messages call an input.
     """
 
@@ -159,9 +158,10 @@ class Planned:
         """Compile with those ``options`` of the compiler, or use what was compiled so before."""
         options = options or {}
         key = (self.plan, self.donate, config.key, option_key(options, "compile"))
-        executable = memoize_on(self.program, key, lambda: self._compiled(options))
+        known = self._known()
+        executable = memoize_on(self.program, key, lambda: self._compiled(options, known))
         program, count = self.program, len(self._ready.constants)
-        results, wanted = self._results(executable)
+        results, wanted = self._results(executable, known)
         ins = [
             *executable.in_shardings[:count],
             *map(_as_sum, self._placed, executable.in_shardings[count:]),
@@ -169,7 +169,7 @@ class Planned:
         names = [self.name_of_input(i) for i in range(len(self.sigs))] if self.donate else ()
         return Runnable(
             program, executable, self._ready.constants, self.sigs, ins, results, wanted,
-            self.donate, self.known, names,
+            self.donate, known, names,
         )  # fmt: skip
 
     def compile_for(self, devices: Sequence[Any], lowered: Module) -> Executable:
@@ -197,7 +197,7 @@ class Planned:
         count = len(self._ready.constants)
         return backend().lower(self._ready.program, plan, tuple([i + count for i in self.donate]))
 
-    def _compiled(self, options: dict[str, Any]) -> Executable:
+    def _compiled(self, options: dict[str, Any], known: Sequence[NamedSharding]) -> Executable:
         program, ready = self.program, self._ready
 
         def lower(plan: Plan) -> Module:
@@ -211,13 +211,13 @@ class Planned:
             log.warn("Compiling %s for arguments (%s)", program.name, types)
         made = compile_with_oom_retry(program, self.plan, lower, options)
         for watcher, type, plain in made.inspected:
-            watcher.function(named(plain, type, self.known))
+            watcher.function(named(plain, type, known))
         return made
 
     # ---- how inputs and results lie, by name ----
 
-    @functools.cached_property
-    def known(self) -> Sequence[NamedSharding]:
+    def _known(self) -> Sequence[NamedSharding]:
+        """The names that the user has for how arrays lie, where it is compiled."""
         devices = self.plan.devices
         said = [s for s in (*self.places.outs, *self.places.ins) if s is not None]
         inside = [_within(closed(over(s, devices))) for s, _ in constraints(self.program)]
@@ -231,7 +231,7 @@ class Planned:
         return [s or sig.sharding for s, sig in zip(self.places.ins, self.sigs, strict=True)]
 
     def _results(
-        self, executable: Executable
+        self, executable: Executable, known: Sequence[NamedSharding]
     ) -> tuple[Sequence[Sharding], Sequence[Sharding | None]]:
         """How the results lie, and where each is to be moved then; None: nowhere.
 
@@ -240,7 +240,7 @@ class Planned:
         """
         program, plan, asked = self.program, self.plan, self.places.outs
         lying = [s if self._committed else s.freed() for s in executable.out_shardings]
-        lying = named_results(program, plan.mesh, self.known, lying)
+        lying = named_results(program, plan.mesh, known, lying)
         told = inferred_outputs(program, self._placed, plan.devices)
         ranks = [t.ndim for t in program.output_types]
         results = list(map(_named_by, lying, asked, told, ranks))

@@ -127,6 +127,22 @@ def test_modules_as_text_and_as_objects(f):
             ask("mhlo")
 
 
+@pytest.mark.spmd
+def test_results_have_the_names_of_where_they_are_compiled():
+    mesh = phalanx.make_mesh((phalanx.device_count(),), ("i",))
+    other = phalanx.make_mesh((phalanx.device_count(),), ("j",))
+    rows = phalanx.NamedSharding(mesh, phalanx.P("i"))
+    lowered = phalanx.jit(jnp.sum, in_shardings=rows).lower(jnp.zeros(phalanx.device_count()))
+    said = lowered.compile().output_shardings
+    with phalanx.set_mesh(other):
+        lowered.compile()
+    assert lowered.compile().output_shardings == said
+    again = phalanx.jit(jnp.sum, in_shardings=rows).lower(jnp.zeros(phalanx.device_count()))
+    with phalanx.set_mesh(other):
+        there = again.compile().output_shardings
+    assert again.compile().output_shardings == said != there
+
+
 def test_a_compiled_function_keeps_what_it_captured():
     w = jnp.array(X)
     compiled = phalanx.jit(lambda x: x * w).lower(STRUCT).compile()

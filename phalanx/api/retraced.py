@@ -136,8 +136,13 @@ def _static(old: Static, new: Static) -> Iterator[str]:
     if old == new:
         return
     before = {**dict(old.positional), **dict(old.keywords)}
-    found: list[str] = []
-    for place, value in (*new.positional, *new.keywords):
+    now = {**dict(new.positional), **dict(new.keywords)}
+    found = [
+        f"static argument {p} is not given, and was {before[p]!r:.60}"
+        for p in before
+        if p not in now
+    ]
+    for place, value in now.items():
         was = before.get(place, value)
         if place not in before:
             found.append(f"static argument {place} is given")
@@ -145,7 +150,7 @@ def _static(old: Static, new: Static) -> Iterator[str]:
             found.append(f"static argument {place} is {value!r:.60}, and was {was!r:.60}")
         elif (type(was), hash(was)) != (type(value), hash(value)):
             found.append(f"static argument {place} is {_typed(value)}, and was {_typed(was)}")
-    if not found and len(before) == len(new.positional) + len(new.keywords):
+    if not found:
         found.append("a static argument has parts of other types or hashes, which compare equal")
     yield from found
 

@@ -320,6 +320,14 @@ def retracings(calls, caplog):
     return [m for m in told if m != "never seen"]
 
 
+@pytest.mark.parametrize("static", [{"static_argnums": 1}, {"static_argnames": "n"}])
+def test_that_a_static_argument_is_passed_in_another_way_is_told(static, caplog):
+    power = phalanx.jit(lambda x, n=1: x**n, **static)
+    told = retracings(lambda: [power(2.0, 3), power(2.0), power(2.0, n=2)], caplog)
+    assert told[-2] == "static argument 1 is not given, and was 3"
+    assert "static argument n is given" in told[-1]
+
+
 def test_the_reason_of_tracing_again_is_told(caplog):
     power = phalanx.jit(lambda x, n, scale=1.0: scale * x["w"] ** n, static_argnums=1)
 

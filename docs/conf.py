@@ -135,6 +135,7 @@ NAVIGATION = {  # the titles of the parts, and their pages, with short titles wh
     ],
     "About Phalanx": [
         "contributing",
+        "tour",
         "architecture",
         "Custom primitives <primitives>",
         "benchmarks",

@@ -7,6 +7,8 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("phalanx", "tests", "examples", "benchmarks", "libraries", "docs")
 FILES = sorted(
@@ -99,6 +101,14 @@ def test_no_two_packages_of_the_engine_have_a_file_of_one_name():
     paths = [path for package in engine for path in (ROOT / "phalanx" / package).glob("*.py")]
     names = Counter(path.name for path in paths if path.name != "__init__.py")
     assert [name for name, count in names.items() if count > 1] == [], "name it after its content"
+
+
+@pytest.mark.parametrize("page", ["architecture", "tour"])
+def test_pages_about_the_engine_name_files_that_are_there(page):
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    named = set(re.findall(r"`((?:phalanx/)?[a-z]+/[a-z_/]+\.py)`", text))
+    gone = [f for f in named if not (ROOT / f).exists() and not (ROOT / "phalanx" / f).exists()]
+    assert named and gone == []
 
 
 def test_sizes_are_rounded_up_in_one_place():

@@ -706,8 +706,9 @@ def _mesh_of(traced: TracedCall) -> AbstractMesh | None:
     for e in program.walk():
         if e.prim.execution.launch is not None:
             raise ValueError(
-                f"export: {program.name}, at {e.location}, maps rows of each process, and a module "
-                "is of whole arrays; export what maps arrays over all processes, with mesh="
+                f"export: {program.name}, at {e.location or user_location()}, maps rows of each "
+                "process, and a module is of whole arrays; export what maps arrays over all "
+                "processes, with mesh="
             )
         region = e.prim.on_devices.region and e.prim.on_devices.region(**e.params)
         if region:

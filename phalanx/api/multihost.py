@@ -108,7 +108,7 @@ def _gathered(array: Array, tiled: bool) -> Any:
         return wrap_key_data(words, impl=cast(Any, array.dtype))
     if not array.is_fully_addressable:
         whole = Sharding(array.sharding.device_list)
-        return np.asarray(array if array.is_fully_replicated else _laid_out_as(whole)(array))
+        return np.asarray(array if array.is_fully_replicated else _laid_out_as(array, whole))
     every = np.asarray(_gather()(array[None]) if joined_member() is not None else array[None])
     if tiled and every.ndim > 1:
         return every.reshape(-1, *every.shape[2:])
@@ -123,9 +123,14 @@ def _rows(x: Any) -> Any:
     return all_gather(x, "processes")
 
 
+def _laid_out_as(array: Array, sharding: Sharding) -> Any:
+    """``array`` laid out as ``sharding``, by one program, even where none is to be compiled."""
+    with config.override(disable_jit=False):
+        return _laying_out(sharding)(array)
+
+
 @memoized(64)
-def _laid_out_as(sharding: Sharding) -> Any:
-    """What lays arrays out as ``sharding``."""
+def _laying_out(sharding: Sharding) -> Any:
     return jit(_itself, out_shardings=sharding)
 
 
@@ -309,7 +314,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
         if here == there == array.sharding:
             return array
         if not array.is_fully_addressable and array.sharding != there:
-            array = _laid_out_as(there)(array)
+            array = _laid_out_as(array, there)
         tiles = zip(there.tiles, here.tiles or (1,) * len(there.tiles), strict=False)
         shape = list(array.shape)
         for dim, (every, own) in enumerate(tiles):

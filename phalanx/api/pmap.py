@@ -21,7 +21,7 @@ from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.in_chunks import checked_at_once
 from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
-from phalanx.api.over_processes import devices_of_all, group_of
+from phalanx.api.over_processes import devices_of_all, group_of, over_processes
 from phalanx.api.positions import Positions, running_at
 from phalanx.api.ref_calls import (
     apart,
@@ -34,7 +34,7 @@ from phalanx.api.traced_function import TracedFunction
 from phalanx.api.transformed import Compiling, InAxes, P, R, Wrapped
 from phalanx.api.vmap import UNNAMED
 from phalanx.base.config import config
-from phalanx.base.errors import ReplicationError, ShardingTypeError
+from phalanx.base.errors import AxisSizeError, ReplicationError, ShardingTypeError
 from phalanx.base.source import user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.control.mapped import mapped
@@ -111,12 +111,14 @@ class Pmapped(StagedFunction):
             )
         self._remember(self.axes, in_key, out_key, axis_size, self.devices, self.at_once)
 
-    def _shared_by(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...] | None, Group | None]:
+    def _shared_by(
+        self, leaves: Sequence[Any], ins: Roles, names: LeafNames
+    ) -> tuple[tuple[Any, ...] | None, Group | None]:
         """The devices that share the lanes, None for the local ones; and the processes whose rows
         they are, None if ``leaves`` are all that is mapped."""
         if enclosing() or self.axes.mesh is not None:
             return self.devices, None
-        of_all = devices_of_all(leaves)
+        of_all = devices_of_all(leaves, ins, names, self.who)
         if of_all is not None:
             return self.devices or of_all, None
         return self.devices, group_of(self.devices, self.who)
@@ -128,9 +130,18 @@ class Pmapped(StagedFunction):
         names, types = given.names(self.fun), array_types(given.types)
         in_axes = without_static(self.in_axes, given.static)
         ins = self.axes.of_inputs(in_axes, given.args, given.kwargs, types, names)
-        sizes = self.axes.sizes(types, ins, names, self.axis_size, len(given.kwargs))
+        try:
+            sizes = self.axes.sizes(types, ins, names, self.axis_size, len(given.kwargs))
+        except AxisSizeError as e:
+            if spanning := over_processes(given.leaves):
+                e.add_note(
+                    f"{names[next(iter(spanning))]} is an array over processes, so sizes are those "
+                    "of all of them. make_array_from_process_local_data makes such an array of the "
+                    "rows of each process"
+                )
+            raise
         self._check_nesting()
-        return _Context(ins, sizes, *self._shared_by(given.leaves))
+        return _Context(ins, sizes, *self._shared_by(given.leaves, ins, names))
 
     def _check_nesting(self) -> None:
         if self.devices is not None and enclosing() is not None:
@@ -385,7 +396,8 @@ def pmap(
         ValueError: a name is no axis of the mesh, a spec does not fit an array, or lanes_at_once
             is no positive number.
         ReplicationError: a result with out_axes None may differ between lanes.
-        DeviceError: each process passes rows of its own, in what is compiled or is a loop.
+        DeviceError: each process passes rows of its own, in what is compiled or is a loop; or an
+            array over processes is passed, and what is mapped is not one.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> share = phalanx.pmap(lambda x: x / phalanx.lax.psum(x, "i"), axis_name="i")

@@ -268,7 +268,8 @@ class Program:
             for inner in equation.programs:
                 lines += inner.lines()
             told, _, _ = printer.equation(equation).strip().partition("\n")
-            lines.append(f"{told}, at {equation.location}")
+            where = equation.location
+            lines.append(told if where is None else f"{told}, at {where}")
         return lines
 
 

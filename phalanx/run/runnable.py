@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from phalanx import ops
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, NonFiniteError
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
+from phalanx.core.trace import ROOT, entering
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, Signature, moved
 from phalanx.run.backend import Executable, Single
@@ -145,14 +147,35 @@ def check_finite(name: str, outputs: Sequence[DeviceArray]) -> None:
     for output in outputs:
         if not dtypes.is_inexact(output.dtype):
             continue
-        if config.debug_infs and np.isinf(output._value).any():
+        if config.debug_infs and _any(output, np.isinf, _is_inf):
             raise NonFiniteError(
                 f"{name}: an infinity in a result {output.aval} at {user_location()} (debug_infs "
                 "is set); its operands hold one, or what it does with them overflows"
             )
-        if config.debug_nans and np.isnan(output._value).any():
+        if config.debug_nans and _any(output, np.isnan, _is_nan):
             raise NonFiniteError(
                 f"{name}: NaN in a result {output.aval} at {user_location()} (debug_nans "
                 "is set); its operands hold a NaN, or what it does with them has no value, such "
                 "as 0/0, log(-1) or inf - inf"
             )
+
+
+def _any(
+    x: DeviceArray, here: Callable[[np.ndarray], np.ndarray], there: Callable[[Any], Any]
+) -> bool:
+    """Whether an element is of a kind: told ``here``, on the host, or ``there``, on the devices
+    of all processes together, so that all of them know."""
+    if x.sharding.is_whole_here:
+        return bool(here(x._value).any())
+    with entering(ROOT), config.override(debug_nans=False, debug_infs=False):
+        found = there(x)
+        return bool(ops.reduce_or(found, dims=tuple(range(x.ndim))))
+
+
+def _is_nan(x: Any) -> Any:
+    return ops.ne(x, x)
+
+
+def _is_inf(x: Any) -> Any:
+    size = ops.abs(x)
+    return ops.eq(size, ops.constant_like(size, np.inf))

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from phalanx.base.errors import NonFiniteError, ProgramMismatch
+from phalanx.base.errors import DeviceError, NonFiniteError, ProgramMismatch
+from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, UnevenBlocks
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entering
@@ -260,8 +261,18 @@ class MultiProcessExecutable(Prepared):
         return as_it_is and x.sharding.meets(self._places[i])
 
     def _part(self, x: DeviceArray, dim: int | None, place: Sharding) -> DeviceArray:
-        """What the devices of this process have of ``x``."""
+        """What the devices of this process have of ``x``.
+
+        Raises:
+            DeviceError: it has parts in other processes, and is no row or value of this one.
+        """
         share = self._share
+        if not x.sharding.is_fully_addressable and (dim is not None or not x.is_fully_replicated):
+            raise DeviceError(
+                f"{self._name}: the pmap at {user_location()} maps rows of each process, and takes "
+                f"or captures {x.aval}, an array over processes. Give mesh=, with which arrays "
+                "over processes are mapped, or gather it (multihost_utils.process_allgather)"
+            )
         if dim is None or share.fits:
             return moved(x, place)
         held = np.minimum(np.arange(share.part), share.rows - 1)

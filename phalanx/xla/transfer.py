@@ -105,6 +105,8 @@ def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     copies = _addressable_copies(source)
     if target in copies:
         return parts_of(lent(raw))[copies.index(target)]
+    if copies and target.is_fully_addressable and not source.is_fully_addressable:
+        return _move(parts_of(lent(raw))[0], type, copies[0], target)
     if source.is_equivalent_to(target, type.ndim):
         return _reordered(raw, type, source, target)
     by_host = in_host_memory(source) or has_two_bits(type.dtype)
@@ -116,7 +118,7 @@ def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
         raise ValueError(
             f"moving an array: parts of this {type} are on devices of other processes, and no "
             f"program over {list(source.device_list)} can lay it out as {target}; choose a "
-            "sharding over the same devices in the same order"
+            "sharding over the same devices, or gather it first (multihost_utils.process_allgather)"
         )
     return rearranged(_parts(raw, source), type, source, target)
 
@@ -135,8 +137,13 @@ def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Shard
     kinds = {s.device_list[0].platform for s in (source, target)}
     if len(kinds) > 1:
         return None
+    here = source.is_fully_addressable and target.is_fully_addressable
+    if source.device_list != target.device_list and not here:
+        if source.is_over(target.device_list) and source.memory == target.memory:
+            return _in_other_order(raw, type, source, target)
+        if kinds == {"cpu"}:  # whose processes do not copy to each other
+            return None
     if len(source.device_list) != len(target.device_list):
-        here = source.is_fully_addressable and target.is_fully_addressable
         may = here and not source.memory  # programs take what is in the devices' own
         parts = spread(_parts(raw, source), type, source, target) if may else None
         return None if parts is None else assemble(parts, type, target)
@@ -151,6 +158,24 @@ def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Shard
             [xc.ArrayCopySemantics.ALWAYS_COPY],
         )
     return raw if there is target else reshard(raw, type, there, target)
+
+
+def _in_other_order(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
+    """Over the same devices in another order. No program has both orders, but what every device
+    holds whole lies the same in each."""
+    here, there = _in_order_of_tiles(source), _in_order_of_tiles(target)
+    whole = [Sharding(s.device_list, memory=s.memory) for s in (here, there)]
+    for step in (here, *whole, there, target):
+        raw = raw if source is step else _move(raw, type, source, step)
+        source = step
+    return raw
+
+
+def _in_order_of_tiles(sharding: Sharding) -> Sharding:
+    """The same parts on the same devices, of which the first have the first tile."""
+    order = sharding.assignment or range(len(sharding.device_list))
+    devices = [sharding.device_list[position] for position in order]
+    return Sharding(devices, sharding.tiles, memory=sharding.memory)
 
 
 def _addressable_copies(source: Sharding) -> list[Sharding]:

@@ -622,6 +622,134 @@ def test_pmap_of_arrays_over_processes(launch, rows, devices):
         assert len(ended.told[me]) == 31, ended.told[me]
 
 
+def test_arrays_over_processes_move_to_other_orders_of_devices_and_copies_to_one_process(launch):
+    ended = launch(
+        2,
+        """
+        x = np.sin(np.arange(16, dtype="float32")).reshape(4, 4)
+        devices = np.array(phalanx.devices())
+        orders = [devices, devices[::-1], devices[[0, 2, 1, 3]], devices[[2, 0, 3, 1]]]
+        meshes = [Mesh(order, ("i",)) for order in orders]
+        def told(found, wanted):
+            tell(np.allclose(found, wanted, rtol=1e-5))
+        def check(y, whole):
+            parts = [(s.data, whole[s.index]) for s in y.addressable_shards]
+            tell(all(a.shape == b.shape and np.allclose(a, b, rtol=1e-5) for a, b in parts))
+        for source in meshes:
+            for target in meshes[1:]:
+                for before in (P("i"), P(None, "i"), P()):
+                    y = phalanx.device_put(x, NamedSharding(source, before))
+                    for after in (P("i"), P()):
+                        check(phalanx.device_put(y, NamedSharding(target, after)), x)
+        short = phalanx.sharding.PmapSharding(meshes[0], P("i"))
+        few = phalanx.make_array_from_callback((3, 4), short, lambda at: x[:3][at])
+        for mesh in meshes:
+            add = phalanx.pmap(lambda v: v + lax.psum(v, "i"), "i", mesh=mesh)
+            check(add(few), x[:3] + x[:3].sum(0))
+        w = phalanx.device_put(x[0], NamedSharding(meshes[0], P()))
+        for device in phalanx.local_devices():
+            told(phalanx.device_put(w, device), x[0])
+        mine = x[2 * me : 2 * me + 2]  # rows of this process, beside a whole array of all
+        add = phalanx.pmap(lambda v: v * w + lax.psum(v, "i"), "i")
+        told(add(mine), mine * x[0] + x.sum(0))
+        slope = phalanx.grad(lambda w: phalanx.pmap(lambda v: v @ w)(mine).sum())(w)
+        told(slope, x.sum(0))
+        one = NamedSharding(Mesh(devices[::2], ("i",)), P("i"))
+        other = NamedSharding(Mesh(devices[1::2], ("i",)), P("i"))
+        for y, to in [(few, phalanx.local_devices()[0]), (phalanx.device_put(x, one), other)]:
+            try:
+                phalanx.device_put(y, to)
+            except ValueError as e:
+                tell("process_allgather" in str(e))
+        """,
+        devices=2,
+    )
+    assert ended.status == 0, ended.output
+    for me in (0, 1):
+        assert ended.told[me] == ["True"] * (4 * 3 * 6 + 4 + 2 + 2 + 2), ended.output
+
+
+def test_nan_are_found_by_all_processes_in_what_spans_them(launch):
+    """Only one process has a NaN; none runs anything that others do not."""
+    ended = launch(
+        2,
+        """
+        mesh = Mesh(np.array(phalanx.devices()), ("i",))
+        def over(values):
+            return phalanx.device_put(np.float32(values), NamedSharding(mesh, P("i")))
+        x, far = over([1, 2, 3, 0]), over([1, 2, 3, np.inf])
+        def log(x):
+            return jnp.log(x - 1)  # of zero and of -1
+        lanes = phalanx.pmap(log)
+        cut = phalanx.shard_map(log, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+        def attempt(found, f, x):
+            try:
+                tell(f(x).shape)
+            except phalanx.errors.NonFiniteError as e:
+                tell(found in str(e), "story.py" in str(e))
+        with phalanx.debug_nans(True):
+            jitted = phalanx.jit(phalanx.pmap(log, mesh=mesh)), phalanx.jit(log)
+            for f in (lanes, *jitted, log, cut):
+                attempt("log: NaN in a result f32[4", f, x)
+                attempt("", f, over([2, 2, 3, 3]))
+        with phalanx.debug_infs(True):
+            attempt("exp: an infinity in a result f32[4", phalanx.pmap(jnp.exp), far)
+            attempt("an infinity in a result c64[4", lambda x: x * (1 + 1j), far)
+            attempt("", phalanx.pmap(jnp.exp), x)
+        tell(phalanx.jit(jnp.sum)(x))
+        """,
+        devices=2,
+    )
+    assert ended.status == 0, ended.output
+    nans, infs = ["True True", "(4,)"] * 5, ["True True", "True True", "(4,)"]
+    for me in (0, 1):
+        assert ended.told[me] == [*nans, *infs, "6.0"], ended.output
+
+
+def test_a_pmap_is_told_whether_rows_are_all_that_there_are(launch):
+    """Where only what is not mapped is over processes, nothing tells."""
+    ended = launch(
+        2,
+        """
+        mesh = Mesh(np.array(phalanx.devices()), ("i",))
+        w = phalanx.device_put(np.float32([1, 2]), NamedSharding(mesh, P()))
+        x = np.arange(4, dtype="float32").reshape(2, 2)
+        scale = lambda x, w: x * w
+        rows = phalanx.pmap(scale, in_axes=(0, None))
+        for call in (lambda: rows(x, w), lambda: phalanx.grad(lambda w: rows(x, w).sum())(w),
+                     lambda: rows.lower(x, w)):
+            try:
+                call()
+            except phalanx.errors.DeviceError as e:
+                tell("w, which is not mapped, is an array over processes" in str(e)
+                     and all(word in str(e) for word in ["mesh=", "process_allgather", "story.py"]))
+        y = phalanx.pmap(scale, in_axes=(0, None), mesh=mesh)(x, w)
+        total = phalanx.pmap(lambda x: lax.psum(x, "i"), "i")
+        try:
+            phalanx.linear_transpose(total, y)(y)
+        except phalanx.errors.DeviceError as e:
+            tell("takes or captures f32[2,2], an array over processes" in str(e)
+                 and all(word in str(e) for word in ["mesh=", "process_allgather", "story.py"]))
+        captured = phalanx.pmap(lambda x: lax.psum(x * y, "i"), "i")
+        tell(np.allclose(captured(x), 2 * (x[:, None] * (x * [1, 2])).sum(0)))
+        try:
+            phalanx.export.export(total)(x)
+        except ValueError as e:
+            tell("at story.py" in str(e) and "mesh=" in str(e) and "None" not in str(e))
+        tell(np.asarray(y.addressable_data(0)).tolist())
+        tell(phalanx.pmap(lambda w: w * 2, in_axes=None, axis_size=2, out_axes=None)(w).tolist())
+        try:
+            phalanx.pmap(lambda x, y: x + y)(x[:1], y)
+        except phalanx.errors.AxisSizeError as e:
+            tell("y is an array over processes, so sizes are those of all" in e.__notes__[0])
+        """,
+    )
+    assert ended.status == 0, ended.output
+    for me in (0, 1):
+        lane = str([[[0.0, 2.0]], [[2.0, 6.0]]][me])
+        assert ended.told[me] == ["True"] * 6 + [lane, "[2.0, 4.0]", "True"], ended.output
+
+
 def test_what_a_process_moved_before_a_call_stays_though_it_is_donated(launch):
     ended = launch(
         2,
@@ -667,6 +795,8 @@ def test_what_processes_do_with_values_that_are_not_spread(launch):
         tell(x.shape, x_of_all)
         tell(utils.global_array_to_host_local_array(x, mesh, P("d")).tolist())
         tell(utils.global_array_to_host_local_array(x, mesh, P()).tolist() == x_of_all)
+        with phalanx.disable_jit():
+            tell(utils.process_allgather(x).tolist() == x_of_all)
         key = phalanx.random.key(me)
         tell(utils.broadcast_one_to_all({"key": key, "x": x})["key"] == phalanx.random.key(0))
         tell(utils.process_allgather(key)[me] == key)
@@ -699,7 +829,7 @@ def test_what_processes_do_with_values_that_are_not_spread(launch):
         assert next(told).startswith("one step for all: leaf 0 in process 1, int64[]")
         assert next(told) == f"(8,) {[0.0, 1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 13.0]}"
         assert next(told) == str([10.0 * me + n for n in range(4)])
-        assert [next(told) for _ in range(3)] == ["True"] * 3
+        assert [next(told) for _ in range(4)] == ["True"] * 4
         assert "tree['b'] is f64[2] in process 0, and f64[3] in process 1" in next(told)
         assert next(told) == "all save True"
         assert "is at: sync_global_devices('place 0')" in next(told)

@@ -141,3 +141,10 @@ def test_a_shard_map_inside_takes_axes_that_are_left(lanes):
 def test_an_axis_inside_does_not_hide_what_differs_outside():
     with pytest.raises(phalanx.errors.ReplicationError, match="differs between lanes of 'i'"):
         phalanx.pmap(phalanx.pmap(lambda x: x, "i"), "i", out_axes=None)(X)
+
+
+def test_lines_of_a_program_name_no_place_where_there_is_none():
+    """The whole of a mapped function is an equation that the user has not written."""
+    program = phalanx.pmap(lambda x: x + 1).trace(np.ones(2, np.float32)).program
+    *inner, whole = program.lines()
+    assert "test_pmap_over_mesh.py" in inner[-1] and not whole.endswith("None")

@@ -197,10 +197,13 @@ def _global_shape(
         wanted = whole if asked is None else asked
         rows = sum(map(len, map(Blocks(wanted, count).rows, here)))
         if size not in (wanted, rows):
+            told, remedy = "is", ""
+            if asked is None:
+                told, remedy = "would by the data be", "; give global_shape, of all processes"
             raise ValueError(
-                f"{who}: dimension {dim} of global_shape is {wanted}, of which this process holds "
-                f"{len(here)} parts of {count}, with {rows} rows, but its data has {size}, at "
-                f"{user_location()}"
+                f"{who}: dimension {dim} of global_shape {told} {wanted}, of which this process "
+                f"holds {len(here)} parts of {count}, with {rows} rows, but its data has {size}, "
+                f"at {user_location()}{remedy}"
             )
         places.append(None if wanted == size else here)
         sizes[dim] = wanted

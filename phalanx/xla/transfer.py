@@ -138,11 +138,10 @@ def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Shard
     if len(kinds) > 1:
         return None
     here = source.is_fully_addressable and target.is_fully_addressable
-    if source.device_list != target.device_list and not here:
-        if source.is_over(target.device_list) and source.memory == target.memory:
-            return _in_other_order(raw, type, source, target)
-        if kinds == {"cpu"}:  # whose processes do not copy to each other
-            return None
+    if not here and _needs_steps(source, target):
+        return _in_steps(raw, type, source, target)
+    if not here and source.device_list != target.device_list and kinds == {"cpu"}:
+        return None  # its processes do not copy to each other
     if len(source.device_list) != len(target.device_list):
         may = here and not source.memory  # programs take what is in the devices' own
         parts = spread(_parts(raw, source), type, source, target) if may else None
@@ -150,7 +149,9 @@ def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Shard
     there = Sharding(target.device_list, source.tiles, source.assignment, memory=target.memory)
     if there is not target and target.memory:
         return None
-    if source.device_list != target.device_list or source.memory != target.memory:
+    if source.memory != target.memory and not here:
+        raw = _in_other_memory(raw, type, source, there)
+    elif source.device_list != target.device_list or source.memory != target.memory:
         (raw,) = xc.batched_copy_array_to_devices_with_sharding(
             [whole_of(raw)],
             [device_list(target.device_list)],
@@ -160,22 +161,45 @@ def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Shard
     return raw if there is target else reshard(raw, type, there, target)
 
 
-def _in_other_order(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
-    """Over the same devices in another order. No program has both orders, but what every device
-    holds whole lies the same in each."""
-    here, there = _in_order_of_tiles(source), _in_order_of_tiles(target)
-    whole = [Sharding(s.device_list, memory=s.memory) for s in (here, there)]
-    for step in (here, *whole, there, target):
+def _needs_steps(source: Sharding, target: Sharding) -> bool:
+    """Whether both are over the same devices, and no program or copy does it at once."""
+    if source.device_list != target.device_list:
+        return source.is_over(target.device_list)
+    in_memory = source.memory is not None or target.memory is not None
+    return in_memory and source.in_memory(None) is not target.in_memory(None)
+
+
+def _in_steps(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
+    """Over the same devices, where a program cannot do it at once: it has one order of them, and
+    exchanges what is in their own memory. What every device holds whole lies the same in each
+    order."""
+    start, end = source.in_memory(None), target.in_memory(None)
+    steps = [start, end, target]
+    if start.device_list != end.device_list:
+        here, there = _in_order_of_tiles(start), _in_order_of_tiles(end)
+        steps[1:1] = [here, Sharding(here.device_list), Sharding(there.device_list), there]
+    for step in steps:
         raw = raw if source is step else _move(raw, type, source, step)
         source = step
     return raw
 
 
+def _in_other_memory(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
+    """The same parts in other memory of their devices: each process copies its own."""
+    homes = list(map(target.on, target.local_devices))
+    parts = xc.batched_copy_array_to_devices_with_sharding(
+        list(_parts(lent(raw), source)),
+        [device_list(home.device_list) for home in homes],
+        [raw_sharding(home, type.ndim) for home in homes],
+        [xc.ArrayCopySemantics.ALWAYS_COPY] * len(homes),
+    )
+    return assemble(parts, type, target)
+
+
 def _in_order_of_tiles(sharding: Sharding) -> Sharding:
     """The same parts on the same devices, of which the first have the first tile."""
     order = sharding.assignment or range(len(sharding.device_list))
-    devices = [sharding.device_list[position] for position in order]
-    return Sharding(devices, sharding.tiles, memory=sharding.memory)
+    return Sharding([sharding.device_list[position] for position in order], sharding.tiles)
 
 
 def _addressable_copies(source: Sharding) -> list[Sharding]:

@@ -641,8 +641,19 @@ def test_arrays_over_processes_move_to_other_orders_of_devices_and_copies_to_one
                     y = phalanx.device_put(x, NamedSharding(source, before))
                     for after in (P("i"), P()):
                         check(phalanx.device_put(y, NamedSharding(target, after)), x)
+        aside = [NamedSharding(m, P("i"), memory_kind="pinned_host") for m in meshes[:2]]
+        for to in aside:
+            for y in (x, phalanx.device_put(x, NamedSharding(meshes[0], P(None, "i")))):
+                y = phalanx.device_put(phalanx.device_put(y, aside[0]), to)
+                check(y, x)
+                check(phalanx.device_put(y, NamedSharding(meshes[0], P())), x)
+                check(phalanx.pmap(lambda v: v + lax.psum(v, "i"), "i")(y), x + x.sum(0))
         short = phalanx.sharding.PmapSharding(meshes[0], P("i"))
         few = phalanx.make_array_from_callback((3, 4), short, lambda at: x[:3][at])
+        try:
+            phalanx.make_array_from_process_local_data(short, x[:1])
+        except ValueError as e:
+            tell("would by the data be 2" in str(e) and "; give global_shape" in str(e))
         for mesh in meshes:
             add = phalanx.pmap(lambda v: v + lax.psum(v, "i"), "i", mesh=mesh)
             check(add(few), x[:3] + x[:3].sum(0))
@@ -666,7 +677,9 @@ def test_arrays_over_processes_move_to_other_orders_of_devices_and_copies_to_one
     )
     assert ended.status == 0, ended.output
     for me in (0, 1):
-        assert ended.told[me] == ["True"] * (4 * 3 * 6 + 4 + 2 + 2 + 2), ended.output
+        assert ended.told[me] == ["True"] * (4 * 3 * 6 + 2 * 2 * 3 + 1 + 4 + 2 + 2 + 2), (
+            ended.output
+        )
 
 
 def test_nan_are_found_by_all_processes_in_what_spans_them(launch):

@@ -11,6 +11,7 @@ import itertools
 import textwrap
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -73,10 +74,10 @@ def _inspected(fun: Any) -> tuple[inspect.Parameter, ...] | None:
     """As ``inspect.signature`` has them. Those that ``functools.wraps`` copied count unless ``fun``
     takes others before them: then they stand in other places."""
     try:
-        known, own = (
-            tuple(inspect.signature(fun, follow_wrapped=follow).parameters.values())
-            for follow in (True, False)
-        )
+        own = tuple(inspect.signature(fun, follow_wrapped=False).parameters.values())
+        if type(fun) is FunctionType and not hasattr(fun, "__wrapped__"):  # nothing is copied
+            return own
+        known = tuple(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
         return None
     first = list(itertools.takewhile(lambda p: p.kind in _POSITIONAL, own))

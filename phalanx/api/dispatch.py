@@ -212,7 +212,7 @@ class Dispatched:
         setattr(dispatch, TRACED_ONCE, True)
         own = self.trace, self.lower, self.eval_shape, self.clear_cache, self._cache_size
         for method in (*own, self._repr_html_, *methods):
-            setattr(dispatch, method.__name__, hiding(method))
+            setattr(dispatch, method.__name__, method)
         return dispatch
 
     def _repr_html_(self) -> str:
@@ -297,10 +297,12 @@ class Dispatched:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
         raise NotImplementedError
 
+    @hiding
     def lower(self, *args: Any, **kwargs: Any) -> stages.Lowered:
         """Trace, and prepare for compilation: ``f.lower(x).compile()``."""
         return self.trace(*args, **kwargs).lower()
 
+    @hiding
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes of the results, without computing them."""
         return self.trace(*args, **kwargs).out_info

@@ -33,6 +33,7 @@ from phalanx.api.staged import StagedFunction
 from phalanx.api.traced_function import TracedFunction
 from phalanx.api.transformed import Compiling, InAxes, P, R, Wrapped
 from phalanx.api.vmap import UNNAMED
+from phalanx.base.boundary import hiding
 from phalanx.base.config import config
 from phalanx.base.errors import AxisSizeError, ReplicationError, ShardingTypeError
 from phalanx.base.source import user_location
@@ -262,6 +263,7 @@ class Pmapped(StagedFunction):
         named = [repr(name) for name in self.axes.names if name is not UNNAMED]
         return super()._shown() + (f", over {', '.join(named)}" if named else "")
 
+    @hiding
     def placement(self, *args: Any, **kwargs: Any) -> placement.Placement:
         """Where the lanes run for such arguments: arrays, numbers or ``ShapeDtypeStruct``.
 

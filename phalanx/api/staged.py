@@ -21,6 +21,7 @@ from phalanx.api.retraced import TraceKey, reason
 from phalanx.api.shardings import check_followed
 from phalanx.api.traced_function import TracedFunction
 from phalanx.base import log, tree
+from phalanx.base.boundary import hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import TracingRefused
 from phalanx.base.source import name_of, user_location
@@ -218,6 +219,7 @@ class StagedFunction(Dispatched):
 
     # ---- ahead of time ----
 
+    @hiding
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
         given = Given.of(*self._split(args, kwargs))

@@ -67,7 +67,7 @@ class _Context(Struct, frozen=True):
     """Where a call runs, and what its arguments say of ``in_specs``, which are not given, leaf by
     leaf."""
 
-    positions: Positions
+    mesh_axes: Positions
     in_specs: tuple[PartitionSpec, ...] | None
 
 
@@ -140,7 +140,7 @@ class ShardMapped(StagedFunction):
         self, traced: TracedFunction, given: Given, context: _Context, later: bool = False
     ) -> RequestedShardings | None:
         """How results lie, in the words of ``out_specs``, where these say all of it."""
-        here, mesh = context.positions, context.positions.mesh
+        here, mesh = context.mesh_axes, context.mesh_axes.mesh
         if not isinstance(mesh, Mesh) or len(here.axes) < len(mesh.axis_names):
             return None
         specs = Specs(self.who, "out_specs", self.out_specs, here.axes, mesh)
@@ -159,7 +159,7 @@ class ShardMapped(StagedFunction):
         return _Context(here, tuple(inferred(held, names, here, self.who)))
 
     def _trace(self, given: Given, context: _Context) -> TracedFunction:
-        here = context.positions
+        here = context.mesh_axes
         ins, parts = self._blocks(given, context)
         with running_at(here, self.who):
             flat, staged = self._stage(given, parts)
@@ -185,7 +185,7 @@ class ShardMapped(StagedFunction):
         in_specs: Any = without_static(self.in_specs, given.static)
         if context.in_specs is not None:
             in_specs, _ = given.treedef.unflatten(context.in_specs)
-        here, types = context.positions, list(map(plain, array_types(given.types)))
+        here, types = context.mesh_axes, list(map(plain, array_types(given.types)))
         specs = Specs(self.who, "in_specs", in_specs, here.axes, here.mesh)
         names = given.names(self.fun).all()
         roles = specs.roles(given.args, types, names)
@@ -210,8 +210,8 @@ class ShardMapped(StagedFunction):
         """Without compiling the function: operation by operation, at all positions at once."""
         self._check(given)
         leaves, context = given.leaves, self._context(given)
-        here = context.positions.on_devices()
-        ins, _ = self._blocks(given, replace(context, positions=here))
+        here = context.mesh_axes.on_devices()
+        ins, _ = self._blocks(given, replace(context, mesh_axes=here))
         flat = self._flat(given)
         refuse_aliases(leaves, (), self.who)
 

@@ -426,3 +426,10 @@ def test_initializers_take_out_sharding_by_position_as_jax_has_it():
         assert str(typeof(made)) == "f32[8@x,4]"
         by_name = init(phalanx.random.key(0), (8, 4), out_sharding=P("x"))
         np.testing.assert_array_equal(made, by_name)
+
+
+def test_a_result_without_elements_lies_as_its_type_says():
+    x = placed((8, 4), "x")
+    y = phalanx.jit(lambda x: x[2:2] + 1)(x)
+    assert y.shape == (0, 4) and spec(y) == spec(x)
+    assert phalanx.jit(lambda y: y * 2)(y).shape == (0, 4)

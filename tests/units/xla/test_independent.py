@@ -62,11 +62,10 @@ CUTS = P("i"), P("i", None), P("i", None, None), P(None, "i"), P(None, "i", None
 
 
 @several
-@pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("rank", "cut"), [(rank, cut) for rank in (1, 2, 3) for cut in CUTS if len(cut) <= rank]
+)
 def test_blocks_are_independent_however_much_of_their_shape_is_told(rank, cut):
-    if len(cut) > rank:
-        return
     mesh = phalanx.make_mesh((COUNT,), ("i",), axis_types=(phalanx.sharding.AxisType.Auto,))
     f = phalanx.shard_map(lambda x: x * 2, mesh=mesh, in_specs=cut, out_specs=cut)
     x = rows(COUNT, *(COUNT,) * (rank - 1))

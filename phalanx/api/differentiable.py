@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, as_tuple, check_leaf
-from phalanx.api.ref_calls import apart
+from phalanx.api.ref_calls import with_copies
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError
 from phalanx.base.kinds import is_sequence
@@ -33,7 +33,7 @@ def flattened(
     given, treedef = tree.flatten((tuple(args), {}))
     names = LeafNames(fun, args, {}, range(len(args)))
     refuse_aliases(given, (), who)
-    leaves = apart(given, refs)
+    leaves = with_copies(given, refs)
     for i, x in enumerate(leaves):
         if not is_value(x):
             check_leaf(x, names[i], who)

@@ -710,8 +710,8 @@ def _mesh_of(traced: TracedCall) -> AbstractMesh | None:
                 "process, and a module is of whole arrays; export what maps arrays over all "
                 "processes, with mesh="
             )
-        region = e.prim.on_devices.region and e.prim.on_devices.region(**e.params)
-        if region:
+        region = e.region
+        if region is not None:
             meshes.append(cast("AnyMesh | None", region.mesh))
             around = around if region.mesh else None  # lanes of a pmap are all on one device
     return next((m.abstract_mesh for m in (*meshes, around) if m and m.size > 1), None)

@@ -24,9 +24,9 @@ from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.over_processes import devices_of_all, group_of, over_processes
 from phalanx.api.positions import Positions, running_at
 from phalanx.api.ref_calls import (
-    apart,
     array_types,
     store_copies,
+    with_copies,
 )
 from phalanx.api.specs import snapshot
 from phalanx.api.staged import StagedFunction
@@ -241,7 +241,7 @@ class Pmapped(StagedFunction):
             raise ReplicationError(differs(self.who, "a result", role, axis, []))
 
         mesh = self._mesh_of_lanes(sizes, context.devices or tuple(backend().local_devices()))
-        values = spread(apart(leaves, flat.refs), ins, mesh, PmapSharding)
+        values = spread(with_copies(leaves, flat.refs), ins, mesh, PmapSharding)
         with self._entered(sizes):
             results, roles = at_every_position(flat, sizes, values, ins, outs, refuse)
         placed = spread(results, roles, mesh, PmapSharding)

@@ -42,7 +42,7 @@ def abstract_types(leaves: Sequence[Any], names: LeafNames, who: str) -> tuple[A
     )
 
 
-def apart(leaves: Sequence[Any], refs: Sequence[int]) -> Sequence[Any]:
+def with_copies(leaves: Sequence[Any], refs: Sequence[int]) -> Sequence[Any]:
     """``leaves``, with copies of what those numbered ``refs`` hold: results may be the same arrays,
     of which the user disposes."""
     return [_copied(load(x)) if i in refs else x for i, x in enumerate(leaves)] if refs else leaves

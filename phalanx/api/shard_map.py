@@ -29,9 +29,9 @@ from phalanx.api.inferred import Infer, inferred
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.positions import Positions, positions_of, running_at
 from phalanx.api.ref_calls import (
-    apart,
     array_types,
     store_copies,
+    with_copies,
 )
 from phalanx.api.specs import AsItIs, Specs, is_spec, snapshot
 from phalanx.api.staged import StagedFunction
@@ -232,7 +232,9 @@ class ShardMapped(StagedFunction):
             return [row_of(y, r) for y, r in zip(results, outs(results), strict=True)]
 
         mesh, axes = here.mesh, here.axes
-        values = [_rows(x, r, mesh) for x, r in zip(apart(leaves, flat.refs), ins, strict=True)]
+        values = [
+            _rows(x, r, mesh) for x, r in zip(with_copies(leaves, flat.refs), ins, strict=True)
+        ]
         values = spread(values, tuple(map(in_rows, ins)), mesh, NamedSharding)
         with running_at(here, self.who):
             results, roles = at_every_position(

@@ -87,10 +87,8 @@ class StagedFunction(Dispatched):
     def _set_positions(
         self, static: tuple[Any, Any], donated: tuple[Any, Any], apart: bool
     ) -> None:
-        """Say which arguments are static and which are donated, each by position and by name.
-
-        ``apart``: an argument that is named by position and passed by name is meant, too, only
-        where no names are given.
+        """Say which arguments are static and which are donated, each by position and by name;
+        ``apart`` as ``static_positions`` takes it.
 
         Raises:
             ValueError: there is no such argument, or one is both.

@@ -18,7 +18,7 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.in_chunks import checked_at_once, in_chunks
 from phalanx.api.lanes_by_class import axes_by_class
-from phalanx.api.ref_calls import apart, store_copies
+from phalanx.api.ref_calls import store_copies, with_copies
 from phalanx.api.stages import watched
 from phalanx.api.transformed import InAxes, P, R
 from phalanx.base import tree
@@ -249,7 +249,7 @@ def vmap(
         names = LeafNames(fun, args, kwargs, range(len(args)))
         dims = input_dims(in_axes, args, kwargs, names, who)
         refs = _refs(given, who)
-        leaves = apart(given, refs)
+        leaves = with_copies(given, refs)
         size = mapped_size(leaves, dims, names, axis_size, who, len(kwargs))
         flat = Flat(fun, treedef, NO_STATIC, who, refs)
         named = nullcontext() if axis_name is None else axes.binding((axis_name, size))

@@ -16,8 +16,6 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from phalanx.base.config import config
-from phalanx.base.errors import DeviceError
-from phalanx.base.source import user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.control.family import with_subprograms
 from phalanx.control.mapped import mapped
@@ -32,6 +30,7 @@ from phalanx.core.types import ArrayType
 from phalanx.run.array import Signature
 from phalanx.run.calls import Prepared
 from phalanx.run.execute import compile_program
+from phalanx.run.launched import not_compiled
 from phalanx.run.spanning import MultiProcessExecutable, Sharing
 
 
@@ -42,11 +41,7 @@ def _frame(
 
 
 def _lower(b: Builder, *xs: Value, sharing: Sharing, **params: Any) -> NoReturn:
-    raise DeviceError(
-        f"{sharing.who}: it runs over processes {sharing.group.key}, and stands in a program that "
-        f"each device runs by itself, at {user_location()}. Call it outside of that, or give it "
-        "devices=phalanx.local_devices()"
-    )
+    raise not_compiled(sharing.who, None)
 
 
 def _launch(alone: Program, sigs: Sequence[Signature], donate: tuple[int, ...]) -> Prepared:

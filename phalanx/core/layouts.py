@@ -51,17 +51,17 @@ def over_mesh(layout: Layout, cuts: tuple[Cut, ...]) -> Layout:
     return trimmed(tuple([tuple([m for a in axes for m in under[a]]) for axes in layout]))
 
 
-def trimmed(layout: tuple[_Entry, ...]) -> tuple[_Entry, ...]:
-    """``layout`` without the dimensions at its end that nothing cuts, so that layouts that say the
-    same are equal.
+def trimmed(dims: tuple[_Entry, ...], whole: object = ()) -> tuple[_Entry, ...]:
+    """``dims`` without the entries at the end of dimensions that are ``whole``, so that what says
+    the same of arrays is equal.
 
-    >>> trimmed((("x",), (), ())), trimmed(((), None))
-    ((('x',),), ((), None))
+    >>> trimmed((("x",), (), ())), trimmed(((), None)), trimmed((2, 1), whole=1)
+    ((('x',),), ((), None), (2,))
     """
-    count = len(layout)
-    while count and layout[count - 1] == ():
+    count = len(dims)
+    while count and dims[count - 1] == whole:
         count -= 1
-    return layout[:count]
+    return dims[:count]
 
 
 def along(dim: int | None, axis: Any) -> Layout:

@@ -132,6 +132,12 @@ class Equation:
         return self.prim.frame(self.params)
 
     @property
+    def region(self) -> Any:
+        """What the operation runs over devices, a ``Region`` (`core/region.py`); None: nothing."""
+        rule = self.prim.on_devices.region
+        return None if rule is None else rule(**self.params)
+
+    @property
     def axes(self) -> frozenset[Any]:
         """The named axes that the equation communicates over."""
         return self.prim.axes(self.params)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import user_location
-from phalanx.core.layouts import Axes, Layout, along
+from phalanx.core.layouts import Axes, Layout, along, trimmed
 from phalanx.core.manual import as_said, typed
 from phalanx.core.over_mesh import OverMesh, both
 from phalanx.core.types import NOWHERE, ArrayType
@@ -253,8 +253,7 @@ def _cut(
     reduced: frozenset[Any],
     sliced: frozenset[Any],
 ) -> Role:
-    while layout and not layout[-1]:
-        layout = layout[:-1]
+    layout = trimmed(layout)
     if not layout and not unreduced and not reduced:
         return FIXED
     return Role(name, layout, unreduced, reduced, sliced)

@@ -46,9 +46,9 @@ def wasted_lanes(subject: Subject) -> Iterator[Finding]:
 
 def _devices(lanes: MappedLanes, axis: Any) -> int:
     """Over how many devices an axis lies."""
-    if lanes.equation.prim.on_devices.region is None:
+    region = lanes.equation.region
+    if region is None:
         return 0
-    region = lanes.equation.prim.on_devices.region(**lanes.equation.params)
     if region.mesh is not None:
         return dict(cast(Mesh, region.mesh).axes).get(str(axis), 0)
     return len(region.devices or backend().local_devices())

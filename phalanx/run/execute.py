@@ -278,7 +278,11 @@ def plan_program(
     places: RequestedShardings,
     name_of_input: Callable[[int], str],
 ) -> Planned:
-    """The same, step by step: ``program`` as it is going to be compiled."""
+    """``program`` planned for inputs of the signatures ``sigs``, to be lowered and compiled.
+
+    Raises:
+        DevicesDiffer, DeviceError: as ``compile_program``.
+    """
     launched(program, compiled=True)
     return Planned(program, sigs, donate, places, name_of_input)
 

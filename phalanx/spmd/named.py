@@ -12,7 +12,7 @@ from phalanx.base.errors import suggest_axis
 from phalanx.base.recent import Unique, memoized
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, blocks_of
-from phalanx.core.layouts import Layout, OpenLayout
+from phalanx.core.layouts import Layout, OpenLayout, trimmed
 from phalanx.core.over_mesh import spec_text
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.mesh import AnyMesh, Mesh, row
@@ -162,9 +162,7 @@ class PartitionSpec(tuple[Entry, ...]):
         P(None, 'x')
         """
         entries = [_UNCONSTRAINED if names is None else names or None for names in layout]
-        while entries and entries[-1] is None:
-            entries.pop()
-        return cls(*entries)
+        return cls(*trimmed(tuple(entries), whole=None))
 
 
 class _WithSums(PartitionSpec):

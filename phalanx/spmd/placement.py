@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -109,13 +109,13 @@ def regions(program: Program) -> tuple[Region, ...]:
     """The outermost regions of ``program``, those in its sub-programs included."""
     if all(p.on_devices.region is None for p in program.primitives):
         return ()
-    return memoize_on(program, "regions", lambda: tuple(_regions(program)))
+    every = program.walk(into=is_no_region)
+    return memoize_on(program, "regions", lambda: tuple([r for _, r in _with_regions(every)]))
 
 
-def _regions(program: Program) -> Iterator[Region]:
-    for equation in program.walk(into=is_no_region):
-        if equation.prim.on_devices.region is not None:
-            yield equation.prim.on_devices.region(**equation.params)
+def _with_regions(equations: Iterable[Equation]) -> Iterator[tuple[Equation, Region]]:
+    """Those ``equations`` that are regions, and these."""
+    return ((e, e.region) for e in equations if not is_no_region(e))
 
 
 def is_no_region(e: Equation) -> bool:
@@ -308,10 +308,9 @@ def is_independent(program: Program, mesh: ProgramMesh) -> bool:
 
     So it is where ``program`` is one region, whose program neither communicates nor acts.
     """
-    equation = program.only
-    if equation is None or equation.prim.on_devices.region is None or program.effects:
+    if program.only is None or is_no_region(program.only) or program.effects:
         return False
-    region = equation.prim.on_devices.region(**equation.params)
+    ((_, region),) = region_equations(program)
     return (
         not region.program.axes
         and math.prod(mesh.sizes[len(region.axes) :]) == 1
@@ -465,10 +464,5 @@ def region_equations(program: Program) -> tuple[tuple[Equation, Region], ...]:
     """The equations of ``program`` itself that are regions."""
     if all(p.on_devices.region is None for p in program.primitives):
         return ()
-    return memoize_on(program, "region equations", lambda: tuple(_region_equations(program)))
-
-
-def _region_equations(program: Program) -> Iterator[tuple[Equation, Region]]:
-    for equation in program.equations:
-        if equation.prim.on_devices.region is not None:
-            yield equation, equation.prim.on_devices.region(**equation.params)
+    own = program.equations
+    return memoize_on(program, "region equations", lambda: tuple(_with_regions(own)))

@@ -25,6 +25,7 @@ from phalanx.base import beside
 from phalanx.base.errors import DeviceError
 from phalanx.base.recent import Unique, memoized
 from phalanx.core.blocks import Blocks, blocks_of
+from phalanx.core.layouts import trimmed
 from phalanx.spmd.memory_kinds import memory_of, own_memory
 from phalanx.spmd.pickled import pickled_devices, unpickled_devices
 
@@ -91,7 +92,7 @@ class Sharding:
         memory: str | None = None,
     ) -> Sharding:
         devices = tuple(devices)
-        tiles = _trimmed(tiles)
+        tiles = trimmed(tuple(tiles), whole=1)
         _check(devices, tiles, assignment)
         normal = _normal(len(devices), math.prod(tiles), assignment)
         key = (devices, tiles, normal, committed, memory)
@@ -424,13 +425,6 @@ class SingleDeviceSharding(Sharding):
 
 def _unpickled(devices: Sequence[Any], *fields: Any) -> Sharding:
     return Sharding(unpickled_devices(devices), *fields)
-
-
-def _trimmed(tiles: Sequence[int]) -> tuple[int, ...]:
-    tiles = tuple(tiles)
-    while tiles and tiles[-1] == 1:
-        tiles = tiles[:-1]
-    return tiles
 
 
 def _check(devices: Devices, tiles: tuple[int, ...], assignment: Sequence[int] | None) -> None:

@@ -288,7 +288,8 @@ def test_what_is_compiled_closes_over_sums(what):
     found = reshard(closed(reshard(X, P("x", unreduced={"y"}))), P())
     np.testing.assert_allclose(found, closed(jnp.asarray(X)), rtol=1e-5)
     u = product()
-    slope = phalanx.grad(lambda s: reshard(s * u, P()).sum())(2.0)
+    with phalanx.enable_checks():  # of the types in the linear half, too
+        slope = phalanx.grad(lambda s: reshard(s * u, P()).sum())(2.0)
     np.testing.assert_allclose(slope, (X @ X).sum(), rtol=1e-5)
 
 

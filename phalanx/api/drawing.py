@@ -12,7 +12,10 @@ from rich.text import Text
 from phalanx.base.plain import plain
 from phalanx.spmd.picture import Cell, Picture
 
-COLORS = ("cyan", "green", "yellow", "magenta", "blue", "red", "bright_cyan", "bright_green")
+# Of a lightness between, so that they can be read on black and on white.
+COLORS = (
+    "#0080a8", "#2e8540", "#9a6c00", "#b0459e", "#4a78c8", "#d14a3a", "#6f7f00", "#8a6fc0",
+)  # fmt: skip
 
 
 _TOO_WIDE = "too wide to be drawn here: give more max_width, or a file to save it in"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.base import tree
+from phalanx.base.notebook import in_notebook
 from phalanx.base.source import user_location
 from phalanx.core.axes import is_internal
 from phalanx.core.trace import Tracer
@@ -20,7 +21,7 @@ from phalanx.ops.inspect import Watcher, inspect_sharding
 from phalanx.run.array import DeviceArray
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding
-from phalanx.spmd.picture import Cell, Picture, in_rows
+from phalanx.spmd.picture import Picture, dim_name, drawn_dims, tiles_drawn
 from phalanx.spmd.sharding import Sharding
 
 Shape = tuple[int, ...]
@@ -34,31 +35,21 @@ def picture_of(shape: Shape, sharding: Sharding) -> Picture:
     ('CPU 0', 'rows 0:3')
     """
     sharding.blocks(shape)  # an error where they do not fit
-    cut = [dim for dim, count in enumerate(sharding.tiles) if count > 1]
-    down = cut[:1] if len(cut) > 1 or cut[:1] == [0] else []
-    across = cut[1:2] if down else cut
+    down, across = drawn_dims(sharding.tiles)
     told = sorted({0, *down, *across}) if shape else []  # rows always
-    held: dict[tuple[int, ...], list[int]] = {}
-    for position in range(len(sharding.device_list)):
-        tile = sharding.tile_at(position)
-        held.setdefault(tuple(tile[dim] for dim in (*down, *across)), []).append(position)
-    cells = [_cell(shape, sharding, told, positions) for _, positions in sorted(held.items())]
-    rows = in_rows(cells, sharding.tiles[across[0]] if across else 1)
+    rows = tiles_drawn(sharding, lambda position: _lines(shape, sharding, told, position))
+    cut = [dim for dim, count in enumerate(sharding.tiles) if count > 1]
     return Picture(_title(shape, sharding), rows, _not_drawn(cut[2:], sharding))
 
 
-def _cell(shape: Shape, sharding: Sharding, told: list[int], positions: list[int]) -> Cell:
-    part, rows = sharding.shard_shape(shape), sharding.rows(shape, positions[0])
+def _lines(shape: Shape, sharding: Sharding, told: list[int], position: int) -> tuple[str, ...]:
+    part, rows = sharding.shard_shape(shape), sharding.rows(shape, position)
     lines: list[str] = []
     for dim in told:
-        held, name = rows[dim], _name(dim)
+        held, name = rows[dim], dim_name(dim)
         lines.append(f"{name} {held.start}:{held.stop}" if held else f"no {name}")
         lines += [f"{part[dim] - len(held)} padding"] if len(held) < part[dim] else []
-    return Cell(tuple(sharding.device_list[p] for p in positions), tuple(lines))
-
-
-def _name(dim: int) -> str:
-    return ("rows", "columns")[dim] if dim < 2 else f"dimension {dim}"
+    return tuple(lines)
 
 
 def _title(shape: Shape, sharding: Sharding) -> str:
@@ -74,7 +65,7 @@ def _by_axis(sharding: NamedSharding) -> str:
     if any(map(is_internal, axes)):
         return ""
     used = {name for names in layout for name in names or ()}
-    told = [(_name(dim), names) for dim, names in enumerate(layout) if names]
+    told = [(dim_name(dim), names) for dim, names in enumerate(layout) if names]
     left = [name for name in axes if name in sharding.spec.unreduced]
     told += [("parts of a sum", left)] if left else []
     free = [name for name in axes if name not in used and name not in left]
@@ -83,7 +74,7 @@ def _by_axis(sharding: NamedSharding) -> str:
 
 
 def _not_drawn(dims: list[int], sharding: Sharding) -> str:
-    parts = ", ".join(f"{_name(dim)} in {sharding.tiles[dim]} parts" for dim in dims)
+    parts = ", ".join(f"{dim_name(dim)} in {sharding.tiles[dim]} parts" for dim in dims)
     return f"not drawn: {parts}" if parts else ""
 
 
@@ -99,7 +90,7 @@ def visualize_sharding(
     """Draw which device holds which part of an array of ``shape`` that lies as ``sharding`` says.
 
     Of the dimensions that are cut the first goes down and the second across; further ones are
-    named below.
+    named below. A notebook shows it as a picture, a terminal as text.
 
     Args:
         shape: the shape of an array.
@@ -261,6 +252,9 @@ def _show(
     if save is not None:
         with open(save, "w", encoding="utf-8") as file:
             file.write(picture.svg())
+        return
+    if in_notebook():
+        importlib.import_module("IPython.display").display(picture)
         return
     # rich takes longer to import than to draw: only who draws waits for it
     drawing = importlib.import_module("phalanx.api.drawing")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -33,12 +33,63 @@ class Picture(Struct, frozen=True):
     column_heads: tuple[str, ...] = ()
 
     def svg(self) -> str:
-        """The picture as SVG, which also is HTML.
+        """The picture as SVG for a file; its words are light where the reader's system is dark.
 
         >>> Picture("one", (((Cell(("TPU 0",)),)),)).svg()[:28]
         '<svg xmlns="http://www.w3.or'
         """
-        return _Svg(self).written()
+        return _Svg(self).written(_BY_SYSTEM)
+
+    def _repr_html_(self) -> str:
+        """The picture in a notebook; its words have the colour that words have there."""
+        return f"<div>{_Svg(self).written()}</div>"
+
+
+class Tiled(Protocol):
+    """What says which device has which tile of a grid."""
+
+    tiles: tuple[int, ...]
+    device_list: tuple[Any, ...]
+
+    def tile_at(self, position: int) -> tuple[int, ...]:
+        """The place in the grid of the tile that the device at ``position`` has."""
+        ...
+
+
+def drawn_dims(tiles: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The dimensions that go down and across in a picture: the first two that are cut.
+
+    >>> drawn_dims((2, 1, 4)), drawn_dims((1, 8)), drawn_dims(())
+    (([0], [2]), ([], [1]), ([], []))
+    """
+    cut = [dim for dim, count in enumerate(tiles) if count > 1]
+    down = cut[:1] if len(cut) > 1 or cut[:1] == [0] else []
+    return down, cut[1:2] if down else cut
+
+
+def dim_name(dim: int) -> str:
+    """What pictures call a dimension.
+
+    >>> dim_name(0), dim_name(2)
+    ('rows', 'dimension 2')
+    """
+    return ("rows", "columns")[dim] if dim < 2 else f"dimension {dim}"
+
+
+def tiles_drawn(
+    sharding: Tiled, lines: Callable[[int], tuple[str, ...]]
+) -> tuple[tuple[Cell, ...], ...]:
+    """A cell for each tile, with its devices and the ``lines`` of the first one's position."""
+    down, across = drawn_dims(sharding.tiles)
+    held: dict[tuple[int, ...], list[int]] = {}
+    for position in range(len(sharding.device_list)):
+        tile = sharding.tile_at(position)
+        held.setdefault(tuple(tile[dim] for dim in (*down, *across)), []).append(position)
+    cells = [
+        Cell(tuple(sharding.device_list[p] for p in positions), lines(positions[0]))
+        for _, positions in sorted(held.items())
+    ]
+    return in_rows(cells, sharding.tiles[across[0]] if across else 1)
 
 
 def in_rows(cells: Sequence[Cell], columns: int) -> tuple[tuple[Cell, ...], ...]:
@@ -68,6 +119,10 @@ def _spell_devices(devices: Sequence[Any]) -> str:
 
 # One colour for each set of devices, light enough for black letters on it.
 _FILLS = ("#9ec9f5", "#a8dcb0", "#f7d794", "#f3b3b3", "#cdb8ee", "#9fdcdc", "#f5c19a", "#d5d5d5")
+_BY_SYSTEM = (
+    "<style>svg { color: black } "
+    "@media (prefers-color-scheme: dark) { svg { color: #e6edf3 } }</style>"
+)
 _LETTER, _LINE, _MARGIN = 7.3, 17, 10  # of 12-point letters of one width
 
 
@@ -84,7 +139,7 @@ class _Svg:
         self.fills = {devices: _FILLS[i % len(_FILLS)] for i, devices in enumerate(sets)}
         self.parts: list[str] = []
 
-    def written(self) -> str:
+    def written(self, style: str = "") -> str:
         p = self.picture
         bottom = self.top + self.height * len(p.rows)
         self.word(p.title, _MARGIN, _MARGIN + 12, "start", bold=True)
@@ -104,24 +159,26 @@ class _Svg:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}" '
             f'viewBox="0 0 {size[0]} {size[1]}" font-family="monospace" font-size="12">'
-            f'<rect width="100%" height="100%" fill="white"/>{"".join(self.parts)}</svg>'
+            f"{style}{''.join(self.parts)}</svg>"
         )
 
     def cell(self, cell: Cell, x: float, y: float) -> None:
         self.parts.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{self.width:.1f}" height="{self.height:.1f}" '
-            f'fill="{self.fills[cell.devices]}" stroke="black"/>'
+            f'fill="{self.fills[cell.devices]}" stroke="#57606a"/>'
         )
         first = y + (self.height - _LINE * len(cell.text)) / 2 + 12.5
         for i, line in enumerate(cell.text):
-            self.word(line, x + self.width / 2, first + i * _LINE, bold=i == 0)
+            middle = x + self.width / 2
+            self.word(line, middle, first + i * _LINE, bold=i == 0, color="black")
 
     def word(
-        self, text: str, x: float, y: float, anchor: str = "middle", bold: bool = False
-    ) -> None:
+        self, text: str, x: float, y: float, anchor: str = "middle", bold: bool = False,
+        color: str = "currentColor",
+    ) -> None:  # fmt: skip
         escape = importlib.import_module("html").escape  # slow, for its entities
         weight = ' font-weight="bold"' if bold else ""
         self.parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{weight} fill="black">'
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{weight} fill="{color}">'
             f"{escape(plain(text))}</text>"
         )

@@ -27,11 +27,13 @@ from phalanx.base.recent import Unique, memoized
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.layouts import trimmed
 from phalanx.spmd.memory_kinds import memory_of, own_memory
+from phalanx.spmd.picture import Picture, dim_name, drawn_dims, tiles_drawn
 from phalanx.spmd.pickled import pickled_devices, unpickled_devices
 
 Index = tuple[slice, ...]
 Key = tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...] | None, bool, str | None]
 Devices = tuple[Any, ...]
+_TITLE = 100  # the longest one of a picture
 
 
 class Sharding:
@@ -393,6 +395,19 @@ class Sharding:
     def __repr__(self) -> str:
         order = "" if self.assignment is None else f", assignment={self.assignment}"
         return f"Sharding({list(self.device_list)}, tiles={self.tiles}{order}{self._memory_told})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: which part of an array each device has."""
+        down, across = drawn_dims(self.tiles)
+
+        def lines(position: int) -> tuple[str, ...]:
+            tile = self.tile_at(position)
+            parts = [(dim_name(d), tile[d] + 1, self.tiles[d]) for d in (*down, *across)]
+            return tuple([f"{name}: part {i} of {n}" for name, i, n in parts]) or ("all of it",)
+
+        title = f"{type(self).__name__} on {len(self.device_list)} devices"
+        title = repr(self) if len(repr(self)) < _TITLE else title
+        return Picture(title, tiles_drawn(self, lines))._repr_html_()
 
     @property
     def _memory_told(self) -> str:

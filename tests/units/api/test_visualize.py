@@ -1,5 +1,7 @@
 """Pictures of which device holds what, and of where devices stand."""
 
+import sys
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 import phalanx
 from phalanx import debug
+from phalanx.api.drawing import COLORS
 from phalanx.api.visualize import picture_of
 from phalanx.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
@@ -132,7 +135,7 @@ def test_pictures_in_files_and_notebooks_say_the_same(capsys, tmp_path):
     file = tmp_path / "picture.svg"
     debug.visualize_sharding((8, 6), on_mesh("a", "b"), save=file)
     assert not capsys.readouterr().out
-    written = [e.text for e in ElementTree.parse(file).iter() if e.text]
+    written = [e.text for e in ElementTree.parse(file).iter() if e.tag.endswith("text")]
     picture = picture_of((8, 6), on_mesh("a", "b"))
     cells = [line for row in picture.rows for cell in row for line in cell.text]
     assert picture.title.endswith("on 8 devices: rows over 'a', columns over 'b', copies over 'c'")
@@ -151,3 +154,44 @@ def test_a_sharding_of_too_many_dimensions():
         ValueError, match=r"splits 2 dimensions, but an array of shape \(4,\) has 1"
     ):
         debug.visualize_sharding((4,), Sharding(["a", "b"], (1, 2)))
+
+
+def contrast(color: str, other: float) -> float:
+    """The contrast of a colour with black (0) or white (1), as WCAG 2 defines it."""
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    here = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return (max(here, other) + 0.05) / (min(here, other) + 0.05)
+
+
+def test_colours_can_be_read_on_black_and_on_white():
+    for color in COLORS:
+        assert min(contrast(color, 0.0), contrast(color, 1.0)) >= 4
+
+
+@several
+def test_a_notebook_shows_a_picture(capsys, monkeypatch):
+    shown = []
+    shell = SimpleNamespace(kernel=object())
+    ipython = SimpleNamespace(get_ipython=lambda: shell)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=shown.append))
+    debug.visualize_sharding((8, 6), on_mesh("a", "b"))
+    (picture,) = shown
+    assert capsys.readouterr().out == ""
+    words = "".join(ElementTree.fromstring(picture._repr_html_()).itertext())
+    assert "rows 4:8" in words and "columns over 'b'" in words
+    del shell.kernel  # a terminal of IPython shows text
+    debug.visualize_sharding((8, 6), on_mesh("a", "b"))
+    assert len(shown) == 1 and "rows 4:8" in capsys.readouterr().out
+
+
+@several
+def test_a_sharding_shows_its_parts_in_a_notebook():
+    root = ElementTree.fromstring(on_mesh("a", None, "c")._repr_html_())
+    words = [e.text for e in root.iter() if e.text]
+    assert words[0].startswith("NamedSharding") and words[1] == "CPU 0,2"
+    assert words[-2:] == ["rows: part 2 of 2", "dimension 2: part 2 of 2"]
+    whole = ElementTree.fromstring(on_mesh()._repr_html_())
+    assert [e.text for e in whole.iter() if e.text][1:] == ["CPU 0-7", "all of it"]
+    assert not list(root.iter("{http://www.w3.org/2000/svg}style"))  # it would hold for the page

@@ -27,8 +27,8 @@ from phalanx.base.recent import Unique, memoized
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.layouts import trimmed
 from phalanx.spmd.memory_kinds import memory_of, own_memory
-from phalanx.spmd.picture import Picture, dim_name, drawn_dims, tiles_drawn
 from phalanx.spmd.pickled import pickled_devices, unpickled_devices
+from phalanx.spmd.picture import Picture, dim_name, drawn_dims, tiles_drawn
 
 Index = tuple[slice, ...]
 Key = tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...] | None, bool, str | None]

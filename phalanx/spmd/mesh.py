@@ -367,7 +367,7 @@ class Mesh(AnyMesh, ContextDecorator):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return f"<div>{self!r}</div>" if self.empty else self.picture._repr_html_()
+        return f"<div>{self!r}</div>" if self.empty else self.picture.html()
 
     def update(
         self,

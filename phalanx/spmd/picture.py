@@ -40,9 +40,11 @@ class Picture(Struct, frozen=True):
         """
         return _Svg(self).written(_BY_SYSTEM)
 
-    def _repr_html_(self) -> str:
-        """The picture in a notebook; its words have the colour that words have there."""
+    def html(self) -> str:
+        """The picture as a part of a page, whose words have the colour that words have there."""
         return f"<div>{_Svg(self).written()}</div>"
+
+    _repr_html_ = html
 
 
 class Tiled(Protocol):

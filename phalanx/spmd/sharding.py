@@ -407,7 +407,7 @@ class Sharding:
 
         title = f"{type(self).__name__} on {len(self.device_list)} devices"
         title = repr(self) if len(repr(self)) < _TITLE else title
-        return Picture(title, tiles_drawn(self, lines))._repr_html_()
+        return Picture(title, tiles_drawn(self, lines)).html()
 
     @property
     def _memory_told(self) -> str:

@@ -383,17 +383,20 @@ def suggest(name: object, candidates: Iterable[str]) -> str:
 
 
 def no_name(
-    module: str, name: str, names: Iterable[str], refused: Mapping[str, str]
+    module: str, name: str, names: Iterable[str], refused: Mapping[str, str], advice: str = ""
 ) -> AttributeError:
     """What ``module`` raises for ``name``: why it is not there, where it is, or which of its
     ``names`` is near.
 
-    In ``refused``, a star stands for any letters.
+    In ``refused``, a star stands for any letters. ``advice`` is for names of which nothing else is
+    known.
 
     >>> no_name("tools", "saw", ["hammer"], {"s*w": "break it"})
     AttributeError('tools: saw is not there: break it')
     >>> no_name("tools.wood", "row_stack", ["hammer"], {})
     AttributeError('tools.wood: row_stack is not there: use tools.numpy.vstack')
+    >>> no_name("tools.wood", "LogSoftmax", ["hammer"], {})
+    AttributeError('tools.wood: LogSoftmax is not there: use tools.nn.log_softmax')
     """
     root = module.partition(".")[0]
     why = next((why for pattern, why in refused.items() if fnmatchcase(name, pattern)), None)
@@ -401,9 +404,9 @@ def no_name(
         why = f"use {FORMER_WAYS[name]}"
     elif why is None and (path := FORMER_NAMES.get(name) or _elsewhere(name)):
         why = f"use {root}.{path}"
-    hint = f"is not there: {why}" if why else f"is not there. {suggest(name, names)}"
+    hint = f": {why}" if why else f"{advice and ': '}{advice}. {suggest(name, names)}"
     # with a name, of no object, since of an object Python would suggest one, too
-    return AttributeError(f"{module}: {name} {hint}".rstrip(". "), name=name)
+    return AttributeError(f"{module}: {name} is not there{hint}".rstrip(". "), name=name)
 
 
 _PUBLIC = (
@@ -413,12 +416,23 @@ _PUBLIC = (
 
 
 def _elsewhere(name: str) -> str | None:
-    """The path below the package of what is called so in another module than the one asked."""
+    """The path below the package of what is called so in another module than the one asked.
+
+    Or nearly so: in other letters, ``LogSoftmax``, or after the module's name, ``tree_map``.
+    """
+    exactly: dict[str, str] = {}
+    nearly: dict[str, str] = {}
     for path in _PUBLIC:
         module = importlib.import_module(f"phalanx.{path}".rstrip("."))
-        if name in getattr(module, "__all__", ()):
-            return f"{path}{name}"
-    return None
+        for each in getattr(module, "__all__", ()):
+            exactly.setdefault(each, f"{path}{each}")
+            nearly.setdefault(_letters(each), f"{path}{each}")
+            nearly.setdefault(_letters(f"{path[:-1].rpartition('.')[2]}{each}"), f"{path}{each}")
+    return exactly.get(name) or nearly.get(_letters(name))
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def suggest_axis(name: object, axes: Iterable[str]) -> str:

@@ -101,7 +101,11 @@ def _name_room(annotations: dict[str, Any], room: str) -> None:
 
 
 def missing(
-    module: str, name: str, listed: Callable[[], Iterable[str]], refused: Mapping[str, str]
+    module: str,
+    name: str,
+    listed: Callable[[], Iterable[str]],
+    refused: Mapping[str, str],
+    advice: str = "",
 ) -> AttributeError | ImportError:
     """What the ``__getattr__`` of ``module`` raises for ``name``: see ``no_name``.
 
@@ -112,7 +116,7 @@ def missing(
     looked_for = asking.f_code.co_filename.startswith("<frozen importlib")
     if looked_for or f"{module}.{name}" in sys.modules:
         return AttributeError(name)  # of a module, which Python looks for next, or is importing
-    error = no_name(module, name, listed(), refused)
+    error = no_name(module, name, listed(), refused, advice)
     if asking.f_lasti >= 0 and asking.f_code.co_code[asking.f_lasti] == _IMPORT_FROM:
         return ImportError(*error.args)
     return error

@@ -19,13 +19,7 @@ from phalanx.base.lazily import is_import, missing
 from phalanx.compat import arrays
 from phalanx.compat.borrowed import BORROWED
 from phalanx.compat.modules import MODULES, VERSION
-from phalanx.compat.refused import (
-    MODULES_REFUSED,
-    NAMES_REFUSED,
-    REFUSED,
-    not_offered,
-    why_refused,
-)
+from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED, not_offered, why_refused
 from phalanx.core.types import Array
 from phalanx.numpy.methods import belong
 
@@ -44,7 +38,7 @@ def _serve(module: ModuleType) -> None:
     def __getattr__(name: str) -> Any:
         value = _found(served, name)
         if value is _MISSING:
-            raise missing(served, name, __dir__, REFUSED)
+            raise missing(served, name, __dir__, _moved(name), _advice(served))
         setattr(module, name, value)
         return value
 
@@ -93,8 +87,20 @@ def _found(module: str, name: str) -> Any:
             return value
     if name in BORROWED.get(module, ()):
         return _at(BORROWED[module][name])
-    _, refused = NAMES_REFUSED.get(module, ("", ()))
-    return not_offered(module, name) if name in refused else _MISSING
+    _, refused = NAMES_REFUSED.get(module, ("", ""))
+    return not_offered(module, name) if name in refused.split() else _MISSING
+
+
+def _moved(name: str) -> dict[str, str]:
+    """Where a public module of that name is, as of ``jax.linear_util``."""
+    found = [each for each in _EVERY if each.endswith(f".{name}") and "._" not in each]
+    return {name: f"use {min(found, key=len)}"} if found else {}
+
+
+def _advice(module: str) -> str:
+    """What to use for any name that ``module`` lacks."""
+    why, names = NAMES_REFUSED.get(module, ("", ""))
+    return f"{why} (see docs/not-offered.md)" if names.endswith("*") else ""
 
 
 def _at(place: str) -> Any:

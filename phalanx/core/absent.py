@@ -131,11 +131,6 @@ def install_absent(array: type) -> None:
     array.__dir__ = _there  # type: ignore[assignment,method-assign]
 
 
-def is_absent(held: object) -> bool:
-    """Whether what a class holds only says what is used instead."""
-    return isinstance(held, property) and getattr(held.fget, "__module__", None) == __name__
-
-
 def _there(self: Any) -> list[str]:
     return sorted({*public_names(self)} - {*ABSENT})
 

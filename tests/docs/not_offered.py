@@ -3,7 +3,7 @@
 import textwrap
 from pathlib import Path
 
-from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED, REFUSED
+from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED
 
 PAGE = Path(__file__).parents[2] / "docs" / "not-offered.md"
 
@@ -12,8 +12,9 @@ HEAD = """\
 
 In programs that run [unchanged](bring-your-program.md), all public modules of JAX can be imported.
 What this page lists cannot be used: calling it raises a `NotImplementedError` that says what to
-use. (The import succeeds, because libraries import names that they may never use.) All other names
-of these modules exist.
+use. (The import succeeds, because libraries import names that they may never use.) Where "others"
+are listed, further names of that module are missing; asking for one raises an error with the same
+advice, and the name that is nearest to it. All other names exist.
 
 ## Modules
 
@@ -27,11 +28,8 @@ def page() -> str:
     rows = [f"- `{name}`: {why}" for name, why in MODULES_REFUSED.items()]
     parts = [HEAD + "\n".join(rows), "\n## Names\n"]
     for module, (why, names) in NAMES_REFUSED.items():
-        listed = ", ".join(f"`{name}`" for name in names)
+        listed = ", ".join("others" if name == "*" else f"`{name}`" for name in names.split())
         parts.append(_wrapped(f"**{module}**: {why}. {listed}") + "\n")
-    gone = "; ".join(f"`jax.{name}`: {why}" for name, why in REFUSED.items())
-    intro = "Names that JAX has removed or deprecated, and what to use instead: "
-    parts.append(_wrapped(intro + gone) + "\n")
     return "\n".join(parts)
 
 

@@ -67,6 +67,12 @@ def _resolved(name):
     [
         ("numpy", "softmax", "nn.softmax"), ("numpy", "inv", "numpy.linalg.inv"),
         ("lax", "matmul", "numpy.matmul"), ("", "psum", "lax.psum"), ("nn", "erf", "lax.erf"),
+        # in other letters, or with the name of the module
+        ("", "tree_map", "tree.map"), ("", "tree_leaves", "tree.leaves"),
+        ("numpy", "NaN", "numpy.nan"), ("numpy", "Inf", "numpy.inf"),
+        ("numpy", "round_", "numpy.round"), ("nn", "ReLU", "nn.relu"),
+        ("nn", "LogSoftmax", "nn.log_softmax"), ("numpy", "linalg_norm", "numpy.linalg.norm"),
+        ("", "random_normal", "random.normal"),
     ],
 )  # fmt: skip
 def test_a_name_of_another_module(module, name, where):

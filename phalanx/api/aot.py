@@ -17,7 +17,6 @@ from phalanx.base.source import user_location
 from phalanx.core import types
 from phalanx.core.manual import ManualAxisType, Typed
 from phalanx.core.over_mesh import OverMesh, both
-from phalanx.core.program import plain
 from phalanx.core.refs import AbstractRef, Ref, load
 from phalanx.core.types import Array, ArrayType
 from phalanx.numpy.promotion import as_shape
@@ -191,7 +190,7 @@ def struct(type: ArrayType, sharding: Sharding | None = None) -> ShapeDtypeStruc
 def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayType:
     """The type of an array, a number, or anything that has a shape and a dtype."""
     if isinstance(x, Array):
-        return plain(x.aval)  # its dtype is what it is, whatever dtypes are enabled now
+        return x.aval  # its dtype is what it is, whatever dtypes are enabled now
     if not isinstance(x, (np.ndarray, np.generic)) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
         shape, said = tuple(x.shape), sharding_of(x)

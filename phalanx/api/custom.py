@@ -24,7 +24,6 @@ from phalanx.base.source import Location, is_installed, is_internal, name_of, re
 from phalanx.base.tree import shown
 from phalanx.control.custom_derivatives import as_type
 from phalanx.core.primitive import ZERO
-from phalanx.core.program import plain
 from phalanx.core.refs import Ref
 from phalanx.core.types import ArrayType, Shaped, is_scalar, typeof
 from phalanx.lax.bodies import flatten_results
@@ -49,7 +48,7 @@ class SymbolicZero(Shaped):
     __slots__ = ("aval",)
 
     def __init__(self, like: Any) -> None:
-        kind = like if isinstance(like, ArrayType) else plain(typeof(like))
+        kind = like if isinstance(like, ArrayType) else typeof(like)
         self.aval = kind.to_tangent_aval()
 
     def __repr__(self) -> str:
@@ -193,7 +192,7 @@ class RuledCall:
         if not all(map(self._is_fit, leaves)):
             self._refuse_leaf(args)
         self.refs = {i: x for i, x in enumerate(leaves) if type(x) is Ref}
-        kinds = [x if type(x) is Ref else plain(typeof(x)) for x in leaves]
+        kinds = [x if type(x) is Ref else typeof(x) for x in leaves]
         types = self.tree.unflatten(kinds)
         # in the place of what is differentiated, trees of types and references
         self.args = list(args)
@@ -239,13 +238,13 @@ class RuledCall:
         """The results of the function as leaves."""
         out = self.custom.fun(*self.whole(leaves))
         results, self.out_tree = flatten_results(out, self.custom.who)
-        self.out_types = [plain(typeof(y)) for y in results]
+        self.out_types = [typeof(y) for y in results]
         return results
 
     def results(self, out: Any, rule: Callable[..., Any], what: str) -> list[Any]:
         """The leaves of what a rule returns as the results, which must be those of the function."""
         leaves, treedef = flatten_results(out, self.custom.who)
-        kinds = [plain(typeof(y)) for y in leaves]
+        kinds = [typeof(y) for y in leaves]
         if self.out_tree is None:
             self.out_tree, self.out_types = treedef, kinds
         who = f"{self.custom.who}: {defined_at(rule)} must return as {what} what the function does"
@@ -281,7 +280,7 @@ def checked_tangent(x: Any, kind: ArrayType, refuse: Callable[[str], TypeError])
         return ZERO
     if not is_value(x):
         raise refuse(f"{x!r} of type {type(x).__name__}")
-    given = plain(typeof(x))
+    given = typeof(x)
     if not same_kind(given, kind):
         raise refuse(str(given))
     return x if given.dtype == kind.dtype and not is_scalar(x) else as_type(x, kind)
@@ -289,4 +288,4 @@ def checked_tangent(x: Any, kind: ArrayType, refuse: Callable[[str], TypeError])
 
 def number_as_array(x: Any) -> Any:
     """``x``, but a number as an array without dimensions: rules can ask for its shape."""
-    return as_type(x, plain(typeof(x))) if is_scalar(x) else x
+    return as_type(x, typeof(x)) if is_scalar(x) else x

@@ -29,7 +29,6 @@ from phalanx.control.custom_derivatives import bind_with_rules
 from phalanx.control.custom_jvp_call import JvpRule
 from phalanx.control.custom_jvp_call import custom_jvp as custom_jvp_primitive
 from phalanx.core.primitive import ZERO
-from phalanx.core.program import plain
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add_tangents
@@ -183,7 +182,7 @@ def _pair(call: RuledCall, nonzero: tuple[bool, ...], operands: Sequence[Any]) -
     primals = [number_as_array(x) if n else x for x, n in zip(operands, nonzero, strict=False)]
     rest = iter(operands[len(nonzero) :])
     tangents = [
-        number_as_array(next(rest)) if n else zero_like(plain(typeof(x)), custom.symbolic_zeros)
+        number_as_array(next(rest)) if n else zero_like(typeof(x), custom.symbolic_zeros)
         for x, n in zip(primals, nonzero, strict=True)
     ]
     with lines_of(rule):
@@ -219,6 +218,6 @@ def _check_without_derivative(x: Any, kind: ArrayType, refuse: Callable[[str], T
     """Raise TypeError unless ``x`` is the tangent of what has no derivative."""
     if isinstance(x, SymbolicZero):
         return
-    given = plain(typeof(x)) if is_value(x) else None
+    given = typeof(x) if is_value(x) else None
     if given is None or (given.shape, given.dtype) != (kind.shape, dtypes.float0):
         raise refuse(f"{given or repr(x)}; it has no derivative, so zeros of dtype float0")

@@ -39,7 +39,6 @@ from phalanx.control.custom_derivatives import bind_with_rules, differentiated
 from phalanx.control.custom_vjp_call import ForwardResult, VjpRule, refuse_closed
 from phalanx.control.custom_vjp_call import custom_vjp as custom_vjp_primitive
 from phalanx.core.primitive import ZERO
-from phalanx.core.program import plain
 from phalanx.core.refs import Ref
 from phalanx.core.trace import ROOT, Tracer, current, trace_of
 from phalanx.core.types import Array, ArrayType, typeof
@@ -308,7 +307,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         out, gradient = _checked_pair(fun(*args), fun, who)
         leaves, out_tree = tree.flatten(out)
         pull = _Pull(fun, len(args), gradient, out_tree, who)
-        program, captured = stage(pull, [plain(typeof(y)) for y in leaves], name_of(gradient))
+        program, captured = stage(pull, [typeof(y) for y in leaves], name_of(gradient))
         return out, (captured, program, pull)
 
     def backward(residuals: Any, cts: Any) -> tuple[Any, ...]:
@@ -354,7 +353,7 @@ def closure_convert(
     who = f"closure_convert({name_of(fun)})"
     leaves, in_tree = tree.flatten((example_args, {}))
     flat = Flat(fun, in_tree, NO_STATIC, who)
-    program, captured = stage(flat, [plain(typeof(x)) for x in leaves], name_of(fun))
+    program, captured = stage(flat, [typeof(x) for x in leaves], name_of(fun))
     moved = [isinstance(x, Tracer) and dtypes.is_inexact(x.dtype) for x in captured]
 
     def converted(*args: Any) -> Any:

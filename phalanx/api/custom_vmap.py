@@ -19,7 +19,6 @@ from phalanx.base.tree import shown
 from phalanx.control.custom_derivatives import as_type, bind_program
 from phalanx.control.custom_vmap_call import VmapRule
 from phalanx.control.custom_vmap_call import custom_vmap as custom_vmap_primitive
-from phalanx.core.program import plain
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import flatten_results
@@ -126,7 +125,7 @@ class _Call:
         """The results of the function as leaves."""
         out = self.fun(*self.tree.unflatten(leaves))
         results, self.out_tree = flatten_results(out, self.who)
-        self.out_types = [plain(typeof(y)) for y in results]
+        self.out_types = [typeof(y) for y in results]
         return results
 
     def on_lanes(
@@ -154,7 +153,7 @@ class _Call:
         except TreeError as error:
             raise TypeError(f"{who} booleans like the results as out_batched: {error}") from None
         for x, mark, wanted in zip(results, marks, self.out_types, strict=True):
-            kind = plain(typeof(x))
+            kind = typeof(x)
             fits = not mark or kind.shape[:1] == (size,)
             if not fits or not same_kind(lane_type(kind, 0) if mark else kind, wanted):
                 lanes = f"{size} lanes of {wanted}" if mark else str(wanted)

@@ -22,7 +22,6 @@ from phalanx.api.transformed import P, R
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import RefError
 from phalanx.base.source import name_of, user_location
-from phalanx.core.program import plain
 from phalanx.core.refs import Ref
 from phalanx.core.types import ArrayType, typeof
 from phalanx.transforms.linearize import LinearMap
@@ -78,8 +77,8 @@ def vjp(
     body = WithAux(fun, has_aux, "vjp")
     flat, leaves, _ = flattened(body, primals, f"vjp({name_of(fun)})")
     outs, linear = linearize_flat(flat, leaves, [differentiable(x) for x in leaves])
-    in_types = tuple(plain(typeof(x)) for x in leaves)
-    out_types = tuple(plain(typeof(y)) for y in outs)
+    in_types = tuple(typeof(x) for x in leaves)
+    out_types = tuple(typeof(y) for y in outs)
     homes = tuple([home_of(x) for x in leaves])
     pullback = Pullback(linear, flat.in_tree, in_types, flat.out_tree, out_types, homes)
     result = flat.out_tree.unflatten(outs)
@@ -125,7 +124,7 @@ def value_and_grad(
         flat, leaves = Flat(chosen.body, chosen.in_tree, NO_STATIC, who), chosen.leaves
         outs, linear = linearize_flat(flat, leaves, [differentiable(x) for x in leaves])
         value = _scalar_result(outs, flat, holomorphic, who)
-        types = [plain(typeof(x)) for x in leaves]
+        types = [typeof(x) for x in leaves]
         one = dtypes.scalar(1, typeof(value).dtype)
         cotangents = pull(linear, [one], types, [home_of(x) for x in leaves])
         gradient = chosen.results([result_as_array(g) for g in cotangents])
@@ -204,7 +203,7 @@ def grad(
 
 def _scalar_result(outs: list[Any], flat: Flat, holomorphic: bool, who: str) -> Any:
     if len(outs) != 1 or typeof(outs[0]).shape != ():
-        shapes = [str(plain(typeof(o))) for o in outs]
+        shapes = [str(typeof(o)) for o in outs]
         raise TypeError(
             f"{who}: the function must return a scalar, got "
             f"{shapes[0] if len(shapes) == 1 else 'a tree ' + str(shapes)}; sum or average it, "
@@ -332,8 +331,8 @@ def linearize(fun: Callable[P, Any], *primals: Any, has_aux: bool = False) -> tu
     body = WithAux(fun, has_aux, f"linearize({name_of(fun)})")
     flat, leaves, _ = flattened(body, primals, body.who)
     outs, linear = linearize_flat(flat, leaves, [differentiable(x) for x in leaves])
-    in_types = tuple([plain(typeof(x)) for x in leaves])
-    out_types = tuple([plain(typeof(y)) for y in outs])
+    in_types = tuple([typeof(x) for x in leaves])
+    out_types = tuple([typeof(y) for y in outs])
     derivative = Pushforward(linear, flat.in_tree, in_types, flat.out_tree, out_types, fun)
     result = flat.out_tree.unflatten(outs)
     return (result, derivative, body.aux()) if has_aux else (result, derivative)

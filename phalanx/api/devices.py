@@ -19,7 +19,6 @@ from phalanx.base.extended import is_key
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
 from phalanx.core.blocks import fewest_blocks
-from phalanx.core.program import plain
 from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, ArrayLike, ArrayType, typeof
 from phalanx.lax.layout import reshard
@@ -366,7 +365,7 @@ def _in(space: Space, x: Any) -> Any:
 
 
 def _new(x: Any, sharding: Sharding) -> DeviceArray:
-    type = plain(typeof(x))
+    type = typeof(x)
     if dtypes.is_bool(type.dtype):
         type = type.update(weak=False)
     return place(_on_host(x, type), type, sharding)
@@ -400,7 +399,7 @@ def _sharding(target: Any, type: Any) -> Sharding:
         return Sharding(target)
     if not type.ndim:
         raise ValueError(
-            f"device_put: an array {plain(type)} has no leading axis to split over {len(target)} "
+            f"device_put: an array {type} has no leading axis to split over {len(target)} "
             "devices; give one device, or device_put_replicated for a copy on each"
         )
     used = fewest_blocks(type.shape[0], len(target)).count if type.shape[0] else 1
@@ -438,7 +437,7 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
 
 
 def _stack(parts: tuple[Any, ...], devices: tuple[Any, ...]) -> DeviceArray:
-    types = {plain(typeof(p)) for p in parts}
+    types = {typeof(p) for p in parts}
     if len(types) != 1:
         listed = ", ".join(sorted(map(str, types)))
         raise ValueError(f"device_put_sharded: the shards must be of one type, got {listed}")

@@ -14,7 +14,6 @@ from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import name_of, user_location
-from phalanx.core.program import plain
 from phalanx.core.refs import refuse_aliases
 from phalanx.core.trace import carried, trace_of
 from phalanx.core.types import typeof
@@ -105,14 +104,14 @@ def _check_input(
         others = "choose others with argnums"
         others = f"or {others}" if allow_int is None else f"{others}, or set allow_int=True"
         raise TypeError(
-            f"{who}: {names[i]} is {plain(typeof(x))}, and only floating-point and complex "
+            f"{who}: {names[i]} is {typeof(x)}, and only floating-point and complex "
             f"arguments have a gradient; {way}, {others}"
         )
 
 
 def check_result(y: Any, holomorphic: bool, who: str) -> None:
     """Raise TypeError unless ``y``, a result, has gradients: complex ones only if holomorphic."""
-    kind = plain(typeof(y))
+    kind = typeof(y)
     if not dtypes.is_inexact(kind.dtype):
         raise TypeError(
             f"{who}: the function returned {kind}, which has no derivative; it must return "
@@ -130,7 +129,7 @@ def check_result(y: Any, holomorphic: bool, who: str) -> None:
 
 def check_complex(y: Any, who: str) -> None:
     """Raise TypeError unless ``y``, a result of a holomorphic function, is complex."""
-    kind = plain(typeof(y))
+    kind = typeof(y)
     if not dtypes.is_complex(kind.dtype):
         raise TypeError(
             f"{who}: holomorphic=True needs complex results, but the function returned {kind}, at "

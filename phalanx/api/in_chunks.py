@@ -11,7 +11,6 @@ from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.control.vectorized import vectorized
 from phalanx.core.layouts import along
-from phalanx.core.program import plain
 from phalanx.core.refs import Ref, refuse_aliases, refuse_differing, store_all
 from phalanx.core.roles import FIXED, Roles, slices
 from phalanx.core.trace import Tracer
@@ -55,7 +54,7 @@ def in_chunks(
     given = [i for i, x in enumerate(leaves) if traced_too[i] and is_value(x)]
     values, places = [leaves[i] for i in given], [dims[i] for i in given]
     types = [
-        plain(typeof(x)) if d is None else lane_type(typeof(x), d)
+        typeof(x) if d is None else lane_type(typeof(x), d)
         for x, d in zip(values, places, strict=True)
     ]
 

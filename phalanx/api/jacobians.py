@@ -12,7 +12,6 @@ from phalanx.api.transformed import P
 from phalanx.api.vmap import vmap
 from phalanx.base import dtypes, tree
 from phalanx.base.source import name_of, user_location
-from phalanx.core.program import plain
 from phalanx.core.types import typeof
 from phalanx.numpy.structured import eye
 from phalanx.ops.basis import move, reshape
@@ -145,7 +144,7 @@ def _by_columns(
 def _check_real(leaves: Sequence[Any], who: str) -> None:
     """A complex argument has two real directions, of which forward mode would take one."""
     for x in leaves:
-        kind = plain(typeof(x))
+        kind = typeof(x)
         if dtypes.is_complex(kind.dtype):
             raise TypeError(
                 f"{who}: an argument is {kind}, at {user_location()}, and forward mode needs real "

@@ -21,7 +21,7 @@ from phalanx.base.nodes import outline
 from phalanx.base.source import user_location
 from phalanx.control.call import call
 from phalanx.control.compiled_call import compiled_call
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 from phalanx.run.constrain import constrain, with_results_lying
 from phalanx.run.execute import option_key
@@ -104,7 +104,7 @@ class Jitted(StagedFunction):
         asked = self.outs.of(outline(out_tree), later=True)
         outs[written : written + len(asked)] = asked
         for i, (sharding, atom) in enumerate(zip(outs, program.outputs, strict=True)):
-            if sharding is not None and unreduced_along(sharding) == plain(atom.type).unreduced:
+            if sharding is not None and unreduced_along(sharding) == atom.type.unreduced:
                 outs[i] = None
         return with_results_lying(program, outs)
 

@@ -17,7 +17,6 @@ from phalanx.base.boundary import hiding
 from phalanx.base.errors import ArgumentError
 from phalanx.base.source import name_of, user_location
 from phalanx.core.primitive import ZERO, Linear
-from phalanx.core.program import plain
 from phalanx.core.refs import Ref
 from phalanx.core.types import SCALARS, ArrayType, typeof
 from phalanx.numpy.refs import addupdate
@@ -58,8 +57,8 @@ def _given_out(ct: Any, type: ArrayType, name: str, who: str) -> Any:
     if not dtypes.is_inexact(type.dtype):  # what such a cotangent says is of no effect
         if typeof(ct).shape != type.shape:
             raise ArgumentError(
-                f"{who}: {name} is {plain(type)}, which has no derivative; its cotangent must be "
-                f"an array of dtype float0 and shape {type.shape}, got {plain(typeof(ct))}, at "
+                f"{who}: {name} is {type}, which has no derivative; its cotangent must be "
+                f"an array of dtype float0 and shape {type.shape}, got {typeof(ct)}, at "
                 f"{user_location()}; numpy.zeros({type.shape}, phalanx.float0) is one"
             )
         return ZERO
@@ -71,7 +70,7 @@ def _like(x: Any, type: ArrayType, what: str, other: str) -> Any:
     given = typeof(x)
     adapts = given.weak and (dtypes.is_inexact(given.dtype) or isinstance(x, SCALARS))
     if given.shape != type.shape or not (given.dtype == type.dtype or adapts):
-        raise ArgumentError(f"{what} must be {plain(type)} like the {other}, got {plain(given)}")
+        raise ArgumentError(f"{what} must be {type} like the {other}, got {given}")
     return instantiate_scalar(x, type)
 
 
@@ -157,7 +156,7 @@ class Pullback(AtPoint):
         for i, (ref, kind) in enumerate(zip(refs, self.in_types, strict=True)):
             if isinstance(ref, Ref) and (ref.shape, ref.dtype) != (kind.shape, kind.dtype):
                 raise ArgumentError(
-                    f"vjp.with_refs: leaf {i} of the arguments is {plain(kind)}, and its reference "
+                    f"vjp.with_refs: leaf {i} of the arguments is {kind}, and its reference "
                     f"{ref.dtype}{[*ref.shape]}, at {user_location()}; "
                     "phalanx.new_ref(phalanx.numpy.zeros_like(x)) makes one for the argument x"
                 )

@@ -14,7 +14,6 @@ from phalanx.base.tree import shown
 from phalanx.control.call_with_transpose import LinearRule
 from phalanx.control.call_with_transpose import linear_call as linear_call_primitive
 from phalanx.control.custom_derivatives import bind_program
-from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import flatten_results
 from phalanx.transforms.stage import is_value
@@ -58,7 +57,7 @@ def linear_call(
     for x in (*known, *linear):
         if not is_value(x):
             check_leaf(x, "an argument", who)
-    types = [plain(typeof(x)) for x in linear]
+    types = [typeof(x) for x in linear]
     count = len(known)
     out_tree: Any = None
 
@@ -91,7 +90,7 @@ def linear_call(
 
 def _alike(leaves: Sequence[Any], types: Sequence[ArrayType]) -> bool:
     pairs = zip(leaves, types, strict=True)
-    return all(is_value(x) and same_kind(plain(typeof(x)), t) for x, t in pairs)
+    return all(is_value(x) and same_kind(typeof(x), t) for x, t in pairs)
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
@@ -112,6 +111,6 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     def zero(x: Any) -> Any:
         if not is_value(x):
             check_leaf(x, "val", "zero_from_primal")
-        return zero_like(plain(typeof(x)), symbolic_zeros)
+        return zero_like(typeof(x), symbolic_zeros)
 
     return tree.map(zero, val)

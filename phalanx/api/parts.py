@@ -15,7 +15,6 @@ from phalanx.base.errors import ArgumentError
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
-from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, assemble, moved, place
 from phalanx.run.eager import as_array
@@ -224,7 +223,7 @@ def _of(
     parts: Sequence[Any], shape: tuple[int, ...], sharding: Sharding, dtype: Any, who: str
 ) -> DeviceArray:
     """The array of its parts without padding, in local order."""
-    kinds = {plain(typeof(p)).dtype for p in parts}
+    kinds = {typeof(p).dtype for p in parts}
     if (dtype is not None and kinds - {dtype}) or len(kinds) > 1:
         raise ValueError(
             f"{who}: the parts must have one dtype{'' if dtype is None else f', {dtype.name}'}, "
@@ -243,7 +242,7 @@ def _of(
         home = sharding.on(device)
         if id(part) not in placed:
             host = not isinstance(part, DeviceArray)
-            placed[id(part)] = place(part, plain(typeof(part)), home) if host else part
+            placed[id(part)] = place(part, typeof(part), home) if host else part
         here.append(moved(placed[id(part)], home))
     whole = len(sharding.device_list) == 1
     return moved(here[0], sharding) if whole else assemble(here, type, sharding)

@@ -44,7 +44,7 @@ from phalanx.core import axes
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.correspond import how_to_sum
 from phalanx.core.layouts import Axes
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.refs import refuse_aliases, refuse_differing
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.types import ArrayType, typeof
@@ -175,7 +175,7 @@ class Pmapped(StagedFunction):
             prim, where = mapped, {"devices": context.devices, "mesh": self.axes.mesh}
         else:
             prim, where = spanned, {"sharing": sharing}
-        every = [*[plain(typeof(c)) for c in loaded(captured)], *types]
+        every = [*[typeof(c) for c in loaded(captured)], *types]
         whole = Program.of_one(prim, every, params | where, f"pmap_{program.name}")
         return TracedFunction(whole, captured, flat.out_tree, written, flat.stored)
 

@@ -52,7 +52,7 @@ from phalanx.base.kinds import class_of
 from phalanx.base.nodes import outline
 from phalanx.base.source import user_location
 from phalanx.control.mapped import on_whole_arrays
-from phalanx.core.program import Equation, plain
+from phalanx.core.program import Equation
 from phalanx.core.refs import Ref, refuse_aliases, refuse_differing
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.types import Array, ArrayType, typeof
@@ -171,7 +171,7 @@ class ShardMapped(StagedFunction):
         results, outs = self._results(flat, program.output_types[first:], ins, given, here)
         ins = (FIXED,) * len(captured) + ins
         for atom, role, name in zip(program.outputs[first:], outs, results, strict=True):
-            check_result(plain(atom.type), role, name, self.who)
+            check_result(atom.type, role, name, self.who)
             missing = _missing(atom.type, role, here)
             if missing:
                 where = culprits(program, [r.axes for r in ins], atom, missing[0])
@@ -185,7 +185,7 @@ class ShardMapped(StagedFunction):
         in_specs: Any = without_static(self.in_specs, given.static)
         if context.in_specs is not None:
             in_specs, _ = given.treedef.unflatten(context.in_specs)
-        here, types = context.mesh_axes, list(map(plain, array_types(given.types)))
+        here, types = context.mesh_axes, array_types(given.types)
         specs = Specs(self.who, "in_specs", in_specs, here.axes, here.mesh)
         names = given.names(self.fun).all()
         roles = specs.roles(given.args, types, names)
@@ -219,7 +219,7 @@ class ShardMapped(StagedFunction):
 
         def outs(results: Sequence[Any]) -> Roles:
             nonlocal ends
-            types = [plain(typeof(y)) for y in results]
+            types = [typeof(y) for y in results]
             names, ends = self._results(flat, types, ins, given, here)
             for kind, role, name in zip(types, ends, names, strict=True):
                 missing = [axis for axis in _missing(kind, role, here) if axis not in role.sums]

@@ -26,7 +26,7 @@ from phalanx.base.config import config, settings
 from phalanx.base.errors import TracingRefused
 from phalanx.base.source import name_of, user_location
 from phalanx.core import axes
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
@@ -54,7 +54,7 @@ class _Compile(Struct, frozen=True):
     def __call__(self, operands: Sequence[Any], out_tree: Any) -> Call:
         names, places = self.names, self.places
         if places is not None and self.strict:
-            types = [plain(typeof(x)) for x in operands]
+            types = [typeof(x) for x in operands]
             lying = [s.sharding for s in operand_signatures(operands)]
             check_followed(lying, places.ins, types, names, self.who)
         passed = Passed.of(self.program, self.donated, names, self.who, self.keep_unused)
@@ -147,7 +147,7 @@ class StagedFunction(Dispatched):
         return traced.out_tree.unflatten(traced.store(given.leaves, results))
 
     def _compiled(self, given: Given) -> Runs:
-        given.types = leaf_types(given.leaves, _plain_type)
+        given.types = leaf_types(given.leaves, typeof)
         traced, context = self.traced(given)
         places, outer = self._places(traced, given, context), len(traced.captured)
         if places is not None:
@@ -172,7 +172,7 @@ class StagedFunction(Dispatched):
         for i, x in enumerate(given.leaves):
             if not is_value(x) and type(x) is not Ref:
                 check_leaf(x, given.names(self.fun)[i], self.who)
-        given.types = leaf_types(given.leaves, _plain_type)
+        given.types = leaf_types(given.leaves, typeof)
 
     # ---- tracing ----
 
@@ -240,7 +240,3 @@ class StagedFunction(Dispatched):
         """What arguments of later calls are, of which the structure must be as in ``given``."""
         del given
         return stages.as_they_are
-
-
-def _plain_type(x: Any) -> ArrayType:
-    return plain(typeof(x))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from phalanx.core.manual import typed
-from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.core.program import Atom, Equation, Program, Var, operand_types
 from phalanx.core.types import LiteralType
 from phalanx.ops.vary import pvary, sorted_axes
 
@@ -24,9 +24,9 @@ def _cast(e: Equation) -> Iterator[Equation]:
         return
     varying = typed(e.prim.axes(e.params)).union(*[a.type.varying for a in e.inputs])
     inputs: list[Atom] = []
-    for x in e.inputs:
+    for x, kind in zip(e.inputs, operand_types(e.inputs), strict=True):
         missing = sorted_axes(varying - x.type.varying - x.type.unreduced - x.type.reduced)
-        if missing and type(x.type) is not LiteralType:  # literals fit any operand
+        if missing and type(kind) is not LiteralType:  # these fit any operand
             cast = Var(x.type.update(varying=x.type.varying.union(missing)))
             yield Equation(pvary, [x], {"axes": missing}, (cast,), e.location)
             x = cast

@@ -22,7 +22,7 @@ from phalanx.compat.casts import with_casts
 from phalanx.compat.names import arranged, in_order, said_of, theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.compat.sources import SourceInfo, scopes_of
-from phalanx.core.program import Equation, Literal, Program, Var
+from phalanx.core.program import Equation, Literal, Program, Var, operand_types
 from phalanx.core.types import ArrayType
 from phalanx.transforms.constants import lifted, used_inputs
 from phalanx.transforms.dce import prune
@@ -60,7 +60,7 @@ class JaxprEqn(Struct, frozen=True, eq=False, weakref=True):
     def equation(self) -> Equation:
         """What it is a view of."""
         prim = self.primitive.declaration
-        params = self.primitive.own_params(self.params, [a.type for a in self.invars])
+        params = self.primitive.own_params(self.params, operand_types(self.invars))
         source = self.source_info.location if self.source_info else None
         operands = in_order(prim, self.invars)
         return Equation(prim, operands, params, tuple(self.outvars), source)

@@ -15,7 +15,7 @@ from phalanx.control.custom_vjp_call import lanes_of_cotangent
 from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import ZERO, Linear, Primitive
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.trace import entering
 from phalanx.core.types import typeof
 from phalanx.ops.basis import add_tangents, instantiate
@@ -84,7 +84,7 @@ def _differentiate(
         out = linear_call(*primals, **params)
     slopes: Sequence[Any] = (ZERO,) * len(out)
     if any(t is not ZERO for t in tangents[known:]):
-        types = [plain(typeof(x)) for x in primals[known:]]
+        types = [typeof(x) for x in primals[known:]]
         with entering(dual.tangents):
             moved = map(instantiate, tangents[known:], types)
             slopes = linear_call(*primals[:known], *moved, **params)
@@ -102,11 +102,11 @@ def _transpose(
 ) -> list[Any]:
     known = len(operands) - rule.count
     types = program.output_types
-    dense = [instantiate(ct, plain(t)) for ct, t in zip(cts, types, strict=True)]
+    dense = [instantiate(ct, t) for ct, t in zip(cts, types, strict=True)]
     given = rule.transposed(operands[:known], dense)
     pairs = zip(given, operands[known:], strict=True)
     return [None] * known + [
-        (ct if ct is ZERO else as_type(ct, plain(x.type))) if isinstance(x, Linear) else None
+        (ct if ct is ZERO else as_type(ct, x.type)) if isinstance(x, Linear) else None
         for ct, x in pairs
     ]
 

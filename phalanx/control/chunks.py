@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from phalanx.control.framed import own_inside, own_values
 from phalanx.core.layouts import Target
-from phalanx.core.program import Atom, Equation, Frame, Program, plain
+from phalanx.core.program import Atom, Equation, Frame, Program
 from phalanx.core.runs import Marks
 from phalanx.ops.conv import conv_general_dilated
 from phalanx.transforms.products import PRODUCTS
@@ -122,7 +122,7 @@ def _alive(segment: Program, size: int, together: int) -> int:
     if alive * size <= together:
         return size
     # what is taken in is read and written with each chunk, so that should not be more
-    fewest = math.ceil(sum([size_in_bytes(plain(a.type)) for a in taken]) / alive)
+    fewest = math.ceil(sum([size_in_bytes(a.type) for a in taken]) / alive)
     return _dividing(size, max(together // alive, fewest, 1))
 
 

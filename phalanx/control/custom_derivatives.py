@@ -22,7 +22,7 @@ from phalanx.core import axes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import ZERO, Execution, NoRule, Primitive, Rule, UserRules
-from phalanx.core.program import Frame, Program, Var, plain
+from phalanx.core.program import Frame, Program, Var
 from phalanx.core.runs import Marks
 from phalanx.core.trace import Trace, Tracer, carried, current, trace_of
 from phalanx.core.types import ArrayType, is_scalar, typeof
@@ -145,7 +145,7 @@ def _bind_program(
     program, captured = stage(function, [typeof(x) for x in xs], name)
     known = {id(x) for x in captured}
     only_rules, values = _columns([(x, v) for x, v in closed if id(x) not in known])
-    unused = [Var(plain(typeof(v))) for v in values]
+    unused = [Var(typeof(v)) for v in values]
     count = len(captured)
     inputs = [*program.inputs[:count], *unused, *program.inputs[count:]]
     program = program.update(inputs=inputs)
@@ -214,7 +214,7 @@ class RuleOperands(Struct, frozen=True):
 
 def fitted(results: Sequence[Any], program: Program | Applied) -> tuple[Any, ...]:
     """What a rule gives for results, as arrays of exactly the types that the function gives."""
-    own = [plain(typeof(y)) for y in results]
+    own = [typeof(y) for y in results]
     types = program.output_types if isinstance(program, Program) else own
     return tuple([as_type(y, t) for y, t in zip(results, types, strict=True)])
 

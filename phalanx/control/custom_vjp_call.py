@@ -29,7 +29,7 @@ from phalanx.core.primitive import (
     Primitive,
     UserRules,
 )
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.runs import Marks
 from phalanx.core.trace import entering
 from phalanx.core.types import ArrayType, typeof
@@ -165,7 +165,7 @@ def _differentiate(
     _check_closed(dual, given.results, rule)
     with entering(dual.parent):
         out = fitted([dual.split(y)[0] for y in given.results], program)
-    types = tuple(plain(typeof(y)) for y in out)
+    types = tuple(typeof(y) for y in out)
     known = [*operands.primals[:closed], *(dual.split(x)[0] for x in given.residuals)]
     with entering(dual.tangents):
         tangents = iter(

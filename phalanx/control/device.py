@@ -14,7 +14,7 @@ from phalanx.core.axes import Axis, Names, Split
 from phalanx.core.blocks import Blocks
 from phalanx.core.layouts import Axes
 from phalanx.core.memoize import memoize_on
-from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, ChunkedLanes
 from phalanx.core.roles import Role, Roles
 from phalanx.core.types import ArrayType, typeof
@@ -81,11 +81,11 @@ def _of_one_lane(program: Program, axes: Names, ins: Roles, outs: Roles) -> Prog
     ones = tuple([(axis, 1) for axis in axes])
 
     def outside(atom: Atom, role: Role) -> Any:
-        inner = plain(atom.type)
+        inner = atom.type
         shape = role.outer(inner, ones).shape
         if shape == inner.shape:
             return atom
-        return Var(plain(reshape.result_type([inner], {"shape": shape})))
+        return Var(reshape.result_type([inner], {"shape": shape}))
 
     inputs = [outside(v, r) for v, r in zip(program.inputs, ins, strict=True)]
     outputs = [outside(a, r) for a, r in zip(program.outputs, outs, strict=True)]

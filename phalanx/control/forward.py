@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import ZERO, Derivative, Primitive, Rule
-from phalanx.core.program import Atom, Frame, Program, Var, plain
+from phalanx.core.program import Atom, Frame, Program, Var
 from phalanx.core.roles import CARRY, FIXED, Role, Roles
 from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType, typeof
@@ -44,7 +44,7 @@ def _stable_tangents(
 
 def types_of(operands: Sequence[Any]) -> list[ArrayType]:
     """The types of ``operands`` as arrays, also of those that are literals."""
-    return [plain(typeof(x)) for x in operands]
+    return [typeof(x) for x in operands]
 
 
 def dense(tangents: Sequence[Any], types: Sequence[ArrayType], active: Marks) -> list[Any]:
@@ -271,7 +271,7 @@ class _ResidualSources:
             return _Residual("once", len(self.once) - 1, FIXED)
         if result is not None and self.frame.outs[result] is not CARRY:
             return _Residual("result", result, self.frame.outs[result])
-        type = plain(atom.type)
+        type = atom.type
         place = free[type].pop() if free.get(type) else self._new_place(type)
         self.stored[-1][place] = atom
         return _Residual("result", len(self.frame.outs) + place, self.frame.stored(type))
@@ -288,7 +288,7 @@ class _ResidualSources:
         mine, results = self.stored[which], whole.outputs[:count]
         used = [i for i in range(len(self.places)) if i in mine]
         made = whole.update(outputs=[*results, *[mine[i] for i in used]])
-        types = [*[plain(a.type) for a in results], *self.places]
+        types = [*[a.type for a in results], *self.places]
         given = [True] * count + [i in mine for i in range(len(self.places))]
         return filled(made, types, given)
 

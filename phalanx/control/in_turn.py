@@ -9,7 +9,7 @@ from phalanx.base.recent import memoized
 from phalanx.control.scan import scan
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import Batched, BatchRule, LaneDims, Operands, Primitive
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.roles import FIXED, Role, each
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import move
@@ -21,7 +21,7 @@ def in_turn(itself: Callable[[], Primitive]) -> BatchRule:
     def rule(axis: Axis, values: Operands, dims: LaneDims, **params: Any) -> Batched:
         roles = tuple([FIXED if d is None else each(0) for d in dims])
         placed = [v if d is None else move(v, d, 0) for v, d in zip(values, dims, strict=True)]
-        types = tuple([_of_lane(plain(typeof(v)), r) for v, r in zip(placed, roles, strict=True)])
+        types = tuple([_of_lane(typeof(v), r) for v, r in zip(placed, roles, strict=True)])
         program = _program(itself(), types, tuple(params.items()))
         results = scan(
             *placed,

@@ -42,7 +42,7 @@ from phalanx.core.layouts import Axes, Layout
 from phalanx.core.manual import as_said, typed
 from phalanx.core.over_mesh import OverMesh, both
 from phalanx.core.primitive import OnDevices, Primitive
-from phalanx.core.program import Atom, Equation, Frame, Program, plain
+from phalanx.core.program import Atom, Equation, Frame, Program
 from phalanx.core.region import Grid, Region
 from phalanx.core.roles import Role, Roles
 from phalanx.core.runs import Lanes
@@ -86,7 +86,7 @@ def _told_as_cut(program: Program, outs: Roles) -> Program:
     after: list[Equation] = []
     outputs: list[Atom] = []
     for atom, role in zip(program.outputs, outs, strict=True):
-        kind = plain(atom.type)
+        kind = atom.type
         cut = typed(role.axes) - role.sums
         reduced = kind.reduced - cut | typed(role.reduced)
         lies = both(kind.lies, OverMesh.of(None, [()] * kind.ndim, kind.unreduced, reduced))

@@ -20,7 +20,7 @@ from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
 from phalanx.base.source import Said, noting_warnings, warn_user
 from phalanx.control.call import call
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entered_trace
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, Signature
@@ -277,7 +277,7 @@ def _of_type(part: Any) -> Hashable:
 
 def _traced(function: Callable[..., Any], given: _Arguments) -> tuple[Program, Any, Sequence[Said]]:
     """The program of ``function``, the structure of what it returns, and of what it warns."""
-    types = [plain(typeof(given.leaves[i])) for i in given.kept]
+    types = [typeof(given.leaves[i]) for i in given.kept]
     with noting_warnings() as said:
         program, _, out_tree = stage_tree(
             lambda *operands: given.applied(function, operands), types, function.__name__
@@ -335,7 +335,7 @@ def staged(function: Function) -> Function:
         return found.run(given)
 
     def program_of(arrays: Sequence[Any], static: dict[str, Any]) -> tuple[Program, Any]:
-        types = tuple([None if a is None else plain(typeof(a)) for a in arrays])
+        types = tuple([None if a is None else typeof(a) for a in arrays])
         key = (function, settings().key, *types, *static, *map(key_of, static.values()))
         traced = _programs[key]
         if traced is None:

@@ -16,7 +16,6 @@ from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
 from phalanx.core.manual import typed
 from phalanx.core.primitive import ZERO, Linear
-from phalanx.core.program import plain
 from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import instantiate, zeros
@@ -140,7 +139,7 @@ class _Differentiated:
     def some(self, slopes: Sequence[Any], results: Sequence[Any]) -> list[Any]:
         """The tangents of ``results`` that are wanted."""
         pairs = zip(slopes, results, strict=True)
-        return [*compress([instantiate(t, plain(typeof(y))) for t, y in pairs], self.nonzero)]
+        return [*compress([instantiate(t, typeof(y)) for t, y in pairs], self.nonzero)]
 
     def __str__(self) -> str:
         return str(self.rule)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from phalanx.core.program import Atom, Literal, Program, plain
+from phalanx.core.program import Atom, Literal, Program
 from phalanx.core.types import ArrayType
 from phalanx.ops.naming import named
 from phalanx.transforms.linearize import linearize_program
@@ -22,7 +22,7 @@ def residuals(
     inputs = [(program.inputs[i].type, origins[i]) for i in halves.forwarded if i is not None]
     whole = halves.primal
     computed = whole.outputs[len(program.outputs) :]
-    return inputs + [(plain(a.type), _origin(whole, a, origins.__getitem__)) for a in computed]
+    return inputs + [(a.type, _origin(whole, a, origins.__getitem__)) for a in computed]
 
 
 def _origin(program: Program, atom: Atom, of_input: Callable[[int], str]) -> str:

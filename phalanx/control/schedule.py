@@ -23,7 +23,7 @@ from phalanx.control.framed import own_inside, own_values
 from phalanx.control.numbered import hoist_axis_index
 from phalanx.control.segment import fold_over, segment
 from phalanx.core.memoize import memoize_on
-from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import ChunkedLanes
 from phalanx.core.runs import Marks
 from phalanx.transforms.dce import live_equations
@@ -213,4 +213,4 @@ class _Stages:
 
 
 def _bytes(atoms: Sequence[Atom]) -> int:
-    return sum([size_in_bytes(plain(a.type)) for a in atoms])
+    return sum([size_in_bytes(a.type) for a in atoms])

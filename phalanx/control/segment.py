@@ -24,7 +24,7 @@ from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import Fold, Primitive
-from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var
 from phalanx.core.roles import CARRY, FIXED, Roles, each
 from phalanx.core.runs import Loop, Marks
 from phalanx.core.types import ArrayType, typeof
@@ -75,7 +75,7 @@ class _Lane(Struct, frozen=True):
 
     def nobody(self) -> list[Any]:
         """What has taken in no lane."""
-        types = [(_accumulating(plain(a.type)), fold) for a, fold in self.taken]
+        types = [(_accumulating(a.type), fold) for a, fold in self.taken]
         return [full(t.shape, fold.neutral(t.dtype), t.dtype) for t, fold in types]
 
     def together(self, some: Values, more: Values) -> list[Any]:
@@ -180,7 +180,7 @@ def _in_chunks(
         kept = [concatenate(x, y, dim=0) for x, y in zip(kept, last, strict=True)]
         totals = lane.together(totals, more)
     pairs = zip(totals, lane.taken, strict=True)
-    return kept, [_converted(x, plain(a.type)) for x, (a, _) in pairs]
+    return kept, [_converted(x, a.type) for x, (a, _) in pairs]
 
 
 def _looped(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from phalanx.base.errors import ProgramError
-from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Program, Var, operand_types
 
 
 def check(program: Program) -> None:
@@ -41,9 +41,9 @@ def _check_inputs(atoms: list[Atom], defined: set[Var], equation: Equation | Non
 def _check_types(equation: Equation) -> None:
     prim = equation.prim
     written = tuple(v.type for v in equation.outputs)
-    types = prim.result_type([a.type for a in equation.inputs], equation.params)
+    types = prim.result_type(operand_types(equation.inputs), equation.params)
     expected = tuple(types) if prim.multi else (types,)
-    if tuple(map(plain, expected)) != written:
+    if tuple([t.of_array for t in expected]) != written:
         raise ProgramError(
             f"equation {prim.name}: its type rule gives {expected}, but the program has {written}"
         )

@@ -25,7 +25,7 @@ from phalanx.core.manual import typed
 from phalanx.core.primitive import Primitive
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role, Roles, slices
 from phalanx.core.runs import ONCE, Lanes, Loop, Runs
-from phalanx.core.types import NOWHERE, Array, ArrayType, typeof
+from phalanx.core.types import NOWHERE, Array, ArrayType, operand_type
 
 
 @final
@@ -50,13 +50,13 @@ class Literal:
     So a program is closed: whatever is made of it, its constants come along.
     """
 
-    __slots__ = ("type", "value")
+    __slots__ = ("operand_type", "type", "value")
 
     def __init__(self, value: np.generic | np.ndarray | Array) -> None:
         kept = value if isinstance(value, Array) else wide.kept(value)
         self.value: np.generic | np.ndarray | Array = kept
-        kind = typeof(self.value)
-        self.type = kind if isinstance(value, np.generic) else plain(kind)
+        self.operand_type = operand_type(kept)
+        self.type = self.operand_type.of_array
 
     @property
     def aval(self) -> ArrayType:
@@ -71,6 +71,13 @@ class Literal:
 
 Atom = Var | Literal
 T = TypeVar("T")
+
+
+def operand_types(atoms: Iterable[Atom]) -> list[ArrayType]:
+    """The types of operands, by which an operation knows those of its results."""
+    return [a.type if type(a) is Var else a.operand_type for a in atoms]
+
+
 _NONE: frozenset[Any] = frozenset()
 
 LARGEST_LITERAL = 4096  # elements; a larger constant is an operand of what is compiled
@@ -201,7 +208,7 @@ class Program:
         """The program of one operation on operands of ``types``."""
         inputs = [Var(t) for t in types]
         given = prim.result_type([v.type for v in inputs], params)
-        outputs = tuple([Var(plain(t)) for t in (given if prim.multi else (given,))])
+        outputs = tuple([Var(t.of_array) for t in (given if prim.multi else (given,))])
         return cls(inputs, [Equation(prim, [*inputs], params, outputs, location)], outputs, name)
 
     @property
@@ -239,7 +246,7 @@ class Program:
 
     @property
     def output_types(self) -> tuple[ArrayType, ...]:
-        return tuple(plain(a.type) for a in self.outputs)
+        return tuple(a.type for a in self.outputs)
 
     @property
     def has_user_rules(self) -> bool:
@@ -440,13 +447,6 @@ def has_user_rules(prim: Primitive, params: dict[str, Any]) -> bool:
     """Whether rules of the user's concern an operation, or what its sub-programs do."""
     inner = programs_in(prim, params)
     return prim.user_rules is not None or any(p.has_user_rules for p in inner)
-
-
-def plain(type: ArrayType) -> ArrayType:
-    """``type`` as the type of an array, also where it is that of a literal."""
-    if type.__class__ is ArrayType:
-        return type
-    return ArrayType(type.shape, type.dtype, type.weak)
 
 
 class _Printer:

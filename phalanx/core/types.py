@@ -123,6 +123,11 @@ class ArrayType:
         )
 
     @property
+    def of_array(self) -> ArrayType:
+        """The type of an array, where this is that of an operand."""
+        return self
+
+    @property
     def layout(self) -> Layout:
         """For every dimension, the axes of type Explicit that cut it."""
         return self.lies.layout if self.lies is not None else ((),) * self.ndim
@@ -235,9 +240,13 @@ class ArrayType:
 
 
 class LiteralType(ArrayType):
-    """The type of a scalar constant. An elementwise primitive fits it to any shape."""
+    """What a scalar constant is as an operand: an elementwise primitive fits it to any shape."""
 
     __slots__ = ()
+
+    @property
+    def of_array(self) -> ArrayType:
+        return ArrayType(self.shape, self.dtype, self.weak)
 
 
 def _sums(lies: OverMesh) -> str:
@@ -375,10 +384,16 @@ def typeof(x: Any) -> ArrayType:
             array = np.asarray(array)  # what its memory is, whatever its class makes of it
         return ArrayType(array.shape, dtypes.held_as(array))
     if isinstance(x, np.generic):
-        return LiteralType((), dtypes.held_as(cast(np.generic, x)))
+        return ArrayType((), dtypes.held_as(cast(np.generic, x)))
     if isinstance(x, SCALARS):
-        return LiteralType((), dtypes.weak_dtype(type(x)), not isinstance(x, bool))
+        return ArrayType((), dtypes.weak_dtype(type(x)), not isinstance(x, bool))
     if isinstance(x, Length):
         return ArrayType((), dtypes.weak_dtype(Length), weak=True)
     advice = getattr(cast(Any, type(x)), "_advice", "")  # what else to do, of a class of ours
     raise TypeError(f"{x!r} of type {type(x).__name__} is not an array or a number{advice}")
+
+
+def operand_type(x: Any) -> ArrayType:
+    """The type of ``x`` as an operand: ``typeof``, but a ``LiteralType`` of a number."""
+    kind = typeof(x)
+    return LiteralType((), kind.dtype, kind.weak) if is_scalar(x) else kind

@@ -24,7 +24,7 @@ from phalanx.base import dtypes, tree
 from phalanx.base.boundary import bound, hiding
 from phalanx.control.call import call
 from phalanx.core.interpret import interpret
-from phalanx.core.program import Equation, plain
+from phalanx.core.program import Equation
 from phalanx.core.types import Array, typeof
 from phalanx.lax.bodies import trace_body
 from phalanx.numpy.creation import asarray
@@ -95,7 +95,7 @@ def jet(
     order = lengths.pop() if lengths else 0
     scale = [math.factorial(k) if factorial_scaled else 1 for k in range(order + 1)]
     given = [_series(x, terms, scale) for x, terms in zip(values, series, strict=True)]
-    types = [plain(typeof(x)) for x in values]
+    types = [typeof(x) for x in values]
     body = trace_body(fun, _with_arguments, in_tree, types, "jet")
 
     def step(e: Equation, operands: tuple[Any, ...]) -> Any:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from phalanx.base import dtypes
 from phalanx.base.source import Location
 from phalanx.core.memoize import memoize_on
-from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var
 from phalanx.core.roles import CARRY
 from phalanx.core.runs import Loop
 from phalanx.insight.systems import Machine
@@ -161,7 +161,7 @@ def _touched(e: Equation, n: int, made: float, in_place: bool) -> float:
 
 def _width(a: Atom) -> float:
     """The bytes of an element."""
-    kind = plain(a.type)
+    kind = a.type
     return size_in_bytes(kind) / max(kind.size, 1)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Frame, Program, Var
 from phalanx.core.roles import CARRY, CHOICE, FIXED
 from phalanx.core.types import ArrayType
 from phalanx.insight.costs import dearest, runs
@@ -90,7 +90,7 @@ class _Weights(Struct):
         if len(weights) != 1:
             return False
         (place,) = weights
-        weight = plain(e.inputs[place].type)
+        weight = e.inputs[place].type
         found.gathered += min(often, marks[place].made) * size_in_bytes(weight)
         found.largest = max(found.largest, size_in_bytes(weight))
         found.count += often
@@ -175,7 +175,7 @@ def _moved(e: Equation, ins: Sequence[Mark], often: float, notes: Notes) -> Mark
     partial = any(m.partial for m in ins)
     if e.prim is add and partial:
         if all(m.partial for m in ins):  # two sums of parts are one
-            notes.total(plain(e.outputs[0].type), -often)
+            notes.total(e.outputs[0].type, -often)
         partial = all(m.partial or not (m.batch or m.state) for m in ins)  # as of what begins at 0
         return Mark(batch, state, partial, made)
     return Mark(batch, state, partial and e.prim.elements.copied, made)

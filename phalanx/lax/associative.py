@@ -10,7 +10,6 @@ from phalanx.base.errors import InconclusiveDimensionOperation
 from phalanx.base.lengths import symbolic
 from phalanx.base.source import user_location
 from phalanx.base.tree import shown
-from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import check_functions, leaves_of
 from phalanx.lax.shape import concatenate, slice_in_dim
@@ -79,7 +78,7 @@ def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, a
 def _dim(kind: ArrayType, axis: int) -> int:
     if not -kind.ndim <= axis < kind.ndim:
         raise ValueError(
-            f"{_WHO}: elems must have the axis {axis}, got {plain(kind)}, at {user_location()}"
+            f"{_WHO}: elems must have the axis {axis}, got {kind}, at {user_location()}"
         )
     return axis % kind.ndim
 

@@ -19,7 +19,7 @@ from phalanx.base.errors import RefError
 from phalanx.base.recent import Recent
 from phalanx.base.source import name_of, replaying, scope_name, user_location
 from phalanx.core import axes
-from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.refs import Ref, is_lasting, load, store
 from phalanx.core.types import NOWHERE, Array, ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert
@@ -247,7 +247,7 @@ def retyped(
             inputs[i] = Var(kind)
             before += _conversion(inputs[i], program.inputs[i])
     for i, kind in enumerate(results):
-        if kind is not plain(outputs[i].type):
+        if kind is not outputs[i].type:
             outputs[i] = result = Var(kind)
             after += _conversion(program.outputs[i], result)
     if not before and not after:
@@ -260,7 +260,7 @@ def retyped(
 
 def _conversion(x: Atom, result: Var) -> list[Equation]:
     """What makes ``result`` of ``x``: of another dtype, and another kind along Manual axes."""
-    kind, wanted = plain(x.type), result.type
+    kind, wanted = x.type, result.type
     made: list[Equation] = []
     if (kind.dtype, kind.weak) != (wanted.dtype, wanted.weak):
         numbers = {"dtype": wanted.dtype, "weak": wanted.weak}
@@ -315,7 +315,7 @@ def as_result(x: Any) -> Any:
     """A value that came from the user as what operations return."""
     if isinstance(x, Array):
         return x
-    kind = plain(typeof(x))
+    kind = typeof(x)
     return convert(x, dtype=kind.dtype, weak=kind.weak)
 
 

@@ -14,7 +14,7 @@ from phalanx.base.nodes import outline
 from phalanx.base.source import place_of, user_location
 from phalanx.base.tree import shown
 from phalanx.control.branch import branch
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.refs import Ref, refuse_aliases, store_all
 from phalanx.core.trace import is_known
 from phalanx.core.types import NOWHERE, Array, ArrayLike, ArrayType, is_scalar, typeof
@@ -169,7 +169,7 @@ def _truth(pred: Any) -> Any:
     """The predicate of ``cond`` as a boolean."""
     kind = typeof(pred) if is_value(pred) else None
     if kind is None or kind.shape != () or not _is_real(kind.dtype):
-        given = repr(pred) if kind is None else str(plain(kind))
+        given = repr(pred) if kind is None else str(kind)
         raise TypeError(
             "cond: the predicate must be one boolean or real number without dimensions, got "
             f"{given}, at {user_location()}; compare it with something, as in x > 0"
@@ -244,7 +244,7 @@ def switch(
     _check_callable("switch", *branches)
     kind = typeof(index) if is_value(index) else None
     if kind is None or kind.shape != () or not dtypes.is_integer(kind.dtype):
-        given = repr(index) if kind is None else str(plain(kind))
+        given = repr(index) if kind is None else str(kind)
         raise TypeError(
             f"switch: the index must be an integer without dimensions, got {given} at "
             f"{user_location()}"
@@ -290,7 +290,7 @@ def choose(
     given, in_tree = leaves_of(operands, who, "operands", refs=True)
     refs = tuple([(i, x) for i, x in enumerate(given) if type(x) is Ref])
     leaves = [varying_along(x, along) for x in given if type(x) is not Ref]
-    types = [plain(typeof(x)) for x in leaves]
+    types = [typeof(x) for x in leaves]
     call: Callable[..., Any] = _with_operands
     if refs:  # each branch uses those that are meant
         call, in_tree = _WithRefs(in_tree, refs), tree.structure(tuple(leaves))

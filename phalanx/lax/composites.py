@@ -10,7 +10,6 @@ from typing import Any
 from phalanx.base import tree
 from phalanx.base.kinds import is_generic, is_sequence
 from phalanx.control.composite import composite as named
-from phalanx.core.program import plain
 from phalanx.core.types import Array, typeof
 from phalanx.lax.bodies import leaves_of, remembered, trace_body
 
@@ -45,7 +44,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         attributes = tuple((k, _attribute(k, v)) for k, v in kwargs.items() if v is not None)
         leaves, _ = leaves_of(args, "composite", "the arguments")
         _, in_tree = tree.flatten_call(args)
-        types = [plain(typeof(x)) for x in leaves]
+        types = [typeof(x) for x in leaves]
 
         def call(fun: Callable[..., Any], *given: Any) -> Any:
             return fun(*given, **kwargs)

@@ -20,7 +20,7 @@ from phalanx.base.tree import shown
 from phalanx.control.loop import loop
 from phalanx.control.scan import scan as scan_rows
 from phalanx.control.vectorized import vectorized
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.refs import Ref, load, refuse_aliases, store, store_all
 from phalanx.core.roles import CARRY, FIXED, ROWS, Roles, each
 from phalanx.core.trace import is_known
@@ -142,7 +142,7 @@ def _while(test: _Called, step: _Called, init_val: Any, who: str, own: int = 0) 
                 return init_val
             init_val = step_with(body_fun, init_val)
     init, treedef = leaves_of(init_val, who, "init_val", own=own)
-    types = [plain(typeof(x)) for x in init]
+    types = [typeof(x) for x in init]
 
     def trace() -> _While:
         in_tree = tree.structure((init_val,))
@@ -355,7 +355,7 @@ def _common_bounds(lower: Any, upper: Any) -> list[Any]:
         if kind.shape or not (dtypes.is_integer(kind.dtype) or dtypes.is_floating(kind.dtype)):
             raise TypeError(
                 "fori_loop: the bounds must be real numbers without dimensions, got "
-                f"{plain(kind)} at {user_location()}"
+                f"{kind} at {user_location()}"
             )
     dtype, _ = lattice.common(*((k.dtype, k.weak) for k in kinds))
     first, last = (ArrayType((), dtype, k.weak and k.dtype == dtype) for k in kinds)
@@ -538,7 +538,7 @@ def _scan(
     steps = _length(rows, length, who)
     if config.disable_jit:
         return _scan_in_python(partial(call, f), init, given, rows_tree, steps, reverse)
-    types = [plain(typeof(x)) for x in init_leaves]
+    types = [typeof(x) for x in init_leaves]
     row_types = [lane_type(typeof(x), 0) for x in rows]
 
     def trace() -> _Scan:

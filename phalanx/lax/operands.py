@@ -17,7 +17,7 @@ from phalanx.base.errors import ConcretizationTypeError, ShapeError
 from phalanx.base.lengths import Length, length
 from phalanx.base.source import user_location
 from phalanx.core.trace import ROOT, current
-from phalanx.core.types import SCALARS, Array, ArrayType, LiteralType, typeof
+from phalanx.core.types import SCALARS, Array, ArrayType, LiteralType, operand_type, typeof
 from phalanx.ops.basis import broadcast, convert, full
 from phalanx.run.array import default_sharding, from_scalar
 
@@ -109,7 +109,7 @@ def alike(who: str, *xs: Any) -> tuple[Any, ...]:
         TypeError: dtypes or shapes differ, or a Python number does not fit the dtype.
     """
     xs = elementwise(who, *xs)
-    types = [typeof(x) for x in xs]
+    types = [operand_type(x) for x in xs]
     arrays = [t for t in types if type(t) is not LiteralType]
     if not arrays:
         dtype, _ = lattice.common(*((t.dtype, t.weak) for t in types))
@@ -154,7 +154,7 @@ def same_shape(who: str, *xs: Any) -> tuple[Any, ...]:
     Raises:
         TypeError: ranks other than 0 differ, or lengths other than 1.
     """
-    types = [typeof(x) for x in xs]
+    types = [operand_type(x) for x in xs]
     shapes = {t.shape for t in types if type(t) is not LiteralType}
     if len(shapes) <= 1:
         return xs

@@ -19,7 +19,7 @@ from phalanx.control.call_with_transpose import LinearRule, linear_call
 from phalanx.control.custom_derivatives import bind_program, bind_with_rules
 from phalanx.control.custom_jvp_call import JvpRule, custom_jvp
 from phalanx.core.primitive import ZERO, Linear
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import typeof
 from phalanx.lax.bodies import leaves_of
@@ -38,7 +38,7 @@ class _Unknown:
     def __init__(self, example: Any, who: str) -> None:
         self.who = who
         self.leaves, self.tree = leaves_of(example, who, "the unknown")
-        self.types = [plain(typeof(x)) for x in self.leaves]
+        self.types = [typeof(x) for x in self.leaves]
 
     def flat(self, function: Callable[[Any], Any]) -> Callable[..., list[Any]]:
         """``function`` from leaves to leaves."""
@@ -60,7 +60,7 @@ class _Unknown:
             TypeError: it is not.
         """
         leaves, structure = leaves_of(result, self.who, f"the result of {name_of(function)}")
-        types = [plain(typeof(x)) for x in leaves]
+        types = [typeof(x) for x in leaves]
         alike = zip(types, self.types, strict=False)
         if structure != self.tree or any(
             (t.shape, t.dtype) != (u.shape, u.dtype) for t, u in alike
@@ -178,7 +178,7 @@ def _solve_system(system: _System, consts: Sequence[Any], b: Sequence[Any]) -> l
         ]
         moved: Sequence[Any] = [ZERO] * count
         if any(s is not ZERO for s in sides):
-            dense = [instantiate(s, plain(typeof(y))) for s, y in zip(sides, x, strict=True)]
+            dense = [instantiate(s, typeof(y)) for s, y in zip(sides, x, strict=True)]
             moved = _solve_system(system, operands[:known], dense)[:count]
         return [*results, *moved, *[ZERO] * (len(results) - count)]
 
@@ -235,7 +235,7 @@ def custom_linear_solve(
     if current() is ROOT:
         return solver.at_once(matvec)
     product, of_product = stage(unknown.flat(matvec), unknown.types, "matvec")
-    constants = [plain(typeof(c)) for c in of_product]
+    constants = [typeof(c) for c in of_product]
     plain_system = _System(product, product, None, (len(of_product), 0, 0))
 
     def staged(solver: _Solver, system: _System) -> tuple[Program, list[Any]]:
@@ -309,7 +309,7 @@ def custom_root(
     def searched(*xs: Any) -> list[Any]:
         return solver(unknown.whole(lambda *x: evaluate(function, [*xs[:count], *x])), xs[count:])
 
-    types = [plain(typeof(c)) for c in of_function]
+    types = [typeof(c) for c in of_function]
     search, of_search = stage(searched, [*types, *unknown.types], "solve")
     first = len(of_search)
     consts = slice(first, first + count)

@@ -24,7 +24,7 @@ from phalanx.core.primitive import (
     Operands,
     Primitive,
 )
-from phalanx.core.program import Atom, Equation, Var, plain
+from phalanx.core.program import Atom, Equation, Var
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.ops.basis import broadcast, broadcast_lanes, linear_in_first, zeros
 from phalanx.ops.collective import psum
@@ -166,7 +166,7 @@ def conversion(x: Atom, wanted: ArrayType) -> list[Equation]:
     does, and be reduced along others.
     """
     made: list[Equation] = []
-    kind, here = plain(x.type), user_location()
+    kind, here = x.type, user_location()
     missing = sorted_axes((wanted.varying | typed(wanted.reduced)) - kind.varying - kind.reduced)
     if missing:
         between = Var(kind.update(varying=kind.varying.union(missing)))

@@ -35,14 +35,16 @@ class Signature:
     """The type of an array and where it lies; interned, so that it is a fast cache key.
 
     The sharding is the one that was asked for, or the one in which a program named its result:
-    what compiles and what moves looks at its ``plain`` form alone.
+    what compiles and what moves looks at its ``plain`` form alone. As an operand, an array that is
+    made of a number is one.
     """
 
-    __slots__ = ("__weakref__", "sharding", "type")
+    __slots__ = ("__weakref__", "operand_type", "sharding", "type")
     _interned: ClassVar[Unique[Signature]] = Unique(4096)
 
     def __init__(self, type: ArrayType, sharding: Sharding) -> None:
-        self.type = type
+        self.operand_type = type
+        self.type = type.of_array
         self.sharding = sharding
 
     @classmethod
@@ -58,7 +60,7 @@ class Signature:
 
     @hiding
     def __reduce__(self) -> tuple[Any, ...]:
-        return Signature.of, (self.type, self.sharding)
+        return Signature.of, (self.operand_type, self.sharding)
 
     def __repr__(self) -> str:
         return f"{self.type} on {self.sharding}"
@@ -70,7 +72,7 @@ class DeletedSignature(Signature):
     __slots__ = ("why",)
 
     def __init__(self, before: Signature, why: str) -> None:
-        super().__init__(before.type, before.sharding)
+        super().__init__(before.operand_type, before.sharding)
         self.why = why
 
 
@@ -660,8 +662,8 @@ def moved(x: DeviceArray, sharding: Sharding) -> DeviceArray:
     if unreduced_along(x._sig.sharding) != unreduced_along(sharding):
         x._check_summed()
         _check_whole(x.aval, sharding)
-    if type(x._sig.type) is LiteralType:
-        return from_scalar(x._value[()], sharding, x.aval)
+    if type(x._sig.operand_type) is LiteralType:
+        return from_scalar(x._value[()], sharding, x._sig.operand_type)
     if settings().transfer_guard_device_to_device is not None and _elsewhere(x.sharding, sharding):
         watch("device_to_device", x.aval)
     raw = backend().move(x._raw, x.aval, x.sharding.plain, sharding.plain)

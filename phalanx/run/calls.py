@@ -19,7 +19,7 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.kinds import GENERIC, class_of
 from phalanx.base.recent import Recent
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.refs import Ref
 from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray, Signature, default_sharding, from_scalar, placing
@@ -137,7 +137,7 @@ def _way(x: Any, home: Sharding, alone: bool) -> Callable[[Any], DeviceArray] | 
     """What puts arrays or numbers like ``x`` into ``home``; ``alone``: each time a new array."""
     if type(x) is DeviceArray:
         return None
-    kind = plain(typeof(x))
+    kind = typeof(x)
     if isinstance(x, np.ndarray):
         return placing(kind, home)
     dtype = kind.dtype
@@ -171,7 +171,7 @@ def signature(x: Any) -> Hashable:
 def operand_signatures(leaves: Sequence[Any]) -> list[Signature]:
     """Of which signatures a program gets ``leaves``; what comes from the host may go anywhere."""
     return [
-        x._sig if type(x) is DeviceArray else Signature.of(plain(typeof(x)), default_sharding())
+        x._sig if type(x) is DeviceArray else Signature.of(typeof(x), default_sharding())
         for x in leaves
     ]
 

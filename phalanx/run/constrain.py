@@ -23,7 +23,7 @@ from phalanx.core.primitive import (
     Operands,
     Primitive,
 )
-from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array, run_compiled
@@ -35,7 +35,7 @@ from phalanx.spmd.shardings_of_types import lies_of
 
 
 def _type(x: ArrayType, *, sharding: Sharding) -> ArrayType:
-    made = plain(x).update(lies=lies_of(sharding, x.ndim, x.lies))
+    made = x.update(lies=lies_of(sharding, x.ndim, x.lies))
     if made.unreduced and not is_number(made.dtype):
         raise ShardingTypeError(
             f"{x} cannot be left as a sum, {made.lies}, at {user_location()}: only numbers are "
@@ -128,7 +128,7 @@ def with_results_lying(program: Program, shardings: Sequence[Sharding | None]) -
         outputs.append(atom)
         if sharding is not None:
             params = {"sharding": sharding}
-            outputs[-1] = Var(constrain.result_type([plain(atom.type)], params))
+            outputs[-1] = Var(constrain.result_type([atom.type], params))
             after.append(Equation(constrain, [atom], params, (outputs[-1],), user_location()))
     if not after:
         return program

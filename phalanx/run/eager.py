@@ -19,7 +19,7 @@ from phalanx.base.source import user_location
 from phalanx.core.primitive import Primitive, Rule
 from phalanx.core.program import Program, programs_in
 from phalanx.core.trace import Tracer, refuse_escaped
-from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
+from phalanx.core.types import SCALARS, ArrayType, LiteralType, operand_type
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
 from phalanx.run.calls import Call, calls, told_of
 from phalanx.run.execute import compile_program
@@ -106,7 +106,7 @@ def _compiled(
     prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any], owner: Program | None,
     options: dict[str, Any],
 ) -> Call:  # fmt: skip
-    types = tuple([a._sig.type for a in arrays])
+    types = tuple([a._sig.operand_type for a in arrays])
     program = program_of(prim, types, params) if owner is None else _of_one(prim, types, params)
     results = (0,) * len(program.outputs) if prim.multi else 0
     prepared = compile_program(program, [a._sig for a in arrays], options=options)
@@ -141,7 +141,7 @@ def as_array(x: Any) -> DeviceArray:
     if isinstance(x, GENERIC) and dtypes.held_as(x) is x.dtype:
         return from_scalar(x, default_sharding(), LiteralType((), x.dtype))
     if isinstance(x, (np.generic, *SCALARS)):
-        kind = typeof(x)
+        kind = operand_type(x)
         return from_scalar(dtypes.scalar(x, kind.dtype), default_sharding(), kind)
     if isinstance(x, Tracer):
         refuse_escaped(x)

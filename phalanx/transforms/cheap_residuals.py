@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.ops.basis import broadcast, convert, reshape, transpose
 from phalanx.ops.shape import iota
 
@@ -41,7 +41,7 @@ class _Store(Struct):
         if not isinstance(atom, Var):
             return atom
         if atom not in self.later:
-            var = self.later[atom] = Var(plain(atom.type))
+            var = self.later[atom] = Var(atom.type)
             equation = self.made_by.get(atom)
             if equation is not None and _is_cheap(equation):
                 operands = [self.provide(a) for a in equation.inputs]

@@ -18,7 +18,7 @@ from phalanx.base.source import on_one_line
 from phalanx.core.leaks import leaving_nothing
 from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
-from phalanx.core.program import Atom, Program, plain
+from phalanx.core.program import Atom, Program
 from phalanx.core.trace import (
     InnerTrace,
     Trace,
@@ -29,7 +29,7 @@ from phalanx.core.trace import (
     running,
     trace_of,
 )
-from phalanx.core.types import typeof
+from phalanx.core.types import operand_type, typeof
 from phalanx.ops.lay import in_the_open, laid
 from phalanx.ops.vary import varying_along
 from phalanx.transforms.cheap_residuals import without_cheap
@@ -45,7 +45,7 @@ class DualTracer(Tracer):
 
     def __init__(self, trace: Dual, primal: Any, tangent: Any) -> None:
         self._trace = trace
-        self.aval = plain(typeof(primal))
+        self.aval = typeof(primal)
         self._location = None
         self._primal = primal
         self._tangent = tangent
@@ -137,7 +137,7 @@ def _rule(prim: Primitive, primals: tuple[Any, ...], params: dict[str, Any]) -> 
     rule = prim.rule("linearize")
     if prim.elements.fused or callable(prim.transpose) or prim.subprograms is not None:
         return rule
-    types = [typeof(x) for x in primals]
+    types = [operand_type(x) for x in primals]
     if not any([t.lies is not None for t in types]):
         return rule
     result = prim.result_type(types, params)
@@ -233,7 +233,7 @@ def _linearize(
     variables: list[StagedTracer] = []
     for primal, want in zip(primals, wanted, strict=True):
         if want:
-            variables.append(tangents.input(plain(typeof(primal))))
+            variables.append(tangents.input(typeof(primal)))
             inputs.append(DualTracer(trace, _variable(primal), variables[-1]))
         else:
             inputs.append(primal)

@@ -12,7 +12,7 @@ from itertools import compress
 
 from msgspec.structs import replace
 
-from phalanx.core.program import Atom, Equation, Frame, Program, Var
+from phalanx.core.program import Atom, Equation, Frame, Program, Var, operand_types
 from phalanx.core.runs import Marks
 from phalanx.transforms.dce import dce, live_equations
 from phalanx.transforms.linearize import Linearized, linearize_program
@@ -58,7 +58,7 @@ def _parts(e: Equation, moving: Collection[Atom]) -> Program | None:
 
 def _linearized(e: Equation, active: tuple[bool, ...]) -> Program | None:
     """The value and the tangent of ``e``; None if that takes values of ``active`` operands."""
-    alone = Program.of_one(e.prim, [a.type for a in e.inputs], e.params, e.prim.name, e.location)
+    alone = Program.of_one(e.prim, operand_types(e.inputs), e.params, e.prim.name, e.location)
     halves = linearize_program(alone, active)
     whole = dce(_joined(halves, [*compress(e.inputs, active)]))
     read = set(whole.outputs).union(*[x.inputs for x in whole.equations])

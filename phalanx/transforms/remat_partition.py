@@ -17,7 +17,7 @@ from phalanx.base import dtypes
 from phalanx.base.source import Location
 from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Frame, Program, Var
 from phalanx.core.roles import CARRY, CHOICE
 from phalanx.core.types import ArrayType
 from phalanx.ops.elementwise import reduce_precision
@@ -39,7 +39,7 @@ class OffloadTo(Struct, frozen=True, eq=False):  # there are few, and they are k
 
     def moved(self, v: Var, at: Location | None) -> _Moved:
         """What is stored for ``v``."""
-        away = Var(plain(v.type))
+        away = Var(v.type)
         there = Equation(self.move, [v], dict(self.there), (away,), at)
         return _Moved(away, there, Equation(self.move, [away], dict(self.back), (v,), at))
 
@@ -175,7 +175,7 @@ def _granted(program: Program, policy: Policy) -> dict[Var, OffloadTo | None]:
 
 def _allows(policy: Policy, e: Equation) -> bool | OffloadTo:
     """What the policy says of ``e``."""
-    verdict = policy(e.prim, *[plain(a.type) for a in e.inputs], **e.params)
+    verdict = policy(e.prim, *[a.type for a in e.inputs], **e.params)
     if isinstance(verdict, OffloadTo):
         return verdict
     if type(verdict) not in (bool, np.bool_):  # a policy of the user's may give anything

@@ -8,7 +8,7 @@ from typing import Any
 from phalanx.base.source import user_location
 from phalanx.core.interpret import interpret
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.trace import InnerTrace, Tracer
 from phalanx.core.types import typeof
 from phalanx.ops.basis import zeros
@@ -36,7 +36,7 @@ class RuleTrace(InnerTrace):
         active = [self.dual.depends(a) for a in args]
         if True not in active or prim.subprograms is None or prim.user_rules is not None:
             return self._sorted(prim, args, params)
-        types = [plain(typeof(a)) for a in args]
+        types = [typeof(a) for a in args]
         alone = Program.of_one(prim, types, params, prim.name, user_location())
         parts = partial_eval(alone, active)
         return tuple(interpret(parts, args, lambda e, xs: self._sorted(e.prim, xs, e.params)))

@@ -20,7 +20,15 @@ from phalanx.core.check import check
 from phalanx.core.interpret import interpret
 from phalanx.core.leaks import leaving_nothing
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import LARGEST_LITERAL, Atom, Equation, Literal, Program, Var, plain
+from phalanx.core.program import (
+    LARGEST_LITERAL,
+    Atom,
+    Equation,
+    Literal,
+    Program,
+    Var,
+    operand_types,
+)
 from phalanx.core.refs import Ref, load
 from phalanx.core.trace import Trace, Tracer, check_alive, current, running
 from phalanx.core.types import NOWHERE, SCALARS, Array, ArrayType, typeof
@@ -131,12 +139,11 @@ class Stage(Trace):
 
     def _from_outside(self, type: ArrayType) -> Var:
         """An input for a value of ``type`` from outside."""
-        kind = plain(type)
         if self.along:
-            lies = kind.lies and kind.lies.without_axes(self.along & kind.reduced)
-            kind = kind.update(varying=kind.varying | self.along, lies=lies)
-        self.of_mesh |= kind.of_mesh
-        return Var(kind)
+            lies = type.lies and type.lies.without_axes(self.along & type.reduced)
+            type = type.update(varying=type.varying | self.along, lies=lies)
+        self.of_mesh |= type.of_mesh
+        return Var(type)
 
     def load(self, ref: Ref) -> Any:
         return super().load(ref) if ref._home is self else self._touched(ref).value
@@ -163,7 +170,7 @@ class Stage(Trace):
         if self.of_mesh or prim.dims is None or prim.named_axes is not None:
             types = self._over_mesh(prim, inputs, params)
         else:
-            types = prim.type(*[a.type for a in inputs], **params)
+            types = prim.type(*operand_types(inputs), **params)
         location = user_location()
         if prim.multi:
             outputs = tuple([Var(t) for t in types])
@@ -177,7 +184,7 @@ class Stage(Trace):
         """The types of results where types may say how values lie over a mesh."""
         if not settings().auto_pcast and prim.vary is None and prim.subprograms is None:
             self._refuse_mixed(prim, inputs)
-        types = prim.result_type([a.type for a in inputs], params)
+        types = prim.result_type(operand_types(inputs), params)
         if not self.of_mesh:
             self.of_mesh = any([t.of_mesh for t in (types if prim.multi else (types,))])
         return types
@@ -254,7 +261,7 @@ class Residuals(Stage):
             return super().constant(array)
         known = self.captured.get(id(array))
         if known is None:
-            known = self.captured[id(array)] = (array, Var(plain(typeof(array))))
+            known = self.captured[id(array)] = (array, Var(typeof(array)))
             self.of_mesh |= known[1].type.of_mesh
         return known[1]
 
@@ -292,7 +299,7 @@ def stage_with_refs(
     """The same for functions that write references from outside."""
     trace = Stage(current(), getattr(function, "who", name), along)
     names = origins or [""] * len(types)
-    inputs = [trace.input(plain(t), n) for t, n in zip(types, names, strict=True)]
+    inputs = [trace.input(t, n) for t, n in zip(types, names, strict=True)]
     with running(trace):
         outputs = function(*inputs)
     return trace.finish(inputs, outputs, name)

@@ -8,7 +8,7 @@ from typing import Any
 from phalanx.base.errors import ShardingTypeError
 from phalanx.core.primitive import Primitive
 from phalanx.core.trace import InnerTrace, Trace, current, entering, running
-from phalanx.core.types import typeof
+from phalanx.core.types import operand_type
 
 
 class _LeavingSums(InnerTrace):
@@ -27,7 +27,7 @@ class _LeavingSums(InnerTrace):
             return self.parent.process(prim, args, params)
 
     def _depends(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> bool:
-        types = [typeof(x) for x in args]
+        types = [operand_type(x) for x in args]
         if "unreduced" in params or all([t.lies is None for t in types]):
             return False
         try:

@@ -13,7 +13,7 @@ from phalanx.base import tree
 from phalanx.base.source import name_of
 from phalanx.control.call import call
 from phalanx.core.interpret import interpret
-from phalanx.core.program import Equation, plain
+from phalanx.core.program import Equation
 from phalanx.core.types import typeof
 from phalanx.experimental.sparse.bcoo import BCOO, would_be_dense
 from phalanx.experimental.sparse.layouts import Entries
@@ -87,7 +87,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     def sparse(*args: Any, **kwargs: Any) -> Any:
         leaves, treedef = tree.flatten((args, kwargs), is_leaf=_is_sparse)
         leaves = [x.to_bcoo() if isinstance(x, Matrix) else x for x in leaves]
-        types = [x.aval if isinstance(x, Entries) else plain(typeof(x)) for x in leaves]
+        types = [x.aval if isinstance(x, Entries) else typeof(x) for x in leaves]
         body = trace_body(f, _called, treedef, types, f"sparsify({name_of(f)})")
         results = interpret(body.program, [*body.captured, *leaves], _step)
         return body.out_tree.unflatten(results)

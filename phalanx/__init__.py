@@ -75,6 +75,7 @@ from phalanx.api.devices import (
 )
 from phalanx.api.dispatch import clear_caches
 from phalanx.api.jacobians import hessian, jacfwd, jacrev
+from phalanx.api.jax_attributes import install as _install_attributes
 from phalanx.api.jit import jit
 from phalanx.api.live import live_arrays
 from phalanx.api.make_program import (
@@ -124,6 +125,7 @@ _ROOT.evaluate, _ROOT.lay = _evaluate, _lay
 _ArrayType.told, _ArrayType.laid = staticmethod(_told), staticmethod(_lies_of)
 _install(Array, numpy)
 _install_refs()
+_install_attributes()
 ops.__dict__.update({_name: getattr(_segments, _name) for _name in _segments.__all__})
 ops.__dict__["__all__"] = _segments.__all__  # all that is public in the room of primitives
 

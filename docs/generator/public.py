@@ -17,7 +17,7 @@ import numpy as np
 import phalanx
 from docs.generator.subjects import SUBJECTS
 from phalanx.base.lazily import ROOMS
-from phalanx.core.absent import is_absent
+from phalanx.core.absent import ABSENT
 from phalanx.run.array import DeviceArray
 
 PAGES = {  # each page of the reference that lists names: its title, and the modules on it
@@ -326,8 +326,13 @@ def members(kind: type) -> Iterator[tuple[str, Any]]:
     kind = DeviceArray if kind is phalanx.Array else kind
     for name in sorted(dir(kind)):
         held = inspect.getattr_static(kind, name)
-        if not name.startswith("_") and isinstance(held, _MEMBERS) and not is_absent(held):
+        if not name.startswith("_") and isinstance(held, _MEMBERS) and not _is_absent(kind, name):
             yield name, held
+
+
+def _is_absent(kind: type, name: str) -> bool:
+    """Whether a name of arrays only tells what is used instead."""
+    return kind is DeviceArray and name in ABSENT
 
 
 _MEMBERS: tuple[type, ...] = (

@@ -183,7 +183,11 @@ def struct(type: ArrayType, sharding: Sharding | None = None) -> ShapeDtypeStruc
     if sharding is None and (type.lies is not None or (mesh is not None and mesh.explicit_axes)):
         sharding = type.sharding
     return ShapeDtypeStruct(
-        type.shape, type.dtype, sharding=sharding, weak_type=type.weak, manual_axis_type=type.mat
+        type.shape,
+        type.dtype,
+        sharding=sharding,
+        weak_type=type.weak,
+        manual_axis_type=type.manual_axis_type,
     )
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from phalanx.base import beside, dtypes, tree
 from phalanx.base.boundary import hiding
-from phalanx.base.errors import RefError, TreeError
+from phalanx.base.errors import RefError, TreeError, coded
 from phalanx.base.keys import key_of
 from phalanx.base.kinds import class_of
 from phalanx.base.nodes import outline
@@ -368,6 +368,12 @@ def _or_a_node(kind: type) -> str:
 _OF_NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
 
 
+def described(x: Any) -> dict[str, str]:
+    """The class of ``x``; of what describes an array, its shape and dtype."""
+    shape = ",".join(map(str, getattr(x, "shape", ())))
+    return {"type": type(x).__name__, "array": f"{getattr(x, 'dtype', '')}[{shape}]"}
+
+
 def check_leaf(x: Any, name: str, who: str) -> None:
     """Raise TypeError unless ``x`` is an array or a number, RefError if it is a reference."""
     if type(x) is Ref:
@@ -379,10 +385,11 @@ def check_leaf(x: Any, name: str, who: str) -> None:
         static = "static_argnums, static_broadcasted_argnums"
         static = "in_specs has None for it" if who.startswith("shard_map(") else static
         advice = f"; make it static ({static}){_or_a_node(class_of(x))}"
-        raise TypeError(
+        error = TypeError(
             f"{who}: {name} is {x!r} of type {type(x).__name__}, which is not an array or a "
             f"number{beside.advice_on(x) or advice}"
         )
+        raise coded(error, "no array", name=name, **described(x))
     if isinstance(x, _OF_NUMPY) and not dtypes.holds_numbers(x.dtype):
         raise TypeError(
             f"{who}: {name} is a NumPy array of dtype {x.dtype}, which no device can hold; "

@@ -49,7 +49,7 @@ class SymbolicZero(Shaped):
 
     def __init__(self, like: Any) -> None:
         kind = like if isinstance(like, ArrayType) else typeof(like)
-        self.aval = kind.to_tangent_aval()
+        self.aval = kind.tangent
 
     def __repr__(self) -> str:
         return f"SymbolicZero({self.aval})"

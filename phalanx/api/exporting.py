@@ -685,7 +685,7 @@ def _derivative_of(
         return pull(values[count:])
 
     derivative.__name__ = f"{program.name}_vjp"
-    cts = [t.to_tangent_aval().update(weak=False) for t in program.output_types]
+    cts = [t.tangent.update(weak=False) for t in program.output_types]
     types = [*program.input_types, *cts]
     lying = (*ins, *outs)
     laid_out = jit(derivative, in_shardings=lying, out_shardings=ins)

@@ -17,6 +17,7 @@ from phalanx.api.staged import StagedFunction
 from phalanx.api.traced_function import TracedFunction
 from phalanx.api.transformed import Compiling, P, R, Wrapped
 from phalanx.base import tree
+from phalanx.base.errors import coded
 from phalanx.base.nodes import outline
 from phalanx.base.source import user_location
 from phalanx.control.call import call
@@ -62,11 +63,12 @@ class Jitted(StagedFunction):
         self.keep_unused = keep_unused
         self.home = _home(device, backend, self.who)
         if self.home is not None and not (self.ins.nothing and self.outs.nothing):
-            raise ValueError(
+            error = ValueError(
                 f"{self.who}: {'device' if backend is None else 'backend'} says where all of it "
                 f"lies, and so do in_shardings and out_shardings, at {user_location()}; give the "
                 "one or the other"
             )
+            raise coded(error, "device and shardings")
         self.strict = self.home is None
         self.compiler_options = dict(compiler_options or {})
         options = option_key(self.compiler_options, self.who)
@@ -113,10 +115,11 @@ class Jitted(StagedFunction):
         if self.ins.nothing:
             return types
         if given.kwargs:
-            raise ValueError(
+            error = ValueError(
                 f"{self.who}: in_shardings are those of arguments by position, but "
                 f"{', '.join(given.kwargs)} is given by name; pass every argument by position"
             )
+            raise coded(error, "in_shardings by name")
         asked = self.ins.of(given.args, later=True)
         rest = types[len(asked) :]
         pairs = zip(types, asked, strict=False)
@@ -264,7 +267,8 @@ def _constrained(x: Any, sharding: Sharding | None) -> Any:
 def _home(device: Any, platform: str | None, who: str) -> Sharding | None:
     """Where the function is to run, if that was said."""
     if device is not None and platform is not None:
-        raise ValueError(f"{who}: give a device or a backend, not both")
+        error = ValueError(f"{who}: give a device or a backend, not both")
+        raise coded(error, "device and backend")
     if platform is not None:
         device = runtime().local_devices(platform)[0]
     if device is None or isinstance(device, Sharding):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.config import config, settings
-from phalanx.base.errors import DeviceCountError
+from phalanx.base.errors import DeviceCountError, coded
 from phalanx.base.source import user_location
 from phalanx.core.platforms import meant
 from phalanx.run.runtime import backend
@@ -221,10 +221,11 @@ class set_mesh:
         if mesh is not None and not isinstance(mesh, Mesh):
             raise TypeError(f"set_mesh: a Mesh or None is needed, got {mesh!r}")
         if mesh is not None and mesh.manual_axes:
-            raise ValueError(
+            error = ValueError(
                 f"set_mesh: the axes {mesh.manual_axes} of {mesh} are of type Manual, at "
                 f"{user_location()}; such are axes inside phalanx.shard_map, which takes them"
             )
+            raise coded(error, "manual mesh")
         self._block = config.override(mesh=mesh)
         self._block.__enter__()
 

@@ -16,7 +16,7 @@ from phalanx.api import aot
 from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.meshes import get_mesh, make_mesh
 from phalanx.base.config import config, settings
-from phalanx.base.errors import suggest_axis
+from phalanx.base.errors import coded, suggest_axis
 from phalanx.base.source import user_location
 from phalanx.core import axes
 from phalanx.core.layouts import Axes
@@ -108,10 +108,11 @@ def _meant(mesh: AnyMesh | None, leaves: Sequence[Any], who: str) -> AnyMesh:
     given = current if mesh is None else mesh
     if given.empty:
         problem = "there is no mesh" if mesh is None else "mesh= is empty"
-        raise ValueError(
+        error = ValueError(
             f"{who}: {problem}, at {user_location()}; give mesh=, or run it in "
             "`with phalanx.set_mesh(mesh):`"
         )
+        raise coded(error, "no mesh" if mesh is None else "empty mesh")
     if isinstance(given, Mesh):
         return given
     shardings = map(aot.sharding_of, leaves)

@@ -47,7 +47,7 @@ from phalanx.api.unreduced_specs import (
 )
 from phalanx.base import tree
 from phalanx.base.config import config
-from phalanx.base.errors import ConcretizationTypeError, ReplicationError
+from phalanx.base.errors import ConcretizationTypeError, ReplicationError, coded
 from phalanx.base.kinds import class_of
 from phalanx.base.nodes import outline
 from phalanx.base.source import user_location
@@ -327,11 +327,14 @@ def _differs(
     lines = lines_of(where)
     cause = f": it uses what differs at {lines}" if lines else ""
     word, given = ("axis", missing[0]) if len(missing) == 1 else ("axes", tuple(missing))
-    return ReplicationError(
+    error = ReplicationError(
         f"{what} is the same along {word} {_named(missing)}, {spec_of(role)}, at "
         f"{user_location()}, but it varies along {_named(sorted(type.varying, key=str))}{cause}. "
         f"Reduce it, with lax.pmean(x, {given!r}) or lax.psum, or name the {word} in its spec"
     )
+    varying = sorted(map(str, type.varying))
+    left = sorted(map(str, missing))
+    return coded(error, "varies", spec=str(spec_of(role)), varying=varying, missing=left)
 
 
 def _named(axes: Sequence[Any]) -> str:

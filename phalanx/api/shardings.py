@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.base import tree
+from phalanx.base.errors import coded
 from phalanx.base.kinds import class_of
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
@@ -30,10 +31,11 @@ class Asked:
         leaves = [sharding_of(leaf, f"{who}: {what}") for leaf in leaves]
         for leaf in leaves:
             if leaf is not None and not isinstance(leaf, (Sharding, PartitionSpec)):
-                raise TypeError(
+                error = TypeError(
                     f"{who}: {what} takes shardings, PartitionSpecs, None and trees of them, got "
                     f"{leaf!r}; for one device give SingleDeviceSharding(device)"
                 )
+                raise coded(error, "not a sharding", what=what, got=str(leaf))
             spec = getattr(leaf, "spec", leaf)
             if isinstance(spec, PartitionSpec) and None in spec.open_layout:
                 raise ValueError(  # "Unconstrained ... allowed" is the field's, for matching
@@ -73,9 +75,15 @@ class Asked:
                 try:
                     sharding.check_asked(type.shape)
                 except ValueError as e:
-                    raise ValueError(
+                    error = ValueError(
                         f"{self.who}: {self.what} of {names[i]}, {type}, at {user_location()}: {e}"
-                    ) from None
+                    )
+                    spec = getattr(sharding, "spec", ())
+                    entries, rank = len(spec), type.ndim
+                    raise coded(
+                        error, "does not fit", what=self.what, spec=str(spec), entries=entries,
+                        rank=rank,
+                    ) from None  # fmt: skip
 
 
 def check_followed(

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from phalanx.base import registry, tree
-from phalanx.base.errors import suggest_axis
+from phalanx.base.errors import coded, suggest_axis
 from phalanx.base.keys import PLAIN, key_of
 from phalanx.base.kinds import class_of
 from phalanx.base.source import user_location
@@ -100,11 +100,12 @@ class Specs(Struct, frozen=True):
         self._check_axes(spec, name)
         if len(spec) > type.ndim:
             whole = "" if type.ndim else f"; consider using an {self.which} entry of `P()`"
-            raise ValueError(  # "which has length", "rank", and what to use: the field's words
+            error = ValueError(  # "which has length", "rank", and what to use: the field's words
                 f"{self.who}: {self.which} has {spec!r}, which has length {len(spec)}, for {name}, "
                 f"{type}, which has rank {type.ndim}, at {user_location()}; there is an entry for "
                 f"each of the first dimensions{whole}"
             )
+            raise coded(error, "long spec", who=self.who)
         meant = {as_said(axis): axis for axis, _ in self.axes}
         layout = tuple([tuple([meant[said] for said in names]) for names in spec.layout])
         sums = [frozenset([meant[said] for said in a]) for a in (spec.unreduced, spec.reduced)]

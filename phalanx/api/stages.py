@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from msgspec import Struct, field
@@ -18,7 +18,7 @@ from phalanx.api.arguments import LeafNames, Static, positional_names, shown_cal
 from phalanx.api.compiled_collectives import Collectives, collectives
 from phalanx.api.lowering_platforms import checked_platforms
 from phalanx.api.passing import Passed
-from phalanx.base import tree
+from phalanx.base import dialect, tree
 from phalanx.base.boundary import hide_frames
 from phalanx.base.errors import (
     ConcretizationTypeError,
@@ -220,16 +220,6 @@ class AheadOfTime:
     out_avals = out_info
 
 
-def _itself(program: Program, captured: Sequence[Any]) -> Any:
-    """The program itself, or what others look at in its place.
-
-    Args:
-        program: what a function does.
-        captured: the values of its first inputs.
-    """
-    return program
-
-
 class Traced(AheadOfTime):
     """A function traced for arguments of certain shapes and dtypes: ``jit(f).trace(x)``.
 
@@ -245,9 +235,6 @@ class Traced(AheadOfTime):
     }
     """
 
-    shown: ClassVar[Callable[[Program, Sequence[Any]], Any]] = staticmethod(_itself)
-    """What other tools see of a program; ``compat`` plugs in its view."""
-
     @property
     def program(self) -> Program:
         """What the function does, as a program to print and to inspect."""
@@ -261,7 +248,7 @@ class Traced(AheadOfTime):
     @property
     def jaxpr(self) -> Any:
         """The program, as other tools look at it."""
-        return Traced.shown(self.program, self._traced.captured)
+        return dialect.spoken.program(self.program, self._traced.captured)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Choose devices and layouts, and write the StableHLO module.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from phalanx.base.errors import ShardingTypeError
+from phalanx.base.errors import ShardingTypeError, coded
 from phalanx.base.source import user_location
 from phalanx.core.correspond import how_to_sum
 from phalanx.core.manual import as_said, typed
@@ -18,12 +18,13 @@ def check_argument(type: ArrayType, role: Role, name: str, who: str) -> None:
     """Raise ShardingTypeError unless an argument is the sum that its spec says it is."""
     missing = sorted(frozenset(map(as_said, role.unreduced)) - type.unreduced)
     if missing:
-        raise ShardingTypeError(
+        error = ShardingTypeError(
             f"{who}: in_specs say that {name} is unreduced along {missing[0]!r}, at "
             f"{user_location()}, but it is {type}, of which no sum over that axis is still to be "
             f"taken. Leave it out of the spec, or make a sum of it: phalanx.reshard(x, "
             f"P(.., unreduced={{{missing[0]!r}}}))"
         )
+        raise coded(error, "of another kind")
 
 
 def check_result(type: ArrayType, role: Role, what: str, who: str) -> None:
@@ -44,11 +45,12 @@ def check_result(type: ArrayType, role: Role, what: str, who: str) -> None:
             f"its spec, P(.., unreduced={{{axis!r}}})"
         )
     for axis in sorted(asked - left, key=str):
-        raise ShardingTypeError(
+        error = ShardingTypeError(
             f"{who}: {what} is unreduced along {axis!r}, at {here}, but it is {type}. Where each "
             f"position has its part of a sum, say so: phalanx.lax.pcast(x, {axis!r}, "
             "to='unreduced'), of what varies along the axis"
         )
+        raise coded(error, "of another kind")
     for axis in sorted(typed(type.reduced) - role.reduced - role.axes, key=str):
         raise ShardingTypeError(
             f"{who}: {what} has a complete cotangent along {axis!r}, at {here}, but it is {type}, "

@@ -23,7 +23,7 @@ from phalanx.api.stages import watched
 from phalanx.api.transformed import InAxes, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
-from phalanx.base.errors import AxisSizeError, ShardingTypeError, TreeError
+from phalanx.base.errors import AxisSizeError, ShardingTypeError, TreeError, coded
 from phalanx.base.kinds import is_list, is_tuple
 from phalanx.base.nodes import outline
 from phalanx.base.source import name_of, user_location
@@ -257,10 +257,11 @@ def vmap(
             passed = [given[i] for i in refs]
             lies = _lanes_lying(leaves, dims, names, who) if together else None
             if over is not None and lies is not None and lies.layout != (over,):
-                raise ShardingTypeError(
+                error = ShardingTypeError(
                     f"{who}: spmd_axis_name deals the examples out over {over}, and the arguments "
                     f"have them cut as {lies}, at {user_location()}; leave spmd_axis_name out"
                 )
+                raise coded(error, "lanes are cut", axes=str(over))
             if together and not (looked_at and over is None and lies is None):
                 axis = Axis(axis_name, size, over=over, lies=lies)
                 values, lanes = batch(flat, axis, leaves, dims, passed)
@@ -311,12 +312,13 @@ def _lanes_lying(
         if one is None or (first is not None and first[1] is one):
             continue
         if first is not None:
-            raise ShardingTypeError(
+            error = ShardingTypeError(
                 f"{who}: mapped axes must lie alike, at {user_location()}: that of "
                 f"{names[first[0]]}, {typeof(leaves[first[0]])}, as {first[1]}, and that of "
                 f"{names[i]}, {typeof(x)}, as {one}; lay one out anew, with "
                 "phalanx.reshard(x, P(..))"
             )
+            raise coded(error, "mapped axes differ")
         first = i, one
     return None if first is None else first[1]
 

@@ -18,6 +18,7 @@ from inspect import signature, unwrap
 from types import FunctionType, ModuleType, TracebackType
 from typing import Any, TypeVar, cast
 
+from phalanx.base import dialect
 from phalanx.base.config import config
 from phalanx.base.errors import PhalanxError, ShardingTypeError, suggest
 from phalanx.base.former_names import FORMER_KEYWORDS, REPLACED_KEYWORDS
@@ -156,8 +157,9 @@ def hide_frames(error: BaseException) -> None:
     """Take frames of ours out of the traceback of ``error`` and of those it came from."""
     if isinstance(error, Exception):
         _is_accident(error)  # which is known for as long as they are there
-        if words.changed and _is_raised_here(error):
-            error.args = tuple([words.changed(x) if type(x) is str else x for x in error.args])
+        said = dialect.spoken.message
+        if said and _is_raised_here(error):
+            error.args = tuple([said(error, x) if type(x) is str else x for x in error.args])
     if config.traceback_filtering == "off":
         return
     seen: set[int] = set()
@@ -168,15 +170,6 @@ def hide_frames(error: BaseException) -> None:
             seen.add(id(one))
             one.__traceback__ = _of_user(one.__traceback__)
             waiting += [one.__cause__, one.__context__]
-
-
-class _Words:
-    """How messages name what they tell users to use, where that is not as it is said here."""
-
-    changed: Callable[[str], str] | None = None
-
-
-words = _Words()
 
 
 def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:

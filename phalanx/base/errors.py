@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar
+from typing import Any, TypeVar
 
 from phalanx.base.former_names import FORMER_NAMES, FORMER_WAYS
 
@@ -75,10 +75,11 @@ class UnboundAxis(PhalanxError, NameError, ValueError):
                 f"It is no axis of {mesh}, which a shard_map could take; pmap and vmap bind others."
             )
         # "unbound axis name: NAME" is the field's, for matching
-        return cls(
+        error = cls(
             f"{who}: unbound axis name: {name} (in scope: {listed}), at {at}. "
             + (advice or "Bind it with pmap(..., axis_name=...) or vmap(..., axis_name=...).")
         )
+        return coded(error, "unbound axis", who=who, axis=str(name))
 
 
 class ReplicationError(PhalanxError, ValueError):
@@ -193,21 +194,8 @@ class NonFiniteError(PhalanxError, FloatingPointError):
     repeatable = True  # whether this process can run the program once more, to find where
 
 
-def _itself(error: BaseException) -> BaseException:
-    """The exception itself, or what others catch in its place.
-
-    Args:
-        error: what a function raised that a program calls.
-    """
-    return error
-
-
 class RuntimeFailure(PhalanxError, RuntimeError):
     """Compilation or execution failed below Phalanx; the message is that of the runtime."""
-
-    of_callback: ClassVar[Callable[[BaseException], BaseException]] = staticmethod(_itself)
-    """What is raised in place of what a function raised that a program calls. ``compat`` plugs in
-    what handlers of others catch."""
 
 
 JaxRuntimeError = RuntimeFailure
@@ -359,6 +347,29 @@ class UnknownOption(ConfigError, AttributeError):
 for _kind in [kind for kind in globals().values() if isinstance(kind, type)]:
     if issubclass(_kind, PhalanxError | PeerSlow):
         _kind.__module__ = "phalanx.errors"  # where users find it; tracebacks print it so
+
+
+E = TypeVar("E", bound=Exception)
+
+
+def coded(error: E, code: str, **fields: Any) -> E:
+    """``error`` with a code for what is wrong, and the parts of its message, texts and numbers.
+
+    Of these other wordings are made (``base/dialect.py``), so that nobody reads our sentences.
+
+    >>> code_of(coded(ValueError("no mesh has the axis 'x'"), "no axis", axis="x"))
+    ('no axis', {'axis': 'x'})
+    """
+    vars(error)[_CODE] = code, fields
+    return error
+
+
+def code_of(error: BaseException) -> tuple[str, dict[str, Any]] | None:
+    """The code of an error and the parts of its message; None of one without."""
+    return vars(error).get(_CODE)
+
+
+_CODE = "_phalanx_code"
 
 
 def nearest(name: object, candidates: Iterable[str], likeness: float = 0.65) -> str | None:

@@ -238,9 +238,6 @@ def find_top_trace(xs: Any) -> ours.Trace:
     return owner_of(xs, current())
 
 
-ours.Trace.main = property(lambda trace: trace)  # type: ignore[attr-defined]  (traces have no levels)
-
-
 def max_dim(d1: int, d2: int) -> int:
     """The larger of two lengths."""
     return larger(d1, d2)

@@ -88,7 +88,7 @@ _PUBLIC: Final[dict[str, tuple[str, ...]]] = {
     "jax.lax": ("phalanx.lax", *_here("operations")),
     "jax.lax.linalg": ("phalanx.lax.linalg", *_here("operations")),
     "jax.lib": _here("lib"),
-    "jax.sharding": (*_here("sharding"), "phalanx.sharding"),
+    "jax.sharding": ("phalanx.sharding",),
     "jax.tree_util": (*_here("trees"), "phalanx.tree_util"),
 }
 

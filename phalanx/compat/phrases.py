@@ -2,47 +2,75 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+
+from phalanx.base.errors import code_of
 
 
-def phrased(text: str) -> str:
-    """``text``, which tells at its end what JAX says of it, if programs are known to look for that.
+def phrased(error: BaseException, text: str) -> str:
+    """``text`` of ``error``, which tells at its end what JAX says, if programs look for that.
 
-    >>> phrased("set_mesh: the axes ('x',) of Mesh('x': 8) are of type Manual, at line 1")
-    "set_mesh: the axes ('x',) of Mesh('x': 8) are of type Manual, at line 1 (in JAX's words: \
-set_mesh: the mesh contains manual axes)"
+    >>> from phalanx.base.errors import coded
+    >>> phrased(coded(ValueError(), "manual mesh"), "set_mesh: the axis 'x' is of type Manual")
+    "set_mesh: the axis 'x' is of type Manual (in JAX's words: set_mesh: the mesh contains manual \
+axes)"
     """
-    if _SAID in text:  # it crossed a boundary before
+    code, fields = code_of(error) or ("", {})
+    phrase = _PHRASES.get(code)
+    if phrase is None or _SAID in text:  # it crossed a boundary before
         return text
-    found = ((match, phrase) for pattern, phrase in _PHRASES if (match := pattern.search(text)))
-    for match, phrase in found:
-        said = match.expand(phrase) if isinstance(phrase, str) else phrase(match)
-        return f"{text}{_SAID}{said})"
-    return text
+    said = phrase.format(**fields) if isinstance(phrase, str) else phrase(**fields)
+    return f"{text}{_SAID}{said})" if said else text
 
 
 _SAID = " (in JAX's words: "
 
 
-def _over_no_mesh(found: re.Match[str]) -> str:
-    who, asks = found.groups()
-    if who == "device_put":
+def _function(who: str) -> str:
+    """The function of which a message is, without what it was called with, or of whom."""
+    return who.partition(":")[0].partition("(")[0]
+
+
+def _spec_without_mesh(who: str) -> str:
+    name = _function(who)
+    if name == "device_put":
         return "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put"
-    if asks or who == "with_sharding_constraint":
-        return f"{who} requires a non-empty mesh in context"
-    return f"Using PartitionSpec when {who} is not under a mesh context is not allowed"
+    if name == "with_sharding_constraint" or who.endswith("_shardings"):
+        return f"{name} requires a non-empty mesh in context"
+    return f"Using PartitionSpec when {name} is not under a mesh context is not allowed"
 
 
-def _unclear(found: re.Match[str]) -> str:
+def _no_such_axis(axis: str, spec: str, axes: str) -> str:
+    entries = spec.removesuffix(")").removesuffix(",")
+    return f"Resource axis: {axis} of {entries},) is not found in mesh: ({axes})."
+
+
+def _axis_twice(who: str, axis: str, spec: str) -> str:
+    what = who.rpartition(": ")[2]
+    if not what.endswith("_shardings"):
+        return ""
+    return (
+        f"A single {what} specification can map every mesh axis to at most one positional "
+        f"dimension, but {spec} has duplicate entries for `{axis}`"
+    )
+
+
+def _does_not_fit(what: str, spec: str, entries: int, rank: int) -> str:
+    if entries <= rank:
+        return ""
+    return (
+        f"One of pjit {'outputs' if what == 'out_shardings' else 'arguments'} has {spec}, which is "
+        f"for values of rank at least {entries}, but was applied to a value of rank {rank}"
+    )
+
+
+def _result_unclear(name: str, why: str) -> str:
     """What is said of an operation whose operands do not tell how the result lies."""
-    called, within, problem = found.groups()
-    name = within or called
     if name in _OF_OPERATIONS:
         return _OF_OPERATIONS[name]
-    if problem.startswith("the sum is over"):
+    if why == "summed":
         return "Contracting dimensions are sharded"
-    if problem.startswith("both would cut"):
+    if why == "twice":
         return f"{name} operation with these operands produces an illegally sharded result"
     return f"{name} got incompatible shardings for broadcasting"
 
@@ -56,227 +84,143 @@ _OF_OPERATIONS = {
 }
 
 
-def _unlike_sums(found: re.Match[str]) -> str:
-    name, both = found.groups()
-    if both:
+def _sum(name: str, possible: bool, every: bool) -> str:
+    if not possible:
+        return f"unreduced rule for {name} is not implemented"
+    if every:
         return f"lhs and rhs to `{name}` must be unreduced along the same mesh axes"
     return "lhs is unreduced while rhs is not"
 
 
-def _apart(found: re.Match[str]) -> str:
-    name, one, its, other, others = found.groups()
+def _devices_differ(
+    name: str, kinds: Sequence[str], inputs: Sequence[tuple[str, str]], ids: Sequence[int]
+) -> str:
+    one = "Received incompatible devices for jitted computation. Got"
+    if [*kinds] == ["result", "constraint"]:
+        return (
+            f"{one} explicit output sharding with device ids {[*ids]} and sharding_constraint "
+            "inside jit with device ids of others"
+        )
+    if [*kinds] != ["input", "input"]:
+        return ""
+    (first, its), (second, others) = inputs
     return (
-        f"Received incompatible devices for jitted computation. Got argument {one} of {name} with "
-        f"shape {its} and argument {other} of {name} with shape {others}"
+        f"{one} argument {first.removeprefix('operand ')} of {name} with shape {its} and "
+        f"argument {second.removeprefix('operand ')} of {name} with shape {others}"
     )
 
 
-def _result_apart(found: re.Match[str]) -> str:
-    ids = ", ".join(re.findall(r":(\d+)", found[1]))
+def _no_array(type: str, array: str, name: str) -> str:
+    if type != "ShapeDtypeStruct":
+        return ""
+    return f"Argument '{name}' of shape {array} of type {type} is not a valid JAX type."
+
+
+def _no_array_returned(type: str) -> str:
+    return f"A {type} does not have a value" if type == "ShapeDtypeStruct" else ""
+
+
+def _no_spec(spec: str) -> str:
+    return "Unexpected None" if spec == "NoneType" else ""
+
+
+def _unbound_axis(who: str, axis: str) -> str:
+    if who in ("pcast", "pvary"):
+        return f"pvary should be called under jax.shard_map. Found an unbound axis name: {axis}"
     return (
-        "Received incompatible devices for jitted computation. Got explicit output sharding with "
-        f"device ids [{ids}] and sharding_constraint inside jit with device ids of others"
+        f"Found an unbound axis name: {axis}. To fix this, please call {who} under `jax.shard_map`"
     )
 
 
-def _not_the_same(found: re.Match[str]) -> str:
-    axes, spec, varying = found.groups()
-    missing = [axis for axis in _WORDS.findall(varying) if axis in _WORDS.findall(axes)]
-    named = [axis for axis in _WORDS.findall(varying) if axis not in missing]
+def _varies(spec: str, varying: Sequence[str], missing: Sequence[str]) -> str:
+    named = [axis for axis in varying if axis not in missing]
     return (
         f"out_specs require replication which can't be statically inferred: out_specs is {spec} "
         f"which implies that the corresponding output value is only varying across mesh axes "
         f"{_braced(named)} and not {_braced(missing)}, but it was inferred to be possibly varying "
-        f"over {_braced(_WORDS.findall(varying))}"
+        f"over {_braced(varying)}"
     )
-
-
-_WORDS = re.compile(r"\w+")
 
 
 def _braced(names: Iterable[str]) -> str:
     return f"{{{','.join(names)}}}"
 
 
-def _needed(found: re.Match[str]) -> str:
-    type, what = found.groups()
-    value = f"traced array with shape {type}"
-    if what.startswith("a Python bool"):
-        return f"Attempted boolean conversion of {value}."
-    if what.startswith("an integer"):
-        return f"The __index__() method was called on {value}"
-    if what.startswith("a NumPy array"):
-        return f"The numpy.ndarray conversion method __array__() was called on {value}"
-    return f"Abstract tracer value encountered where concrete value is expected: {value}"
+def _long_spec(who: str) -> str:
+    name = who.partition("(")[2].removesuffix(")")
+    return f"shard_map applied to the function '{name}'"
 
 
-_PHRASES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
-    (
-        re.compile(r"^([\w.]+)(?:\(.*\))?(?:: ((?:in|out)_shardings))?: P\(.*\) stands alone"),
-        _over_no_mesh,
-    ),
-    (
-        re.compile(r"the mesh has no axis '(\w+)' of P\((.*?),?\), at .*? The axes are (.*)\.$"),
-        r"Resource axis: \1 of P(\2,) is not found in mesh: (\3).",
-    ),
-    (
-        re.compile(r"(\w+_shardings): axis '(\w+)' occurs more than once in (P\(.*?\)), at "),
-        r"A single \1 specification can map every mesh axis to at most one positional dimension, "
-        r"but \3 has duplicate entries for `\2`",
-    ),
-    (
-        re.compile(r"(\w+_shardings) takes shardings, .* got '?(.*?)'?; "),
-        r"\1 leaf specifications are expected to be PartitionSpec instances or None, but got \2",
-    ),
-    (
-        re.compile(r"a value inside is to lie as (\w+)\(.*, which is over none"),
-        r"If you are using spmd_axis_name parameter of jax.vmap, please make sure to run your "
-        r"jitted function inside the mesh context manager. Got \1",
-    ),
-    (
-        re.compile(r"spmd_axis_name deals the examples out over (.*), and the arguments"),
-        r"Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed, "
-        r"got spmd_axis_name=\1",
-    ),
-    (
-        re.compile(r"^(\w+): operands vary along different axes, .*, and the option auto_pcast"),
-        r"Primitive \1 requires varying manual axes to match",
-    ),
-    (
-        re.compile("spmd_axis_name cannot appear in its specs"),
-        "vmap spmd_axis_name cannot appear in shard_map in_specs or out_specs",
-    ),
-    (
-        re.compile(
-            r": (?:in_shardings|(out_shardings)) of .*: (P\(.*\)) has (\d+) entr.* has (\d+) dim"
+def _value_needed(type: str, kind: str) -> str:
+    value = f"traced array with shape {type.removeprefix('~')}"
+    return {
+        "TracerBoolConversionError": f"Attempted boolean conversion of {value}.",
+        "TracerIntegerConversionError": f"The __index__() method was called on {value}",
+        "TracerArrayConversionError": (
+            f"The numpy.ndarray conversion method __array__() was called on {value}"
         ),
-        lambda found: (
-            f"One of pjit {'outputs' if found[1] else 'arguments'} has {found[2]}, which is for "
-            f"values of rank at least {found[3]}, but was applied to a value of rank {found[4]}"
-        ),
-    ),
-    (
-        re.compile(r"^(\w+): NamedSharding\(.*(P\(.*\))\) is about (\d+) dim.* has (\d+),"),
-        r"One of \1 arguments has \2, which is for values of rank at least \3, but was applied to "
-        r"a value of rank \4",
-    ),
-    (
-        re.compile(r"^(\w+)(?:, in (\w+))?: how the result is to lie .*?, at [^:]*:\d+[^:]*: (.*)"),
-        _unclear,
-    ),
-    (
-        re.compile(
-            r"^(.+?): Received incompatible .* and (?:operand )?(.+?), (\w+\[.*?\]), lies .*; "
-            r"(?:operand )?(.+?), (\w+\[.*?\]), lies "
-        ),
-        _apart,
-    ),
-    (
-        re.compile(r"out_shardings puts a result .*?(on .*?); with_sharding_constraint at "),
-        _result_apart,
-    ),
-    (
-        re.compile(r": (\S+) is ShapeDtypeStruct\(shape=\((.*?),?\), dtype=(\w+).* not an array "),
-        lambda found: (
-            f"Argument '{found[1]}' of shape {found[3]}[{found[2].replace(' ', '')}] of type "
-            "ShapeDtypeStruct is not a valid JAX type."
-        ),
-    ),
-    (
-        re.compile("the function returned ShapeDtypeStruct"),
-        "A ShapeDtypeStruct does not have a value",
-    ),
-    (re.compile("got Mesh and NoneType"), "Unexpected None"),
-    (
-        re.compile("give a device or a backend, not both"),
-        "can't specify both a device and a backend for jit",
-    ),
-    (
-        re.compile("says where all of it lies, and so do in_shardings"),
+    }.get(kind, f"Abstract tracer value encountered where concrete value is expected: {value}")
+
+
+_PHRASES: dict[str, str | Callable[..., str]] = {
+    "axis in use": "jax.shard_map requires axis_names to be a subset of those left",
+    "axis twice": _axis_twice,
+    "carry changes": "scan: carry input and carry output must have equal types",
+    "cast of mixed": "jax.lax.pcast can only accept axis_name which are all of one kind",
+    "device and backend": "can't specify both a device and a backend for jit",
+    "device and shardings": (
         "If backend or device is specified on jit, then in_shardings should not be specified. "
-        "If backend or device is specified on jit, then out_shardings should not be specified.",
+        "If backend or device is specified on jit, then out_shardings should not be specified."
     ),
-    (
-        re.compile("in_shardings are those of arguments by position"),
-        "pjit does not support kwargs when in_shardings is specified.",
+    "devices differ": _devices_differ,
+    "does not fit": _does_not_fit,
+    "empty mesh": "shard_map requires a non-empty mesh",
+    "in_shardings by name": "pjit does not support kwargs when in_shardings is specified.",
+    "lanes are cut": (
+        "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed, got "
+        "spmd_axis_name={axes}"
     ),
-    (
-        re.compile("rows of xs are taken one after the other"),
-        "0th dimension of all xs should be replicated",
+    "lanes in specs": "vmap spmd_axis_name cannot appear in shard_map in_specs or out_specs",
+    "lanes over no mesh": (
+        "If you are using spmd_axis_name parameter of jax.vmap, please make sure to run your "
+        "jitted function inside the mesh context manager. Got {sharding}"
     ),
-    (
-        re.compile("^(?:scan|while_loop|fori_loop): the carry must keep its types"),
-        "scan: carry input and carry output must have equal types",
+    "long spec": _long_spec,
+    "manual axis": "the sharding contains a manual axes '{axis}' of mesh",
+    "manual mesh": "set_mesh: the mesh contains manual axes",
+    "mapped axes differ": (
+        "Mapped away dimension of inputs passed to vmap should be sharded the same"
     ),
-    (
-        re.compile("mapped axes must lie alike"),
-        "Mapped away dimension of inputs passed to vmap should be sharded the same",
-    ),
-    (
-        re.compile(r"^(\w+): .* is unreduced: .* is not; operands are \S+( and \S*\{\S*U:)?"),
-        _unlike_sums,
-    ),
-    (
-        re.compile(r"^(\w+): .* is unreduced: .* cannot be done to its parts"),
-        r"unreduced rule for \1 is not implemented",
-    ),
-    (
-        re.compile("^(?:\\w+): out_sharding leaves the sum over"),
+    "mask": "Array boolean indices must be concrete; got {type}",
+    "no array": _no_array,
+    "no array returned": _no_array_returned,
+    "no mesh": "The context mesh cannot be empty",
+    "no rule for tangents": ("can't apply forward-mode autodiff (jvp) to a custom_vjp function."),
+    "no spec": _no_spec,
+    "no such axis": _no_such_axis,
+    "no such sum": (
         "unreduced axes should be equal to the contracting specs, and lhs and rhs contracting dims "
-        "should be sharded identically",
+        "should be sharded identically"
     ),
-    (
-        re.compile(r"^(?:pcast|pvary): unbound axis name: (\S+) \(in scope"),
-        r"pvary should be called under jax.shard_map. Found an unbound axis name: \1",
+    "not a sharding": (
+        "{what} leaf specifications are expected to be PartitionSpec instances or None, but got "
+        "{got}"
     ),
-    (
-        re.compile(r"^(\w+): unbound axis name: (\S+) \(in scope"),
-        r"Found an unbound axis name: \2. To fix this, please call \1 under `jax.shard_map`",
+    "of another kind": "out_specs passed to shard_map are of another kind than the result",
+    "operands vary": "Primitive {name} requires varying manual axes to match",
+    "rank": (
+        "One of {who} arguments has {spec}, which is for values of rank at least {entries}, but "
+        "was applied to a value of rank {rank}"
     ),
-    (
-        re.compile(
-            r"s say that .* is the same along ax[ei]s (.*), (P\(.*\)), at .*varies along (.*?)[:.]"
-        ),
-        _not_the_same,
+    "result unclear": _result_unclear,
+    "rows are cut": "0th dimension of all xs should be replicated",
+    "shape of values": (
+        "Abstract tracer value encountered where concrete value is expected: traced array with "
+        "shape {type}"
     ),
-    (
-        re.compile(r"^shard_map\(.*\): there is no mesh, at"),
-        "The context mesh cannot be empty",
-    ),
-    (re.compile(r"^shard_map\(.*\): mesh= is empty, at"), "shard_map requires a non-empty mesh"),
-    (
-        re.compile(r"^shard_map\((.+?)\): (?:in|out)_specs has .*, which has length \d+, for "),
-        r"shard_map applied to the function '\1'",
-    ),
-    (
-        re.compile("s say that .* is (?:un)?reduced along"),
-        "out_specs passed to shard_map are of another kind than the result",
-    ),
-    (
-        re.compile("^pcast: .* can be told as"),
-        "jax.lax.pcast can only accept axis_name which are all of one kind",
-    ),
-    (
-        re.compile(r"names the manual axis '(\w+)', along which"),
-        r"the sharding contains a manual axes '\1' of mesh",
-    ),
-    (
-        re.compile("cuts what is mapped over, .* and shard_map uses it itself"),
-        "jax.shard_map requires axis_names to be a subset of those left",
-    ),
-    (re.compile(r"^(set_mesh): .* are of type Manual"), r"\1: the mesh contains manual axes"),
-    (
-        re.compile(r"^custom_vjp\(.*\): forward mode .* needs a rule for tangents, at"),
-        "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
-    ),
-    (re.compile(r"^value ~?(\S+) .*?is needed as (.*?) at "), _needed),
-    (
-        re.compile(r"the result depends on the elements of value ~?(\S+) "),
-        r"Abstract tracer value encountered where concrete value is expected: "
-        r"traced array with shape \1",
-    ),
-    (
-        re.compile(r"^a mask, value (\S+) .*, is used as an index"),
-        r"Array boolean indices must be concrete; got \1",
-    ),
-]
+    "spec without mesh": _spec_without_mesh,
+    "sum": _sum,
+    "unbound axis": _unbound_axis,
+    "value needed": _value_needed,
+    "varies": _varies,
+}

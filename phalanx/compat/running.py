@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from phalanx.api import dispatch
-from phalanx.api.stages import Traced
-from phalanx.base import boundary
-from phalanx.base.errors import RuntimeFailure
+from phalanx.base import boundary, dialect
+from phalanx.base.config import config
 from phalanx.base.main_module import compiled, main_module
 from phalanx.compat import serving
 from phalanx.compat.jaxprs import ClosedJaxpr
-from phalanx.compat.printed import print_in_full
+from phalanx.compat.printed import spec_text, type_text
 from phalanx.compat.raised import as_runtime_error
 from phalanx.compat.sources import api_boundary
 from phalanx.compat.worded import as_served
 
+JAX = dialect.Dialect(type_text, spec_text, as_served, as_runtime_error, ClosedJaxpr.of)
 _STARTUP = str(Path(__file__).parent / "startup")
 
 
@@ -34,10 +34,8 @@ def install() -> None:
         ImportError: another jax was imported before.
     """
     serving.install()
-    RuntimeFailure.of_callback = staticmethod(as_runtime_error)
-    boundary.words.changed = as_served
-    Traced.shown = staticmethod(ClosedJaxpr.of)
-    print_in_full()
+    config.update("wrap_integers", True)  # programs for JAX count on it
+    dialect.speak(JAX)
     for maker in (boundary, dispatch):  # by this name libraries know functions that are transformed
         vars(maker)["api_boundary"] = api_boundary
     os.environ["PHALANX_AS_JAX"] = "1"

@@ -13,7 +13,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from phalanx.base.config import config, read_environment
+from phalanx.base.config import read_environment
 from phalanx.base.errors import suggest
 from phalanx.base.lazily import is_import, missing
 from phalanx.compat import arrays
@@ -203,4 +203,3 @@ def install() -> None:
             name="jax",
         )
     sys.meta_path.insert(0, FINDER)
-    config.update("wrap_integers", True)  # programs for JAX count on it

@@ -14,10 +14,10 @@ from phalanx.compat.refused import NotOffered
 _NAMED = re.compile(r"\bphalanx((?:\.[A-Za-z_]\w*)+)")
 
 
-def as_served(text: str) -> str:
-    """``text`` in which names of ours that are served as those of ``jax`` are called so."""
+def as_served(error: BaseException, text: str) -> str:
+    """``text`` of ``error``, in which names of ours that are served as ``jax``'s are called so."""
     served = _NAMED.sub(lambda found: f"jax{found[1]}" if _is_served(found[1]) else found[0], text)
-    return phrased(served)
+    return phrased(error, served)
 
 
 def _is_served(path: str) -> bool:

@@ -23,7 +23,7 @@ class ZeroTangent:
     @classmethod
     def from_primal_value(cls, x: Any) -> ZeroTangent:
         """That of ``x``."""
-        return cls(typeof(x).to_tangent_aval())
+        return cls(typeof(x).tangent)
 
     def instantiate(self) -> Any:
         """The zeros themselves."""

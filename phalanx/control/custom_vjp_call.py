@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from msgspec import Struct
 
 from phalanx.base import dtypes
-from phalanx.base.errors import ClosureDifferentiated
+from phalanx.base.errors import ClosureDifferentiated, coded
 from phalanx.base.source import Location, user_location
 from phalanx.control.custom_derivatives import Applied, Flat, RuleOperands, fitted, run, with_rules
 from phalanx.control.result_dims import ResultDims
@@ -227,12 +227,13 @@ class _ForwardMode(Struct, frozen=True, eq=False):
 
     def refuse(self) -> NoReturn:
         """Raise the error for forward mode, for which there is no rule."""
-        raise TypeError(
+        error = TypeError(
             f"custom_vjp({self.name}): forward mode (jvp, jacfwd, linearize, hessian's outer half) "
             f"needs a rule for tangents, at {self.where}, and {self.name} has one for cotangents "
             "only; use custom_jvp, whose rule serves both modes, or reverse mode (grad, vjp, "
             "jacrev)"
         )
+        raise coded(error, "no rule for tangents")
 
     def __str__(self) -> str:
         return self.name

@@ -28,7 +28,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from phalanx.base.config import settings
-from phalanx.base.errors import ShardingTypeError
+from phalanx.base.errors import ShardingTypeError, coded
 from phalanx.base.source import user_location
 from phalanx.control.chunks import AtOnce, Chunks
 from phalanx.control.device import block
@@ -129,18 +129,20 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
     if any(r.sliced for r in roles):  # a pmap takes lanes however they lie
         return axis
     if cut:
-        raise ShardingTypeError(
+        error = ShardingTypeError(
             f"vmap of shard_map({program.name}): {cut[0]!r} cuts what is mapped over, at "
             f"{user_location()}, and shard_map uses it itself. Lay the lanes otherwise, with "
             "phalanx.reshard(x, P(..))"
         )
+        raise coded(error, "axis in use")
     for name, _ in map(taken.__getitem__, wanted):
         if any([name in r.axes for r in roles]) and not settings().disable_vmap_shmap_error:
-            raise ShardingTypeError(  # "spmd_axis_name cannot appear in" is the field's
+            error = ShardingTypeError(  # "spmd_axis_name cannot appear in" is the field's
                 f"vmap of shard_map({program.name}): spmd_axis_name cannot appear in its specs, at "
                 f"{user_location()}: along {as_said(name)!r} these cut arrays already; give "
                 "another axis"
             )
+            raise coded(error, "lanes in specs")
     return axis
 
 

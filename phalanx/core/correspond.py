@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NoReturn, TypedDict
 from msgspec import Struct
 
 from phalanx.base.dtypes import is_inexact
-from phalanx.base.errors import ShardingTypeError, UnreducedError
+from phalanx.base.errors import ShardingTypeError, UnreducedError, coded
 from phalanx.base.source import user_location
 from phalanx.core.manual import typed
 from phalanx.core.over_mesh import Axed, OverMesh, spec_text
@@ -213,7 +213,7 @@ class _Told:
         if before is not None and not kept and self.leaves:
             self.left |= self.leaves.intersection(names)
         elif before is not None and not kept:
-            self.refuse(f"the sum is over dimensions that are cut by {_named(names)}")
+            self.refuse(f"the sum is over dimensions that are cut by {_named(names)}", "summed")
         axes[label] = names
 
     def sums(
@@ -275,12 +275,14 @@ class _Told:
         self, left: Sequence[int], problem: str, error: type[ShardingTypeError] = ShardingTypeError
     ) -> NoReturn:
         type = self.types[left[0]]
-        raise error(
+        refused = error(
             f"{self.name}: {type}, at {user_location()}, is unreduced: the sum over "
             f"{_named(sorted(type.unreduced, key=str))} is still to be taken, {problem}; operands "
             f"are {' and '.join(map(str, self.types))}. Take the sum first: {how_to_sum(type)}",
             self.name,
         )
+        possible, every = error is not UnreducedError, all([t.unreduced for t in self.types])
+        raise coded(refused, "sum", name=self.name, possible=possible, every=every)
 
     def left_of(self, length: int, names: tuple[str, ...]) -> tuple[str, ...]:
         """The axes that cut a dimension of ``length``: what is left of one as a single row is
@@ -301,7 +303,7 @@ class _Told:
         spec = OverMesh.of(self.mesh, layout)
         twice = next((name for name in used if used.count(name) > 1), None)
         if twice is not None:
-            self.refuse(f"both would cut the result, {result} as {spec}, by {twice!r}")
+            self.refuse(f"both would cut the result, {result} as {spec}, by {twice!r}", "twice")
         sizes = {} if self.mesh is None else self.mesh.shape
         for d, names in enumerate(layout):
             count = math.prod(sizes[name] for name in names)
@@ -311,14 +313,15 @@ class _Told:
                     f"whose size {count} does not divide it"
                 )
 
-    def refuse(self, problem: str) -> NoReturn:
-        raise ShardingTypeError(
+    def refuse(self, problem: str, code: str = "unlike") -> NoReturn:
+        error = ShardingTypeError(
             f"{self.name}: how the result is to lie does not follow from the operands, "
             f"{' and '.join(map(str, self.types))}, at {user_location()}: {problem}. Say how it "
             "is to lie: phalanx.sharding.auto_axes(f, out_sharding=P(..)), or out_sharding=P(..) "
             "where the function takes it; or lay an operand out first, phalanx.reshard(x, P(..))",
             self.name,
         )
+        raise coded(error, "result unclear", name=self.name, why=code)
 
 
 def how_to_sum(type: ArrayType) -> str:

@@ -37,11 +37,6 @@ class Var:
     def __init__(self, type: ArrayType) -> None:
         self.type = type
 
-    @property
-    def aval(self) -> ArrayType:
-        """The type, as arrays call it."""
-        return self.type
-
 
 @final
 class Literal:
@@ -57,16 +52,6 @@ class Literal:
         self.value: np.generic | np.ndarray | Array = kept
         self.operand_type = operand_type(kept)
         self.type = self.operand_type.of_array
-
-    @property
-    def aval(self) -> ArrayType:
-        """The type, as arrays call it."""
-        return self.type
-
-    @property
-    def val(self) -> np.generic | np.ndarray | Array:
-        """The constant, as others call it that read programs."""
-        return self.value
 
 
 Atom = Var | Literal

@@ -107,7 +107,7 @@ class Tracer(Array):
     @property
     def mat(self) -> ManualAxisType:
         """What it is along the axes that ``shard_map`` takes, as its type tells."""
-        return self.aval.mat
+        return self.aval.manual_axis_type
 
     def __repr__(self) -> str:
         return f"Traced<{self.aval!r}> in {self._trace.name}"
@@ -191,10 +191,11 @@ class Tracer(Array):
         check_alive(self)
         sources = self._sources()
         origin = f" It depends on {', '.join(sources)}." if sources else ""
-        raise error(
+        refused = error(
             f"{self._describe()} is needed as {what} at {user_location()}, but {self._reason()}."
             f"{origin} Ways out: {self._ways_out(ways or _WAYS[error])}"
         )
+        raise errors.coded(refused, "value needed", type=str(self.aval), kind=error.__name__)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):  # a protocol, of which somebody asks whether it is there

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, cast
 
 import numpy as np
 
-from phalanx.base import beside, dtypes, wide
+from phalanx.base import beside, dialect, dtypes, wide
 from phalanx.base.extended import WORD, is_key
 from phalanx.base.lengths import Length
 from phalanx.base.recent import Unique
@@ -174,21 +174,6 @@ class ArrayType:
         """
         return ArrayType.told(self)
 
-    def str_short(self, *_: Any, **__: Any) -> str:
-        """The type as programs print it."""
-        return str(self)
-
-    def strip_weak_type(self) -> ArrayType:
-        """The same, not weak."""
-        return self.update(weak=False)
-
-    def to_tangent_aval(self) -> ArrayType:
-        """The type of tangents: the same for real and complex numbers, else float0."""
-        kind = dtypes.of_tangents(self.dtype)
-        return self.update(dtype=kind, weak=self.weak and kind is self.dtype)
-
-    at_least_vspace = to_tangent_aval
-
     @property
     def unreduced(self) -> frozenset[str]:
         """The axes over which the sum is still to be taken."""
@@ -198,6 +183,12 @@ class ArrayType:
     def reduced(self) -> frozenset[Any]:
         """The axes over which the sum of the cotangent is still to be taken."""
         return NOWHERE if self.lies is None else self.lies.reduced
+
+    @property
+    def tangent(self) -> ArrayType:
+        """The type of its tangents: the same for real and complex numbers, else float0."""
+        kind = dtypes.of_tangents(self.dtype)
+        return self.update(dtype=kind, weak=self.weak and kind is self.dtype)
 
     @property
     def cotangent(self) -> ArrayType:
@@ -230,13 +221,16 @@ class ArrayType:
         return f"[{','.join(dims)}]"
 
     def __str__(self) -> str:
+        if spoken_text := dialect.spoken.type_text:
+            return spoken_text(self)
         along = f"{{{','.join(sorted(map(str, self.varying)))}}}" if self.varying else ""
         if self.lies is not None and self.lies.has_sums:
             along += _sums(self.lies)
         return f"{dtypes.short_name(self.dtype)}{self.shown_dims()}{along}"
 
     def __repr__(self) -> str:
-        return str(self) + ("~" if self.weak else "")
+        is_marked = self.weak and not dialect.spoken.type_text
+        return f"{self}~" if is_marked else str(self)
 
 
 class LiteralType(ArrayType):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from phalanx.base import beside, dtypes, lattice, tree
 from phalanx.base.config import config
-from phalanx.base.errors import RefError
+from phalanx.base.errors import RefError, coded
 from phalanx.base.recent import Recent
 from phalanx.base.source import name_of, replaying, scope_name, user_location
 from phalanx.core import axes
@@ -153,10 +153,11 @@ def flatten_results(out: Any, who: str) -> tuple[list[Any], Any]:
             path = _path_of_leaf(out, i)
             if type(leaf) is Ref:
                 _refuse_result(leaf, path, who)
-            raise TypeError(
+            error = TypeError(
                 f"{who}: the function returned {leaf!r} of type {type(leaf).__name__}"
                 f"{' at ' + path if path else ''}; it must return arrays, numbers, or trees of them"
             )
+            raise coded(error, "no array returned", type=type(leaf).__name__)
     return leaves, treedef
 
 

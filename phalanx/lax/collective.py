@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from phalanx.base import beside, dtypes, tree
-from phalanx.base.errors import ShardingTypeError
+from phalanx.base.errors import ShardingTypeError, coded
 from phalanx.base.source import user_location
 from phalanx.core import axes
 from phalanx.core.manual import typed
@@ -776,11 +776,12 @@ def _cast(x: Any, along: frozenset[Any], to: str) -> Any:
     if left & wrong:
         axis = sorted(left & wrong, key=str)[0]
         now = next((name for name, axes in kinds.items() if axis in axes), "the same everywhere")
-        raise ShardingTypeError(
+        error = ShardingTypeError(
             f"pcast: {kind} is {now} along {axis!r}, at {user_location()}, and only "
             f"{_CASTS[to][1]} can be told as {to!r} without communication; psum makes a value that "
             "is the same everywhere of one that varies or is unreduced"
         )
+        raise coded(error, "cast of mixed")
     return _CASTS[to][0](_as_operand(x), left) if left else x
 
 

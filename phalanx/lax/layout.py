@@ -13,7 +13,7 @@ import numpy as np
 
 from phalanx.base import tree
 from phalanx.base.config import config, settings
-from phalanx.base.errors import ConcretizationTypeError, ShardingTypeError
+from phalanx.base.errors import ConcretizationTypeError, ShardingTypeError, coded
 from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
@@ -241,12 +241,13 @@ def _refuse_sums_of_nothing(sharding: Sharding, inputs: Iterable[Any], who: str)
     """
     axes, types = unreduced_along(sharding), [x.aval for x in inputs if isinstance(x, Array)]
     if axes and any([t.lies is not None for t in types]):
-        raise ShardingTypeError(
+        error = ShardingTypeError(
             f"{who}: out_sharding leaves the sum over {' and '.join(map(repr, sorted(axes)))} to "
             f"be taken, at {user_location()}, and what is summed up is not cut by that alone in "
             f"both operands, {' and '.join(map(str, types))}. Cut it so in both, "
             "phalanx.reshard(x, P(..)), or lay out the result, phalanx.reshard(y, P(unreduced=..))"
         )
+        raise coded(error, "no such sum")
 
 
 _STATIC = (*SCALARS, str, type, np.dtype, np.generic)
@@ -286,10 +287,12 @@ def _constrained(x: Any, asked: Any, who: str) -> Any:
     rank = typeof(x).ndim
     entries = len(getattr(sharding, "spec", closed(sharding).tiles))
     if entries > rank:
-        raise ValueError(
+        error = ValueError(
             f"{who}: {sharding} is about {entries} dimensions, but the array {typeof(x)} has "
             f"{rank}, at {user_location()}"
         )
+        spec = str(getattr(sharding, "spec", sharding))
+        raise coded(error, "rank", who=who, spec=spec, entries=entries, rank=rank)
     if who == "with_sharding_constraint":
         sharding = _beside_types(sharding, typeof(x))
     if current() is ROOT:

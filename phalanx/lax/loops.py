@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from phalanx.base import dtypes, lattice, tree
 from phalanx.base.config import config
-from phalanx.base.errors import ShardingTypeError
+from phalanx.base.errors import ShardingTypeError, coded
 from phalanx.base.lengths import Length, symbolic
 from phalanx.base.lengths import length as as_length
 from phalanx.base.source import user_location
@@ -219,11 +219,12 @@ def _check_carry(
                     "Lay it out alike where it starts, or in the body: phalanx.reshard(x, "
                     f"{returned.lies or 'P()'}), or phalanx.reshard(x, {kind.lies or 'P()'})"
                 )
-            raise TypeError(
+            error = TypeError(
                 f"{who}: the carry must keep its types from iteration to iteration; carry"
                 f"{tree.keystr(path[own:])} starts as {kind} and the body, called at "
                 f"{user_location()}, returns {returned}. {advice}"
             )
+            raise coded(error, "carry changes")
 
 
 def _check_condition(condition: Program, who: str) -> None:
@@ -592,12 +593,13 @@ def _length(rows: list[Any], length: int | None, who: str) -> int:
             )
         if kind.layout[0]:
             cutting = " and ".join([repr(axis) for axis in kind.layout[0]])
-            raise ShardingTypeError(
+            error = ShardingTypeError(
                 f"{who}: rows of xs are taken one after the other, and dimension 0 of {kind} is "
                 f"cut by {cutting}, at {user_location()}: each would be fetched from the device "
                 "that has it. Lay xs out anew before, with phalanx.reshard(xs, P(None, ..)), or "
                 "let rows run together, with vmap"
             )
+            raise coded(error, "rows are cut")
     lengths = {typeof(x).shape[0] for x in rows}
     if length is not None:
         lengths.add(as_length(length))

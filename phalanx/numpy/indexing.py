@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from phalanx import ops
 from phalanx.base import beside, dtypes, lattice, tree
 from phalanx.base.broadcasting import check_fills, common_shape
-from phalanx.base.errors import NonConcreteBooleanIndexError
+from phalanx.base.errors import NonConcreteBooleanIndexError, coded
 from phalanx.base.extended import is_key
 from phalanx.base.kinds import GENERIC, LIST, NDARRAY, SEQUENCE, SLICE, TUPLE, is_ndarray
 from phalanx.base.lengths import Length, larger, slice_of, smaller
@@ -233,11 +233,12 @@ def known_mask(e: Any) -> np.ndarray:
         NonConcreteBooleanIndexError: it is traced.
     """
     if not is_known(e):
-        raise NonConcreteBooleanIndexError(
+        error = NonConcreteBooleanIndexError(
             f"a mask, {describe(e)}, is used as an index, but which elements it selects, and so "
             "the shape of the result, is not known while tracing. Use jnp.where(mask, x, "
             "other), x.at[mask].set(value) with one value, or jnp.nonzero(mask, size=...)"
         )
+        raise coded(error, "mask", type=str(e.aval))
     return np.asarray(e)
 
 

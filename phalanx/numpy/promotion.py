@@ -17,7 +17,7 @@ from phalanx.base import beside, dtypes, lattice
 from phalanx.base.broadcasting import common_shape
 from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
-from phalanx.base.errors import ConcretizationTypeError, ShapeError
+from phalanx.base.errors import ConcretizationTypeError, ShapeError, coded
 from phalanx.base.kinds import NDARRAY, SEQUENCE, class_of
 from phalanx.base.lengths import length
 from phalanx.base.source import arguments_of_library, user_location, warn_user
@@ -146,11 +146,12 @@ def value_of(who: str, x: Any, remedy: str) -> np.ndarray:
             offers the ``remedy``.
     """
     if not is_known(x):
-        raise ConcretizationTypeError(
+        error = ConcretizationTypeError(
             f"{who}: the shape of the result depends on the elements of {describe(x)}, of "
             f"which only shape and dtype are known while tracing; {remedy}, or call it "
             "outside jit, vmap and pmap"
         )
+        raise coded(error, "shape of values", type=str(x.aval))
     return np.asarray(known_value(x))
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from phalanx.base.config import settings
-from phalanx.base.errors import DevicesDiffer
+from phalanx.base.errors import DevicesDiffer, coded
 from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Layout, OpenLayout
@@ -330,9 +330,9 @@ def check_devices(
         _check_taken(program, frozenset())
     over = _over_mesh(program)
     said = [*_said(program, places, name_of_input), *over]
-    for words, other in said[1:]:
+    for one, other in said[1:]:
         if not other.is_over(said[0][1].device_list):
-            _refuse(program, [said[0], (words, other)])
+            _refuse(program, [said[0], (one, other)])
     fixed = [
         i
         for i, (sig, given) in enumerate(zip(sigs, places.ins, strict=True))
@@ -341,7 +341,7 @@ def check_devices(
     lists = {sigs[i].sharding.device_list for i in fixed}
     if len(lists.union([s.device_list for _, s in said[:1]])) < 2:
         return
-    placed = [(f"{name_of_input(i)}, {sigs[i].type}, lies", sigs[i].sharding) for i in fixed]
+    placed = [(_input(name_of_input(i), sigs[i].type), sigs[i].sharding) for i in fixed]
     widest = said[0] if said else max(placed, key=lambda p: len(p[1].device_list))
     there = set(widest[1].device_list)
     apart = next((p for p in placed if not there.issuperset(p[1].device_list)), None)
@@ -358,44 +358,61 @@ def _check_taken(program: Program, taken: frozenset[str]) -> None:
     for sharding, who in constraints(program):
         used = next((name for name in cutting(sharding) if name in taken), None)
         if used is not None:
-            raise ValueError(
+            error = ValueError(
                 f"{program.name}: {who} names the manual axis {used!r}, "
                 "along which the shard_map around it says what each device does; name axes that "
                 "it leaves to the compiler"
             )
+            raise coded(error, "manual axis", axis=used)
     for region in placement.regions(program):
         own = {str(axis) for axis, _ in region.axes} if region.mesh and not region.shared else ()
         _check_taken(region.program, taken.union(own))
 
 
+class _Speaker(Struct):
+    """What says on which devices something is, as the beginning of a sentence; of inputs, which."""
+
+    words: str
+    kind: str = ""
+    name: str = ""
+    type: str = ""
+
+
+def _input(name: str, type: ArrayType) -> _Speaker:
+    return _Speaker(f"{name}, {type}, lies", "input", name, str(type))
+
+
 def _said(
     program: Program, places: RequestedShardings, name_of_input: Callable[[int], str]
-) -> Iterator[tuple[str, Sharding]]:
+) -> Iterator[tuple[_Speaker, Sharding]]:
     for i, s in enumerate(places.ins):
         if s is not None:
-            yield f"in_shardings puts {name_of_input(i)}", s
+            yield _Speaker(f"in_shardings puts {name_of_input(i)}"), s
     for s in places.outs:
         if s is not None and not is_abstract(s):
-            yield "out_shardings puts a result", s
+            yield _Speaker("out_shardings puts a result", "result"), s
     for s, who in constraints(program):
         if not is_abstract(s):
-            yield f"{who} puts a value", s
+            yield _Speaker(f"{who} puts a value", "constraint"), s
 
 
-def _over_mesh(program: Program) -> list[tuple[str, Sharding]]:
+def _over_mesh(program: Program) -> list[tuple[_Speaker, Sharding]]:
     """Where the first ``shard_map`` of ``program`` runs, if there is one."""
     meshes = (r.mesh for r in placement.regions(program) if not r.shared and r.mesh is not None)
     known = [mesh for mesh in meshes if isinstance(mesh, Mesh)]
-    return [("a shard_map in it runs", Sharding(mesh.devices.flat)) for mesh in known[:1]]
+    return [(_Speaker("a shard_map in it runs"), Sharding(mesh.devices.flat)) for mesh in known[:1]]
 
 
-def _refuse(program: Program, given: Sequence[tuple[str, Sharding]]) -> None:
-    listed = "; ".join(f"{words} {_where(s)}" for words, s in given)
-    raise DevicesDiffer(
+def _refuse(program: Program, given: Sequence[tuple[_Speaker, Sharding]]) -> None:
+    listed = "; ".join(f"{one.words} {_where(s)}" for one, s in given)
+    error = DevicesDiffer(
         f"{program.name}: Received incompatible devices for jitted computation, at "
         f"{user_location()}: arrays that were placed on different devices do not combine, and "
         f"{listed}. Move one of them: phalanx.device_put(x, device)"
     )
+    kinds, inputs = [x.kind for x, _ in given], [(x.name, x.type) for x, _ in given]
+    ids = [device.id for device in given[0][1].device_list]
+    raise coded(error, "devices differ", name=program.name, kinds=kinds, inputs=inputs, ids=ids)
 
 
 def _check_constraints(program: Program, mesh: placement.ProgramMesh) -> None:
@@ -406,8 +423,9 @@ def _check_constraints(program: Program, mesh: placement.ProgramMesh) -> None:
     for said, who in constraints(program):
         sharding = surely_over(said, mesh.devices, who)
         if not sharding.is_over(mesh.devices):
-            asked = f"{who} puts a value", sharding
-            _refuse(program, [asked, ("a mapped function in it runs", Sharding(mesh.devices))])
+            asked = _Speaker(f"{who} puts a value", "constraint"), sharding
+            mapped = _Speaker("a mapped function in it runs"), Sharding(mesh.devices)
+            _refuse(program, [asked, mapped])
 
 
 def _where(sharding: Sharding) -> str:

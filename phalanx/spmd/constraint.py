@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from phalanx.base.config import settings
-from phalanx.base.errors import NoMesh
+from phalanx.base.errors import NoMesh, coded
 from phalanx.base.source import user_location
 from phalanx.spmd.layout import axes_of, with_devices_counted_as
 from phalanx.spmd.mesh import NO_MESH, Mesh, mesh_over
@@ -34,11 +34,12 @@ def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False)
     mesh = settings().mesh or NO_MESH
     if isinstance(asked, PartitionSpec):
         if mesh.empty:
-            raise NoMesh(
+            error = NoMesh(
                 f"{who}: {asked} stands alone, and there is no mesh whose axes it could name; set "
                 "one with phalanx.set_mesh(mesh), or give NamedSharding(mesh, spec), at "
                 f"{user_location()}"
             )
+            raise coded(error, "spec without mesh", who=who)
         asked = NamedSharding._asked(mesh, asked, who)
     if not is_abstract(asked):
         return asked
@@ -145,11 +146,12 @@ def sharding_of_lanes(sharding: Sharding, dim: int, axes: Sequence[str] | None =
     """
     if not isinstance(sharding, NamedSharding):
         if axes:
-            raise ValueError(
+            error = ValueError(
                 f"vmap: spmd_axis_name gives the axes {tuple(axes)} of a mesh to the mapped "
                 f"dimension, and a value inside is to lie as {sharding}, which is over none, at "
                 f"{user_location()}; give NamedSharding(mesh, spec)"
             )
+            raise coded(error, "lanes over no mesh", sharding=type(sharding).__name__)
         if len(sharding.device_list) == 1:  # all lanes lie there
             return sharding
     named = as_named(sharding)

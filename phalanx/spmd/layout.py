@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base.errors import suggest_axis
+from phalanx.base.errors import coded, suggest_axis
 from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Layout, MeshAxes
@@ -33,15 +33,19 @@ def from_axes(
     for name in used:
         if name not in sizes:
             hint = suggest_axis(name, sizes)
-            raise ValueError(
+            error = ValueError(
                 f"{who}: the mesh has no axis {name!r} of {OverMesh.of(None, dims)}, at "
                 f"{user_location()}. {hint}"
             )
+            spec, there = str(OverMesh.of(None, dims)), ", ".join(map(repr, sizes))
+            raise coded(error, "no such axis", axis=name, spec=spec, axes=there)
         if used.count(name) > 1:
-            raise ValueError(
+            error = ValueError(
                 f"{who}: axis {name!r} occurs more than once in {OverMesh.of(None, dims)}, "
                 f"at {user_location()}; an axis cuts one dimension"
             )
+            spec = str(OverMesh.of(None, dims))
+            raise coded(error, "axis twice", who=who, axis=name, spec=spec)
     names = list(sizes)
     order = [names.index(n) for n in used] + [i for i, n in enumerate(names) if n not in used]
     places = np.arange(len(devices)).reshape(tuple(sizes.values())).transpose(order)

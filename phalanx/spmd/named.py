@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
-from phalanx.base.errors import suggest_axis
+from phalanx.base import dialect
+from phalanx.base.errors import coded, suggest_axis
 from phalanx.base.recent import Unique, memoized
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, blocks_of
@@ -88,6 +89,8 @@ class PartitionSpec(tuple[Entry, ...]):
         return PartitionSpec(*other, *self)
 
     def __repr__(self) -> str:
+        if spoken_text := dialect.spoken.spec_text:
+            return spoken_text(self)
         return spec_text(map(repr, self), self.unreduced, self.reduced)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -470,10 +473,11 @@ def _indivisible(sharding: NamedSharding, shape: tuple[int, ...], dim: int) -> s
 
 def _check(mesh: object, spec: object, who: str) -> None:
     if not isinstance(mesh, AnyMesh) or not isinstance(spec, PartitionSpec):
-        raise TypeError(
+        error = TypeError(
             f"{who}: needs a Mesh and a PartitionSpec, "
             f"got {type(mesh).__name__} and {type(spec).__name__}"
         )
+        raise coded(error, "no spec", spec=type(spec).__name__)
     for name in sorted(spec.unreduced | spec.reduced):
         if name not in mesh.axis_names:
             raise ValueError(

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import settings
-from phalanx.base.errors import RefError, ShardingTypeError
+from phalanx.base.errors import RefError, ShardingTypeError, coded
 from phalanx.base.lengths import Length
 from phalanx.base.source import user_location
 from phalanx.core.check import check
@@ -200,12 +200,13 @@ class Stage(Trace):
             if missing and dtypes.is_inexact(a.type.dtype) and not self._is_constant(a):
                 kinds = ", ".join([str(b.type) for b in inputs])
                 axes = tuple(sorted(map(str, missing)))
-                raise ShardingTypeError(
+                error = ShardingTypeError(
                     f"{prim.name}: operands vary along different axes, {kinds}, at "
                     f"{user_location()}, and the option auto_pcast is off; make them alike: "
                     f"phalanx.lax.pcast(x, {axes}, to='varying')",
                     prim.name,
                 )
+                raise coded(error, "operands vary", name=prim.name)
 
     def _is_constant(self, x: Atom) -> bool:
         made = {v for e in self.equations for v in e.outputs}
@@ -215,10 +216,6 @@ class Stage(Trace):
         """Take over an equation as it is."""
         self.of_mesh |= any([v.type.of_mesh for v in equation.outputs])
         self.equations.append(equation)
-
-    def tracer(self, atom: Atom) -> Any:
-        """What stands for ``atom`` of this program while it is traced."""
-        return StagedTracer(self, atom, None) if type(atom) is Var else atom.value
 
     def sources(self, x: StagedTracer) -> list[str]:
         """The names of the arguments that ``x`` was computed from."""

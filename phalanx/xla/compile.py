@@ -15,6 +15,7 @@ import numpy as np
 from jaxlib import _hlo
 
 from phalanx import xla
+from phalanx.base import dialect
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, NoMesh, RuntimeFailure
 from phalanx.base.source import user_location
@@ -636,7 +637,7 @@ class CallingBack(XlaExecutable):
         if failure is None:
             return outs
         try:
-            raise RuntimeFailure.of_callback(failure)
+            raise dialect.spoken.failure(failure)
         finally:
             del failure, launch  # or the exception would hold itself, through its frames
 
@@ -666,7 +667,7 @@ class Stopping(CallingBack):
         finally:
             end(waiting)
         try:
-            raise RuntimeFailure.of_callback(failure)
+            raise dialect.spoken.failure(failure)
         finally:
             del failure  # or the exception would hold itself, through its frames
 

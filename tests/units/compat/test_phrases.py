@@ -1,13 +1,20 @@
 """What programs under the mode look for in messages is in them, too."""
 
+import ast
+import inspect
+from pathlib import Path
+from string import Formatter
+
 import numpy as np
 import pytest
 
 import phalanx
 import phalanx.lax as lax
 import phalanx.numpy as jnp
-from phalanx.base import boundary
+from phalanx.base import dialect
+from phalanx.base.dialect import Dialect
 from phalanx.compat.avals import ShapedArray
+from phalanx.compat.phrases import _PHRASES
 from phalanx.compat.worded import as_served
 from phalanx.experimental.pjit import pjit
 from phalanx.sharding import AxisType, NamedSharding
@@ -21,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def worded(monkeypatch):
-    monkeypatch.setattr(boundary.words, "changed", as_served)
+    monkeypatch.setattr(dialect, "spoken", Dialect(message=as_served))
 
 
 def mesh(kind=AxisType.Explicit):
@@ -220,3 +227,27 @@ def test_a_type_says_how_values_lie():
     assert made.sharding.spec == P("x", None)
     with pytest.raises(ValueError, match="does not divide dimension 0"):
         ShapedArray((3, 2), "float32", sharding=NamedSharding(over, P("x")))
+
+
+def codes():
+    """Of each code that an error gets somewhere the names of the parts of its message."""
+    found = {}
+    for file in Path(phalanx.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("coded", "errors.coded"):
+                given = [x.value for x in ast.walk(node.args[1]) if isinstance(x, ast.Constant)]
+                parts = {keyword.arg for keyword in node.keywords}
+                found |= {code: parts for code in given if isinstance(code, str)}
+    return found
+
+
+def test_every_code_has_a_phrase_that_takes_the_parts_of_the_message():
+    raised = codes()
+    assert raised.keys() == _PHRASES.keys()
+    for code, phrase in _PHRASES.items():
+        if isinstance(phrase, str):
+            taken = {name for _, name, *_ in Formatter().parse(phrase) if name}
+            assert taken <= raised[code], code
+        else:
+            said = raised[code] - {None} | ({"type", "array"} if None in raised[code] else set())
+            assert {*inspect.signature(phrase).parameters} == said, code

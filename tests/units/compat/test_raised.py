@@ -6,6 +6,8 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
+from phalanx.base import dialect
+from phalanx.base.dialect import Dialect
 from phalanx.compat.raised import as_runtime_error
 from phalanx.errors import JaxRuntimeError
 
@@ -32,7 +34,7 @@ def raised(error, devices=1):
 
 @pytest.mark.parametrize("devices", [1, 2])
 def test_they_are_of_their_class_and_runtime_errors_too(monkeypatch, devices):
-    monkeypatch.setattr(JaxRuntimeError, "of_callback", staticmethod(as_runtime_error))
+    monkeypatch.setattr(dialect, "spoken", Dialect(failure=as_runtime_error))
     error = raised(Refused("not today", code=7), devices)
     assert isinstance(error, Refused) and isinstance(error, JaxRuntimeError)
     assert error.code == 7 and error.args == ("not today",)

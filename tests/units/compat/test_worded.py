@@ -4,7 +4,8 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx.base import boundary
+from phalanx.base import dialect
+from phalanx.base.dialect import Dialect
 from phalanx.compat.worded import as_served
 
 pytestmark = pytest.mark.usefixtures("served")
@@ -12,10 +13,10 @@ pytestmark = pytest.mark.usefixtures("served")
 
 def test_names_that_jax_serves_are_its_own():
     said = "set one, phalanx.set_mesh(mesh), or phalanx.P; see phalanx.experimental.checkpoint"
-    assert as_served(said) == (
+    assert as_served(ValueError(), said) == (
         "set one, jax.set_mesh(mesh), or jax.P; see phalanx.experimental.checkpoint"
     )
-    assert as_served("/a/phalanx.py: phalanx plan") == "/a/phalanx.py: phalanx plan"
+    assert as_served(ValueError(), "/a/phalanx.py: phalanx plan") == "/a/phalanx.py: phalanx plan"
 
 
 def test_errors_of_ours_are_told_so_and_no_others(monkeypatch):
@@ -30,7 +31,7 @@ def test_errors_of_ours_are_told_so_and_no_others(monkeypatch):
 
     plain = message(outside)
     assert "phalanx.set_mesh" in plain
-    monkeypatch.setattr(boundary.words, "changed", as_served)
+    monkeypatch.setattr(dialect, "spoken", Dialect(message=as_served))
     ours, _, theirs = message(outside).partition(" (in JAX's words: ")
     assert ours.replace("jax.", "phalanx.") == plain.replace("jax.", "phalanx.")
     assert "jax.set_mesh" in ours and "phalanx.set_mesh" not in ours

@@ -24,6 +24,7 @@ from phalanx.base import log, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import TracingRefused
+from phalanx.base.phases import phase
 from phalanx.base.source import name_of, user_location
 from phalanx.core import axes
 from phalanx.core.program import Program
@@ -184,7 +185,8 @@ class StagedFunction(Dispatched):
         traced = self.caches.traced[key]
         if traced is None:
             self._note(key, given)
-            traced = self._trace(given, context)
+            with phase("tracing"):
+                traced = self._trace(given, context)
             if traced.reusable:
                 self.caches.traced[key] = traced
         return traced, context

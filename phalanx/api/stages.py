@@ -162,7 +162,12 @@ class TracedCall(Struct, frozen=True):
 SAID = 4  # arguments and results that are told of
 
 
-def _few(types: Sequence[Any]) -> str:
+def few(types: Sequence[Any]) -> str:
+    """The first of ``types``, and how many there are.
+
+    >>> few(["f32[]", "f32[3]"]), few(["f32[]"] * 5)
+    ('f32[], f32[3]', 'f32[], f32[], f32[], f32[], ... 5 in all')
+    """
     more = f", ... {len(types)} in all" if len(types) > SAID else ""
     return f"{', '.join(map(str, types[:SAID]))}{more}"
 
@@ -176,7 +181,7 @@ class AheadOfTime:
     def __repr__(self) -> str:
         call = self._traced
         types, results = call.types, call.results(call.program.output_types)
-        said = f"{call.who}: ({_few(types)}) -> ({_few(results)})"
+        said = f"{call.who}: ({few(types)}) -> ({few(results)})"
         return f"<{type(self).__name__} {said}>"
 
     @property

@@ -79,7 +79,7 @@ class Location:
         return self.code, self.lasti
 
     def __str__(self) -> str:
-        place = f"{_name_of(self.file)}:{self.line}"
+        place = f"{file_name(self.file)}:{self.line}"
         return place if self.function == "<module>" else f"{place} ({self.function})"
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ class CallOfLibrary(Location):
         return self.inside.spot
 
 
-def _name_of(file: str) -> str:
+def file_name(file: str) -> str:
     """The name of a file; a cell of a notebook, whose file is called anything, has a number."""
     if "ipykernel" in file or file.startswith("<ipython-input"):
         shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
@@ -380,5 +380,5 @@ def place_of(fun: Any) -> str:
     ('print', '<lambda>')
     """
     code = getattr(getattr(fun, "func", fun), "__code__", None)
-    where = f", {_name_of(code.co_filename)}:{code.co_firstlineno}" if code else ""
+    where = f", {file_name(code.co_filename)}:{code.co_firstlineno}" if code else ""
     return name_of(fun) + where

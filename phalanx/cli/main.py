@@ -181,7 +181,7 @@ def _add_reports(commands: Any) -> None:
         "[arguments ...]",
         description="Run a script, and plan the function that computes most, of those that it "
         "compiles or lowers: seconds of a step and bytes on a chip, for each mesh and for fewer "
-        "chips, the best first.",
+        "chips, the fastest first.",
         epilog="example: phalanx plan train.py --on v5p:8x8x8",
     )
     options.add_plan_options(planning)

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import linecache
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from phalanx.api.compiled_collectives import Collective
+from phalanx.api.devices import local_devices
 from phalanx.api.jit import jit
-from phalanx.api.stages import Compiled, Traced, TracedCall
+from phalanx.api.stages import Compiled, Traced, TracedCall, few
 from phalanx.api.transformed import P
 from phalanx.base import tree
 from phalanx.base.boundary import boundary
@@ -24,16 +24,22 @@ from phalanx.core.runs import Lanes
 from phalanx.core.types import ArrayType
 from phalanx.insight.alive import Course, course
 from phalanx.insight.costs import LineCost, by_line, loops_in, steps
+from phalanx.insight.here import measured
 from phalanx.insight.report import Chart, Column, Facts, Part, Report, Table, short_line, shown
 from phalanx.insight.systems import Machine, enough, machine
 from phalanx.transforms.dce import dce
 from phalanx.transforms.storage import size_in_bytes
 
-__all__ = ["explain", "report_on", "traceable", "whole"]
+__all__ = ["explain", "report_on", "source_of", "traceable", "whole"]
 
-DEFAULT = "h100"  # where nothing is said, and the devices are none of the table
+DEFAULT = "h100"  # for devices that are neither in the table nor within reach
 _KINDS = {"v5 lite": "v5e", "v5p": "v5p", "v6": "v6e", "A100": "a100", "H100": "h100"}
 _POINTS = 400  # of the chart of memory
+_ADVICE = {
+    "compute-bound": "Use a smaller dtype, such as bfloat16, or more devices.",
+    "memory-bound": "Use a smaller dtype, fewer large intermediate arrays, or a larger batch.",
+    "communication-bound": "Use a larger batch on each device, or fewer devices.",
+}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -41,17 +47,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 def explain(f: Callable[P, Any], on: str | None = None) -> Callable[..., Report]:
     """Explain a program: a function of the arguments of ``f`` that tells what it does on devices.
 
-    ``f`` is traced and compiled, and not run. The report has where arrays and lanes lie; each
-    collective with its axis, its bytes on a device, how often it runs and how long it takes;
-    operations and bytes by the user's line, and what they wait for; memory over the course of the
-    program; and what the compiler made of it. It prints in a terminal, shows in a notebook, and is
-    written by ``report.save("report.html")`` or read by ``report.as_json()``. Times are modelled,
-    by the roofline and the network of a system, at full efficiency.
+    ``f`` is traced and compiled, and not run. The report says what limits the program, and then
+    has FLOPs, bytes and modelled time by source line; each collective with its axis, its bytes on
+    a device, how often it runs and how long it takes; memory over the course of the program; the
+    sharding of arrays and lanes; and the instructions that the compiler produced. It prints in a
+    terminal, shows in a notebook, and is written by ``report.save("report.html")`` or read by
+    ``report.as_json()``. Times are modelled by the roofline and the network of a machine, at full
+    efficiency.
 
     Args:
         f: a function, or what ``jit`` or ``pmap`` made of one.
-        on: the system whose figures are used, such as "v5p" or "h100"; default that of the devices,
-            or "h100" where they are CPUs.
+        on: the machine whose times are modelled, such as "v5p" or "h100:8"; default the devices
+            that the program is compiled for. If these are not in the table of systems, as CPUs,
+            they are measured, which takes about a second.
 
     Returns:
         That function; it gives a ``phalanx.insight.Report``.
@@ -61,7 +69,7 @@ def explain(f: Callable[P, Any], on: str | None = None) -> Callable[..., Report]
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> report = phalanx.explain(lambda x: jnp.sin(x) @ x)(jnp.ones((64, 64)))
-    >>> report["in all"].as_json()["facts"]["operations"]  # 2 * 64**3 + 64**2
+    >>> report["summary"].as_json()["facts"]["FLOPs"]  # 2 * 64**3 + 64**2
     528384
     """
     chips, traced = machine(on) if on is not None else None, traceable(f, "explain")
@@ -92,7 +100,7 @@ def report_on(
 
     Args:
         traced: the function.
-        chips: the system whose figures are used; default that of the devices.
+        chips: the machine whose times are modelled; default the devices.
         where: the line that called it.
     """
     compiled = traced.lower().compile()
@@ -107,7 +115,7 @@ def report_on(
     memory = _course(program, call, compiled, len(devices))
     talking = sum([sum(_seconds(c, chips)) for c in exchanged])
     parts: list[Part] = [
-        _in_all(traced, compiled, lines, talking, chips, where),
+        _summary(traced, compiled, lines, talking, chips, where),
         _lines(lines),
         _collectives(exchanged, chips, traced.program),
         *_memory(memory),
@@ -115,15 +123,17 @@ def report_on(
         _places(traced, compiled),
         _made(compiled),
     ]
-    here = _told(devices)
-    other = "" if _system_of(devices) == chips.system.name else here
-    verdict = _verdict(chips.system.title, lines, talking, other)
-    return Report(f"{traced.fun_name} on {here}", tuple(parts), verdict)
+    verdict = _verdict(chips, _told(devices), lines, talking)
+    title = f"{traced.fun_name}({few(call.types)}) on {_told(devices)}"
+    return Report(title, tuple(parts), verdict)
 
 
 def _of_devices(chips: Machine | None, devices: Sequence[Any]) -> Machine:
     if chips is None:
-        chips = machine(_system_of(devices) or DEFAULT)
+        name = _system_of(devices)
+        if name is None and set(devices) <= set(local_devices(backend=devices[0].platform)):
+            return measured(tuple(devices))
+        chips = machine(name or DEFAULT)
     return chips if chips.chips >= len(devices) else enough(chips.system, len(devices))
 
 
@@ -134,12 +144,15 @@ def _system_of(devices: Sequence[Any]) -> str | None:
 
 
 def _told(devices: Sequence[Any]) -> str:
-    return f"{len(devices)} x {getattr(devices[0], 'device_kind', devices[0].platform)}"
+    kind = getattr(devices[0], "device_kind", devices[0].platform)
+    kind = "CPU" if kind == "cpu" else kind
+    return f"{len(devices)} {kind} device{'s' if len(devices) > 1 else ''}"
 
 
-def _verdict(title: str, lines: Sequence[LineCost], communicating: float, other: str) -> str:
-    """What limits a program by the model of the system ``title``, if it was compiled for ``other``
-    devices, or for these."""
+def _verdict(
+    chips: Machine, devices: str, lines: Sequence[LineCost], communicating: float
+) -> str:  # fmt: skip
+    """What limits a program by the model of ``chips``, and what to do about it."""
     computing = sum([c.seconds for c in lines])
     whole = computing + communicating
     if not whole:
@@ -152,19 +165,20 @@ def _verdict(title: str, lines: Sequence[LineCost], communicating: float, other:
     }
     limit = max(parts, key=lambda name: parts[name])
     share = shown(parts[limit] / whole, "share")
-    said = f"It is {limit} ({share} of {shown(whole, 'seconds')})"
+    said = f"It is {limit}: {share} of {shown(whole, 'seconds')}"
     hottest = lines[0].location if lines and communicating < whole / 2 else None
     if hottest is not None:
         part = shown(lines[0].seconds / whole, "share")
-        said += f"; {short_line(str(hottest))} takes {part}"
-    besides = f", not for {other}, for which it was compiled" if other else ""
-    return f"{said}. Times are modelled for {title}{besides}."
+        said += f"; {part} in {short_line(str(hottest))}"
+    here = "measured" in "".join(chips.system.sources)
+    model = "" if here else f" Times are modelled for {chips.system.title}."
+    return f"{said}. {_ADVICE[limit]}{model}"
 
 
 # ---- the parts ----------------------------------------------------------------------------------
 
 
-def _in_all(
+def _summary(
     traced: Traced, compiled: Compiled, lines: Sequence[LineCost],
     talking: float, chips: Machine, where: Location | None,
 ) -> Facts:  # fmt: skip
@@ -175,27 +189,30 @@ def _in_all(
         sizes.argument_size_in_bytes + sizes.output_size_in_bytes + sizes.temp_size_in_bytes
         - sizes.alias_size_in_bytes
     )  # fmt: skip
-    note = "Times are those of the figures of the system, at full efficiency, without overlap."
+    note = "Times are modelled at full efficiency, without overlap. XLA counts for one device"
     loops = loops_in(traced.program)
-    if loops:
-        note += " XLA counts what is in a loop once."
+    note += ", and what is in a loop once." if loops else "."
     if any(loop.length is None for loop in loops):
-        note += " So do we where its length is unknown."
+        note += " So do the other rows where the length of the loop is unknown."
     return Facts(
-        "in all",
+        "summary",
         (
-            *((("called at", str(where), "line"),) if where is not None else ()),
+            ("program", None, "heading"),
+            *((("called at", _place(where), "line"),) if where is not None else ()),
             ("devices", devices, "count"),
             ("times are for", chips.system.title, "text"),
-            ("operations", round(sum([c.operations for c in lines])), "operations"),
+            ("time", None, "heading"),
+            ("computing", computing, "seconds"),
+            ("communicating", talking, "seconds"),
+            ("work", None, "heading"),
+            ("FLOPs", round(sum([c.operations for c in lines])), "operations"),
+            ("FLOPs by XLA", costs.get("flops"), "operations"),
             ("bytes moved", round(sum([c.moved for c in lines])), "bytes"),
-            ("operations counted by XLA, a device", costs.get("flops"), "operations"),
-            ("bytes counted by XLA, a device", costs.get("bytes accessed"), "bytes"),
-            ("time computing", computing, "seconds"),
-            ("time communicating", talking, "seconds"),
-            ("memory of a device, by XLA", needed, "bytes"),
-            ("of these arguments", sizes.argument_size_in_bytes, "bytes"),
-            ("of these temporaries", sizes.temp_size_in_bytes, "bytes"),
+            ("bytes by XLA", costs.get("bytes accessed"), "bytes"),
+            ("memory of a device", None, "heading"),
+            ("needed", needed, "bytes"),
+            ("arguments", sizes.argument_size_in_bytes, "bytes"),
+            ("temporaries", sizes.temp_size_in_bytes, "bytes"),
         ),
         note,
     )
@@ -204,17 +221,17 @@ def _in_all(
 def _lines(lines: Sequence[LineCost]) -> Table:
     total = sum([c.seconds for c in lines]) or 1.0
     rows = [
-        (_place(c.location), c.seconds, c.seconds / total, c.bound, round(c.operations),
-         round(c.moved), _source(c.location))
+        (_place(c.location), c.seconds, c.seconds / total, f"{c.bound}-bound",
+         round(c.operations), round(c.moved), source_of(_place(c.location)))
         for c in lines
     ]  # fmt: skip
     columns = (
         Column("line", "line"), Column("time", "seconds"), Column("share", "share"),
-        Column("waits for"), Column("operations", "operations"), Column("moved", "bytes"),
+        Column("limit"), Column("FLOPs", "operations"), Column("bytes", "bytes"),
         Column("source", "code"),
     )  # fmt: skip
-    note = "Operations and bytes are those of all devices, times those of one."
-    return Table("lines, the hottest first", columns, tuple(rows), note)
+    note = "FLOPs and bytes of all devices, time of one."
+    return Table("hottest lines", columns, tuple(rows), note)
 
 
 def _seconds(c: Collective, chips: Machine) -> tuple[float, float]:
@@ -233,7 +250,7 @@ def _collectives(exchanged: Sequence[Collective], chips: Machine, program: Progr
     every = {axis for axes in asked.values() for axis in axes}
     rows: list[tuple[Any, ...]] = []
     for c in exchanged:
-        line = short_line(c.line)
+        line = short_line(c.line)  # as locations are written
         axes = map(str, c.axes) if c.axes else asked.get(line, ())  # of groups of lanes
         axes = [*dict.fromkeys(axes)]
         by = "a mapped function" if line in mapped else "the compiler"
@@ -241,14 +258,14 @@ def _collectives(exchanged: Sequence[Collective], chips: Machine, program: Progr
             by = "the program"
         rows.append(
             (c.operation, ", ".join(axes) or "?", c.devices, c.bytes, c.count,
-             *_seconds(c, chips), line, by)
+             *_seconds(c, chips), c.line, by)
         )  # fmt: skip
     columns = (
-        Column("operation"), Column("axes"), Column("among", "count"), Column("bytes", "bytes"),
-        Column("times", "count"), Column("latency", "seconds"), Column("bandwidth", "seconds"),
-        Column("line", "line"), Column("asked by"),
+        Column("operation"), Column("axes"), Column("devices", "count"), Column("bytes", "bytes"),
+        Column("runs", "count"), Column("latency", "seconds"), Column("transfer", "seconds"),
+        Column("line", "line"), Column("requested by"),
     )  # fmt: skip
-    note = f"Bytes are of the result on a device; times are for {chips.system.title}, all runs."
+    note = "Bytes of the result on a device; times of all runs."
     return Table("collectives", columns, tuple(rows), note)
 
 
@@ -264,21 +281,18 @@ def _memory(found: Course) -> tuple[Part, ...]:
         if value.size > row[3]:
             row[2:] = value.what, value.size
     rows = sorted(by_place.items(), key=lambda item: -item[1][1])
-    note = (
-        "Of one device, of values that are stored, in the order of the program. The compiler may "
-        "choose another, and store less."
-    )
+    note = "Of one device, in the order of the program; the compiler may reorder, and need less."
     columns = (
-        Column("made at", "line"), Column("values", "count"), Column("bytes", "bytes"),
-        Column("the largest"),
+        Column("created at", "line"), Column("arrays", "count"), Column("bytes", "bytes"),
+        Column("largest"),
     )  # fmt: skip
     return (
         Chart(
-            "memory over the course of the program", Column("operation", "count"),
-            Column("alive", "bytes"), (("", tuple(points)),), note,
+            "memory over the program", Column("operation", "count"),
+            Column("live bytes", "bytes"), (("", tuple(points)),), note,
         ),
         Table(
-            "alive at the peak", columns,
+            "live at the peak", columns,
             tuple([(place, n, round(size), what) for place, (n, size, what, _) in rows]),
         ),
     )  # fmt: skip
@@ -334,14 +348,15 @@ def _places(traced: Traced, compiled: Compiled) -> Table:
     ):
         rows.append(_row(f"result {i}", kind, sharding))
     columns = (
-        Column("array"), Column("type"), Column("cut by"), Column("bytes on a device", "bytes"),
+        Column("array"), Column("type"), Column("sharding"), Column("bytes on a device", "bytes"),
     )  # fmt: skip
-    return Table("where arrays lie", columns, tuple(rows))
+    return Table("shardings", columns, tuple(rows))
 
 
 def _row(name: str, kind: ArrayType, sharding: Any) -> tuple[Any, ...]:
     spec = getattr(sharding, "spec", None)
-    cut = "whole" if not spec or not any(spec) else str(spec)
+    alone = sharding is None or sharding.num_devices == 1
+    cut = str(spec) if spec and any(spec) else "one device" if alone else "replicated"
     return name, str(kind), cut, _held(kind, sharding, 1)
 
 
@@ -353,23 +368,25 @@ def _made(compiled: Compiled) -> Table:
         fused[k.operation] += k.fused * k.count
         hottest.setdefault(k.operation, Counter())[k.line] += k.count
     rows = [
-        (name, count, fused[name], short_line(hottest[name].most_common(1)[0][0]))
+        (name, count, fused[name], hottest[name].most_common(1)[0][0])
         for name, count in often.most_common()
     ]
     columns = (
-        Column("instruction"), Column("runs", "count"), Column("operations in them", "count"),
+        Column("instruction"), Column("runs", "count"), Column("operations", "count"),
         Column("most from", "line"),
     )  # fmt: skip
-    note = "What each device runs in a call. Copies and transposes are what the compiler added."
-    return Table("what the compiler made", columns, tuple(rows), note)
+    note = "Of a device, in a call. The compiler has added copies and transposes."
+    return Table("compiled instructions", columns, tuple(rows), note)
 
 
 # ---- lines --------------------------------------------------------------------------------------
 
 
 def _place(location: Location | None) -> str:
-    return "" if location is None else f"{os.path.basename(location.file)}:{location.line}"
+    return "" if location is None else location.full
 
 
-def _source(location: Location | None) -> str:
-    return "" if location is None else linecache.getline(location.file, location.line).strip()
+def source_of(place: str) -> str:
+    """The text of a line that is told as ``path:line``; "" where that is not known."""
+    file, _, number = place.partition(" (")[0].rpartition(":")
+    return linecache.getline(file, int(number)).strip() if file and number.isdigit() else ""

@@ -10,28 +10,51 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from phalanx.insight.report import Chart, Facts, Kind, Part, Report, Table, Timeline, shown
+from phalanx.insight.report import (
+    Chart,
+    Facts,
+    Kind,
+    Part,
+    Report,
+    Table,
+    Timeline,
+    link,
+    shown,
+)
 
 __all__ = ["page"]
 
-_LINES = 5  # colours of lines in a chart; the style has as many
+_LINES = 10  # colours of lines in a chart; the style has as many
 _WIDE, _HIGH = 1000, 240  # the units of a chart, which is stretched to where it is
+_FIRST = 20  # rows of a table that are shown at once; the style hides the others
 
 
 def page(reports: Sequence[Report]) -> str:
     """A page with all ``reports``, one after the other."""
     title = reports[0].title if reports else "phalanx"
-    body = "\n".join(map(_article, reports)) or "<p>Nothing was compiled.</p>"
+    articles = "\n".join([_article(r, i) for i, r in enumerate(reports)])
+    body = _contents(reports) + articles or "<p>Nothing was compiled.</p>"
     form = files("phalanx.insight").joinpath("page.html").read_text(encoding="utf-8")
     head, _, rest = form.partition("{{title}}")  # what is put in is not looked into
     middle, _, foot = rest.partition("{{body}}")
     return f"{head}{escape(title)}{middle}{body}{foot}"
 
 
-def _article(report: Report) -> str:
+def _contents(reports: Sequence[Report]) -> str:
+    """Links to all reports, if there are several."""
+    if len(reports) < 2:
+        return ""
+    items = "".join(
+        f'<li><a href="#r{i}">{escape(r.title)}</a><br>{escape(r.verdict.partition(". ")[0])}</li>'
+        for i, r in enumerate(reports)
+    )
+    return f"<nav><ol>{items}</ol></nav>\n"
+
+
+def _article(report: Report, number: int) -> str:
     parts = "\n".join(map(_section, report.parts))
     verdict = f'<p class="verdict">{escape(report.verdict)}</p>\n' if report.verdict else ""
-    return f"<article><h1>{escape(report.title)}</h1>\n{verdict}{parts}</article>"
+    return f'<article id="r{number}"><h1>{escape(report.title)}</h1>\n{verdict}{parts}</article>'
 
 
 def _section(part: Part) -> str:
@@ -48,11 +71,15 @@ def _section(part: Part) -> str:
 
 
 def _facts(facts: Facts) -> str:
-    items = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(shown(value, kind))}</dd></div>"
-        for name, value, kind in facts.items
+    groups = "".join(
+        f"<div>{f'<h3>{escape(head)}</h3>' if head else ''}<dl>"
+        + "".join(
+            f"<dt>{escape(name)}</dt><dd>{_place(value, kind)}</dd>" for name, value, kind in items
+        )
+        + "</dl></div>"
+        for head, items in facts.groups
     )
-    return f"<dl>{items}</dl>"
+    return f'<div class="groups">{groups}</div>'
 
 
 def _table(table: Table) -> str:
@@ -69,7 +96,10 @@ def _table(table: Table) -> str:
         for row in table.rows
     )
     inner = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
-    return f'<div class="wide"><table>{inner}</table></div>'
+    count = len(table.rows)
+    more = f'<label><input type="checkbox"> show all {count:,} rows</label>'
+    more = more if count > _FIRST else ""
+    return f'<div class="wide"><table>{inner}</table></div>{more}'
 
 
 def _side(is_number: bool) -> str:
@@ -77,11 +107,26 @@ def _side(is_number: bool) -> str:
 
 
 def _cell(value: Any, kind: Kind, is_number: bool) -> str:
-    if is_number:
-        sorted_by = "" if value is None else f' data-v="{float(value):.9g}"'
-        return f'<td class="number"{sorted_by}>{escape(shown(value, kind))}</td>'
-    inner = escape(shown(value, kind))
-    return f"<td><code>{inner}</code></td>" if kind in ("line", "code") else f"<td>{inner}</td>"
+    if not is_number:
+        return f"<td>{_place(value, kind)}</td>"
+    if value is None:
+        return '<td class="number"></td>'
+    bar = f' style="--share:{min(max(value, 0.0), 1.0):.1%}"' if kind == "share" else ""
+    told = escape(shown(value, kind))
+    return f'<td class="number"{bar} data-v="{float(value):.9g}">{told}</td>'
+
+
+def _place(value: Any, kind: Kind) -> str:
+    """A value; a line is a link to where it is."""
+    told = escape(shown(value, kind))
+    if kind not in ("line", "code"):
+        return told
+    address = link(value) if kind == "line" else ""
+    return (
+        f'<a href="{escape(address)}"><code>{told}</code></a>'
+        if address
+        else (f"<code>{told}</code>")
+    )
 
 
 # ---- charts -------------------------------------------------------------------------------------
@@ -99,16 +144,19 @@ def _chart(chart: Chart) -> str:
         for i, line in enumerate(chart.drawn)
     )
     low, high = min(x for x, _ in points), max(x for x, _ in points)
-    most = shown(max(y for _, y in points), chart.y.kind)
     legend = "".join(
         f'<li class="c{i % _LINES}">{escape(name)}</li>'
         for i, (name, _) in enumerate(chart.series)
         if name
     )
+    ticks = "".join(
+        f'<span style="bottom:{place / top:.1%}">{escape(shown(value, chart.y.kind))}</span>'
+        for value, place in chart.ticks
+    )
     return (
-        f'<figure><div class="top">{escape(most)} {escape(chart.y.name)}</div>'
+        f'<figure><div class="top">{escape(chart.y.name)}</div><div class="plot">'
         f'<svg viewBox="0 0 {_WIDE} {_HIGH}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{escape(chart.title)}">{lines}</svg>'
+        f'aria-label="{escape(chart.title)}">{lines}</svg>{ticks}</div>'
         f'<div class="ends"><span>{escape(shown(low, chart.x.kind))}</span>'
         f"<span>{escape(chart.x.name)}</span>"
         f"<span>{escape(shown(high, chart.x.kind))}</span></div>"
@@ -120,7 +168,7 @@ def _line(
     points: Sequence[tuple[float, float]], i: int, low: float, high: float, top: float, filled: bool
 ) -> str:
     across = _WIDE / ((high - low) or 1)
-    places = [((x - low) * across, _HIGH - y / top * (_HIGH - 4)) for x, y in points]
+    places = [((x - low) * across, _HIGH - y / top * _HIGH) for x, y in points]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     colour = f"c{i % _LINES}"
     drawn = f'<polyline class="{colour}" points="{path}"/>'
@@ -134,19 +182,23 @@ def _line(
 def _timeline(timeline: Timeline) -> str:
     start, stop = timeline.bounds
     scale = 100 / ((stop - start) or 1)
+    colours = {kind: f"c{i % _LINES}" for i, kind in enumerate(timeline.kinds)}
     rows = "".join(
         f'<div class="track"><span class="name">{escape(name)}</span><div class="bar">'
-        + "".join(_span(first - start, last - start, what, scale) for first, last, what in spans)
+        + "".join(
+            _span(first - start, last - start, f"{kind}: {what}", colours[kind], scale)
+            for first, last, what, kind in spans
+        )
         + "</div></div>"
         for name, spans in timeline.rows
     )
     ends = f"<span>0</span><span>{escape(shown(stop - start, 'seconds'))}</span>"
-    return f'<div class="timeline">{rows}<div class="ends">{ends}</div></div>'
+    legend = "".join(f'<li class="{c}">{escape(kind)}</li>' for kind, c in colours.items())
+    return f'<div class="timeline">{rows}<div class="ends">{ends}</div><ul>{legend}</ul></div>'
 
 
-def _span(start: float, stop: float, what: str, scale: float) -> str:
+def _span(start: float, stop: float, what: str, colour: str, scale: float) -> str:
     told = escape(f"{what}: {shown(stop - start, 'seconds')}", quote=True)
-    colour = f"c{sum(map(ord, what)) % _LINES}"
     return (
         f'<i class="{colour}" style="left:{start * scale:.3f}%;'
         f'width:{max((stop - start) * scale, 0.05):.3f}%" title="{told}"></i>'

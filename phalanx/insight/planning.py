@@ -15,7 +15,7 @@ from phalanx.core.blocks import Blocks
 from phalanx.insight.compiled import Built, built
 from phalanx.insight.explained import traceable
 from phalanx.insight.planned import Load, Parting, Timing, fitted_to, load_of, timing
-from phalanx.insight.report import Chart, Column, Facts, Report, Table, short_line, shown
+from phalanx.insight.report import Chart, Column, Facts, Report, Table, shown
 from phalanx.insight.systems import Machine, balanced, machine
 
 __all__ = ["OPEN", "partings", "plan", "plan_of"]
@@ -23,7 +23,7 @@ __all__ = ["OPEN", "partings", "plan", "plan_of"]
 _CLEARLY = 0.95  # times whose ratio is below this differ
 _TENSOR = 64  # over more chips nobody parts products
 _SHOWN = 40  # meshes in the table
-_LYING = Column("array"), Column("type"), Column("cut by")
+_LYING = Column("array"), Column("type"), Column("sharding")
 OPEN = Parting(0, 0, 0)  # whatever is best
 
 
@@ -34,7 +34,7 @@ def plan(
 ) -> Callable[..., Report]:  # fmt: skip
     """A function of the arguments of ``f``, a training step, that tells what it takes ``on`` a
     machine which need not be here: seconds, and bytes on a chip, for each mesh that its batch
-    allows, the best first; and how that goes with fewer chips.
+    allows, the fastest first; and how that goes with fewer chips.
 
     Nothing runs: arguments may be ``ShapeDtypeStruct``, of a model that no laptop holds. The step
     takes its state and the whole batch, and returns the state anew; what it returns of the type of
@@ -63,7 +63,7 @@ def plan(
     ...     return w - 0.1 * phalanx.grad(lambda w: jnp.mean((x @ w) ** 2))(w)
     >>> w, x = (phalanx.ShapeDtypeStruct(s, "bfloat16") for s in ((8192, 8192), (65536, 8192)))
     >>> report = phalanx.plan(step, on="v5p:2x2x2")(w, x)
-    >>> len(report["meshes, the best first"].rows)
+    >>> len(report["best meshes"].rows)
     10
     """
     chips, traced = machine(on), traceable(f, "plan")
@@ -95,7 +95,7 @@ def plan_of(
     return Report(
         f"{traced.fun_name} on {chips}",
         (
-            _in_all(load, chips, told, made), _parts(told),
+            _summary(load, chips, told, made), _parts(told),
             *(() if made is None else _compiled(load, chips, made)),
             _meshes(every), _counts(counts, load),
             *([_chart(counts)] if len(counts) > 1 else []), _model(chips),
@@ -225,7 +225,7 @@ def _verdict(chips: Machine, best: Timing, counts: Sequence[tuple[Machine, Timin
 # ---- the parts ----------------------------------------------------------------------------------
 
 
-def _in_all(load: Load, chips: Machine, best: Timing, made: Built | None) -> Facts:
+def _summary(load: Load, chips: Machine, best: Timing, made: Built | None) -> Facts:
     operations = sum(load.operations.values())
     dtype = max(load.operations, key=lambda d: load.operations[d], default=None)
     rate = operations / best.seconds / chips.chips
@@ -233,16 +233,20 @@ def _in_all(load: Load, chips: Machine, best: Timing, made: Built | None) -> Fac
     notes = [] if best.fits else ["It does not fit: a chip has less memory than that."]
     batch, each = load.parted, f", in each of {load.lanes} lanes" if load.lanes > 1 else ""
     return Facts(
-        "in all",
+        "summary",
         (
-            ("the best mesh", str(best.parting), "text"),
-            ("figures are", "traced" if made is None else f"compiled for {chips.name}", "text"),
-            ("a step takes", best.seconds, "seconds"),
-            ("a chip needs", best.size, "bytes"),
-            ("a chip has", chips.chip.memory, "bytes"),
-            ("operations of products", operations, "operations"),
-            ("of a chip", rate, "rate"),
-            ("of its peak", rate / peak, "share"),
+            ("step", None, "heading"),
+            ("best mesh", str(best.parting), "text"),
+            ("time", best.seconds, "seconds"),
+            ("estimated from", "trace" if made is None else f"program for {chips.name}", "text"),
+            ("work", None, "heading"),
+            ("FLOPs of products", operations, "operations"),
+            ("FLOP/s of a chip", rate, "rate"),
+            ("MFU", rate / peak, "share"),
+            ("memory of a chip", None, "heading"),
+            ("needed", best.size, "bytes"),
+            ("available", chips.chip.memory, "bytes"),
+            ("data", None, "heading"),
             ("state", load.state, "bytes"),
             ("batch", load.batch, "count"),
             *([("batch is", batch.said + each, "text")] if batch.said else []),
@@ -254,8 +258,8 @@ def _in_all(load: Load, chips: Machine, best: Timing, made: Built | None) -> Fac
 def _meshes(every: list[Timing]) -> Table:
     columns = (
         Column("data", "count"), Column("fsdp", "count"), Column("tensor", "count"),
-        Column("step", "seconds"), Column("a chip", "bytes"), Column("fits"),
-        Column("computing", "seconds"), Column("exchanging", "seconds"),
+        Column("step", "seconds"), Column("memory of a chip", "bytes"), Column("fits"),
+        Column("computing", "seconds"), Column("communicating", "seconds"),
     )  # fmt: skip
     rows = [
         (t.parting.data, t.parting.fsdp, t.parting.tensor, t.seconds, t.size,
@@ -264,23 +268,23 @@ def _meshes(every: list[Timing]) -> Table:
     ]  # fmt: skip
     left = len(every) - len(rows)
     note = f"{left} more meshes are left out." if left else ""
-    return Table("meshes, the best first", columns, tuple(rows), note)
+    return Table("best meshes", columns, tuple(rows), note)
 
 
 def _parts(best: Timing) -> Table:
     """Where the time of the best mesh goes."""
     rows = (
-        ("products", best.arithmetic),
-        ("all else, by the bandwidth of memory", best.memory),
-        ("sums of parts of products, over tensor", best.tensor),
-        ("gathering the state, adding up gradients, over fsdp", best.fsdp),
-        ("adding up gradients, over data", best.data),
-        ("waiting for the slowest slice", best.waiting),
+        ("matrix products", best.arithmetic),
+        ("memory-bound operations", best.memory),
+        ("all-reduce of products (tensor)", best.tensor),
+        ("all-gather, reduce-scatter (fsdp)", best.fsdp),
+        ("all-reduce of gradients (data)", best.data),
+        ("waiting for other slices", best.waiting),
     )
     columns = Column("part"), Column("time", "seconds"), Column("share", "share")
     shares = tuple([(name, time, time / best.seconds) for name, time in rows])
-    note = "Exchanges as far as they do not hide behind products."
-    return Table("a step on the best mesh", columns, shares, note)
+    note = "Communication as far as it does not overlap with matrix products."
+    return Table("time of a step", columns, shares, note)
 
 
 def _compiled(load: Load, chips: Machine, made: Built) -> tuple[Table, ...]:
@@ -288,56 +292,59 @@ def _compiled(load: Load, chips: Machine, made: Built) -> tuple[Table, ...]:
     how arrays lie."""
     traced = timing(load, chips, made.timing.parting)
     columns = (
-        Column("figures"), Column("step", "seconds"), Column("products", "operations"),
-        Column("take", "seconds"), Column("all else", "seconds"), Column("tensor", "seconds"),
-        Column("fsdp", "seconds"), Column("data", "seconds"), Column("a chip", "bytes"),
+        Column("estimated from"), Column("step", "seconds"), Column("FLOPs", "operations"),
+        Column("products", "seconds"), Column("memory-bound", "seconds"),
+        Column("tensor", "seconds"), Column("fsdp", "seconds"), Column("data", "seconds"),
+        Column("memory of a chip", "bytes"),
     )  # fmt: skip
     products = sum(load.operations.values()) / chips.chips
     rows = [
         (name, t.seconds, n, t.arithmetic, t.memory, t.tensor, t.fsdp, t.data, t.size)
         for name, t, n in (
-            ("traced", traced, products),
-            (f"compiled for {chips.name}", made.timing, made.operations),
+            ("trace", traced, products),
+            (f"program for {chips.name}", made.timing, made.operations),
         )
     ]
-    note = "Products of a chip; exchanges over each axis, as far as they do not hide."
+    note = (
+        "FLOPs of products on a chip. Communication over each axis as far as it does not overlap "
+        "with products."
+    )
     exchanged = [
         (c.operation, ", ".join(map(str, c.axes or "?")), c.devices, c.bytes, c.count,
-         short_line(c.line))
+         c.line)
         for c in made.exchanged
     ]  # fmt: skip
     by = (
-        Column("operation"), Column("axes"), Column("among", "count"), Column("bytes", "bytes"),
-        Column("times", "count"), Column("line", "line"),
+        Column("operation"), Column("axes"), Column("devices", "count"), Column("bytes", "bytes"),
+        Column("runs", "count"), Column("line", "line"),
     )  # fmt: skip
     return (
-        Table("traced and compiled", columns, tuple(rows), note),
-        Table(
-            "collectives, as compiled", by, tuple(exchanged), "Bytes are of the result on a chip."
-        ),
-        Table("where arrays lie, as compiled", _LYING, made.lying),
+        Table("trace and compiled program", columns, tuple(rows), note),
+        Table("compiled collectives", by, tuple(exchanged), "Bytes of the result on a chip."),
+        Table("compiled shardings", _LYING, made.lying),
     )
 
 
 def _counts(counts: list[tuple[Machine, Timing]], load: Load) -> Table:
     columns = (
         Column("chips", "count"), Column("mesh"), Column("step", "seconds"),
-        Column("a chip", "bytes"), Column("of its peak", "share"),
+        Column("memory of a chip", "bytes"), Column("MFU", "share"),
     )  # fmt: skip
     rows = [
         (m.chips, str(t.parting), t.seconds, t.size, load.at_peak(m) / t.seconds) for m, t in counts
     ]
-    note = "Those on which the step fits."
+    note = "Numbers of chips on which the step fits."
     if not counts[-1][1].fits:
-        note = "It fits on none of them." if len(counts) == 1 else f"{note[:-1]}, but for the last."
-    return Table("numbers of chips", columns, tuple(rows), note)
+        alone = len(counts) == 1
+        note = "It does not fit." if alone else "It fits on all of these numbers but the last."
+    return Table("by number of chips", columns, tuple(rows), note)
 
 
 def _chart(counts: list[tuple[Machine, Timing]]) -> Chart:
     points = tuple([(float(m.chips), t.seconds) for m, t in counts])
     return Chart(
-        "seconds by chips", Column("chips", "count"), Column("a step", "seconds"), (("", points),),
-        "Both by doublings: where twice as many chips take half the time, the line is straight.",
+        "step time by number of chips", Column("chips", "count"), Column("step", "seconds"),
+        (("", points),), "Both axes are logarithmic: perfect scaling is a straight line downwards.",
         doublings=True,
     )  # fmt: skip
 
@@ -345,15 +352,15 @@ def _chart(counts: list[tuple[Machine, Timing]]) -> Chart:
 def _model(chips: Machine) -> Facts:
     system, fitted = chips.system, fitted_to(chips.system)
     return Facts(
-        "the model",
+        "model",
         (
             ("system", system.title, "text"),
-            ("figures from", ", ".join(system.sources), "text"),
-            ("share of the peak that products reach", fitted.efficiency, "share"),
-            ("sums of parts of products take", f"{fitted.exchanging} times their bytes", "text"),
-            ("of exchanges hides behind products", fitted.hidden, "share"),
-            ("longer with each doubling of the slices", fitted.straggling, "share"),
+            ("source", ", ".join(system.sources), "text"),
+            ("peak reached by products", fitted.efficiency, "share"),
+            ("tensor all-reduce", f"{fitted.exchanging} times the time of its bytes", "text"),
+            ("overlap of communication", fitted.hidden, "share"),
+            ("slowdown per doubling of slices", fitted.straggling, "share"),
         ),
-        "Shares are fitted to published runs of decoders, or measured with the figures of a "
-        "system; other models were not held against any.",
+        "The last four are fitted to published training runs of decoders, or measured with the "
+        "system. Other kinds of models were not compared.",
     )

@@ -7,23 +7,28 @@ line that comes from, the text of the program tells.
 from __future__ import annotations
 
 import gc
+import itertools
 import re
 import tempfile
 import time
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Mapping, Set
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from phalanx import profiler
 from phalanx.api.stages import Traced, watching
 from phalanx.base.boundary import boundary
 from phalanx.base.errors import PhalanxError, RuntimeFailure
 from phalanx.base.source import lines_of_users
+from phalanx.insight.explained import source_of
+from phalanx.insight.host import Phase, host_table, phases_in, recording_phases, spent, why_idle
 from phalanx.insight.living import Living
 from phalanx.insight.report import Column, Facts, Part, Report, Table, Timeline, short_line, shown
+from phalanx.ops.conv import conv_general_dilated
 from phalanx.run.backend import Kernel
 from phalanx.run.calls import calls
 from phalanx.run.runnable import Runnable
@@ -31,7 +36,8 @@ from phalanx.run.runnable import Runnable
 __all__ = ["Profile", "Span", "profiling"]
 
 _SPANS = 400  # of a device in the timeline; what is close together is one
-_GAPS = 20
+_GAPS, _NAMED = 20, 3  # gaps that are listed, and instructions of a line
+_NO_LINE = "no line"
 _EXCHANGES = ("all-", "reduce-scatter", "collective-", "ragged-")
 
 
@@ -52,25 +58,29 @@ class Profile(Struct):
         spans: what ran, by the time at which it began.
         kernels: what the instructions of each program are.
         seconds: how long was recorded.
+        phases: what the host did, in order.
         living: the arrays that were there, if they were watched.
     """
 
     spans: list[Span] = field(default_factory=list[Span])
     kernels: dict[tuple[str, str], Kernel] = field(default_factory=dict[tuple[str, str], Kernel])
     seconds: float = 0.0
+    phases: list[Phase] = field(default_factory=list[Phase])
     living: Living | None = None
 
     def report(self, title: str = "profile") -> Report:
         """What took how long."""
         busy, lines = self._busy(), self._lines()
+        host = host_table(self.phases)
         parts: list[Part] = [
-            self._in_all(busy), lines, self._devices(), self._exchanges(), self._timeline(),
-            self._gaps(),
+            self._summary(busy), *([host] if self.phases else []), lines, self._devices(),
+            self._exchanges(), self._timeline(), self._gaps(),
         ]  # fmt: skip
         if self.living is not None:
             parts += self.living.parts()
         slowest = (lines.rows[0][0], lines.rows[0][2]) if lines.rows else None
-        return Report(title, tuple(parts), _verdict(self.seconds, busy, slowest))
+        verdict = _verdict(self.seconds, busy, slowest, why_idle(spent(self.phases)))
+        return Report(title, tuple(parts), verdict)
 
     # ---- parts ----
 
@@ -84,16 +94,15 @@ class Profile(Struct):
         time = self.seconds * len(by_device)
         return sum(map(_busy, by_device.values())) / time if time else 0.0
 
-    def _in_all(self, busy: float) -> Facts:
-        devices = len(self._by_device())
+    def _summary(self, busy: float) -> Facts:
         return Facts(
-            "in all",
+            "summary",
             (
                 ("recorded", self.seconds, "seconds"),
-                ("devices that ran something", devices, "count"),
-                ("they were busy", busy, "share"),
+                ("devices", len(self._by_device()), "count"),
+                ("busy", busy, "share"),
                 ("programs", len({s.module for s in self.spans}), "count"),
-                ("instructions that ran", len(self.spans), "count"),
+                ("instructions", len(self.spans), "count"),
             ),
         )
 
@@ -104,31 +113,36 @@ class Profile(Struct):
         return dict(sorted(found.items()))
 
     def _lines(self) -> Table:
-        rows: dict[tuple[str, str], list[float]] = {}
+        runs = Counter[str]()
+        seconds: dict[str, float] = {}
+        instructions: dict[str, dict[str, float]] = {}
         for span in self.spans:
             kernel = self._kernel(span)
-            row = rows.setdefault((_line(kernel), kernel.operation), [0.0, 0.0])
-            row[0] += 1
-            row[1] += span.stop - span.start
-        total = sum([row[1] for row in rows.values()]) or 1.0
+            line, took = kernel.line or _NO_LINE, span.stop - span.start
+            runs[line] += 1
+            seconds[line] = seconds.get(line, 0.0) + took
+            by_kind = instructions.setdefault(line, {})
+            by_kind[kernel.operation] = by_kind.get(kernel.operation, 0.0) + took
+        total = sum(seconds.values()) or 1.0
         columns = (
             Column("line", "line"), Column("time", "seconds"), Column("share", "share"),
-            Column("instruction"), Column("runs", "count"),
+            Column("runs", "count"), Column("instructions"), Column("source", "code"),
         )  # fmt: skip
-        ordered = sorted(rows.items(), key=lambda item: -item[1][1])
         return Table(
-            "lines, the slowest first", columns,
+            "slowest lines", columns,
             tuple([
-                (line, time, time / total, instruction, runs)
-                for (line, instruction), (runs, time) in ordered
+                (line, time, time / total, runs[line], _few(instructions[line]), source_of(line))
+                for line, time in _most(seconds)
             ]),
-            "The time of all devices. What the compiler fused is told by one of its lines.",
+            "Time of all devices. A fusion counts for one of its lines. The compiler keeps no line "
+            "of copies and transposes that it has added, and operations outside of compiled "
+            "functions have none.",
         )  # fmt: skip
 
     def _devices(self) -> Table:
         columns = (
             Column("device"), Column("busy", "seconds"), Column("share", "share"),
-            Column("gaps", "seconds"), Column("exchanging", "seconds"),
+            Column("idle", "seconds"), Column("communicating", "seconds"),
         )  # fmt: skip
         rows: list[tuple[Any, ...]] = []
         for device, own in self._by_device().items():
@@ -136,7 +150,10 @@ class Profile(Struct):
             whole = max(s.stop for s in own) - min(s.start for s in own)
             talking = sum([s.stop - s.start for s in own if _exchanges(self._kernel(s))])
             rows.append((device, busy, busy / (whole or 1.0), whole - busy, talking))
-        note = "From the first instruction of each to its last. Exchanging is waiting, too."
+        note = (
+            "From the first instruction of each to its last. Communicating includes waiting for "
+            "the other devices."
+        )
         return Table("devices", columns, tuple(rows), note)
 
     def _exchanges(self) -> Table:
@@ -148,21 +165,30 @@ class Profile(Struct):
                 times.append(span.stop - span.start)
         columns = (
             Column("operation"), Column("line", "line"), Column("runs", "count"),
-            Column("time", "seconds"), Column("the longest", "seconds"),
-            Column("the shortest", "seconds"),
+            Column("time", "seconds"), Column("longest", "seconds"), Column("shortest", "seconds"),
         )  # fmt: skip
         made = [(*k, len(t), sum(t), max(t), min(t)) for k, t in rows.items()]
         made.sort(key=lambda row: -row[3])
-        note = "Runs of all devices. What the longest take beyond the shortest is waiting."
+        note = "Runs of all devices. Those that take longer than the shortest wait for others."
         return Table("collectives", columns, tuple(made), note)
 
     def _timeline(self) -> Timeline:
-        start = min([s.start for s in self.spans], default=0.0)
-        rows = [
-            (device, tuple(_joined(own, start, self.kernels)))
+        spans = {
+            device: [(s.start, s.stop, *self._told(s)) for s in own]
             for device, own in self._by_device().items()
-        ]
+        }
+        every = {"host": [(p.start, p.stop, "", p.name) for p in self.phases], **spans}
+        every = {name: own for name, own in every.items() if own}
+        start = min([own[0][0] for own in every.values()], default=0.0)
+        close = (max([own[-1][1] for own in every.values()], default=0.0) - start) / _SPANS
+        rows = [(name, tuple(_joined(own, start, close))) for name, own in every.items()]
         return Timeline("timeline", tuple(rows))
+
+    def _told(self, span: Span) -> tuple[str, str]:
+        """What a span of a device is, and of which kind."""
+        kernel = self._kernel(span)
+        kind = "communicating" if _exchanges(kernel) else "computing"
+        return f"{kernel.operation}, {short_line(_line(kernel))}", kind
 
     def _gaps(self) -> Table:
         found: list[tuple[str, float, float, str, str]] = []
@@ -183,15 +209,29 @@ class Profile(Struct):
         return Table("the longest gaps", columns, tuple(found[:_GAPS]), note)
 
 
-def _verdict(seconds: float, busy: float, slowest: tuple[str, float] | None) -> str:
-    """How busy devices were, and with which line most."""
+def _verdict(seconds: float, busy: float, slowest: tuple[str, float] | None, idle: str) -> str:
+    """How busy devices were, why they were not, and which line took longest."""
     if slowest is None:
-        return "No device computed anything while this was recorded."
+        return " ".join(
+            filter(None, ["No device computed anything while this was recorded.", idle])
+        )
     line, share = slowest
-    told = f"Devices were busy {shown(busy, 'share')} of {shown(seconds, 'seconds')}"
-    if busy < 0.5:
-        told += "; they waited for Python, compiling, input or each other in the rest"
-    return f"{told}. {line} takes most of what they computed: {shown(share, 'share')}."
+    told = f"Devices were busy {shown(busy, 'share')} of {shown(seconds, 'seconds')}."
+    if busy < 0.5 and idle:
+        told += f" {idle}"
+    line = "What has no line" if line == _NO_LINE else short_line(line)
+    return f"{told} {line} took {shown(share, 'share')} of the time of devices."
+
+
+def _most(seconds: Mapping[str, float]) -> list[tuple[str, float]]:
+    """What took longest first."""
+    return sorted(seconds.items(), key=lambda item: -item[1])
+
+
+def _few(instructions: Mapping[str, float]) -> str:
+    """The instructions that took longest."""
+    first = [name for name, _ in _most(instructions)[:_NAMED]]
+    return ", ".join([*first, *(["..."] if len(instructions) > _NAMED else [])])
 
 
 def _exchanges(kernel: Kernel) -> bool:
@@ -199,7 +239,7 @@ def _exchanges(kernel: Kernel) -> bool:
 
 
 def _line(kernel: Kernel) -> str:
-    return short_line(kernel.line) or kernel.name
+    return kernel.line or kernel.name
 
 
 def _busy(spans: Iterable[Span]) -> float:
@@ -211,23 +251,24 @@ def _busy(spans: Iterable[Span]) -> float:
     return busy
 
 
-def _joined(
-    spans: list[Span], zero: float, kernels: Mapping[tuple[str, str], Kernel]
-) -> Iterator[tuple[float, float, str]]:
-    """``spans`` from ``zero`` on, of which those that are close together are one."""
-    close = (spans[-1].stop - spans[0].start) / _SPANS
-    start, stop, longest = spans[0].start, spans[0].stop, spans[0]
-    for span in [*spans[1:], None]:
-        if span is not None and span.start - stop < close:
-            stop = max(stop, span.stop)
-            if span.stop - span.start > longest.stop - longest.start:
-                longest = span
+Drawn = tuple[float, float, str, str]  # from, to, what, of which kind
+
+
+def _joined(spans: Sequence[Drawn], zero: float, close: float) -> Iterator[Drawn]:
+    """``spans`` from ``zero`` on, of which those that are ``close`` together are one: what took
+    longest in them says what they are."""
+    begin, end, longest = spans[0][0], spans[0][1], spans[0]
+    for span in spans[1:]:
+        start, stop, *_ = span
+        near = start - end < close and (span[3] == longest[3] or stop - start < close)
+        if not near:
+            yield begin - zero, end - zero, *longest[2:]
+            begin, end, longest = start, stop, span
             continue
-        kernel = kernels.get((longest.module, longest.name))
-        told = f"{kernel.operation}, {_line(kernel)}" if kernel is not None else longest.name
-        yield start - zero, stop - zero, told
-        if span is not None:
-            start, stop, longest = span.start, span.stop, span
+        end = max(end, stop)
+        if stop - start > longest[1] - longest[0]:
+            longest = span
+    yield begin - zero, end - zero, *longest[2:]
 
 
 # ---- recording ----------------------------------------------------------------------------------
@@ -269,12 +310,13 @@ def profiling(arrays: bool = False) -> Generator[Profile]:
         begun = time.perf_counter()
         living = found.living.watching() if found.living is not None else nullcontext()
         try:
-            with watching(seen.append), lines_of_users(), living:
+            with watching(seen.append), lines_of_users(), living, recording_phases():
                 yield found
         finally:
             found.seconds = time.perf_counter() - begun
             recorded = profiler.stop_trace()
     found.spans = sorted(_spans(recorded), key=lambda s: s.start)
+    found.phases = phases_in(recorded.planes)
     found.kernels.update(_compiled_before({s.module for s in found.spans}))
     for traced in seen:
         found.kernels.update(_named(traced))
@@ -295,9 +337,23 @@ def _named(traced: Traced) -> dict[tuple[str, str], Kernel]:
     """What the instructions of a program are, by its name and theirs."""
     try:
         executable = traced.lower().compile().runtime_executable()
-        return {(k.module, k.name): k for k in executable.kernels()}
+        kernels = map(_with_line, executable.kernels(), itertools.repeat(_convolved(traced)))
+        return {(k.module, k.name): k for k in kernels}
     except (PhalanxError, NotImplementedError, AttributeError):  # it maps rows of processes
         return {}
+
+
+def _convolved(traced: Traced) -> str:
+    """The line of all convolutions of a program; "" where there are several."""
+    places = {e.location for e in traced.program.walk() if e.prim is conv_general_dilated}
+    lines = {f"{p.full} ({p.function})" for p in places if p is not None}
+    return lines.pop() if len(lines) == 1 else ""
+
+
+def _with_line(kernel: Kernel, convolved: str) -> Kernel:
+    """``kernel``; the compiler for CPUs forgets the lines of convolutions."""
+    forgotten = not kernel.line and kernel.operation == "convolution"
+    return structs.replace(kernel, line=convolved) if forgotten else kernel
 
 
 def _spans(recorded: Any) -> Iterator[Span]:

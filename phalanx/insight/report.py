@@ -14,15 +14,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
+from urllib.parse import quote
 
 from msgspec import Struct
 
+from phalanx.base.source import file_name
+
 __all__ = [
-    "Chart", "Column", "Facts", "Kind", "Part", "Report", "Table", "Timeline", "short_line",
+    "Chart", "Column", "Facts", "Kind", "Part", "Report", "Table", "Timeline", "link", "short_line",
     "shown",
 ]  # fmt: skip
 
-Kind = Literal["text", "line", "code", "count", "bytes", "operations", "seconds", "share", "rate"]
+Kind = Literal[
+    "heading", "text", "line", "code", "count", "bytes", "operations", "seconds", "share", "rate"
+]
+
+
+_TICKS = 5  # of a chart by doublings, at most
 
 
 class Column(Struct, frozen=True):
@@ -46,7 +54,7 @@ class _Printed(Struct, frozen=True):
 
 
 class Facts(_Printed, frozen=True):
-    """Single values with their names: ``(name, value, kind)``."""
+    """Single values with their names: ``(name, value, kind)``; a heading starts a group of them."""
 
     title: str
     items: tuple[tuple[str, Any, Kind], ...]
@@ -54,7 +62,23 @@ class Facts(_Printed, frozen=True):
 
     def as_json(self) -> dict[str, Any]:
         """Values by name."""
-        return {"title": self.title, "facts": {name: value for name, value, _ in self.items}}
+        facts = {name: _plain(x, kind) for name, x, kind in self.items if kind != "heading"}
+        return {"title": self.title, "facts": facts}
+
+    @property
+    def groups(self) -> list[tuple[str, list[tuple[str, Any, Kind]]]]:
+        """The values under each heading; those before the first one have none.
+
+        >>> Facts("f", (("n", 1, "count"), ("time", None, "heading"), ("s", 2.0, "seconds"))).groups
+        [('', [('n', 1, 'count')]), ('time', [('s', 2.0, 'seconds')])]
+        """
+        found: list[tuple[str, list[tuple[str, Any, Kind]]]] = [("", [])]
+        for item in self.items:
+            if item[2] == "heading":
+                found.append((item[0], []))
+            else:
+                found[-1][1].append(item)
+        return [group for group in found if group[1]]
 
 
 class Table(_Printed, frozen=True):
@@ -67,8 +91,10 @@ class Table(_Printed, frozen=True):
 
     def as_json(self) -> dict[str, Any]:
         """A dict for each row."""
-        names = [c.name for c in self.columns]
-        rows = [dict(zip(names, row, strict=True)) for row in self.rows]
+        rows = [
+            {c.name: _plain(x, c.kind) for c, x in zip(self.columns, row, strict=True)}
+            for row in self.rows
+        ]
         return {"title": self.title, "rows": rows}
 
 
@@ -94,6 +120,23 @@ class Chart(_Printed, frozen=True):
             [tuple([(math.log2(x), 1 + math.log2(y / lowest)) for x, y in line]) for line in lines]
         )
 
+    @property
+    def ticks(self) -> list[tuple[float, float]]:
+        """Values beside the chart, and how high they stand: by doublings each of few, else what
+        is half as high as the highest point, and that one.
+
+        >>> Chart("c", Column("x"), Column("y"), (("", ((0, 1), (1, 6))),)).ticks
+        [(3.0, 3.0), (6.0, 6.0)]
+        """
+        values = [y for _, line in self.series for _, y in line]
+        if not values:
+            return []
+        if not self.doublings:
+            return [(share * max(values), share * max(values)) for share in (0.5, 1.0)]
+        lowest, doubled = min(values), math.log2(max(values) / min(values))
+        apart = max(1, math.ceil(doubled / _TICKS))
+        return [(lowest * 2.0**n, 1.0 + n) for n in range(0, math.floor(doubled) + 1, apart)]
+
     def as_json(self) -> dict[str, Any]:
         """The points of each line."""
         axes = {"x": self.x.name, "y": self.y.name}
@@ -101,10 +144,11 @@ class Chart(_Printed, frozen=True):
 
 
 class Timeline(_Printed, frozen=True):
-    """What happened when: for each row its name and its spans ``(start, stop, what)``, seconds."""
+    """What happened when: for each row its name and its spans ``(start, stop, what, kind)``, in
+    seconds. The kinds are told apart, and are in the legend."""
 
     title: str
-    rows: tuple[tuple[str, tuple[tuple[float, float, str], ...]], ...]
+    rows: tuple[tuple[str, tuple[tuple[float, float, str, str], ...]], ...]
     note: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -116,6 +160,11 @@ class Timeline(_Printed, frozen=True):
         """When the first span starts, and when the last one stops."""
         spans = [span for _, own in self.rows for span in own]
         return min([s[0] for s in spans], default=0.0), max([s[1] for s in spans], default=0.0)
+
+    @property
+    def kinds(self) -> list[str]:
+        """Of spans, in the order in which they are first seen."""
+        return list(dict.fromkeys([kind for _, own in self.rows for *_, kind in own]))
 
 
 Part = Facts | Table | Chart | Timeline
@@ -210,6 +259,11 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _plain(value: Any, kind: Kind) -> Any:
+    """A value as JSON has it: a number as it is, a line as it is shown."""
+    return shown(value, kind) if kind == "line" else value
+
+
 # ---- values in words ----------------------------------------------------------------------------
 
 _SCALES = {
@@ -235,19 +289,34 @@ def shown(value: Any, kind: Kind) -> str:
         return _time(value)
     if kind == "share":
         return f"{100 * value:.0f} %" if abs(value) >= 0.0995 else f"{100 * value:.1f} %"
+    if kind == "line":
+        return short_line(value)
     return f"{value:,.0f}" if kind == "count" and not isinstance(value, str) else str(value)
 
 
 def short_line(place: str) -> str:
-    """A line of a compiled program without its folder, and its function without the scopes that it
-    is in, as locations are written.
+    """A line of a program without its folder, and its function without the scopes that it is in, as
+    locations are written.
 
     >>> short_line("/home/ada/train.py:12 (net/dense/loss)")
     'train.py:12 (loss)'
     """
     line, _, function = place.partition(" (")
-    line, function = os.path.basename(line), function.rpartition("/")[2]
+    file, colon, number = line.rpartition(":")
+    line, function = f"{file_name(file)}{colon}{number}", function.rpartition("/")[2]
     return f"{line} ({function}" if function else line
+
+
+def link(place: str) -> str:
+    """The address under which editors open a line; "" where there is no such file.
+
+    >>> link("/home/ada/train.py:12 (loss)"), link("arguments")
+    ('vscode://file/home/ada/train.py:12', '')
+    """
+    line = place.partition(" (")[0]
+    file, _, number = line.rpartition(":")
+    is_file = os.path.isabs(file) and number.isdigit() and file_name(file) == os.path.basename(file)
+    return f"vscode://file{quote(file)}:{number}" if is_file else ""
 
 
 def _scaled(value: float, base: int, units: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from typing import Any
 
 from rich.cells import cell_len
 from rich.table import Table as Grid
@@ -18,15 +19,17 @@ __all__ = ["rendered"]
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _WIDTH, _HEIGHT, _LABEL = 64, 6, 12  # of charts, at most; of what stands before a chart
 _MOST = 20  # rows of a table; a page and JSON have all
-_GAP, _HEAD, _CODE = "  ", 12, 70  # before a column; the longest line of its name, and of code
+_PARTS, _BAR = " ▏▎▍▌▋▊▉█", 6  # of a bar, and how long it is
+_MARKS = "█▒░▓#*+="  # of kinds of spans
+_GAP, _HEAD, _CODE = "  ", 13, 70  # before a column; the longest line of its name, and of code
 
 
 def rendered(report: Report, width: int) -> Iterator[Grid | Text]:
     """What rich prints of ``report``, ``width`` letters wide."""
-    yield Text(plain(report.title), style="bold")
+    yield Text(plain(report.title), style="bold underline")
     yield from map(_text, _wrapped(report.verdict, width))
     for part in report.parts:
-        yield Text(plain(part.title), style="bold cyan")
+        yield Text(plain(part.title), style="bold")
         if isinstance(part, Table) and not part.rows:
             yield Text("  none")
         elif isinstance(part, Table):
@@ -55,10 +58,13 @@ def _wrapped(note: str, width: int) -> list[str]:
 
 def _facts(facts: Facts) -> Grid:
     grid = Grid.grid(padding=(0, 2))
-    grid.add_column()
+    grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, value, kind in facts.items:
-        grid.add_row(_text(f"  {name}"), _text(shown(value, kind)))
+    for head, items in facts.groups:
+        if head:
+            grid.add_row(Text(f"  {plain(head)}", style="bold"))
+        for name, value, kind in items:
+            grid.add_row(_text(f"  {'  ' * bool(head)}{name}"), _text(shown(value, kind)))
     return grid
 
 
@@ -92,18 +98,22 @@ class _Layout:
 
     def below(self, row: Sequence[str]) -> list[str]:
         """Lines of the other columns, if any, with their names where these are needed."""
-        pairs = zip(row[self.count :], self.columns[self.count :], strict=True)
-        said = [x if c.name in ("source", "line") else f"{c.name} {x}" for x, c in pairs if x]
-        space, text = f"{_GAP}    ", ", ".join(said)
-        if cell_len(space + text) <= self.width:
-            return [space + text] if said else []
-        return [space + line for line in textwrap.wrap(text, self.width - len(space))]
+        pairs = [*zip(row[self.count :], self.columns[self.count :], strict=True)]
+        code = [x for x, c in pairs if c.kind == "code" and x]
+        said = [
+            x if c.name == "line" else f"{c.name} {x}" for x, c in pairs if x not in ("", *code)
+        ]
+        space, found = f"{_GAP}    ", list[str]()
+        for text in (", ".join(said), *code):
+            fits = cell_len(space + text) <= self.width
+            found += [text] if fits else textwrap.wrap(text, self.width - len(space))
+        return [space + line for line in found if line]
 
 
 def _table(table: Table, width: int) -> Iterator[Text]:
     columns = table.columns
     rows = [
-        [_short(plain(shown(v, c.kind)), c) for v, c in zip(row, columns, strict=True)]
+        [_short(plain(_told(v, c)), c) for v, c in zip(row, columns, strict=True)]
         for row in table.rows[:_MOST]
     ]
     layout = _Layout(table, rows, width)
@@ -111,6 +121,16 @@ def _table(table: Table, width: int) -> Iterator[Text]:
     for row in rows:
         yield Text(layout.line(row))
         yield from [Text(line, style="dim") for line in layout.below(row)]
+
+
+def _told(value: Any, column: Column) -> str:
+    """A value; a share has a bar."""
+    told = shown(value, column.kind)
+    if column.kind != "share" or value is None:
+        return told
+    eighths = round(8 * _BAR * min(max(value, 0.0), 1.0))
+    bar = _PARTS[8] * (eighths // 8) + _PARTS[eighths % 8].strip()
+    return f"{told} {bar:<{_BAR}}"
 
 
 def _aligned(text: str, width: int, to_the_right: bool) -> str:
@@ -170,13 +190,16 @@ def _timeline(timeline: Timeline, width: int) -> Iterator[str]:
     wide = max([len(name) for name, _ in timeline.rows], default=0)
     across = _across(width, wide + len(_GAP) + 1)
     scale = across / ((stop - start) or 1)
+    marks = {kind: _MARKS[i % len(_MARKS)] for i, kind in enumerate(timeline.kinds)}
     for name, spans in timeline.rows:
         line = [" "] * across
-        for first, last, _ in spans:
+        for first, last, _, kind in spans:
             begin = min(across - 1, int((first - start) * scale))
             for i in range(begin, min(across, max(begin + 1, round((last - start) * scale)))):
-                line[i] = "█"
+                line[i] = marks[kind]
         yield f"  {name:<{wide}} {''.join(line)}"
     if timeline.rows:
         total = shown(stop - start, "seconds")
         yield f"  {'':<{wide}} 0{total:>{across - 1}}"
+        legend = "  ".join([f"{mark} {kind}" for kind, mark in marks.items()])
+        yield from [f"  {'':<{wide}} {line}" for line in _wrapped(legend, across)]

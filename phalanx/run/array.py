@@ -15,6 +15,7 @@ from phalanx.base.boundary import boundary, hiding
 from phalanx.base.config import said_by, settings
 from phalanx.base.errors import DeletedArray, DeviceError, ShardingTypeError
 from phalanx.base.extended import ADVICE, KeyType, is_key
+from phalanx.base.phases import phase
 from phalanx.base.recent import Recent, Unique, memoized
 from phalanx.base.source import user_location
 from phalanx.core.types import Array, ArrayType, LiteralType
@@ -288,7 +289,8 @@ class DeviceArray(Array):
         if type(self._sig) is DeletedSignature:
             self._check_alive()
         try:  # whether the memory is still there the runtime looks anyway
-            backend().block((self._raw,))
+            with phase("waiting for results"):
+                backend().block((self._raw,))
         except DeletedArray:
             self._check_alive()
             raise
@@ -316,7 +318,8 @@ class DeviceArray(Array):
         self._check_summed()
         if settings().transfer_guard_device_to_host is not None and self.platform() != "cpu":
             watch("device_to_host", self.aval)  # what a CPU device holds is on the host already
-        return backend().fetch(self._raw, self.aval, self.sharding.plain)
+        with phase("waiting for results"):
+            return backend().fetch(self._raw, self.aval, self.sharding.plain)
 
     @hiding
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -20,6 +20,7 @@ from phalanx.base.dump import dump
 from phalanx.base.errors import DeletedArray, DeviceError
 from phalanx.base.extended import is_key
 from phalanx.base.keys import key_of
+from phalanx.base.phases import phase
 from phalanx.base.source import user_location
 from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Literal, Program
@@ -268,7 +269,8 @@ def compile_program(
     launch = launched(program, compiled=places is not None)
     if launch is not None:
         return launch(program, sigs, _donated(donate))
-    return Planned(program, sigs, donate, places, name_of_input).compile(options)
+    with phase("lowering"):
+        return Planned(program, sigs, donate, places, name_of_input).compile(options)
 
 
 def plan_program(

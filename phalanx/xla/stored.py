@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from jaxlib import version
 
 from phalanx.base.config import config
+from phalanx.base.phases import phase
 from phalanx.base.recent import memoized
 from phalanx.run.cache import cache
 from phalanx.xla.jaxlib_versions import device_list, xc
@@ -42,18 +43,21 @@ def load_or_compile(
     kept = cache()
     # only compiling dumps, or answers questions
     if kept is None or lowered.inspections or "xla_dump" in os.environ.get("XLA_FLAGS", ""):
-        return Made(compile())
+        with phase("compiling"):
+            return Made(compile())
     key = _name_of_executable(lowered, devices, settings.SerializeAsString(), overrides)
     content = kept.read(key)
     if content is not None:
         try:
             functions = lowered.callbacks.attached(devices[0].client)
-            loaded = load(content, devices, settings, functions)
+            with phase("loading from the cache"):
+                loaded = load(content, devices, settings, functions)
             return Made(loaded, content, lambda: kept.read(key))
         except (RuntimeError, ValueError, TypeError):
             kept.remove(key)
     start = time.perf_counter()
-    loaded, content = compile(), None
+    with phase("compiling"):
+        loaded, content = compile(), None
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs:
         content = serialized(loaded)
         if content is not None:

@@ -43,7 +43,7 @@ def test_a_script_is_planned(script, tmp_path):
     assert "arguments ['--steps', '9', '--json']" in done.stderr
     assert "<svg" in page.read_text()
     shown = plan("--on", "h100:16", script).stdout
-    assert "16 x NVIDIA H100 SXM" in shown and "meshes, the best first" in shown
+    assert "16 x NVIDIA H100 SXM" in shown and "best meshes" in shown
 
 
 def test_what_cannot_be_planned_is_said(script, tmp_path):

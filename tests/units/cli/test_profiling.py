@@ -28,7 +28,7 @@ def test_a_script_is_profiled(tmp_path):
     assert done.returncode == 0, done.stderr
     (report,) = json.loads(done.stdout)
     parts = {part["title"]: part for part in report["parts"]}
-    lines = parts["lines, the slowest first"]["rows"]
+    lines = parts["slowest lines"]["rows"]
     assert any(row["line"].startswith("script.py:4") and row["time"] > 0 for row in lines)
     made = {row["made at"]: row["arrays"] for row in parts["live arrays by line"]["rows"]}
     assert made["script.py:7"] >= 4

@@ -62,12 +62,12 @@ def test_the_compiler_parts_the_step_as_planned(chips, traced, parting):
 
 def test_the_report_says_where_its_figures_are_from(chips, traced):
     report = planning.plan_of(traced, chips, Parting(8, 1, 1), compiled=True)
-    assert report["in all"].as_json()["facts"]["figures are"] == "compiled for v5e:2x4"
-    by_trace, by_compiler = report["traced and compiled"].as_json()["rows"]
-    assert by_trace["figures"] == "traced" and by_compiler["products"] == by_trace["products"]
-    assert report["collectives, as compiled"].rows
+    assert report["summary"].as_json()["facts"]["estimated from"] == "program for v5e:2x4"
+    by_trace, by_compiler = report["trace and compiled program"].as_json()["rows"]
+    assert by_trace["estimated from"] == "trace" and by_compiler["FLOPs"] == by_trace["FLOPs"]
+    assert report["compiled collectives"].rows
     plain = planning.plan_of(traced, chips)
-    assert plain["in all"].as_json()["facts"]["figures are"] == "traced"
+    assert plain["summary"].as_json()["facts"]["estimated from"] == "trace"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_lanes_are_the_parts(chips):
     assert found.operations == pytest.approx(sum(load.operations.values()) / 8)
     assert [row[2] for row in found.lying] == ["whole", "P('lanes')"]
     report = planning.plan_of(traced, chips, compiled=True)
-    (only,) = report["meshes, the best first"].as_json()["rows"]
+    (only,) = report["best meshes"].as_json()["rows"]
     assert (only["data"], only["fsdp"], only["tensor"]) == (8, 1, 1)
     with pytest.raises(ValueError, match="pmap of 8 lanes, of which each has all of the state"):
         planning.plan_of(traced, chips, Parting(0, 8, 0), compiled=True)

@@ -14,6 +14,8 @@ import phalanx as ph
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.insight.alive import course
+from phalanx.insight.here import measured
+from phalanx.insight.page import page
 from phalanx.insight.report import Chart, Column, Facts, Report, Table, Timeline
 
 W, X = np.ones((64, 32), np.float32), np.ones((8, 16, 64), np.float32)
@@ -34,23 +36,23 @@ def rows(report, part):
 
 
 def test_a_step_is_explained(report):
-    facts = report["in all"].as_json()["facts"]
+    facts = report["summary"].as_json()["facts"]
     assert facts["times are for"] == "TPU v5p"
-    assert 2 * 2 * 8 * 16 * 64 * 32 < facts["operations"] < 2.3 * 2 * 8 * 16 * 64 * 32
-    hottest = max(rows(report, "lines, the hottest first"), key=lambda row: row["operations"])
+    assert 2 * 2 * 8 * 16 * 64 * 32 < facts["FLOPs"] < 2.3 * 2 * 8 * 16 * 64 * 32
+    hottest = max(rows(report, "hottest lines"), key=lambda row: row["FLOPs"])
     assert "x @ w" in hottest["source"] and hottest["line"].startswith("test_explained.py:")
-    assert {row["array"] for row in rows(report, "where arrays lie")} == {"w", "x", "result 0"}
+    assert {row["array"] for row in rows(report, "shardings")} == {"w", "x", "result 0"}
     assert rows(report, "lanes")[0]["lanes"] == 8
-    made = {row["instruction"] for row in rows(report, "what the compiler made")}
+    made = {row["instruction"] for row in rows(report, "compiled instructions")}
     assert "dot" in made or "fusion" in made
 
 
 @pytest.mark.skipif(ph.device_count() != 8, reason="of eight devices")
 def test_its_collective_is_told(report):
     (row,) = rows(report, "collectives")
-    assert (row["operation"], row["axes"], row["among"]) == ("all-reduce", "batch", 8)
-    assert (row["bytes"], row["times"], row["asked by"]) == (W.nbytes, 1, "the program")
-    assert row["bandwidth"] == pytest.approx(2 * W.nbytes * 7 / 8 / 600e9)  # 2x2x2
+    assert (row["operation"], row["axes"], row["devices"]) == ("all-reduce", "batch", 8)
+    assert (row["bytes"], row["runs"], row["requested by"]) == (W.nbytes, 1, "the program")
+    assert row["transfer"] == pytest.approx(2 * W.nbytes * 7 / 8 / 600e9)  # 2x2x2
 
 
 @pytest.mark.skipif(ph.device_count() != 8, reason="of eight devices")
@@ -58,9 +60,9 @@ def test_what_the_compiler_puts_in_is_told():
     mesh = ph.make_mesh((8,), ("data",))
     x = ph.device_put(np.ones((16, 8), np.float32), ph.NamedSharding(mesh, ph.P("data")))
     report = ph.explain(lambda x: jnp.sum(x, axis=0))(x)
-    assert {row["asked by"] for row in rows(report, "collectives")} == {"the compiler"}
-    lie = {row["array"]: row for row in rows(report, "where arrays lie")}
-    assert lie["x"]["bytes on a device"] == 16 * 8 * 4 / 8 and "data" in lie["x"]["cut by"]
+    assert {row["requested by"] for row in rows(report, "collectives")} == {"the compiler"}
+    lie = {row["array"]: row for row in rows(report, "shardings")}
+    assert lie["x"]["bytes on a device"] == 16 * 8 * 4 / 8 and "data" in lie["x"]["sharding"]
 
 
 @pytest.mark.skipif(ph.device_count() == 1, reason="one device exchanges nothing")
@@ -69,7 +71,7 @@ def test_collectives_in_a_loop_count_for_each_run():
         return lax.scan(lambda c, _: (lax.psum(c, "i") / 8, None), x, None, length=5)[0]
 
     found = rows(ph.explain(ph.pmap(f, "i"))(np.ones((8, 4), np.float32)), "collectives")
-    assert [row["times"] for row in found] == [5]
+    assert [row["runs"] for row in found] == [5]
 
 
 @pytest.mark.skipif(ph.device_count() == 1, reason="one device exchanges nothing")
@@ -78,7 +80,7 @@ def test_collectives_in_a_condition_are_counted():
         return lax.while_loop(lambda c: lax.pmax(c[0], "i") < 9, lambda c: c + 1, x)
 
     found = rows(ph.explain(ph.pmap(f, "i"))(np.ones((8, 4), np.float32)), "collectives")
-    assert [row["times"] for row in found] == [1]
+    assert [row["runs"] for row in found] == [1]
 
 
 @pytest.mark.skipif(ph.device_count() == 1, reason="one device exchanges nothing")
@@ -93,11 +95,11 @@ def test_who_asked_for_a_collective():
     groups = [[0, 1, 2, 3], [4, 5, 6, 7]]
     summed = ph.pmap(lambda x: lax.psum(x, "i", axis_index_groups=groups), "i")
     (row,) = rows(ph.explain(summed)(np.ones((8, 4), np.float32)), "collectives")
-    assert (row["axes"], row["asked by"]) == ("i", "the program")
+    assert (row["axes"], row["requested by"]) == ("i", "the program")
     inside = ph.pmap(lambda x: lax.psum(x, "j"), "j")
     nested = ph.pmap(lambda x: inside(x) + x, "i")
     found = rows(ph.explain(nested)(np.ones((4, 2, 4), np.float32)), "collectives")
-    by = {row["operation"]: row["asked by"] for row in found}
+    by = {row["operation"]: row["requested by"] for row in found}
     assert by == {"all-reduce": "the program", "all-gather": "a mapped function"}
 
     def scoped(x):
@@ -105,7 +107,7 @@ def test_who_asked_for_a_collective():
             return lax.psum(x, "i")
 
     (row,) = rows(ph.explain(ph.pmap(scoped, "i"))(np.ones((8, 4), np.float32)), "collectives")
-    assert row["asked by"] == "the program" and row["line"].endswith(" (scoped)")
+    assert row["requested by"] == "the program" and row["line"].endswith(" (scoped)")
 
 
 def test_memory_over_the_course():
@@ -149,7 +151,7 @@ def test_memory_that_is_used_again():
 )  # fmt: skip
 def test_any_function_is_explained(f, args):
     report = ph.explain(f)(*args)
-    assert "in all" in str(report)
+    assert "summary" in str(report)
     json.loads(report.json())
     assert report.html().startswith("<!doctype html>")
 
@@ -174,7 +176,9 @@ EXAMPLE = Report(
             (("a.py:1", 2048), ("b.py:2", 512), ("c.py:3", 1 << 20)),
         ),
         Chart("chart", Column("x", "count"), Column("y", "bytes"), (("", ((0, 1), (1, 5))),)),
-        Timeline("when", (("cpu 0", ((0.0, 1.0, "dot"), (2.0, 3.0, "copy"))),)),
+        Timeline(
+            "when", (("cpu 0", ((0.0, 1.0, "dot", "computing"), (2.0, 3.0, "copy", "moving"))),)
+        ),
     ),
 )  # fmt: skip
 
@@ -221,9 +225,9 @@ def test_charts_and_notes_are_as_wide_as_the_terminal(width):
 def test_forms():
     assert EXAMPLE.as_json()["parts"][1]["rows"][0] == {"line": "a.py:1", "size": 2048}
     assert "2.0 KiB" in str(EXAMPLE) and "1.5 ms" in str(EXAMPLE)
-    page = EXAMPLE.html()
-    assert "a &lt;b&gt; &amp; c" in page and "a <b>" not in page
-    assert not [word for word in ("http://", "https://", "src=", "@import") if word in page]
+    html = EXAMPLE.html()
+    assert "a &lt;b&gt; &amp; c" in html and "a <b>" not in html
+    assert not [word for word in ("http://", "https://", "src=", "@import") if word in html]
     assert EXAMPLE._repr_html_().startswith('<iframe srcdoc="&lt;!doctype html')
     with pytest.raises(KeyError, match="the parts are facts, rows"):
         EXAMPLE["nothing"]
@@ -275,7 +279,9 @@ def test_charts_by_doublings_are_straight_where_twice_as_many_take_half():
     report = Report("r", (chart,))
     assert report["by chips"].as_json()["series"] == {"": points}
     text, html = str(report), report.html()
-    assert "8.0 s" in text and "1" in text and "8.0 s a step" in html
+    assert "8.0 s" in text and "1" in text and "a step" in html
+    assert [value for value, _ in chart.ticks] == [1, 2, 4, 8]
+    assert '<span style="bottom:25.0%">1.0 s</span>' in html
     assert Chart("by chips", *axes, (("", points),)).drawn == (points,)
 
 
@@ -284,12 +290,53 @@ def test_what_nothing_needs_is_not_counted():
         return jnp.sum(ph.checkpoint(lambda w, x: jnp.sin(jnp.sin(x @ w) @ w))(w, x))
 
     args = ph.ShapeDtypeStruct((16, 16), "float32"), ph.ShapeDtypeStruct((8, 16), "float32")
-    facts = ph.explain(ph.jit(ph.grad(loss)))(*args)["in all"].as_json()["facts"]
+    facts = ph.explain(ph.jit(ph.grad(loss)))(*args)["summary"].as_json()["facts"]
     products = 5 * 2 * 8 * 16 * 16  # two to compute again, three backward; the value is not asked
-    assert products < facts["operations"] < 1.1 * products
+    assert products < facts["FLOPs"] < 1.1 * products
 
 
 def test_a_part_prints_as_it_stands_in_the_report():
     report = ph.explain(ph.jit(lambda x: x * 2))(X)
-    assert str(report["in all"]).startswith("in all\n  devices")
-    assert str(report["in all"]) in str(report)
+    assert str(report["summary"]).startswith("summary\n  program\n    devices")
+    assert str(report["summary"]) in str(report)
+
+
+def test_lines_open_in_an_editor_and_facts_are_in_groups():
+    place = "/home/ada/a b.py:3 (f)"
+    facts = Facts(
+        "facts",
+        (("time", None, "heading"), ("computing", 2.0, "seconds"), ("at", place, "line")),
+    )  # fmt: skip
+    shares = Table("shares", (Column("share", "share"),), ((0.25,), (1.0,)))
+    report = Report("r", (facts, shares))
+    assert report["facts"].as_json()["facts"] == {"computing": 2.0, "at": "a b.py:3 (f)"}
+    html, text = report.html(), str(report)
+    assert 'href="vscode://file/home/ada/a%20b.py:3"' in html and "<h3>time</h3>" in html
+    assert 'style="--share:25.0%"' in html and "100 % ██████" in text
+    assert "  time\n    computing" in text
+
+
+def test_several_reports_have_contents_and_long_tables_begin_with_their_first_rows():
+    rows = tuple([(i,) for i in range(30)])
+    first = Report("first", (Table("t", (Column("n", "count"),), rows),), "It is slow. Wait.")
+    both = page([first, Report("second", ())])
+    assert '<a href="#r1">second</a>' in both and '<article id="r1">' in both
+    assert "It is slow</li>" in both and both.count("show all 30 rows") == 1
+    assert "<nav>" not in first.html()
+
+
+def test_times_are_those_of_the_devices_unless_others_are_named():
+    x = jnp.ones((64, 64))
+    here = ph.explain(lambda x: x @ x)(x)["summary"].as_json()["facts"]
+    there = ph.explain(lambda x: x @ x, on="v5e")(x)["summary"].as_json()["facts"]
+    assert there["times are for"] == "TPU v5e" and here["times are for"].startswith("this CPU")
+    assert 0 < there["computing"] < here["computing"]
+
+
+def test_devices_are_measured():
+    chips = measured(tuple(ph.local_devices()))
+    assert chips.chips == ph.local_device_count()
+    latency, transfer = chips.exchange("all-reduce", 1 << 20, chips.chips)
+    several = chips.chips > 1
+    assert (latency > 0) == several and (transfer > 0) == several
+    assert chips.roofline(1e9, 0, np.dtype("f4")) > chips.roofline(1e6, 0, np.dtype("f4")) > 0

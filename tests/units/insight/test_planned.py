@@ -211,7 +211,7 @@ def test_lanes_of_one_example_each_are_the_batch():
 
     mapped = ph.pmap(lane, "batch", in_axes=(None, 0, 0), out_axes=None)
     args = of(24, 8), of(96, 24), ph.ShapeDtypeStruct((96,), "int32")
-    facts = ph.plan(mapped, on="h100:8")(*args)["in all"].as_json()["facts"]
+    facts = ph.plan(mapped, on="h100:8")(*args)["summary"].as_json()["facts"]
     assert facts["batch"] == 96 and "batch is" not in facts
     with pytest.raises(ph.errors.ArgumentError, match=r"batch=192: .* has one example"):
         ph.plan(mapped, on="h100:8", batch=192)(*args)
@@ -241,7 +241,7 @@ def test_who_asks_says_the_batch():
     same = lambda w, x, y: w - ph.grad(lambda w: jnp.sum(jnp.sin(x @ w)))(w) * y.size  # noqa: E731
     args = of(8, 8), of(64, 8), of(96)
     doubted, told = (
-        ph.plan(same, on="h100:8", **asked)(*args)["in all"] for asked in ({}, {"batch": 96})
+        ph.plan(same, on="h100:8", **asked)(*args)["summary"] for asked in ({}, {"batch": 96})
     )
     assert doubted.as_json()["facts"]["batch"] == 64 and "y begins with 96" in doubted.note
     facts = told.as_json()["facts"]
@@ -252,7 +252,7 @@ def test_a_loop_over_all_there_is_leaves_a_doubt():
     def one_by_one(w, xs):
         return w - ph.grad(lambda w: jnp.sum(lax.map(lambda x: jnp.tanh(x @ w), xs)))(w)
 
-    facts = ph.plan(one_by_one, on="h100:8")(of(8, 8), of(64, 8))["in all"]
+    facts = ph.plan(one_by_one, on="h100:8")(of(8, 8), of(64, 8))["summary"]
     assert facts.as_json()["facts"]["batch"] == 64
     assert facts.note.startswith("A loop runs over the 64 rows that are taken for the batch; ")
 
@@ -267,22 +267,22 @@ def test_meshes(traced):
 
 def test_plans():
     report = ph.plan(step, on="h100:16")(W, X)
-    facts = report["in all"].as_json()["facts"]
-    meshes = report["meshes, the best first"].as_json()["rows"]
-    assert facts["a step takes"] == min(row["step"] for row in meshes if row["fits"] == "yes")
-    counts = report["numbers of chips"].as_json()["rows"]
+    facts = report["summary"].as_json()["facts"]
+    meshes = report["best meshes"].as_json()["rows"]
+    assert facts["time"] == min(row["step"] for row in meshes if row["fits"] == "yes")
+    counts = report["by number of chips"].as_json()["rows"]
     assert [row["chips"] for row in counts] == [1, 2, 4, 8, 16]
-    assert ph.plan(step, on="h100:16", tensor=4)(W, X)["in all"] != report["in all"]
-    assert "seconds by chips" in str(report) and "<svg" in report.html()
+    assert ph.plan(step, on="h100:16", tensor=4)(W, X)["summary"] != report["summary"]
+    assert "step time by number of chips" in str(report) and "<svg" in report.html()
 
 
 def test_what_does_not_fit_is_told():
     big = {"up": of(NARROW, 2**30), "down": of(2**30, NARROW)}
     report = ph.plan(step, on="v5e:2x2", data=4)(big, X)
-    assert report["meshes, the best first"].as_json()["rows"][0]["fits"] == "no"
-    assert "does not fit" in report["in all"].note
-    assert "fits on none" in report["numbers of chips"].note
-    assert "seconds by chips" not in str(report)  # of one point
+    assert report["best meshes"].as_json()["rows"][0]["fits"] == "no"
+    assert "does not fit" in report["summary"].note
+    assert "fits on none" in report["by number of chips"].note
+    assert "step time by number of chips" not in str(report)  # of one point
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,15 @@ def left() -> list[str]:
         notes.append(f"write version {VERSION} into CITATION.cff")
     if "urls" not in PROJECT:
         notes.append("add [project.urls], once repository and documentation have an address")
+    relative = relative_links((ROOT / PROJECT["readme"]).read_text(encoding="utf-8"))
+    if relative:  # the index shows the README, where it has none of our files
+        notes.append(f"give {len(relative)} links of README.md an address, such as {relative[0]}")
     return [*notes, *name_is_ours(), f"git tag v{VERSION}"]
+
+
+def relative_links(text: str) -> list[str]:
+    """The links and pictures of a Markdown text that lead to files beside it."""
+    return re.findall(r"\]\((?!https?://|#|mailto:)([^)\s]+)\)", text)
 
 
 def name_is_ours() -> list[str]:

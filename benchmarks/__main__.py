@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--quick] [--only NAME] [--repeat N] [--devices N] [--json F] [--plot F]`.
+"""`python -m benchmarks [--quick] [--only NAME] [--repeat N] [--devices N] [--json F] [--plot]`.
 
 Phalanx and jax alternate, a process each, on eight CPU devices; the table shows the medians over
 everything that was measured, and the ratios of the medians and of the minima. With `--devices`
@@ -25,7 +25,8 @@ from rich.table import Table
 
 from benchmarks.case import CASES, DEVICES
 from benchmarks.environment import environment
-from benchmarks.plot import plot
+from benchmarks.plot import spell, svg
+from benchmarks.recorded import CHART, SHOWN, caption, record, rows
 from benchmarks.worker import IMPORT
 
 LIBRARIES = ("phalanx", "jax")
@@ -70,14 +71,6 @@ def run_worker(
     return None
 
 
-def spell(seconds: float) -> str:
-    """Three digits and a unit."""
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if seconds * scale >= 1 or unit == "us":
-            return f"{seconds * scale:.3g} {unit}"
-    raise AssertionError
-
-
 def table(samples: Samples, devices: int) -> Table:
     """Times and ratios, one case a row."""
     ours = "" if devices == DEVICES else f", {devices} for phalanx"
@@ -102,6 +95,14 @@ def version(package: str) -> str:
         return f"{package} (from a checkout)"
 
 
+def chosen(parts: list[str] | None, charted: bool) -> list[str]:
+    """The cases whose names have one of the parts; without any, those of the chart, or all."""
+    names = [case.name for case in CASES]
+    if parts:
+        return [name for name in names if any(part in name for part in parts)]
+    return [name for name in names if name in SHOWN or not charted]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one repetition each, short rounds")
@@ -113,9 +114,13 @@ def main() -> int:
         "--devices", type=int, default=DEVICES, metavar="N", help="devices of Phalanx (default: 8)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios of minima there")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", nargs="?", const=CHART,
+        help="draw the ratios of minima as SVG: of a few cases, unless --only chooses others "
+        "(default: the chart of the documentation, with its table)",
+    )  # fmt: skip
     arguments = parser.parse_args()
-    names = [case.name for case in CASES if any(n in case.name for n in arguments.only or [""])]
+    names = chosen(arguments.only, charted=bool(arguments.plot))
     repetitions = arguments.repeat or (1 if arguments.quick else 5)
     console = Console()
     packages = ", ".join(version(package) for package in (*LIBRARIES, "jaxlib"))
@@ -133,8 +138,11 @@ def main() -> int:
         console.print(problem, style="red", markup=False)
     if arguments.json:
         arguments.json.write_text(json.dumps(samples, indent=1))
-    if arguments.plot:
-        plot(samples, arguments.plot, packages)
+    if arguments.plot == CHART:
+        record(samples, caption(packages, repetitions))
+    elif arguments.plot:
+        drawn = svg(rows(samples), caption(packages, repetitions))
+        arguments.plot.write_text(drawn, encoding="utf-8")
     return any(problems)
 
 

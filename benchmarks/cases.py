@@ -152,6 +152,17 @@ def shards_to_host(np: Any, api: Any) -> tuple[Callable, Callable]:
     return lambda: f(x), np.asarray
 
 
+def repeated(step: Callable, params: Any, *batch: Any) -> Callable:
+    """Calls of a step, each with the parameters that the one before returned."""
+    state = [params]
+
+    def call() -> Any:
+        state[0], value = step(state[0], *batch)
+        return state[0], value
+
+    return call
+
+
 def training(np: Any, api: Any) -> tuple[Callable, tuple]:
     """A training step that nobody has traced yet, and its arguments on eight devices."""
     params = transformer.init(np)
@@ -198,13 +209,7 @@ def eager_second_process(np: Any, api: Any) -> Callable:
 @case("training step", kind="waits")
 def training_step(np: Any, api: Any) -> Callable:
     step, (params, *batch) = training(np, api)
-    state = [params]
-
-    def call() -> Any:
-        state[0], value = step(state[0], *batch)
-        return state[0], value
-
-    return call
+    return repeated(step, params, *batch)
 
 
 # ---- meshes -------------------------------------------------------------------------------------
@@ -289,13 +294,7 @@ def lower_over_explicit_axes(np: Any, api: Any) -> tuple[Callable, Callable]:
 def steps_over_mesh(np: Any, api: Any, loss: Callable) -> Callable:
     step = transformer.mesh_step(api, loss)
     params, *batch = training_over_mesh(np, api, mesh_of(api))
-    state = [params]
-
-    def call() -> Any:
-        state[0], value = step(state[0], *batch)
-        return state[0], value
-
-    return call
+    return repeated(step, params, *batch)
 
 
 @case("mesh training step, shard_map", kind="waits")

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import phalanx
-from benchmarks.__main__ import spell
+from benchmarks.plot import spell
 from benchmarks.programs import AXIS, PROGRAMS, Mapped, Named
 from benchmarks.worker import load
 

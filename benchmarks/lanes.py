@@ -28,7 +28,7 @@ from rich.table import Table
 
 import phalanx
 import phalanx.numpy as jnp
-from benchmarks.__main__ import spell
+from benchmarks.plot import spell
 from phalanx import lax
 
 SIZES = (32, 64, 10)

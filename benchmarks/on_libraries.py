@@ -24,9 +24,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.__main__ import spell
 from benchmarks.environment import environment
 from benchmarks.library_programs import PROGRAMS, Program
+from benchmarks.plot import spell
 
 ROOT = Path(__file__).parents[1]
 WAYS = {"phalanx": ["-m", "phalanx.as_jax", "-m"], "jax": ["-m"]}

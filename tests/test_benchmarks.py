@@ -5,18 +5,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import phalanx
-from benchmarks import on_libraries, processes
-from benchmarks.__main__ import LIBRARIES, spell, table
+from benchmarks import on_libraries, processes, recorded
+from benchmarks.__main__ import LIBRARIES, table
 from benchmarks.case import CASES, DEVICES
 from benchmarks.chunks import WAYS, mapped
 from benchmarks.library_programs import PROGRAMS as ON_LIBRARIES
 from benchmarks.library_programs import Program
-from benchmarks.plot import ratios
+from benchmarks.plot import Row, spell, svg
 from benchmarks.programs import PROGRAMS
 
 ROOT = Path(__file__).parents[1]
@@ -42,7 +43,7 @@ def test_one_case_of_both_libraries(tmp_path):
     files = "--json", str(file), "--plot", str(picture)
     done = run("benchmarks", "--quick", "--only", "eager operation", *files)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "<!-- eager operation -->" in picture.read_text()
+    assert ">operation outside jit</text>" in picture.read_text()
     samples = json.loads(file.read_text())
     assert list(samples) == ["import", "eager operation"]
     for taken in samples.values():
@@ -53,8 +54,25 @@ def test_one_case_of_both_libraries(tmp_path):
 
 def test_bars_are_of_what_both_took_least():
     times = {"a": {"phalanx": [2.0, 1.0], "jax": [4.0]}, "b": {"phalanx": [1.0]}}
-    times["c"] = {"phalanx": [3.0], "jax": [2.0, 9.0]}
-    assert list(ratios(times).items()) == [("c", 1.5), ("a", 0.25)]
+    times["import"] = {"phalanx": [3.0], "jax": [2.0, 9.0]}
+    assert recorded.rows(times) == [Row("import", 3.0, 2.0), Row("a", 1.0, 4.0)]
+
+
+def test_bars_are_as_long_as_the_ratios_and_slower_ones_are_marked():
+    drawn = ElementTree.fromstring(svg([Row("a", 1.0, 4.0), Row("<b>", 3.0, 2.0)], ["today"]))
+    bars = drawn.findall("{*}rect")
+    lengths = [float(bar.get("width")) for bar in bars]
+    assert lengths[1] == pytest.approx(6 * lengths[0], rel=1e-2)
+    assert [bar.get("class") for bar in bars] == ["faster", "slower"]
+    said = [text.text for text in drawn.findall("{*}text")]
+    assert {"a", "<b>", "0.25: 1 s, JAX 4 s", "1.50: 3 s, JAX 2 s", "today"} <= set(said)
+
+
+def test_the_documentation_shows_the_recorded_times():
+    assert recorded.CHART.read_text() == svg(*recorded.recorded())
+    assert recorded.table() in recorded.PAGE.read_text()
+    assert [row.name for row in recorded.recorded()[0]] == [*recorded.SHOWN.values()]
+    assert not set(recorded.SHOWN) - {"import", *(case.name for case in CASES)}
 
 
 def test_every_quick_case_runs_with_phalanx():

@@ -1,6 +1,7 @@
 """What the package says of itself, and the workflows that test and release it."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -71,3 +72,17 @@ def test_the_container_is_made_of_files_and_extras_that_there_are():
         word for step in re.findall(r"^COPY (.+)$", steps, re.MULTILINE) for word in step.split()
     ]
     assert copied and all((ROOT / name).exists() for name in copied if not name.startswith("/"))
+
+
+def test_badges_say_what_the_package_says():
+    readme = (ROOT / "README.md").read_text()
+    first, *_, last = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+    assert f"python-{first}_to_{last}-" in readme
+    assert f"license-{PROJECT['license'].replace('-', '_')}-" in readme
+    assert ("status-alpha-" in readme) == ("3 - Alpha" in " ".join(PROJECT["classifiers"]))
+
+
+def test_a_release_counts_the_links_that_lead_nowhere_on_the_index():
+    release = runpy.run_path(str(ROOT / ".ci/release.py"))
+    text = "[a](docs/a.md) ![b](https://host/b.svg) [c](#part) [d](e.svg)"
+    assert release["relative_links"](text) == ["docs/a.md", "e.svg"]

@@ -9,7 +9,7 @@ from typing import Any
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))
 
-from docs.generator import keywords, pages, public  # noqa: E402  (found by the line above)
+from docs.generator import keywords, pages, public, tables  # noqa: E402  (found by the line above)
 from phalanx.version import __version__  # noqa: E402
 
 project = "Phalanx"
@@ -28,6 +28,7 @@ html_title = f"Phalanx {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_favicon = "static/favicon.svg"
+html_search_scorer = str(DOCS / "static" / "score.js")
 html_js_files = ["copy.js", "titles.js"]
 html_copy_source = False
 html_use_index = False  # one page of all names: api.md and the search have them
@@ -55,6 +56,7 @@ NAVIGATION = {  # the titles of the parts, and their pages, with short titles wh
         "installation",
         "quick-start",
         "Tutorial: train a classifier <training>",
+        "examples",
         "coming-from-jax",
         "Coming from PyTorch, MPI <coming-from-pytorch>",
         "faq",
@@ -158,3 +160,4 @@ def setup(app: Any) -> None:
     pages.write(DOCS)
     app.connect("source-read", navigation)
     app.connect("source-read", keywords.add)
+    app.connect("source-read", tables.add)

@@ -19,6 +19,10 @@ from phalanx.xla import pytrees
 from phalanx.xla.pytrees import DictKey
 
 SECTIONS = ("Args", "Returns", "Raises", "Attributes")
+OF_JAXLIB = {  # classes that have no docstring there
+    "TraceMe": "A name that a recorded trace shows for what runs in a ``with`` block.",
+    "ProfileOptions": "How much a trace records, such as calls of Python and events of devices.",
+}
 _ITEM = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)", re.DOTALL)
 _SPECIAL = re.compile(r"([\\`*_<>\[\]{}$|#])")
 
@@ -80,7 +84,7 @@ def _own_docstring(value: Any) -> str:
     if getattr(value, "__module__", "") == DictKey.__module__:
         return _declared().get(value.__name__, "")
     if isinstance(value, type):  # not that of a base, which may be Python's
-        return inspect.cleandoc(value.__dict__.get("__doc__") or "")
+        return inspect.cleandoc(value.__dict__.get("__doc__") or OF_JAXLIB.get(value.__name__, ""))
     return inspect.getdoc(value) or ""
 
 

@@ -33,4 +33,5 @@ def add(_: Any, page: str, source: list[str]) -> None:
     """Give a page its entries, below the title."""
     if page in KEYWORDS:
         title, rest = source[0].split("\n", 1)
-        source[0] = f"{title}\n\n```{{index}} {KEYWORDS[page]}\n```\n{rest}"
+        words = ", ".join(f"! {word}" for word in KEYWORDS[page].split(", "))  # ! puts it first
+        source[0] = f"{title}\n\n```{{index}} {words}\n```\n{rest}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -77,14 +77,19 @@ def list_of(name: str) -> str:
         for subject, entries in public.subjects(module):
             level = "###" if len(own) > 1 else "##"
             parts += [f"{level} {subject}"] if subject else []
-            parts.append("\n".join(_line(module, entry) for entry in entries))
+            parts.append(table(_row(module, entry) for entry in entries))
     return "\n\n".join(parts) + "\n"
 
 
-def _line(module: str, entry: Entry) -> str:
+def _row(module: str, entry: Entry) -> tuple[str, str]:
     names = [name for name in (entry.name, *entry.others) if name.rpartition(".")[0] == module]
     called = ", ".join(f"[`{name.rpartition('.')[2]}`]({entry.page}.md)" for name in names)
-    return f"- {called}: {one_line(doc_of(entry.value).summary)}"
+    return called, one_line(doc_of(entry.value).summary)
+
+
+def table(rows: Iterable[tuple[str, str]]) -> str:
+    """A table of names and what they are."""
+    return "\n".join(["| name | |", "|---|---|", *(f"| {name} | {what} |" for name, what in rows)])
 
 
 # ---- a function or class --------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from docs import conf
-from docs.generator import names, pages, public
+from docs.generator import names, pages, public, tables
 from docs.generator.docstrings import doc_of, parsed
 from docs.generator.examples import imports
 from docs.generator.public import PAGES
@@ -268,3 +268,26 @@ def test_a_docstring_is_taken_apart():
     assert doc.args == {"a": "two,\nof them.", "b": "two,\nof them.", "c": "others."}
     assert doc.returns == "One." and doc.raises == [("ValueError", "sometimes.")]
     assert doc.examples == [">>> 1\n1", ">>> 2\n2"]
+
+
+def test_lists_of_names_become_tables_with_first_lines():
+    sums = "## phalanx.lax\n\nSums [of lanes](lanes.md):\n`psum`, `all_gather`"
+    first, second = tables.tabulated(f"{sums}\n\nIn `nn`: `relu`, `gelu`").split("\n\nIn `nn`")
+    assert first.startswith("## phalanx.lax\n\nSums [of lanes](lanes.md):\n\n| name | |\n")
+    assert "[`psum`](reference/phalanx.lax.psum.md) | The sum" in first
+    assert "[`gelu`](reference/phalanx.nn.gelu.md) |" in second and second.count("\n|") == 4
+
+
+def test_what_lists_no_names_stays():
+    text = "## phalanx.lax\n\n`a` and `b`\n\nTakes `axis`, `index` or none."
+    assert tables.tabulated(text) == text
+
+
+def test_every_name_in_the_tables_of_the_api_is_explained():
+    rows = re.findall(r"^\| \[`.*$", tables.tabulated(api()), re.MULTILINE)
+    assert len(rows) > 500 and not [row for row in rows if re.search(r"\|\s*\|$", row)]
+
+
+def test_a_name_that_no_page_explains_is_an_error():
+    with pytest.raises(LookupError, match=r"nothing of phalanx\.lax"):
+        tables.target("phalanx.lax", "nothing")

@@ -8,11 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from xml.etree import ElementTree
 
 import pytest
 
 import phalanx
 import phalanx.numpy as jnp
+from docs.generator import gallery
 from phalanx.base.config import OPTIONS
 from tests.docs import codes, not_offered, run_page
 
@@ -86,9 +88,12 @@ def listed_names():
     for section in (ROOT / "docs" / "api.md").read_text().split("\n## ")[1:]:
         title, text = section.split("\n", 1)
         if title.startswith("phalanx"):
-            for paragraph in re.split(r"\n\n|:\n", text):
-                if re.fullmatch(r"(`\w+`,?\s*)+", paragraph):
-                    yield from ((title, found) for found in re.findall(r"`(\w+)`", paragraph))
+            for paragraph in text.split("\n\n"):
+                inside = re.match(r"In `([\w.]+)`", paragraph)
+                module = f"phalanx.{inside[1]}" if inside else title
+                listed = re.split(r":\s", paragraph)[-1]
+                if re.fullmatch(r"(`\w+`,?\s*)+", listed):
+                    yield from ((module, found) for found in re.findall(r"`(\w+)`", listed))
 
 
 def documented(title):
@@ -171,6 +176,28 @@ def has(path):
 def test_every_option_is_listed():
     page = (ROOT / "docs" / "api.md").read_text().split("## Options")[1]
     assert set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE)) == set(OPTIONS)
+
+
+def test_the_page_of_examples_shows_each_with_what_it_prints():
+    page = (ROOT / "docs/examples.md").read_text(encoding="utf-8")
+    listed = (ROOT / "examples/README.md").read_text(encoding="utf-8")
+    programs = {path.stem for path in (ROOT / "examples").glob("*.py")}
+    assert set(gallery.COMMANDS) == programs
+    for name, command in gallery.COMMANDS.items():
+        picture = f"pictures/example-{name}.svg"
+        drawn = ElementTree.parse(ROOT / "docs" / picture)
+        typed, *printed = (text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text"))
+        assert typed == f"$ {command}" and len(printed) > 1
+        assert picture in page and f"examples/{name}.py" in page and f"]({name}.py)" in listed
+
+
+def test_a_window_shows_the_first_and_the_last_lines():
+    lines = [f"line {i}" for i in range(30)]
+    assert gallery.shortened(lines) == [*lines[:8], "...", *lines[-4:]]
+    assert gallery.shortened(["a" * 100]) == ["a" * 93 + "..."]
+    assert gallery.shortened(lines[:13]) == lines[:13]
+    shown = ElementTree.fromstring(gallery.window("python <x>", ["a & b"]))
+    assert [text.text for text in shown.findall("{*}text")] == ["$ python <x>", "a & b"]
 
 
 def test_quick_start_holds_the_two_commands():

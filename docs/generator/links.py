@@ -60,7 +60,10 @@ def _is_free(literal: nodes.literal) -> bool:
     """Whether it may become a link: no title, no link, and no name of a parameter."""
     if isinstance(literal.parent, nodes.term):
         return literal.astext() in names.errors()
-    return not isinstance(literal.parent, nodes.reference | nodes.title)
+    above, within = literal.parent, (nodes.reference, nodes.title)
+    while above is not None and not isinstance(above, within):
+        above = above.parent
+    return above is None
 
 
 def _module(page: str, literal: nodes.Node) -> str:

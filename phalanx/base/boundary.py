@@ -236,6 +236,8 @@ def _explain(
         words += (
             f". Several numbers for one parameter are a tuple: {numbers}" if numbers[1:] else ""
         )
+    if "missing" in words and words.endswith("'tree'"):
+        words += f". It is {function.__name__}({', '.join(signature(function).parameters)})"
     if words.endswith("'key'") and "missing" in words:
         words += ". A key comes from random.key(seed); random.split(key) gives further ones"
     words = f"{_called(function, args, kwargs)}: {words}"

@@ -57,7 +57,7 @@ def explain(words: str) -> int:
     for code in map(CODES.__getitem__, codes):
         print(f"{code.name}: {code.title}\n\n    {code.example}\n")
         print(textwrap.fill(code.remedy, 88), end="\n\n")
-    print("A comment in the line of a finding, # phalanx: ok CODE, says that it is none.")
+    print("To silence a finding, write a comment in its line: # phalanx: ok CODE")
     return 0
 
 

@@ -206,6 +206,9 @@ def _planned(digits: ModuleType) -> Table:
     for title in ("chips", f"a step of {rows:,} images", "memory of a chip"):
         table.add_column(title, justify="right")
     for row in report["by number of chips"].as_json()["rows"]:
-        seconds, size = f"{1e6 * row['step']:,.0f} µs", f"{row['a chip'] / 2**20:,.0f} MiB"
+        seconds, size = (
+            f"{1e6 * row['step']:,.0f} µs",
+            f"{row['memory of a chip'] / 2**20:,.0f} MiB",
+        )
         table.add_row(str(row["chips"]), seconds, size)
     return table

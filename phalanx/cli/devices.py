@@ -13,19 +13,18 @@ from rich.table import Table
 
 import phalanx
 from phalanx.base.errors import DeviceError
-from phalanx.core.platforms import platform_of
+from phalanx.core.platforms import NO_HARDWARE, platform_of
 from phalanx.run.runtime import backend
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a table of them; 1 if those that are to be used do not start."""
-    del arguments
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         devices, absent, failure = _found()
     console = Console()
     console.print(_table(devices))
-    for line in (*_versions(devices[0]), *(f"no {name}: {why}" for name, why in absent.items())):
+    for line in (*_versions(devices[0]), *_absences(absent, arguments.why)):
         console.print(line, soft_wrap=True, markup=False, highlight=False)
     for told in (*(w.message for w in warned), *filter(None, [failure])):
         print(f"phalanx devices: {told}", file=sys.stderr)
@@ -44,6 +43,13 @@ def _found() -> tuple[Sequence[Any], dict[str, str], DeviceError | None]:
     except DeviceError as e:  # what the environment says of plugins cannot be read
         failure = e
     return devices, absent, failure
+
+
+def _absences(absent: dict[str, str], why: bool) -> list[str]:
+    """Which accelerators cannot be had; why, if that is asked for or there is something to do."""
+    quiet = [n for n, told in absent.items() if told.startswith(NO_HARDWARE) and not why]
+    lines = [f"no {name}: {told}" for name, told in absent.items() if name not in quiet]
+    return [*lines, f"no {', '.join(quiet)}: phalanx devices --why says why"] if quiet else lines
 
 
 def _table(devices: Sequence[Any]) -> Table:

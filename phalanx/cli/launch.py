@@ -34,7 +34,6 @@ def add_command(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     """Let the command line know `phalanx launch`."""
     command = add_parser(
         "launch",
-        help="run a program in several processes",
         usage="phalanx launch [-n N] [options] script.py [arguments ...]",
         description="Run a program in several processes, on this machine or on several, which "
         "meet in phalanx.distributed.initialize() and compute together.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -59,19 +60,49 @@ def _words(grammar: argparse.ArgumentParser) -> Iterator[str]:
         yield from map(str, action.choices or ())
 
 
+COMMANDS = {
+    "first": {"demo": "see what Phalanx does, in a minute"},
+    "run a script": {
+        "launch": "in several processes, on this machine or on several",
+        "compile": "and compile its functions for accelerators that are not here",
+        "check": "and find probable mistakes in the functions that it compiles",
+        "explain": "and report the cost, communication and memory of these functions",
+        "profile": "and measure the time of each line, of each device and of the host",
+        "plan": "and estimate its training step on another machine",
+    },
+    "this machine": {
+        "devices": "list the devices",
+        "info": "print versions, devices and the machine, for bug reports",
+        "cache": "show or clear the cache of compiled programs",
+        "measure": "measure what this computer computes and exchanges, for plan",
+    },
+}
+
+
+def _listed() -> str:
+    """What the command does, and all commands in groups."""
+    lines = ["Start programs on many devices, find their mistakes, and see what they cost."]
+    for head, commands in COMMANDS.items():
+        lines += ["", f"{head}:", *[f"  {name:9} {what}" for name, what in commands.items()]]
+    return "\n".join(lines)
+
+
 def parser() -> Grammar:
     """The grammar of the command line."""
     top = Grammar(
         prog="phalanx",
-        description="Start programs on many devices, find their mistakes, and see what they cost.",
-        epilog="phalanx COMMAND -h tells more of a command; example: phalanx devices",
+        usage="phalanx [-h] [--version] COMMAND ...",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=_listed(),
+        epilog="phalanx COMMAND -h shows the options of a command; example: phalanx devices",
     )
     top.add_argument("--version", action="version", version=f"phalanx {phalanx.__version__}")
-    commands = top.add_subparsers(dest="command", metavar="command")
+    commands = top.add_subparsers(
+        dest="command", metavar="COMMAND", prog="phalanx", help=argparse.SUPPRESS
+    )
 
     demo = commands.add_parser(
         "demo",
-        help="see what Phalanx does, in a minute",
         description="Train a classifier of handwritten digits, image by image, on three devices "
         "and on one; find two mistakes; plan the same step for 64 chips. It needs scikit-learn: "
         "pip install 'phalanx[demo]'.",
@@ -90,15 +121,17 @@ def parser() -> Grammar:
 
     devices = commands.add_parser(
         "devices",
-        help="list the devices that phalanx sees",
-        description="List the devices that phalanx sees, and why an accelerator is not among them.",
+        description="List the devices, and with --why the reason for each kind of accelerator "
+        "that is not there.",
         epilog="example: PHALANX_NUM_CPU_DEVICES=8 phalanx devices",
+    )
+    devices.add_argument(
+        "--why", action="store_true", help="say why each kind of accelerator is not there"
     )
     devices.set_defaults(run=_run_of("devices"))
 
     info = commands.add_parser(
         "info",
-        help="print versions, devices and the machine, for reports of errors",
         description="Print versions, devices and the machine, to be pasted into a report.",
         epilog="example: phalanx info",
     )
@@ -106,7 +139,6 @@ def parser() -> Grammar:
 
     cache = commands.add_parser(
         "cache",
-        help="show or clear the cache of compiled programs",
         description="Show or clear the folder in which compiled programs are kept, so that the "
         "next process need not compile them.",
         epilog="example: phalanx cache clear",
@@ -121,9 +153,8 @@ def parser() -> Grammar:
 
     compiling = commands.add_parser(
         "compile",
-        help="run a script, and compile its functions for accelerators that are not here",
         usage="phalanx compile --for MACHINE [--gpu NAME] [-m] script.py [arguments ...]",
-        description="Run a script, and tell what each of its compiled functions would need on "
+        description="Run a script, and report what each of its compiled functions would need on "
         "accelerators that are not here.",
         epilog="example: phalanx compile train.py --for v5e:2x4",
     )
@@ -133,12 +164,11 @@ def parser() -> Grammar:
 
     checking = commands.add_parser(
         "check",
-        help="run a script, and say what is probably wrong with what it compiles",
         usage="phalanx check [--format FORMAT] [--select CODES] [--ignore CODES] [-m] script.py "
         "[arguments ...]\n       phalanx check --explain [CODES]",
-        description="Run a script, and say what is probably wrong with the functions that it "
-        "compiles: in which line, why, and what to do. The exit status is 1 if something is, and "
-        "2 if the script fails.",
+        description="Run a script, and find probable mistakes in the functions that it compiles: "
+        "the line, the reason and the remedy. The exit status is 1 if there are findings, and 2 if "
+        "the script fails.",
         epilog="example: phalanx check train.py",
     )
     options.add_check_options(checking)
@@ -152,10 +182,9 @@ def _add_reports(commands: Any) -> None:
     """What runs a script, and reports on what it compiles."""
     explaining = commands.add_parser(
         "explain",
-        help="run a script, and say what the functions that it compiles do on devices",
         usage="phalanx explain [--on MACHINE] [--json | --html FILE] [-m] script.py [args ...]",
-        description="Run a script, and report on each function that it compiles: operations and "
-        "bytes by line, collectives, memory, and what the compiler made of it.",
+        description="Run a script, and report on each function that it compiles: what limits it, "
+        "FLOPs and bytes by line, collectives, memory, and the compiled instructions.",
         epilog="example: phalanx explain --html report.html train.py",
     )
     options.add_explain_options(explaining)
@@ -164,10 +193,9 @@ def _add_reports(commands: Any) -> None:
 
     profiling = commands.add_parser(
         "profile",
-        help="run a script, and say how long what it runs takes, by line and by device",
         usage="phalanx profile [--arrays] [--json | --html FILE] [-m] script.py [arguments ...]",
-        description="Run a script while the runtime records, and report the time of each line of "
-        "it, of each device, of collectives and of gaps.",
+        description="Run a script while the runtime records, and report the time of the host, of "
+        "each line and device, of collectives and of gaps.",
         epilog="example: phalanx profile --html profile.html train.py",
     )
     options.add_profile_options(profiling)
@@ -176,7 +204,6 @@ def _add_reports(commands: Any) -> None:
 
     planning = commands.add_parser(
         "plan",
-        help="run a script, and say what its training step would take on a machine elsewhere",
         usage="phalanx plan --on MACHINE [--compiled] [--json | --html FILE] [-m] script.py "
         "[arguments ...]",
         description="Run a script, and plan the function that computes most, of those that it "
@@ -190,7 +217,6 @@ def _add_reports(commands: Any) -> None:
 
     measuring = commands.add_parser(
         "measure",
-        help="measure what processes on this computer compute and exchange, for plan",
         description="Measure what the CPU of this computer computes and reads, and what processes "
         "on it exchange, and write it as a system that phalanx plan takes.",
         epilog="example: phalanx measure --out cpu.toml; phalanx plan train.py --on cpu.toml:8",
@@ -225,6 +251,16 @@ def run_demo(arguments: argparse.Namespace) -> int:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
+    try:
+        status = _run(argv)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as `head` has read enough; Python would complain at its end, too
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
+
+
+def _run(argv: list[str] | None) -> int:
     grammar = parser()
     arguments, unknown = grammar.parse_known_args(argv)
     if unknown:

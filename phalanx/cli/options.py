@@ -67,7 +67,7 @@ def add_explain_options(command: argparse.ArgumentParser) -> None:
     """Those of `phalanx explain`."""
     command.add_argument(
         "--on", dest="machine", metavar="MACHINE",
-        help="whose figures times are for: v5p:4x4x4, h100:64, or a chip as v5e or h200",
+        help="the machine whose times are modelled: v5p:4x4x4, h100:64, or a chip as v5e or h200",
     )  # fmt: skip
     add_outputs(command)
 

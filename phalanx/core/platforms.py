@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 GPUS: Final = ("cuda", "rocm")
+NO_HARDWARE: Final = "This machine has no"  # begins why there is no device, if that is why
 
 
 class AnyDevice(Struct, frozen=True):

@@ -176,11 +176,13 @@ class Tracer(Array):
 
     def item(self, *args: int) -> Any:
         """The element as a Python number."""
-        self._refuse(errors.ConcretizationTypeError, "a Python number")
+        ways = f"{_OUTSIDE}; {_WAYS[errors.ConcretizationTypeError]}"
+        self._refuse(errors.ConcretizationTypeError, "a Python number", ways)
 
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
-        self._refuse(errors.ConcretizationTypeError, "a Python list")
+        ways = f"{_OUTSIDE}; {_WAYS[errors.ConcretizationTypeError]}"
+        self._refuse(errors.ConcretizationTypeError, "a Python list", ways)
 
     def tobytes(self, order: str = "C") -> bytes:
         """The bytes of the elements."""
@@ -221,6 +223,7 @@ _STATIC = (
     "static_argnums (static_broadcasted_argnums in pmap) for an argument that decides what is "
     "computed"
 )
+_OUTSIDE = "return the array, and call this on the result, outside the transformation"
 _PARAMETER = (
     f"{_STATIC}; .shape and .ndim, which are plain numbers; lax.dynamic_slice for a part that "
     "begins there"

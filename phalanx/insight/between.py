@@ -32,7 +32,7 @@ MANY_TIMES, MANY_OPERATIONS, MANY_PER_CALL = 500, 3000, 3
 LARGEST = 4096  # elements of what keys are made of, that is looked at
 KEPT = 10_000  # keys of a function
 DEPTH = 24  # of frames, in which callers are looked for
-_AGAIN = "a loop of Python comes here with the same key again"
+_AGAIN = "a Python loop uses the same key here again"
 _SECOND = "the key is used here for the second time, after"
 
 Spot = tuple[CodeType, int]
@@ -176,10 +176,10 @@ class Between:
                 ((lasti, times),) = spots.most_common(1)
                 yield P114.at(
                     Location(code, lasti),
-                    f"loops of Python ran {count:,} operations here one by one, {times:,} of them "
-                    "in this line: each takes as long as the call of a compiled function",
-                    "Compile what is in the loop, jit, or the whole of it with lax.scan or "
-                    "lax.fori_loop; for independent iterations vmap.",
+                    f"Python loops ran {count:,} operations here one by one, {times:,} of them in "
+                    "this line: each takes as long as the call of a compiled function",
+                    "Compile the body with jit, or the whole loop with lax.scan or lax.fori_loop; "
+                    "for independent iterations use vmap.",
                 )
 
 

@@ -23,11 +23,11 @@ __all__ = ["Apart", "Came", "drifting", "made_by", "maker", "parted_at", "replic
 
 P119 = Code(
     "P119",
-    "parameters that lanes share, changed by what one lane has",
+    "parameters shared by lanes that are updated with what one lane has",
     "params = params - rate * grads  # and only the loss went through pmean",
-    "Take lax.pmean of the gradients, of all leaves, and of a number that decides about what lanes "
-    "share (lax.pmin of a condition). Where each lane is to have its own, say so: "
-    "# phalanx: ok P119.",
+    "Take lax.pmean of all gradients, and reduce conditions that decide about the update "
+    "(lax.pmin). If each lane is meant to have its own parameters, silence this: # phalanx: ok"
+    " P119.",
 )
 
 
@@ -106,8 +106,8 @@ def parted_at(flow: LaneFlow, mark: Parted) -> Finding:
     n = flow.sizes.get(mark.axis, 1)
     return P119.at(
         mark.number,
-        f"a number that each of {n} lanes of {mark.axis!r} makes of its own rows decides, at "
-        f"{mark.place}, about an update that all of them share: they drift apart",
+        f"each of {n} lanes of {mark.axis!r} decides by a number from its own rows, at "
+        f"{mark.place}, about an update of shared parameters: lanes drift apart",
         "Reduce the number, too: lax.pmean of a loss or norm, lax.pmin of a condition. Where each "
         "lane is to decide for itself, say so: # phalanx: ok P119.",
     )
@@ -127,8 +127,8 @@ def _driven(
         yield P119.at(
             (made.location if made is not None else None) or subject.place,
             f"{subject.input_name(each.i)} is a number that each of {flow.sizes[axis]} lanes of "
-            f"{axis!r} changes by what it has alone, and parameters that all of them share are "
-            "updated with it: they drift apart",
+            f"{axis!r} changes on its own, and shared parameters are updated with it: lanes drift "
+            "apart",
             "Reduce what decides about the number: lax.pmean of a loss, lax.pmin of a condition.",
         )
 

@@ -26,10 +26,10 @@ __all__ = [
 
 P120 = Code(
     "P120",
-    "a sum over lanes of gradients of a loss that is averaged over them",
+    "gradients that are summed over lanes while their loss is averaged",
     'grads, loss = lax.psum(grads, "i"), lax.pmean(loss, "i")  # of the mean of a lane\'s rows',
-    "Take lax.pmean of the gradients, or divide their sum by the number of lanes. Where the rate "
-    "is meant for the sum, say so: # phalanx: ok P120.",
+    "Take lax.pmean of the gradients, or divide their sum by the number of lanes. If the "
+    "learning rate is meant for the sum, silence this: # phalanx: ok P120.",
 )
 _MOST = 16  # losses that are told apart
 

@@ -35,8 +35,8 @@ P106 = Code(
     "P106",
     "a random key that is used twice",
     "random.normal(key) + random.uniform(key)",
-    "Split the key, key, subkey = random.split(key), and use each of its children once; in a loop "
-    "carry the key along, or random.fold_in the number of the iteration.",
+    "Split the key, key, subkey = random.split(key), and use each of its children once; in a "
+    "loop carry the key along, or use random.fold_in with the number of the iteration.",
 )
 
 _GENERATORS = frozenset({threefry2x32, rng_bit_generator})

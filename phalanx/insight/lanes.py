@@ -60,22 +60,22 @@ P101 = Code(
     "P101",
     "a collective that some lanes may not reach",
     'lax.cond(x[0] > 0, lambda x: lax.psum(x, "i"), lambda x: x, x)',
-    "Let all lanes decide alike: reduce the condition (lax.pmax of it), or take the collective out "
-    "of the branch or loop and choose between results with jnp.where.",
+    "Let all lanes take the same decision: reduce the condition (lax.pmax of it), or move the "
+    "collective out of the branch or loop and choose between results with jnp.where.",
 )
 P103 = Code(
     "P103",
-    "a value summed over an axis along which it is the same already",
+    "a sum over an axis of a value that is already the same along it",
     'lax.psum(lax.pmean(x, "i"), "i")',
-    "Leave one of the two reductions out; or use pmean, which changes nothing of such a value.",
+    "Remove one of the two reductions, or use pmean, which does not change such a value.",
 )
 P104 = Code(
     "P104",
-    "a gradient, inside a mapped function, of a loss that was reduced over its axis",
+    "a gradient inside a mapped function of a loss that was reduced over its axis",
     'grad(lambda w: lax.psum(loss(w, x), "i"))(w)',
-    "Differentiate the loss of one lane, without psum or pmean, and take pmean of the gradients; "
-    "the loss itself can be reduced afterwards. With shard_map, gradients of what is replicated "
-    "are those of the reduced loss.",
+    "Differentiate the loss of one lane, without psum or pmean, and take pmean of the "
+    "gradients; the loss itself can be reduced afterwards. With shard_map, gradients of "
+    "replicated arguments are already those of the reduced loss.",
 )
 P107 = Code(
     "P107",
@@ -421,8 +421,8 @@ class LaneFlow(Flow):
                 yield P120.at(
                     m.place,
                     f"the gradients of a loss are summed here over the {m.n} lanes of "
-                    f"{self.said(m.axes)}, and its mean is what is taken of the loss: an update is "
-                    f"{m.n} times what the gradient of that mean makes it",
+                    f"{self.said(m.axes)}, but the loss is averaged: an update is {m.n} times as "
+                    "large as the gradient of the averaged loss makes it",
                 )
 
     def _report_unaveraged(self, excess: Excess) -> None:
@@ -430,8 +430,8 @@ class LaneFlow(Flow):
             P104.at(
                 excess.place,
                 f"the gradient of a value that was reduced here over {self.said(excess.axes)} is "
-                f"returned, or used in an update, as each of {excess.n} lanes has it: it is "
-                f"{_times(excess.n)} what that lane has to do with the value, and not their mean",
+                f"returned or used in an update by each of {excess.n} lanes without a reduction: "
+                f"it is {_times(excess.n)} what that lane contributes, and not the mean over lanes",
             )
         )
 
@@ -543,6 +543,6 @@ def unreachable_collectives(subject: Subject, flow: LaneFlow) -> Iterator[Findin
         yield P101.at(
             e.location or subject.place,
             f"lanes of {flow.said(sorted(axes, key=str))} may decide differently here, around "
-            f"{named} at {lines_of(collectives)}: in other systems those that do not come wait for "
-            "ever, here what they have counts although they did not come",
+            f"{named} at {lines_of(collectives)}: elsewhere the others would wait for ever for "
+            "those that do not arrive; here the values of these count although they did not arrive",
         )

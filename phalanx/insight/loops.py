@@ -17,16 +17,17 @@ __all__ = ["P114", "host_calls_in_loops", "loops_written_out"]
 
 P113 = Code(
     "P113",
-    "a call of the host in every iteration of a loop",
+    "a host callback in every iteration of a loop",
     'lax.scan(lambda c, x: (debug.print("{}", c), (c + x, c))[1], 0.0, xs)',
-    "Return what is to be seen as rows of the scan and print it afterwards, or call the host in "
-    "some iterations only, under lax.cond.",
+    "Return the values as rows of the scan and print them afterwards, or call the host in some "
+    "iterations only, under lax.cond.",
 )
 P114 = Code(
     "P114",
-    "a loop of Python that became thousands of operations",
+    "a Python loop that was unrolled into thousands of operations",
     "for _ in range(1000): x = step(x)",
-    "Use lax.scan or lax.fori_loop, which compile the body once; for independent iterations vmap.",
+    "Use lax.scan or lax.fori_loop, which compile the body once, or vmap for independent "
+    "iterations.",
 )
 
 FEW_RUNS = 8  # of which a host may be told each
@@ -91,8 +92,8 @@ def _written_out(subject: Subject, program: Program) -> Iterator[Finding]:
     place: Location = next(e.location for e in inside if _spot(e) == spot and e.location)
     yield P114.at(
         place,
-        f"this line was traced {found[spot]} times, one after the other, and the loop around it "
-        f"became {len(inside)} operations: tracing and compiling take as long as that",
+        f"this line was traced {found[spot]} times, and the loop around it was unrolled into "
+        f"{len(inside)} operations: tracing and compiling take correspondingly long",
     )
 
 

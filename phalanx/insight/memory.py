@@ -21,22 +21,22 @@ P109 = Code(
     "P109",
     "a large array that a function closes over",
     "jit(lambda w: loss(w, whole_dataset))",
-    "Pass it as an argument: then it can be placed, cut over devices, donated or dropped, and "
-    "another one of its shape needs no other program.",
+    "Pass it as an argument: then it can be placed, sharded, donated or freed, and another "
+    "array of its shape needs no other program.",
 )
 P110 = Code(
     "P110",
-    "an argument that is donated although no result can take its memory",
+    "a donated argument whose memory no result can use",
     "jit(lambda x: x.sum(), donate_argnums=0)",
     "Donate what holds as many bytes as a result, such as parameters and optimizer state, and "
-    "leave out the others.",
+    "nothing else.",
 )
 P111 = Code(
     "P111",
-    "large state that is returned anew and not donated",
+    "large state that is returned but not donated",
     "step = jit(step)  # of params, state, batch to params, state",
-    "Donate it, jit(step, donate_argnums=...): new values take the memory of the old ones. The "
-    "caller must not use the old ones any more.",
+    "Donate it, jit(step, donate_argnums=...): the new values reuse the memory of the old "
+    "ones, which must not be used any more.",
 )
 
 LARGE = 4 << 20  # bytes

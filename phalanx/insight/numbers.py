@@ -20,10 +20,10 @@ __all__ = ["accidental_promotions"]
 
 P112 = Code(
     "P112",
-    "floating-point numbers that become wider by accident",
-    "x * np.sqrt(2.0)  # x is bfloat16, and a number of NumPy's has a dtype of its own",
-    "Use a number of Python's, float(np.sqrt(2.0)), which takes the dtype of the array, or convert "
-    "the other operand; where it is meant, say so with astype.",
+    "floating-point numbers that are widened by accident",
+    "x * np.sqrt(2.0)  # x is bfloat16, and a NumPy scalar has a dtype of its own",
+    "Use a Python number, float(np.sqrt(2.0)), which takes the dtype of the array, or convert "
+    "the other operand. If it is meant, say so with astype.",
 )
 
 _PRODUCTS = frozenset({dot_general, conv_general_dilated})
@@ -107,8 +107,8 @@ def _promoted(subject: Subject, made: Equation, other: Atom, is_constant: bool) 
     what = "a constant" if is_constant else f"{other.type}"
     return P112.at(
         made.location or subject.place,
-        f"{old} meets {what} of dtype {new.name}, and becomes {new.name}: the operation, and what "
-        "follows, takes more memory and time",
+        f"{old} meets {what} of dtype {new.name}, and is widened to {new.name}: this operation and "
+        "those that follow take more memory and time",
     )
 
 
@@ -118,8 +118,8 @@ def _product_promoted(
     old, new = first.inputs[0].type, first.params["dtype"]
     return P112.at(
         first.location or subject.place,
-        f"{old} meets {other.type}, and becomes {new.name}; the product at {e.location} is then of "
-        f"{new.name}, too, although {made.inputs[0].type} is not",
+        f"{old} meets {other.type}, and is widened to {new.name}; the product at {e.location} is "
+        f"then of {new.name}, too, although {made.inputs[0].type} is not",
         f"Convert the result back, y.astype({old.dtype.name}), or the other operand before; where "
         "it is meant, say so with astype.",
     )

@@ -16,10 +16,10 @@ __all__ = ["wasted_lanes"]
 
 P118 = Code(
     "P118",
-    "an axis whose lanes leave more than a quarter of the devices' time unused",
+    "an axis size that leaves more than a quarter of the device time unused",
     "pmap(f)(x)  # x has 9 rows, and there are 8 devices",
-    "Let the size of the axis be a multiple of the number of devices, or a little less than one; "
-    "or give devices= of which it is a multiple.",
+    "Choose a size that is a multiple of the number of devices, or a little less than one, or "
+    "give devices= of which it is a multiple.",
 )
 
 MOST = 0.25  # of the time of devices
@@ -40,7 +40,7 @@ def wasted_lanes(subject: Subject) -> Iterator[Finding]:
                 yield P118.at(
                     lanes.equation.location or subject.place,
                     f"{size} lanes{named} run on {used} of {count} devices, up to "
-                    f"{blocks.length} on each: {wasted:.0%} of what the devices could do is unused",
+                    f"{blocks.length} on each: {wasted:.0%} of the device time is unused",
                 )
 
 

@@ -28,23 +28,23 @@ __all__ = ["between_lanes"]
 
 P102 = Code(
     "P102",
-    "out_specs say that a result is the same along an axis, and it is not",
+    "a result that out_specs declare replicated although it is not",
     "shard_map(lambda x: x.sum(), in_specs=P('i'), out_specs=P(), check_vma=False)",
-    "Reduce the result over the axis (psum, pmean), or name the axis in out_specs; leave "
-    "check_vma=False out, and the mistake is an error.",
+    "Reduce the result over the axis (psum, pmean), or name the axis in out_specs. Without "
+    "check_vma=False this is an error.",
 )
 P105 = Code(
     "P105",
-    "a loss or metric that is returned as each lane has it",
+    "a loss or metric that is returned without a reduction over lanes",
     "return params, loss  # and only gradients went through pmean",
-    "Return lax.pmean (or psum) of it, so that it is that of the whole batch. Where the host takes "
-    "the mean of all lanes, say so: # phalanx: ok P105.",
+    "Return lax.pmean (or psum) of it, so that it covers the whole batch. If the host averages "
+    "over lanes, silence this: # phalanx: ok P105.",
 )
 P108 = Code(
     "P108",
-    "statistics of a batch, kept for later, of which every lane has its own",
+    "running statistics that each lane updates with its own rows",
     "mean = 0.9 * mean + 0.1 * x.mean(0)  # of the rows of one lane",
-    "Take lax.pmean of the statistics before they go into the running ones.",
+    "Take lax.pmean of the batch statistics before they update the running ones.",
 )
 
 
@@ -84,8 +84,8 @@ def _untrue_promises(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> 
             place = next((e.location for e in found if e.location), None)
             yield P102.at(
                 place or flow.lanes.equation.location or subject.place,
-                f"a result differs along {axis!r}, and out_specs say that it is the same there: "
-                "what one device has of it is taken for the whole",
+                f"out_specs declare a result replicated along {axis!r}, but it differs there: the "
+                "value of one device is taken for all",
             )
 
 

@@ -28,10 +28,10 @@ __all__ = ["repeated_indices"]
 
 P115 = Code(
     "P115",
-    "a scatter with the same index twice, whose order matters",
+    "a scatter with repeated indices, whose order matters",
     "x.at[jnp.array([0, 0, 1])].set(values)",
-    "Which of the values is kept is not defined. Use .add, .max or .min, which take all of them, "
-    "or indices that do not repeat; do not say unique_indices=True where they do.",
+    "It is not defined which of the values is kept. Use .add, .max or .min, which combine "
+    "them, or indices that do not repeat; unique_indices=True promises that they do not.",
 )
 
 _COMBINING = frozenset({scatter_add, scatter_max, scatter_min, scatter_mul})

@@ -61,8 +61,8 @@ P116 = Code(
     "P116",
     "a derivative that is NaN where a branch of `where` is not taken",
     "grad(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0))",
-    "Let the branch that is not taken see a harmless value: safe = jnp.where(ok, x, 1.0), and then "
-    "jnp.where(ok, f(safe), other).",
+    "Give the branch that is not taken a harmless value: safe = jnp.where(ok, x, 1.0), and "
+    "then jnp.where(ok, f(safe), other).",
 )
 P117 = Code(
     "P117",

@@ -16,7 +16,7 @@ from jaxlib import utils, version, xla_client
 from phalanx.base.config import config
 from phalanx.base.errors import ConfigError, DeviceError, suggest
 from phalanx.base.source import warn_user
-from phalanx.core.platforms import GPUS
+from phalanx.core.platforms import GPUS, NO_HARDWARE
 from phalanx.processes import hardware
 from phalanx.processes.dealing import OfHost
 from phalanx.processes.joined import joined_member
@@ -122,7 +122,7 @@ def _absence(name: str) -> str | None:
         return f"{hiding}={os.environ[hiding]} hides every one from this process"
     if not hardware.has_hardware(name):
         advice = f"; this is a container, {_GIVEN[name]}" if hardware.is_container() else ""
-        return f"This machine has no {_HARDWARE[name].split(' ', 1)[1]}{advice}"
+        return f"{NO_HARDWARE} {_HARDWARE[name].split(' ', 1)[1]}{advice}"
     if _plugins(name):
         return None
     if name in _HARDWARE:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from phalanx.base.source import user_location
 from phalanx.experimental.checkpoint import together
 from phalanx.experimental.checkpoint.folder import place_of, remove, steps_in
-from phalanx.experimental.checkpoint.restoring import AS_SAVED, restore
+from phalanx.experimental.checkpoint.restoring import AS_SAVED, Like, restore
 from phalanx.experimental.checkpoint.saving import Saving
 
 
@@ -127,6 +127,10 @@ class Manager:
         if writing is not None:
             writing.result()
 
+    @overload
+    def restore(self, like: Like, step: int | None = None) -> Like: ...
+    @overload
+    def restore(self, like: Any = AS_SAVED, step: int | None = None) -> Any: ...
     def restore(self, like: Any = AS_SAVED, step: int | None = None) -> Any:
         """``checkpoint.restore`` from the directory, after what is being saved.
 

@@ -10,7 +10,7 @@ import errno
 import os
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from phalanx.api.parts import make_array_from_callback
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.source import user_location
-from phalanx.core.types import ArrayType
+from phalanx.core.types import Array, ArrayType
 from phalanx.experimental.checkpoint import together, zarr
 from phalanx.experimental.checkpoint.folder import INDEX, folder_of, place_of, reading, steps_in
 from phalanx.experimental.checkpoint.index import Stored
@@ -40,6 +40,24 @@ class AsSaved:
 AS_SAVED: Any = AsSaved()
 
 
+class _Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+class _NamedTuple(Protocol):
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+Like = TypeVar("Like", bound="_Dataclass | _NamedTuple | Array")
+"""What is restored as the type that its declaration says, whatever its leaves are asked by."""
+
+
+@overload
+def restore(directory: str | os.PathLike[str], like: Like, step: int | None = None) -> Like: ...
+@overload
+def restore(
+    directory: str | os.PathLike[str], like: Any = AS_SAVED, step: int | None = None
+) -> Any: ...
 def restore(
     directory: str | os.PathLike[str], like: Any = AS_SAVED, step: int | None = None
 ) -> Any:
@@ -112,12 +130,15 @@ def _held(place: Path, step: int | None) -> Generator[Stored]:
 
 
 def _absent(place: Path, step: int | None) -> FileNotFoundError:
-    there = ", ".join(map(str, steps_in(place)[-8:]))
-    has = f"there are those of steps {there}" if there else "there are none"
+    there = steps_in(place)[-8:]
     if not place.exists():
-        has = "the directory does not exist"
-    which = "no checkpoint is there" if step is None else f"no checkpoint of step {step}"
-    return FileNotFoundError(errno.ENOENT, f"{WHO}: {which}; {has}", str(place))
+        why = "there is no such directory"
+    elif not there:
+        why = "the directory has no checkpoint"
+    else:
+        numbers = f"step{'s' * (len(there) > 1)} {', '.join(map(str, there))}"
+        why = f"the directory has no checkpoint of step {step}, but of {numbers}"
+    return FileNotFoundError(errno.ENOENT, f"{WHO}: {why}", str(place))
 
 
 def _read(stored: Stored, targets: Mapping[int, RestoredAs]) -> dict[int, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import reprlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,11 @@ def check_step(step: Any, who: str) -> int:
     except (AttributeError, TypeError):
         number = None
     if number is None or isinstance(step, bool):
-        raise TypeError(f"{who}: step must be an int, got {step!r}, at {user_location()}")
+        swapped = who == _WHO and not isinstance(step, (int, float, str))
+        order = ". The order is save(directory, step, tree)" if swapped else ""
+        raise TypeError(
+            f"{who}: step must be an int, got {reprlib.repr(step)}, at {user_location()}{order}"
+        )
     if number < 0:
         raise ValueError(f"{who}: step must be 0 or more, got {number}, at {user_location()}")
     return number

@@ -99,14 +99,15 @@ def test_an_option_behind_the_script_that_another_command_has_is_told(typed, kno
     assert (exit.value.code, capsys.readouterr().err) == (2, told)
 
 
-COMMANDS = ("demo", "devices", "info", "cache", "launch", "compile")
+COMMANDS = sorted(parser()._subparsers._group_actions[0].choices)
 
 
 def test_no_command_is_help(capsys):
     assert main([]) == 0
     told = capsys.readouterr().out
     assert "usage: phalanx" in told and "example: phalanx devices" in told
-    assert all(command in told for command in COMMANDS)
+    listed = re.findall(r"^  (\w+) +\w", told.partition("options:")[0], re.MULTILINE)
+    assert sorted(listed) == COMMANDS
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -143,12 +144,22 @@ def test_info_is_what_reports_ask_for(capsys):
 
 
 def test_devices_lists_all(capsys):
-    assert main(["devices"]) == 0
+    assert main(["devices", "--why"]) == 0
     out = capsys.readouterr().out
     assert f"backend: {phalanx.default_backend()}" in out
     assert out.count(phalanx.devices()[0].platform) >= phalanx.device_count()
     reasons = dict(re.findall(r"^no (\w+): (.+)$", out, re.MULTILINE))
     assert reasons == backend().absences() and reasons.keys() <= {"tpu", "cuda", "rocm"}
+    assert main(["devices"]) == 0
+    told = capsys.readouterr().out
+    absent = [name for name, why in reasons.items() if why.startswith("This machine has no")]
+    assert (f"no {', '.join(absent)}: phalanx devices --why" in told) == bool(absent)
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    words = f"{sys.executable} -m phalanx check --explain | head -n 1"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True)
+    assert done.stdout.startswith("P101") and done.stderr == ""
 
 
 def test_devices_that_do_not_start_are_told(monkeypatch, capsys):

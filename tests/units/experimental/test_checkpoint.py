@@ -1,5 +1,6 @@
 """What is saved is what is restored, on whatever devices; readers see whole checkpoints alone."""
 
+import dataclasses
 import errno
 import json
 import os
@@ -396,13 +397,18 @@ def test_what_is_not_stored_so_is_named(saved, like, error, words):
         checkpoint.restore(saved, like)
 
 
+@dataclasses.dataclass
+class Unregistered:
+    w: float
+
+
 def test_places_without_checkpoints(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no checkpoint is there; there are none"):
+    with pytest.raises(FileNotFoundError, match="the directory has no checkpoint"):
         checkpoint.restore(tmp_path)
-    with pytest.raises(FileNotFoundError, match="the directory does not exist"):
+    with pytest.raises(FileNotFoundError, match="there is no such directory"):
         checkpoint.restore(tmp_path / "other")
     checkpoint.save(tmp_path, 4, 1.0)
-    with pytest.raises(FileNotFoundError, match="no checkpoint of step 5; there are those of st"):
+    with pytest.raises(FileNotFoundError, match="has no checkpoint of step 5, but of step 4: "):
         checkpoint.restore(tmp_path, step=5)
     (tmp_path / "file").write_text("")
     for use in (checkpoint.restore, checkpoint.steps, checkpoint.Manager):
@@ -441,6 +447,18 @@ def test_keys_and_steps_that_no_file_holds(tmp_path):
         checkpoint.save(tmp_path, 1, {(1, 2): 1.0})
     with pytest.raises(TypeError, match=r"step must be an int, got 1\.5"):
         checkpoint.save(tmp_path, 1.5, {})
+    with pytest.raises(
+        TypeError, match=r"got \{'w': 1.0\}.*The order is save\(directory, step, tree"
+    ):
+        checkpoint.save(tmp_path, {"w": 1.0}, 3)
+    with pytest.raises(
+        TypeError, match=r"missing 1 .*'tree'\. It is save\(directory, step, tree\)"
+    ):
+        checkpoint.save(tmp_path, {"w": 1.0})
+    with pytest.raises(
+        TypeError, match=r"call tree_util\.register_dataclass\(Unregistered\) before"
+    ):
+        checkpoint.save(tmp_path, 1, Unregistered(1.0))
     with pytest.raises(ValueError, match="step must be 0 or more, got -1"):
         checkpoint.save(tmp_path, -1, {})
     with pytest.raises(ValueError, match="keep must be 1 or more"):

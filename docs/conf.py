@@ -131,6 +131,7 @@ NAVIGATION = {  # the titles of the parts, and their pages, with short titles wh
         "names",
         "not-offered",
         "errors",
+        "errors-side-by-side",
         "differences",
         "limits",
         "glossary",

@@ -74,7 +74,7 @@ COMMANDS = {
         "devices": "list the devices",
         "info": "print versions, devices and the machine, for bug reports",
         "cache": "show or clear the cache of compiled programs",
-        "measure": "measure what this computer computes and exchanges, for plan",
+        "measure": "measure the compute rate and network of this computer, for plan",
     },
 }
 
@@ -217,14 +217,14 @@ def _add_reports(commands: Any) -> None:
 
     measuring = commands.add_parser(
         "measure",
-        description="Measure what the CPU of this computer computes and reads, and what processes "
-        "on it exchange, and write it as a system that phalanx plan takes.",
+        description="Measure the FLOP/s and memory bandwidth of the CPU of this computer, and the "
+        "communication of processes on it, and write them as a system for phalanx plan.",
         epilog="example: phalanx measure --out cpu.toml; phalanx plan train.py --on cpu.toml:8",
     )
     measuring.add_argument("--out", type=Path, metavar="FILE", help="where (default: the terminal)")
     measuring.add_argument(
         "--processes", type=positive, nargs="+", default=[2, 4, 8], metavar="N",
-        help="how many exchange, in turn (default: 2 4 8)",
+        help="numbers of processes that communicate, one after the other (default: 2 4 8)",
     )  # fmt: skip
     measuring.set_defaults(run=_run_of("measuring"))
 

@@ -55,7 +55,7 @@ latency = {latency:.2g} }},"""
 def run(arguments: argparse.Namespace) -> int:
     """Measure, and write the table; 1 if processes fail."""
     if 1 in arguments.processes:
-        print("phalanx measure: --processes: a process alone exchanges nothing", file=sys.stderr)
+        print("phalanx measure: --processes: a process alone does not communicate", file=sys.stderr)
         return 2
     try:
         alone = _measured(1)

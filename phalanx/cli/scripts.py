@@ -104,8 +104,8 @@ def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> int
         return FAILED
     finally:
         if "jax" in sys.modules and not jax_before and not is_installed():
-            told = f"{script} imported jax itself, of which nothing is seen here; to have it served"
-            print(f"{told} by Phalanx: python -m phalanx.as_jax -m phalanx ...", file=sys.stderr)
+            told = f"{script} imported jax itself, whose programs are not seen here; to run it"
+            print(f"{told} with Phalanx: python -m phalanx.as_jax -m phalanx ...", file=sys.stderr)
     return 0
 
 

@@ -281,7 +281,9 @@ def _memory(found: Course) -> tuple[Part, ...]:
         if value.size > row[3]:
             row[2:] = value.what, value.size
     rows = sorted(by_place.items(), key=lambda item: -item[1][1])
-    note = "Of one device, in the order of the program; the compiler may reorder, and need less."
+    note = (
+        "Bytes of one device, in the order of the program. The compiler may reorder, and need less."
+    )
     columns = (
         Column("created at", "line"), Column("arrays", "count"), Column("bytes", "bytes"),
         Column("largest"),
@@ -375,7 +377,7 @@ def _made(compiled: Compiled) -> Table:
         Column("instruction"), Column("runs", "count"), Column("operations", "count"),
         Column("most from", "line"),
     )  # fmt: skip
-    note = "Of a device, in a call. The compiler has added copies and transposes."
+    note = "Runs on one device in a call. The compiler adds copies and transposes."
     return Table("compiled instructions", columns, tuple(rows), note)
 
 

@@ -121,7 +121,7 @@ def host_table(phases: Sequence[Phase]) -> Table:
     seconds = spent(phases)
     total = sum(seconds.values()) or 1.0
     rows = [(name, time, time / total) for name, time in seconds.items()]
-    note = "Of the thread that was profiled. Python is your own code, with what it reads or loads."
+    note = "Time of the profiled thread. Python is your own code, including reading input."
     return Table(
         "host", (Column("phase"), Column("time", "seconds"), Column("share", "share")),
         tuple(rows), note,

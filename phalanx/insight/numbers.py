@@ -135,6 +135,6 @@ def _wider_state(subject: Subject) -> Iterator[Finding]:
             yield P112.at(
                 subject.place,
                 f"{subject.name}: {subject.input_name(i)} comes in as {old.name} and is returned "
-                f"as {new.name}: the next call is compiled anew, for wider numbers",
+                f"as {new.name}: the next call is compiled again, for wider numbers",
                 "Convert the result back, new.astype(old.dtype), or what was added to it.",
             )

@@ -167,7 +167,7 @@ def load_of(traced: Traced, rows: int = 0) -> Load:
     if not taken:
         raise ArgumentError(
             f"plan: {program.name} returns no array of the type of one that it takes; a training "
-            "step takes its state, parameters and what the optimizer keeps, and returns it anew"
+            "step takes its parameters and optimizer state, and returns the new ones"
         )
     operations: dict[np.dtype, float] = {}
     moved = updating = 0.0

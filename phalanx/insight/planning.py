@@ -109,7 +109,7 @@ def _of_lanes(load: Load, chips: Machine, asked: Parting) -> Parting:
     if max(asked.fsdp, asked.tensor) > 1:
         raise ArgumentError(
             f"plan: compiled=True: the step is a pmap of {load.lanes} lanes, of which each has all "
-            "of the state, so fsdp= and tensor= are 1; without pmap the state can be parted"
+            "of the state, so fsdp= and tensor= are 1; without pmap the state can be sharded"
         )
     return Parting(asked.data or chips.chips, 1, 1)
 

@@ -169,7 +169,7 @@ class Profile(Struct):
         )  # fmt: skip
         made = [(*k, len(t), sum(t), max(t), min(t)) for k, t in rows.items()]
         made.sort(key=lambda row: -row[3])
-        note = "Runs of all devices. Those that take longer than the shortest wait for others."
+        note = "Runs on all devices. The difference between longest and shortest is waiting."
         return Table("collectives", columns, tuple(made), note)
 
     def _timeline(self) -> Timeline:
@@ -205,7 +205,7 @@ class Profile(Struct):
             Column("device"), Column("at", "seconds"), Column("gap", "seconds"),
             Column("after", "line"), Column("before", "line"),
         )  # fmt: skip
-        note = "A device without work waits for the host, or for data."
+        note = "In a gap the device is idle: it waits for the host or for other devices."
         return Table("the longest gaps", columns, tuple(found[:_GAPS]), note)
 
 

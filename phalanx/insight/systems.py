@@ -249,8 +249,8 @@ def _read(path: str) -> System:
         return _system(path, **row)
     except (ValueError, TypeError, KeyError, AttributeError) as e:
         raise ArgumentError(
-            f"{path}: it is to have one table, with the figures of a system as phalanx measure "
-            f"writes them: {e}"
+            f"{path}: it must have one table, with a system in the form that phalanx measure "
+            f"writes: {e}"
         ) from None
 
 
@@ -337,9 +337,9 @@ def _torus(system: System, sizes: list[int], slices: int) -> Machine:
     if len(sizes) > system.torus or count > system.chips:
         several = Blocks(count, system.chips).length
         fitting = "x".join(map(str, balanced(min(count, system.chips), system.torus)))
-        take = f"several slices are told behind it: {system.name}:{fitting}:{several}"
+        take = f"for several slices write {system.name}:{fitting}:{several}"
         if several == 1:
-            take = f"as many chips are {system.name}:{fitting}"
+            take = f"for as many chips write {system.name}:{fitting}"
         raise ArgumentError(
             f"{system.title} has a torus of {system.torus} dimensions and up to {system.chips:,} "
             f"chips, got {'x'.join(map(str, sizes))}; {take}"

@@ -281,9 +281,7 @@ def _memory(found: Course) -> tuple[Part, ...]:
         if value.size > row[3]:
             row[2:] = value.what, value.size
     rows = sorted(by_place.items(), key=lambda item: -item[1][1])
-    note = (
-        "Bytes of one device, in the order of the program. The compiler may reorder, and need less."
-    )
+    note = "Of one device, in program order. The compiler may reorder, and need less memory."
     columns = (
         Column("created at", "line"), Column("arrays", "count"), Column("bytes", "bytes"),
         Column("largest"),

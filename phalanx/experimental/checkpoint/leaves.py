@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -177,7 +176,7 @@ def content(path: str, x: Any, copy: bool, who: str) -> Content:
         if isinstance(x, kind) and not isinstance(x, np.generic):
             return Content(Leaf(path, name, value=repr(kind(x))))
     advice = "leave it out, or keep it in a file of your own"
-    if is_dataclass(x):
+    if hasattr(type(x), "__dataclass_fields__"):
         advice = f"call tree_util.register_dataclass({type(x).__name__}) before, to save its fields"
     if isinstance(x, Array):
         advice = "it has no value yet: save what the transformed function returns"

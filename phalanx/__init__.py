@@ -191,6 +191,13 @@ if _TYPE_CHECKING:
     from phalanx.insight.explained import explain
     from phalanx.insight.planning import plan
 
+# Old names of JAX, and options that change nothing here: programs have them, and completion does
+# not show them.
+_OLD = (
+    "ad_checkpoint", "allow_f16_reductions", "device_put_replicated", "device_put_sharded",
+    "host_count", "host_id", "host_ids", "jax2tf_associative_scan_reductions",
+    "legacy_prng_key", "remove_size_one_mesh_axis_from_type", "softmax_custom_jvp",
+)  # fmt: skip
 _BELOW = "it lies below the public face; run the program as it is, python -m phalanx.as_jax"
 
 _later(
@@ -215,6 +222,7 @@ _later(
     "training",
     "typing",
     "version",
+    unlisted=_OLD,
     refused={
         **dict.fromkeys(["api_util", "extend", "interpreters", "lib", "linear_util"], _BELOW),
         "Inline": "the compiler says where a function becomes part of the one that calls it",

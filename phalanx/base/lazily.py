@@ -9,7 +9,7 @@ import dis
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, ForwardRef
 
@@ -19,7 +19,11 @@ from phalanx.base.errors import no_name, suggest
 
 
 def later(
-    package: str, *modules: str, refused: Mapping[str, str] | None = None, **names: Sequence[str]
+    package: str,
+    *modules: str,
+    refused: Mapping[str, str] | None = None,
+    unlisted: Collection[str] = (),
+    **names: Sequence[str],
 ) -> None:
     """Give ``package``, which offers more than it has imported, ``__getattr__`` and ``__dir__``.
 
@@ -30,6 +34,7 @@ def later(
         package: its name.
         modules: modules of it that are public.
         refused: why names are not there.
+        unlisted: names that are there, and that completion does not show.
         names: of further modules, which are no attributes, what they have for the package.
     """
     there = vars(sys.modules[package])
@@ -57,7 +62,7 @@ def later(
             for name, value in there.items()
             if not name.startswith("_") and not isinstance(value, ModuleType)
         ]
-        return sorted({*own, *modules, *homes})
+        return sorted({*own, *modules, *homes}.difference(unlisted))
 
     there.update(__getattr__=get, __dir__=listed)
 

@@ -59,10 +59,19 @@ def test_modules_list_what_is_public_and_nothing_else(name):
         assert value is not types
         if isinstance(value, types.ModuleType):
             assert value.__name__.startswith("phalanx.")
-    assert {*public.names_of(module)} <= {*listed}
+    assert {*public.names_of(module)} <= {*listed, *vars(module).get("_OLD", ())}
     assert not {"Any", "Callable", "Sequence", "annotations", "dataclass"} & {*listed}
     with pytest.raises(AttributeError, match="there_is_none is not there"):
         module.there_is_none  # noqa: B018
+
+
+def test_old_names_are_there_and_not_listed():
+    assert not {"host_id", "softmax_custom_jvp"} & {*dir(phalanx)}
+    assert {*phalanx._OLD} <= {*phalanx.__all__} - {*dir(phalanx)}
+    assert all([hasattr(phalanx, name) for name in phalanx._OLD])
+    with pytest.raises(AttributeError) as raised:
+        phalanx.ad_checkpont  # noqa: B018
+    assert "ad_checkpoint" not in str(raised.value)  # nobody is led to it
 
 
 def test_rooms_of_the_package_are_not_listed():

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from phalanx.base import dtypes
 from phalanx.base.extended import KEY_TYPES, WORD, is_key, key_type_in_files, name_in_files
-from phalanx.base.kinds import is_ndarray
+from phalanx.base.kinds import class_of, is_ndarray
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import Array, ArrayType
@@ -176,8 +176,9 @@ def content(path: str, x: Any, copy: bool, who: str) -> Content:
         if isinstance(x, kind) and not isinstance(x, np.generic):
             return Content(Leaf(path, name, value=repr(kind(x))))
     advice = "leave it out, or keep it in a file of your own"
-    if hasattr(type(x), "__dataclass_fields__"):
-        advice = f"call tree_util.register_dataclass({type(x).__name__}) before, to save its fields"
+    kind = class_of(x)
+    if hasattr(kind, "__dataclass_fields__"):
+        advice = f"call tree_util.register_dataclass({kind.__name__}) before, to save its fields"
     if isinstance(x, Array):
         advice = "it has no value yet: save what the transformed function returns"
     raise TypeError(

@@ -280,7 +280,7 @@ def _hashable_instead(value: Any) -> str:
 NO_STATIC = Static((), (), "")
 
 
-class Given(Struct):
+class CallArgs(Struct):
     """What a function is called with.
 
     Attributes:
@@ -300,7 +300,7 @@ class Given(Struct):
     types: tuple[Any, ...] = ()
 
     @classmethod
-    def of(cls, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Given:
+    def of(cls, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallArgs:
         """With the leaves of ``args`` and ``kwargs``."""
         return cls(static, args, kwargs, *tree.flatten_call((args, kwargs)))
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, overload
 from phalanx.api.aot import abstract
 from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, shown_call, wrap
 from phalanx.api.differentiable import (
-    Chosen,
+    Argnums,
     WithAux,
     check_result,
     differentiable,
@@ -120,7 +120,7 @@ def value_and_grad(
     _check_not_reduced(who, reduce_axes)
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int)
+        chosen = Argnums.of(fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int)
         flat, leaves = Flat(chosen.body, chosen.in_tree, NO_STATIC, who), chosen.leaves
         outs, linear = linearize_flat(flat, leaves, [differentiable(x) for x in leaves])
         value = _scalar_result(outs, flat, holomorphic, who)

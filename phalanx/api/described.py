@@ -10,7 +10,7 @@ from typing import Any
 
 from phalanx.api.stages import Traced
 from phalanx.base.config import config
-from phalanx.core.platforms import platform_of, stand_for
+from phalanx.core.platforms import describe_devices, platform_of
 from phalanx.run.backend import Executable
 
 
@@ -18,7 +18,7 @@ def stand_for_them(devices: Sequence[Any]) -> None:
     """Divide the CPU into devices that stand for ``devices`` from now on, to trace programs on."""
     config.update("platforms", "cpu")
     config.update("num_cpu_devices", len(devices))
-    stand_for(devices)
+    describe_devices(devices)
 
 
 def compiled_for(traced: Traced, devices: Sequence[Any]) -> Executable:

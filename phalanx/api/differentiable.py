@@ -137,7 +137,7 @@ def check_complex(y: Any, who: str) -> None:
         )
 
 
-class Chosen(Struct, frozen=True):
+class Argnums(Struct, frozen=True):
     """The arguments of a call by which its function is differentiated.
 
     Attributes:
@@ -158,7 +158,7 @@ class Chosen(Struct, frozen=True):
     def of(
         cls, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any,
         who: str, has_aux: bool, holomorphic: bool, allow_int: bool | None = None,
-    ) -> Chosen:  # fmt: skip
+    ) -> Argnums:  # fmt: skip
         """Those at the positions ``argnums``; ``allow_int`` is None where users cannot set it.
 
         Raises:

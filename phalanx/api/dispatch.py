@@ -14,12 +14,12 @@ from typing import Any
 from phalanx.api import stages
 from phalanx.api.arguments import (
     NO_STATIC,
-    Given,
+    CallArgs,
     Static,
     dress,
     split_static,
 )
-from phalanx.api.passing import known
+from phalanx.api.kept_inputs import as_device_arrays
 from phalanx.api.retraced import moved
 from phalanx.base import log, tree
 from phalanx.base.boundary import hide_frames, hiding
@@ -34,13 +34,13 @@ from phalanx.core.refs import load, store
 from phalanx.core.trace import ROOT, entered_trace
 from phalanx.run.array import DeviceArray
 from phalanx.run.backend import Executable
-from phalanx.run.calls import Call, Runs, signature
+from phalanx.run.calls import CachedCall, Call, signature
 from phalanx.transforms.reach import TRACED_ONCE
 
 KEPT = 512  # programs of a function; one that was not called during so many others may be dropped
 
 
-class Form:
+class ArgStructure:
     """The structure of the arguments of calls: in their keys, and to find their leaves.
 
     Attributes:
@@ -51,12 +51,12 @@ class Form:
 
     __slots__ = ("leaves", "static")
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: CallArgs) -> None:
         """For calls like that with ``given`` arguments."""
-        every, named = given.static.marked(Form).restore(given.args, given.kwargs)
+        every, named = given.static.marked(ArgStructure).restore(given.args, given.kwargs)
         example = tuple(every), named
         self.leaves = leaf_finder(example)
-        places = [i for i, leaf in enumerate(tree.leaves(example)) if leaf is Form]
+        places = [i for i, leaf in enumerate(tree.leaves(example)) if leaf is ArgStructure]
         self.static = [place - taken for taken, place in enumerate(places)]
 
 
@@ -72,12 +72,14 @@ class Caches:
         self.traced: Recent[Any] = Recent(KEPT)
         # by the signatures of the leaves, the static values, the settings, and the form, if the
         # arguments are not leaves by position
-        self.calls: Recent[Runs] = Recent(KEPT)
-        self.forms: Recent[Form] = Recent(KEPT)  # by structure, and which arguments are static
+        self.calls: Recent[CachedCall] = Recent(KEPT)
+        self.forms: Recent[ArgStructure] = Recent(
+            KEPT
+        )  # by structure, and which arguments are static
         self.flat = False  # whether there are calls without a form
-        self.recent: tuple[Form, ...] = ()  # those that find leaves, the last ones first
+        self.recent: tuple[ArgStructure, ...] = ()  # those that find leaves, the last ones first
 
-    def key(self, given: Given) -> tuple[Any, ...]:
+    def key(self, given: CallArgs) -> tuple[Any, ...]:
         """Where in the table is the call with these arguments."""
         static = given.static
         key = (*map(signature, given.leaves), *static.values, settings().key)
@@ -87,14 +89,14 @@ class Caches:
         of_structure = given.treedef, static.places
         form = self.forms[of_structure]
         if form is None:
-            form = self.forms[of_structure] = Form(given)
+            form = self.forms[of_structure] = ArgStructure(given)
         if form.leaves is not None and form not in self.recent:
             self.recent = (form, *self.recent[: TRIED - 1])
         return *key, form
 
     def find(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Runs | None, Sequence[Any]]:
+    ) -> tuple[CachedCall | None, Sequence[Any]]:
         """The call, and its leaves, if these arguments have a form that was used lately."""
         array = DeviceArray
         for form in self.recent:
@@ -192,7 +194,7 @@ class Dispatched:
         def dispatch(*args: Any, **kwargs: Any) -> Any:
             try:
                 if entered_trace() is not root:
-                    return call(Given.of(*split(args, kwargs)))
+                    return call(CallArgs.of(*split(args, kwargs)))
                 if caches.flat and not kwargs:
                     key: list[Any] = [x._sig if type(x) is array else signature(x) for x in args]
                     key.append(settings().key)
@@ -202,7 +204,7 @@ class Dispatched:
                 found, leaves = find(args, kwargs)
                 if found is not None:
                     return found.run(leaves)
-                return call(Given.of(*split(args, kwargs)))
+                return call(CallArgs.of(*split(args, kwargs)))
             except Exception as error:
                 hide_frames(error)
                 raise
@@ -225,14 +227,14 @@ class Dispatched:
         ours = is_ours(getattr(getattr(fun, "__code__", None), "co_filename", ""))
         return f"{self.who.partition('(')[0]} of {name_of(fun) if ours else place_of(fun)}"
 
-    def _call(self, given: Given) -> Any:
+    def _call(self, given: CallArgs) -> Any:
         """Call where nothing was compiled yet, something is static, or a trace is running."""
         raise NotImplementedError
 
-    def _evaluate(self, given: Given) -> Any:
+    def _evaluate(self, given: CallArgs) -> Any:
         """Call outside of transformations, with what was compiled for such arguments or is now."""
         names = given.names(self.fun)
-        leaves = given.leaves = known(given.leaves, names, self.who)
+        leaves = given.leaves = as_device_arrays(given.leaves, names, self.who)
         key = self.caches.key(given)
         if config.looks_for_nonfinite:
             key = (*key, Dispatched)  # which `dispatch` does not find
@@ -252,11 +254,11 @@ class Dispatched:
             return call.run(leaves)
         return self._watched(call, given)
 
-    def _compiled(self, given: Given) -> Runs:
+    def _compiled(self, given: CallArgs) -> CachedCall:
         """Compile for such arguments: the call with their leaves."""
         raise NotImplementedError
 
-    def _watched(self, call: Runs, given: Given) -> Any:
+    def _watched(self, call: CachedCall, given: CallArgs) -> Any:
         """``call``, called; if that makes a NaN, once more without compiling, to find where.
 
         There, numbers that the user gave are Python's, which may fail in other ways.
@@ -284,7 +286,7 @@ class Dispatched:
             return NO_STATIC, args, kwargs
         return split_static(args, kwargs, self.static_nums, self.static_names, self.who)
 
-    def _donated(self, given: Given) -> list[bool]:
+    def _donated(self, given: CallArgs) -> list[bool]:
         """Per leaf whether its memory may be taken over."""
         marks: list[bool] = []
         for position, arg in zip(given.positions(), given.args, strict=True):
@@ -316,13 +318,13 @@ class Dispatched:
         return len(self.caches.calls)
 
 
-def _runs_as(call: Runs, others: Iterable[Runs]) -> bool:
+def _runs_as(call: CachedCall, others: Iterable[CachedCall]) -> bool:
     """Whether ``call`` runs what one of ``others`` does, so that nothing was compiled for it."""
     own = _executable(call)
     return own is not None and any([_executable(other) is own for other in others])
 
 
-def _executable(call: Runs) -> Executable | None:
+def _executable(call: CachedCall) -> Executable | None:
     with suppress(DeviceError):  # where there is none for the whole
         return call.prepared.executable if isinstance(call, Call) else None
     return None

@@ -11,7 +11,7 @@ from phalanx.api.positions import Positions
 from phalanx.base.errors import ArgumentError
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Layout
-from phalanx.core.manual import as_said
+from phalanx.core.manual import user_axis_name
 from phalanx.core.trace import Tracer
 from phalanx.spmd.named import NamedSharding, PartitionSpec
 from phalanx.spmd.sharding import Sharding
@@ -38,7 +38,7 @@ def inferred(
     """
     missing = f"{who}: in_specs are not given, at {user_location()}, and"
     advice = "Give in_specs, a PartitionSpec for each argument"
-    taken = [as_said(axis) for axis, _ in here.axes]
+    taken = [user_axis_name(axis) for axis, _ in here.axes]
     for axis in taken:
         if axis not in here.mesh.explicit_axes:
             raise ArgumentError(

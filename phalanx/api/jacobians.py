@@ -7,7 +7,7 @@ from typing import Any
 
 from phalanx.api.arguments import check_callable, wrap
 from phalanx.api.derivatives import linearize, vjp
-from phalanx.api.differentiable import Chosen, check_complex, check_result
+from phalanx.api.differentiable import Argnums, check_complex, check_result
 from phalanx.api.transformed import P
 from phalanx.api.vmap import vmap
 from phalanx.base import dtypes, tree
@@ -125,7 +125,7 @@ def _by_columns(
     fun: Callable[P, Any], argnums: int | Sequence[int], has_aux: bool, holomorphic: bool, who: str
 ) -> Callable[P, Any]:
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic)
+        chosen = Argnums.of(fun, args, kwargs, argnums, who, has_aux, holomorphic)
         if not holomorphic:
             _check_real(chosen.leaves, who)
         result, derivative = linearize(chosen.body, *chosen.args)
@@ -161,7 +161,7 @@ def _by_rows(
     who: str,
 ) -> Callable[P, Any]:
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int)
+        chosen = Argnums.of(fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int)
         result, pullback = vjp(chosen.body, *chosen.args)
         outs, out_tree = tree.flatten(result)
         for y in outs:

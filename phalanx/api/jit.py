@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, overload
 
 from phalanx.api.arguments import (
-    Given,
+    CallArgs,
     check_callable,
     result_names,
 )
 from phalanx.api.ref_calls import array_types
-from phalanx.api.shardings import Asked
+from phalanx.api.shardings import ShardingPrefix
 from phalanx.api.staged import StagedFunction
 from phalanx.api.traced_function import TracedFunction
 from phalanx.api.transformed import Compiling, P, R, Wrapped
@@ -38,7 +38,7 @@ class Jitted(StagedFunction):
     """A compiled function. Called, it does what the function does."""
 
     kind = "jit"
-    results: ClassVar[type[Asked]] = Asked  # what is asked of them
+    results: ClassVar[type[ShardingPrefix]] = ShardingPrefix  # what is asked of them
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Jitted(StagedFunction):
         out_shardings: Any = None,
     ) -> None:
         super().__init__(fun, self.kind)
-        self.ins = Asked(in_shardings, self.who, "in_shardings")
+        self.ins = ShardingPrefix(in_shardings, self.who, "in_shardings")
         self.outs = self.results(out_shardings, self.who, "out_shardings")
         static, donated = (static_argnums, static_argnames), (donate_argnums, donate_argnames)
         self._set_positions(static, donated, apart=True)
@@ -74,11 +74,11 @@ class Jitted(StagedFunction):
         options = option_key(self.compiler_options, self.who)
         self._remember(keep_unused, self.home, options, self.ins.key, self.outs.key)
 
-    def _one_by_one(self, given: Given) -> Any:
+    def _one_by_one(self, given: CallArgs) -> Any:
         args, kwargs = given.restored()
         return self.fun(*args, **kwargs)
 
-    def _bound(self, traced: TracedFunction, given: Given) -> Sequence[Any]:
+    def _bound(self, traced: TracedFunction, given: CallArgs) -> Sequence[Any]:
         places = self._places(traced, given, None)
         operands = map(_constrained, loaded(given.leaves), places.ins)
         results = self._run(traced.program, [*loaded(traced.captured), *operands])
@@ -91,7 +91,7 @@ class Jitted(StagedFunction):
             return compiled_call(*operands, program=program, options=options)
         return call(*operands, program=program)
 
-    def _trace(self, given: Given, context: Any) -> TracedFunction:
+    def _trace(self, given: CallArgs, context: Any) -> TracedFunction:
         flat, staged = self._stage(given, self._lying(given, array_types(given.types)))
         program, captured, written = staged
         program = self._with_sums(program, flat.out_tree, len(written))
@@ -110,7 +110,7 @@ class Jitted(StagedFunction):
                 outs[i] = None
         return with_results_lying(program, outs)
 
-    def _lying(self, given: Given, types: list[ArrayType]) -> list[ArrayType]:
+    def _lying(self, given: CallArgs, types: list[ArrayType]) -> list[ArrayType]:
         """``types``, which also say how arguments lie for which ``in_shardings`` says so."""
         if self.ins.nothing:
             return types
@@ -127,7 +127,7 @@ class Jitted(StagedFunction):
         return [*told, *rest]
 
     def _places(
-        self, traced: TracedFunction, given: Given, context: Any, later: bool = False
+        self, traced: TracedFunction, given: CallArgs, context: Any, later: bool = False
     ) -> RequestedShardings:
         program, out_tree = traced.program, traced.out_tree
         types, results = program.input_types[len(traced.captured) :], len(program.outputs)

@@ -14,7 +14,7 @@ import numpy as np
 from phalanx.base.config import config, settings
 from phalanx.base.errors import DeviceCountError, coded
 from phalanx.base.source import user_location
-from phalanx.core.platforms import meant
+from phalanx.core.platforms import resolve_device
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import NO_MESH, AxisType, Mesh
 from phalanx.spmd.torus import across_granules, along_torus, granules
@@ -181,16 +181,16 @@ def create_hybrid_device_mesh(
 
 
 def _place(device: Any) -> tuple[Any, ...]:
-    coordinates = getattr(meant(device), "coords", None) or ()
+    coordinates = getattr(resolve_device(device), "coords", None) or ()
     return _slice_of(device), *reversed(coordinates), device.id
 
 
 def _slice_of(device: Any) -> int:
-    return getattr(meant(device), "slice_index", None) or 0
+    return getattr(resolve_device(device), "slice_index", None) or 0
 
 
 def _process_of(device: Any) -> int:
-    return meant(device).process_index
+    return resolve_device(device).process_index
 
 
 class set_mesh:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, overload
 from msgspec import Struct
 
 from phalanx.api.arguments import (
+    CallArgs,
     Flat,
-    Given,
     LeafNames,
     check_callable,
     result_names,
@@ -127,7 +127,7 @@ class Pmapped(StagedFunction):
     def _sharing(self, group: Group, sizes: Axes) -> Sharing:
         return Sharing(self.who, group, self.devices, *sizes[0])
 
-    def _context(self, given: Given) -> _Context:
+    def _context(self, given: CallArgs) -> _Context:
         names, types = given.names(self.fun), array_types(given.types)
         in_axes = without_static(self.in_axes, given.static)
         ins = self.axes.of_inputs(in_axes, given.args, given.kwargs, types, names)
@@ -151,7 +151,7 @@ class Pmapped(StagedFunction):
                 f"outermost, {enclosing()}; the inner axis is laid over what remains"
             )
 
-    def _trace(self, given: Given, context: _Context) -> TracedFunction:
+    def _trace(self, given: CallArgs, context: _Context) -> TracedFunction:
         ins, sizes, types = context.in_axes, context.axis_sizes, array_types(given.types)
         sharing = context.processes and self._sharing(context.processes, sizes)
         with self._entered(sizes, sharing):
@@ -222,7 +222,7 @@ class Pmapped(StagedFunction):
                 where = culprits(program, inputs, atom, axis)
                 raise ReplicationError(differs(self.who, name, role, axis, where, said))
 
-    def _one_by_one(self, given: Given) -> Any:
+    def _one_by_one(self, given: CallArgs) -> Any:
         """Without compiling the function: operation by operation, in all lanes at once; rows of
         processes are mapped together."""
         self._check(given)

@@ -20,7 +20,7 @@ from phalanx.base.errors import coded, suggest_axis
 from phalanx.base.source import user_location
 from phalanx.core import axes
 from phalanx.core.layouts import Axes
-from phalanx.core.manual import Typed, as_said
+from phalanx.core.manual import Typed, user_axis_name
 from phalanx.core.types import ArrayType
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import NO_MESH, AbstractMesh, AnyMesh, AxisType, Mesh
@@ -76,7 +76,7 @@ def positions_of(
             f"{who}: axis_names has {missing[0]!r}, which is no axis of {whole}, at "
             f"{user_location()}. {suggest_axis(missing[0], whole.axis_names)}"
         )
-    taken = frozenset([as_said(a) for a, _ in _outer_axes()])
+    taken = frozenset([user_axis_name(a) for a, _ in _outer_axes()])
     wanted = names or frozenset(whole.axis_names) - taken
     if not wanted or wanted & taken:
         raise ValueError(
@@ -152,7 +152,7 @@ def get_abstract_mesh() -> AbstractMesh:
     ('data',)
     (1,)
     """
-    taken = {as_said(axis): AxisType.Manual for axis, _ in _outer_axes()}
+    taken = {user_axis_name(axis): AxisType.Manual for axis, _ in _outer_axes()}
     outer = _outer.get()
     mesh = (settings().mesh or NO_MESH) if outer is None else outer.mesh
     return mesh.abstract_mesh.update_axis_types(taken)

@@ -13,7 +13,7 @@ from phalanx.base.recent import Recent
 from phalanx.core.refs import AbstractRef, Ref, load, refuse_aliases, store_all
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.ops.basis import convert
-from phalanx.run.calls import Call, Runs, signature
+from phalanx.run.calls import CachedCall, Call, signature
 from phalanx.transforms.stage import loaded
 
 
@@ -66,7 +66,7 @@ def _copied(x: Any) -> Any:
     return x if isinstance(x, Tracer) else convert(x, dtype=x.aval.dtype, weak=x.aval.weak)
 
 
-class RefCall(Runs):
+class RefCall(CachedCall):
     """A compiled call whose operands are what references hold, besides arrays.
 
     Args:

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from phalanx.api import stages
 from phalanx.api.arguments import (
     NO_STATIC,
+    CallArgs,
     Flat,
-    Given,
     Static,
     check_callable,
     result_names,
@@ -116,7 +116,7 @@ class ShardMapped(StagedFunction):
             tuple(given), kwargs, tuple(static), frozenset(), self.who, _key_of_tree
         )
 
-    def _call(self, given: Given) -> Any:
+    def _call(self, given: CallArgs) -> Any:
         if given.kwargs:
             raise TypeError(
                 f"{self.who}: in_specs are about arguments by position, and "
@@ -125,7 +125,7 @@ class ShardMapped(StagedFunction):
             )
         return super()._call(given)
 
-    def _evaluate(self, given: Given) -> Any:
+    def _evaluate(self, given: CallArgs) -> Any:
         """Operation by operation where Python looks at values; at such as positions agree on."""
         try:
             return super()._evaluate(given)
@@ -137,7 +137,7 @@ class ShardMapped(StagedFunction):
                 raise traced from None
 
     def _places(
-        self, traced: TracedFunction, given: Given, context: _Context, later: bool = False
+        self, traced: TracedFunction, given: CallArgs, context: _Context, later: bool = False
     ) -> RequestedShardings | None:
         """How results lie, in the words of ``out_specs``, where these say all of it."""
         here, mesh = context.mesh_axes, context.mesh_axes.mesh
@@ -151,14 +151,14 @@ class ShardMapped(StagedFunction):
 
     # ---- tracing ----
 
-    def _context(self, given: Given) -> _Context:
+    def _context(self, given: CallArgs) -> _Context:
         names, held = given.names(self.fun), loaded(given.leaves)
         here = positions_of(self.mesh, self.axis_names, self.check_vma, held, self.who)
         if self.in_specs is not Infer:
             return _Context(here, None)
         return _Context(here, tuple(inferred(held, names, here, self.who)))
 
-    def _trace(self, given: Given, context: _Context) -> TracedFunction:
+    def _trace(self, given: CallArgs, context: _Context) -> TracedFunction:
         here = context.mesh_axes
         ins, parts = self._blocks(given, context)
         with running_at(here, self.who):
@@ -180,7 +180,7 @@ class ShardMapped(StagedFunction):
         whole = on_whole_arrays(program, here.axes, ins, outs, here.mesh)
         return TracedFunction(whole, captured, flat.out_tree, written, flat.stored)
 
-    def _blocks(self, given: Given, context: _Context) -> tuple[Roles, list[ArrayType]]:
+    def _blocks(self, given: CallArgs, context: _Context) -> tuple[Roles, list[ArrayType]]:
         """What each argument is to a position, and the type of a block of it."""
         in_specs: Any = without_static(self.in_specs, given.static)
         if context.in_specs is not None:
@@ -195,7 +195,7 @@ class ShardMapped(StagedFunction):
         return roles, list(starmap(specs.block, triples))
 
     def _results(
-        self, flat: Flat, types: Sequence[ArrayType], ins: Roles, given: Given, here: Positions
+        self, flat: Flat, types: Sequence[ArrayType], ins: Roles, given: CallArgs, here: Positions
     ) -> tuple[list[str], Roles]:
         """Who says how each result is cut, and what it is to a position: those of the function, and
         what its arguments hold in the end, cut as before."""
@@ -206,7 +206,7 @@ class ShardMapped(StagedFunction):
         names = [f"out_specs say that {name}" for name in names]
         return [*names, *held], (*outs, *(ins[i] for i in flat.stored))
 
-    def _one_by_one(self, given: Given) -> Any:
+    def _one_by_one(self, given: CallArgs) -> Any:
         """Without compiling the function: operation by operation, at all positions at once."""
         self._check(given)
         leaves, context = given.leaves, self._context(given)
@@ -245,7 +245,7 @@ class ShardMapped(StagedFunction):
         placed = store_copies([leaves[i] for i in flat.stored], placed, values)
         return flat.out_tree.unflatten(placed)
 
-    def _arranged(self, given: Given) -> stages.Arranged:
+    def _arranged(self, given: CallArgs) -> stages.Arranged:
         """Objects in those that are ``given`` stand for what they were."""
         specs = without_static(self.in_specs, given.static)
         before = [x for x in tree.leaves(given.args, _is_value) if _is_value(x)]

@@ -16,7 +16,7 @@ from phalanx.spmd.named import PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
 
 
-class Asked:
+class ShardingPrefix:
     """A tree of shardings, specs under the mesh that is set, and None where nothing is asked.
 
     Nobody else can change it; ``key`` stands for it in keys.

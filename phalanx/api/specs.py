@@ -16,7 +16,7 @@ from phalanx.base.kinds import class_of
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
 from phalanx.core.layouts import Axes
-from phalanx.core.manual import as_said
+from phalanx.core.manual import user_axis_name
 from phalanx.core.roles import FIXED, Role, Roles, blocks
 from phalanx.core.types import ArrayType
 from phalanx.spmd.mesh import AnyMesh
@@ -106,7 +106,7 @@ class Specs(Struct, frozen=True):
                 f"each of the first dimensions{whole}"
             )
             raise coded(error, "long spec", who=self.who)
-        meant = {as_said(axis): axis for axis, _ in self.axes}
+        meant = {user_axis_name(axis): axis for axis, _ in self.axes}
         layout = tuple([tuple([meant[said] for said in names]) for names in spec.layout])
         sums = [frozenset([meant[said] for said in a]) for a in (spec.unreduced, spec.reduced)]
         return blocks(layout, *sums)
@@ -114,7 +114,7 @@ class Specs(Struct, frozen=True):
     def _check_axes(self, spec: PartitionSpec, name: str) -> None:
         used = [axis for names in spec.layout for axis in names]
         sums = sorted(spec.unreduced | spec.reduced)
-        manual = [as_said(axis) for axis, _ in self.axes]
+        manual = [user_axis_name(axis) for axis, _ in self.axes]
         there = self.mesh.axis_names
         for axis in used + sums:
             if axis not in there:

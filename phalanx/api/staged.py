@@ -13,9 +13,9 @@ from typing import Any
 from msgspec import Struct
 
 from phalanx.api import aot, stages
-from phalanx.api.arguments import Flat, Given, LeafNames, check_leaf, static_positions
+from phalanx.api.arguments import CallArgs, Flat, LeafNames, check_leaf, static_positions
 from phalanx.api.dispatch import Dispatched
-from phalanx.api.passing import Passed
+from phalanx.api.kept_inputs import KeptInputs
 from phalanx.api.ref_calls import RefCall, abstract_types, array_types, leaf_types, ref_numbers
 from phalanx.api.retraced import TraceKey, reason
 from phalanx.api.shardings import check_followed
@@ -31,7 +31,7 @@ from phalanx.core.program import Program
 from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.run.calls import Call, Runs, operand_signatures
+from phalanx.run.calls import CachedCall, Call, operand_signatures
 from phalanx.run.execute import compile_program
 from phalanx.run.planning import RequestedShardings
 from phalanx.transforms.stage import Staged, evaluate, is_value, loaded, stage_with_refs
@@ -58,7 +58,7 @@ class _Compile(Struct, frozen=True):
             types = [typeof(x) for x in operands]
             lying = [s.sharding for s in operand_signatures(operands)]
             check_followed(lying, places.ins, types, names, self.who)
-        passed = Passed.of(self.program, self.donated, names, self.who, self.keep_unused)
+        passed = KeptInputs.of(self.program, self.donated, names, self.who, self.keep_unused)
         prepared = compile_program(
             passed.program, passed.signatures(operands), passed.donate, self.options,
             places=places and places.taking(passed.kept),
@@ -105,17 +105,17 @@ class StagedFunction(Dispatched):
 
     # ---- what subclasses say ----
 
-    def _context(self, given: Given) -> Any:
+    def _context(self, given: CallArgs) -> Any:
         """What ``_trace`` depends on besides the types of arguments, settings and axes in scope:
         None, or a record whose fields say in words of the user what differs."""
         del given
 
-    def _trace(self, given: Given, context: Any) -> TracedFunction:
+    def _trace(self, given: CallArgs, context: Any) -> TracedFunction:
         """Trace at the types of ``given`` arguments."""
         raise NotImplementedError
 
     def _places(
-        self, traced: TracedFunction, given: Given, context: Any, later: bool = False
+        self, traced: TracedFunction, given: CallArgs, context: Any, later: bool = False
     ) -> RequestedShardings | None:
         """Where arguments and results are to lie, None if nothing is said; devices of arguments may
         be known ``later``.
@@ -125,29 +125,29 @@ class StagedFunction(Dispatched):
         """
         del traced, given, context, later
 
-    def _bound(self, traced: TracedFunction, given: Given) -> Sequence[Any]:
+    def _bound(self, traced: TracedFunction, given: CallArgs) -> Sequence[Any]:
         """What the program gives inside other transformations."""
         return evaluate(traced.program, loaded([*traced.captured, *given.leaves]))
 
-    def _one_by_one(self, given: Given) -> Any:
+    def _one_by_one(self, given: CallArgs) -> Any:
         """Call without compiling, operation by operation."""
         raise NotImplementedError
 
     # ---- calls ----
 
-    def _call(self, given: Given) -> Any:
+    def _call(self, given: CallArgs) -> Any:
         if config.disable_jit:
             return self._one_by_one(given)
         return self._evaluate(given) if current() is ROOT else self._bind(given)
 
-    def _bind(self, given: Given) -> Any:
+    def _bind(self, given: CallArgs) -> Any:
         self._check(given)
         traced, _ = self.traced(given)
         refuse_aliases(given.leaves, traced.captured, self.who)
         results = self._bound(traced, given)
         return traced.out_tree.unflatten(traced.store(given.leaves, results))
 
-    def _compiled(self, given: Given) -> Runs:
+    def _compiled(self, given: CallArgs) -> CachedCall:
         given.types = leaf_types(given.leaves, typeof)
         traced, context = self.traced(given)
         places, outer = self._places(traced, given, context), len(traced.captured)
@@ -164,7 +164,7 @@ class StagedFunction(Dispatched):
             return RefCall(traced, self.who, compile)
         return compile(given.leaves, traced.out_tree)
 
-    def _check(self, given: Given) -> None:
+    def _check(self, given: CallArgs) -> None:
         """Find the types of arguments.
 
         Raises:
@@ -177,7 +177,7 @@ class StagedFunction(Dispatched):
 
     # ---- tracing ----
 
-    def traced(self, given: Given) -> tuple[TracedFunction, Any]:
+    def traced(self, given: CallArgs) -> tuple[TracedFunction, Any]:
         """The function traced at the types of ``given`` arguments, and the context; it is traced
         once, unless it captures traced values."""
         context = self._context(given)
@@ -191,16 +191,16 @@ class StagedFunction(Dispatched):
                 self.caches.traced[key] = traced
         return traced, context
 
-    def _stage(self, given: Given, types: Sequence[ArrayType]) -> tuple[Flat, Staged]:
+    def _stage(self, given: CallArgs, types: Sequence[ArrayType]) -> tuple[Flat, Staged]:
         """The function at ``types``, of what its arguments are to it; and of their leaves."""
         flat, names = self._flat(given), given.names(self.fun).all()
         return flat, stage_with_refs(flat, types, name_of(self.fun), names)
 
-    def _flat(self, given: Given) -> Flat:
+    def _flat(self, given: CallArgs) -> Flat:
         """The function of the leaves of ``given``."""
         return Flat(self.fun, given.treedef, given.static, self.who, ref_numbers(given.types))
 
-    def _note(self, key: TraceKey, given: Given) -> None:
+    def _note(self, key: TraceKey, given: CallArgs) -> None:
         """Say that the function is traced for a call with ``key``, and why.
 
         Raises:
@@ -222,7 +222,7 @@ class StagedFunction(Dispatched):
     @hiding
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
-        given = Given.of(*self._split(args, kwargs))
+        given = CallArgs.of(*self._split(args, kwargs))
         names = given.names(self.fun)
         given.types = abstract_types(given.leaves, names, self.who)
         traced, context = self.traced(given)
@@ -238,7 +238,7 @@ class StagedFunction(Dispatched):
         )  # fmt: skip
         return stages.Traced(call)
 
-    def _arranged(self, given: Given) -> stages.Arranged:
+    def _arranged(self, given: CallArgs) -> stages.Arranged:
         """What arguments of later calls are, of which the structure must be as in ``given``."""
         del given
         return stages.as_they_are

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from phalanx.api.aot import abstract, struct
 from phalanx.api.arguments import LeafNames, Static, positional_names, shown_call
 from phalanx.api.compiled_collectives import Collectives, collectives
+from phalanx.api.kept_inputs import KeptInputs
 from phalanx.api.lowering_platforms import checked_platforms
-from phalanx.api.passing import Passed
 from phalanx.base import dialect, tree
 from phalanx.base.boundary import hide_frames
 from phalanx.base.errors import (
@@ -32,7 +32,7 @@ from phalanx.core.refs import Ref, load, refuse_aliases
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
-from phalanx.run.calls import Prepared
+from phalanx.run.calls import LoadedProgram
 from phalanx.run.execute import plan_program
 from phalanx.run.planning import RequestedShardings, with_devices
 from phalanx.spmd.formats import format_of
@@ -338,7 +338,7 @@ class Lowered(AheadOfTime):
         super().__init__(traced)
         self._platforms = platforms
         self._whole = whole = traced.with_captured() if traced.captured else traced
-        self._passed = Passed.of(
+        self._passed = KeptInputs.of(
             whole.program, whole.donated, whole.names, whole.who, whole.keep_unused
         )
         kept, program = self._passed.kept, self._passed.program
@@ -441,7 +441,7 @@ class Compiled(AheadOfTime):
     """
 
     def __init__(
-        self, traced: TracedCall, whole: TracedCall, compiled: Prepared, kept: Sequence[int]
+        self, traced: TracedCall, whole: TracedCall, compiled: LoadedProgram, kept: Sequence[int]
     ) -> None:
         """``whole`` is ``traced`` with all that the program takes."""
         super().__init__(traced)

@@ -7,7 +7,7 @@ from typing import Any
 from phalanx.base.errors import ShardingTypeError, coded
 from phalanx.base.source import user_location
 from phalanx.core.correspond import how_to_sum
-from phalanx.core.manual import as_said, typed
+from phalanx.core.manual import typed, user_axis_name
 from phalanx.core.roles import Role, blocks
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import reshape
@@ -16,7 +16,7 @@ from phalanx.spmd.named import PartitionSpec
 
 def check_argument(type: ArrayType, role: Role, name: str, who: str) -> None:
     """Raise ShardingTypeError unless an argument is the sum that its spec says it is."""
-    missing = sorted(frozenset(map(as_said, role.unreduced)) - type.unreduced)
+    missing = sorted(frozenset(map(user_axis_name, role.unreduced)) - type.unreduced)
     if missing:
         error = ShardingTypeError(
             f"{who}: in_specs say that {name} is unreduced along {missing[0]!r}, at "
@@ -82,8 +82,8 @@ def part_of(row: Any, role: Role) -> Any:
 
 def spec_of(role: Role) -> PartitionSpec:
     """The spec of what has ``role``."""
-    layout = tuple([tuple(map(as_said, cutting)) for cutting in role.layout])
-    return PartitionSpec.of(layout).update(unreduced=set(map(as_said, role.unreduced)))
+    layout = tuple([tuple(map(user_axis_name, cutting)) for cutting in role.layout])
+    return PartitionSpec.of(layout).update(unreduced=set(map(user_axis_name, role.unreduced)))
 
 
 def _ordered(role: Role) -> list[Any]:

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from msgspec import Struct
 
-from phalanx.base.recent import Unique
+from phalanx.base.recent import InternTable
 
 WORD = np.dtype("uint32")
 ADVICE = (
@@ -113,7 +113,7 @@ KEY_TYPES = {
 }
 
 
-_declared: Unique[KeyType] = Unique(64)
+_declared: InternTable[KeyType] = InternTable(64)
 
 
 def key_type(impl: str | PRNGImpl, who: str = "key_type") -> KeyType:

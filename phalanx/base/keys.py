@@ -70,7 +70,7 @@ _OF_NUMBERS: dict[type, Way] = {
     complex: lambda x: (_COMPLEX, _two_doubles(x.real, x.imag)),
 }
 _ways: Recent[Way] = Recent(1024)
-_young = _ways.young
+_young = _ways.peek
 _TUPLES: tuple[type, ...] = (tuple,)
 
 

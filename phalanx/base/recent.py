@@ -36,7 +36,7 @@ class Recent(dict[Any, Any], Generic[Value]):
     ...     squares[n] = n * n
     >>> squares[1], squares[3], squares[5], 1 in squares
     (None, 9, 25, False)
-    >>> squares.young(5), squares.young(2)
+    >>> squares.peek(5), squares.peek(2)
     (25, None)
     >>> sorted(squares.kept())
     [9, 16, 25]
@@ -50,7 +50,7 @@ class Recent(dict[Any, Any], Generic[Value]):
         _every[id(self)] = self
 
     @property
-    def young(self) -> Callable[[Any], Value | None]:
+    def peek(self) -> Callable[[Any], Value | None]:
         """What reads the young generation alone, and gives None for a key that is not in it.
 
         It takes a third of the time of ``mapping[key]``, which calls a method of the class.
@@ -147,14 +147,14 @@ def _living() -> list[Recent[Any]]:
     return [mapping for mapping in found if mapping is not None]
 
 
-class Unique(Recent[Value]):
+class InternTable(Recent[Value]):
     """The one object for each key, so that equal objects are the same one.
 
     An object that somebody holds is always found again, however long ago it was used: it is
     dropped here only when nobody could tell it from a new one.
 
     >>> class Name(str): pass
-    >>> names = Unique(100)
+    >>> names = InternTable(100)
     >>> ada = names.add("ada", Name("ada"))
     >>> names["ada"] is ada is names.add("ada", Name("ada"))
     True

@@ -12,7 +12,7 @@ from phalanx.base.kinds import class_of
 from phalanx.compat.loops import LOOPS, Arranged, arranged_loop, counted, with_roles
 from phalanx.core import primitive as core
 from phalanx.core.layouts import Axes
-from phalanx.core.manual import Typed, as_said, typed
+from phalanx.core.manual import Typed, typed, user_axis_name
 from phalanx.core.program import Program
 from phalanx.core.roles import Roles
 from phalanx.lax.unary import RoundingMethod
@@ -68,7 +68,7 @@ _RULES: Final = {"num_consts": 0, "symbolic_zeros": False}
 _SEVERAL: Final[Values] = {"dim": (lambda dim: (dim,), lambda axes: axes[0])}
 _SUMMED: Final = {"dtype": "preferred_element_type"}
 _TOLD: Final[Values] = {
-    "axes": (lambda axes: tuple(map(as_said, axes)), lambda a: tuple(map(Typed, a)))
+    "axes": (lambda axes: tuple(map(user_axis_name, axes)), lambda a: tuple(map(Typed, a)))
 }
 _TRIANGULAR: Final = {"left": "left_side", "low": "lower", "unit": "unit_diagonal"}
 _UPDATED: Final = {**_OF_WINDOWS, "update_jaxpr": None, "update_consts": ()}
@@ -235,7 +235,7 @@ def _of_shard_map(*, axes: Axes, ins: Roles, outs: Roles, **_: Any) -> dict[str,
     said = [tuple(map(spec_of, roles)) for roles in (ins, outs)]
     names = [name for name, _ in axes]
     return dict(
-        zip(_SAID_OF_ROLES, [*said, {*map(as_said, names)}, bool(typed(names))], strict=True)
+        zip(_SAID_OF_ROLES, [*said, {*map(user_axis_name, names)}, bool(typed(names))], strict=True)
     )
 
 

@@ -39,7 +39,7 @@ from phalanx.core.axes import Axis, Split
 from phalanx.core.blocks import Blocks, UnevenBlocks
 from phalanx.core.builder import Builder, Value
 from phalanx.core.layouts import Axes, Layout
-from phalanx.core.manual import as_said, typed
+from phalanx.core.manual import typed, user_axis_name
 from phalanx.core.over_mesh import OverMesh, both
 from phalanx.core.primitive import OnDevices, Primitive
 from phalanx.core.program import Atom, Equation, Frame, Program
@@ -108,10 +108,10 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
         ShardingTypeError: positions of an axis over which lanes lie do not do the same.
     """
     program, roles = params["program"], (*params["ins"], *params["outs"])
-    taken = {as_said(name): (name, count) for name, count in params["axes"]}
+    taken = {user_axis_name(name): (name, count) for name, count in params["axes"]}
     cut = [said for said in axis.cut if said in taken]
     if axis.lies is not None:
-        axis = replace(axis, lies=axis.lies.without_axes(map(as_said, dict(params["axes"]))))
+        axis = replace(axis, lies=axis.lies.without_axes(map(user_axis_name, dict(params["axes"]))))
     wanted = [said for said in axis.over or () if said in taken] or cut
     if not wanted or axis.rest:
         return axis
@@ -122,7 +122,7 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
             names.append(name)
             sizes.append(count)
     if names:
-        used = set(map(as_said, names))
+        used = set(map(user_axis_name, names))
         left = axis.over and tuple([said for said in axis.over if said not in used])
         here = Split(tuple(names), tuple(sizes), Blocks(axis.size, math.prod(sizes)))
         return replace(axis, size=here.blocks.length, rest=here, over=left)
@@ -139,7 +139,7 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
         if any([name in r.axes for r in roles]) and not settings().disable_vmap_shmap_error:
             error = ShardingTypeError(  # "spmd_axis_name cannot appear in" is the field's
                 f"vmap of shard_map({program.name}): spmd_axis_name cannot appear in its specs, at "
-                f"{user_location()}: along {as_said(name)!r} these cut arrays already; give "
+                f"{user_location()}: along {user_axis_name(name)!r} these cut arrays already; give "
                 "another axis"
             )
             raise coded(error, "lanes in specs")
@@ -152,7 +152,7 @@ def _batch(axis: Axis, values: Sequence[Any], dims: Dims, /, **params: Any) -> A
 
 def _layout(role: Role) -> Layout:
     """How what has ``role`` is cut, in the names that the mesh has for the axes."""
-    return tuple([tuple(map(as_said, cutting)) for cutting in role.layout])
+    return tuple([tuple(map(user_axis_name, cutting)) for cutting in role.layout])
 
 
 def _region(
@@ -164,7 +164,7 @@ def _region(
     names = tuple([name for name, _ in axes])
     return Region(
         program,
-        tuple([(as_said(name), size) for name, size in axes]),
+        tuple([(user_axis_name(name), size) for name, size in axes]),
         tuple(map(_layout, ins)),
         tuple(map(_layout, outs)),
         devices,

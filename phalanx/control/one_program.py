@@ -24,7 +24,7 @@ from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entered_trace
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, Signature
-from phalanx.run.calls import Call, calls, operand_signatures, signature, told_of
+from phalanx.run.calls import Call, calls, operand_signatures, signature, with_watchers
 from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
 from phalanx.transforms.stage import stage_tree
@@ -250,7 +250,7 @@ def _compiled(
         traced = _programs[of_types] = _traced(function, given)
     program, out_tree, said = traced
     prepared = compile_program(program, operand_signatures(operands))
-    return _saying(told_of(Call(prepared, given.leaves, out_tree, given.kept), program), said)
+    return _saying(with_watchers(Call(prepared, given.leaves, out_tree, given.kept), program), said)
 
 
 def _saying(call: Call, said: Sequence[Said]) -> Call:
@@ -331,7 +331,7 @@ def staged(function: Function) -> Function:
             program, out_tree = program_of(arrays, static)
             kept = [i for i, a in enumerate(given) if a is not None]
             prepared = compile_program(program, [given[i]._sig for i in kept])
-            found = calls[key] = told_of(Call(prepared, given, out_tree, kept), program)
+            found = calls[key] = with_watchers(Call(prepared, given, out_tree, kept), program)
         return found.run(given)
 
     def program_of(arrays: Sequence[Any], static: dict[str, Any]) -> tuple[Program, Any]:

@@ -73,10 +73,10 @@ class _Lane(Struct, frozen=True):
         body = program.update(equations=equations, outputs=outputs)
         return _Lane(body, kept, tuple(taken), ends)
 
-    def nobody(self) -> list[Any]:
+    def identity_values(self) -> list[Any]:
         """What has taken in no lane."""
         types = [(_accumulating(a.type), fold) for a, fold in self.taken]
-        return [full(t.shape, fold.neutral(t.dtype), t.dtype) for t, fold in types]
+        return [full(t.shape, fold.identity(t.dtype), t.dtype) for t, fold in types]
 
     def together(self, some: Values, more: Values) -> list[Any]:
         """What has taken in ``some`` and ``more``."""
@@ -119,7 +119,7 @@ def _real(there: Any, x: Any, fold: Fold) -> Any:
     """``x`` as it is taken in, of the lanes that are ``there``; None: of all."""
     type = _accumulating(typeof(x))
     x = _converted(x, type)
-    return x if there is None else only_where(there, x, fold.neutral(type.dtype))
+    return x if there is None else only_where(there, x, fold.identity(type.dtype))
 
 
 def _converted(x: Any, type: ArrayType) -> Any:
@@ -143,7 +143,7 @@ def _batch(
     taken = {pair: (x, 0) for pair, x in zip(lane.taken, totals, strict=True)}
     for e, fold in lane.ends:
         pairs = [taken.get((a, fold)) or _outside(a, axis, fold, known) for a in e.inputs]
-        out, dim = fold.conclude(axis, *zip(*pairs, strict=True), **e.params)
+        out, dim = fold.finalize(axis, *zip(*pairs, strict=True), **e.params)
         results = zip(out, dim, strict=True) if e.prim.multi else [(out, dim)]
         known.update(zip(e.outputs, results, strict=True))
     pairs = [known[a] for a in program.outputs]
@@ -190,7 +190,7 @@ def _looped(
     loop, count = Loop(whole // at_once), len(lanes)
     shape = (loop.size, at_once)
     rows = [split_dim(x, 0, shape) if m else x for x, m in zip(operands, lanes, strict=True)]
-    start = lane.nobody()
+    start = lane.identity_values()
 
     def step(*inputs: Any) -> tuple[list[Any], None]:
         kept, totals = lane.run(lanes, inputs[:count], at_once)

@@ -28,7 +28,7 @@ from phalanx.core.roles import Role, Roles
 from phalanx.core.runs import Lanes
 from phalanx.core.types import ArrayType
 from phalanx.run.array import Signature
-from phalanx.run.calls import Prepared
+from phalanx.run.calls import LoadedProgram
 from phalanx.run.execute import compile_program
 from phalanx.run.launched import not_compiled
 from phalanx.run.spanning import MultiProcessExecutable, Sharing
@@ -44,7 +44,7 @@ def _lower(b: Builder, *xs: Value, sharing: Sharing, **params: Any) -> NoReturn:
     raise not_compiled(sharing.who, None)
 
 
-def _launch(alone: Program, sigs: Sequence[Signature], donate: tuple[int, ...]) -> Prepared:
+def _launch(alone: Program, sigs: Sequence[Signature], donate: tuple[int, ...]) -> LoadedProgram:
     """What runs ``alone``, whose only equation is ``spanned``."""
     (equation,) = alone.equations
     params, program = dict(equation.params), equation.params["program"]

@@ -14,7 +14,7 @@ from phalanx.base.config import config
 from phalanx.base.errors import UnboundAxis
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
-from phalanx.core.manual import as_said
+from phalanx.core.manual import user_axis_name
 from phalanx.core.over_mesh import OverMesh
 from phalanx.core.types import ArrayType
 
@@ -165,9 +165,11 @@ def key() -> Hashable:
 
 def binding(*axes: tuple[Any, SupportsIndex]) -> AbstractContextManager[None]:
     """Bring ``axes``, ((name, size), ...), into scope; outer ones of their names are shadowed."""
-    shadowed = {as_said(axis) for axis, _ in axes}
+    shadowed = {user_axis_name(axis) for axis, _ in axes}
     block = _innermost()
-    return _Scope((*[a for a in block.axes if as_said(a[0]) not in shadowed], *axes), *block.facts)
+    return _Scope(
+        (*[a for a in block.axes if user_axis_name(a[0]) not in shadowed], *axes), *block.facts
+    )
 
 
 def only(axes: Scope) -> AbstractContextManager[None]:
@@ -187,7 +189,7 @@ def find(name: Any, who: str) -> tuple[Any, int]:
     Raises:
         UnboundAxis: no axis of that name is in scope.
     """
-    axes = [(as_said(axis), axis, size) for axis, size in reversed(scope())]
+    axes = [(user_axis_name(axis), axis, size) for axis, size in reversed(scope())]
     for said, axis, size in axes:
         if said == name:
             return axis, index(size)

@@ -29,7 +29,7 @@ def typed(axes: Iterable[Any]) -> frozenset[Typed]:
     return frozenset([a for a in axes if type(a) is Typed])
 
 
-def as_said(axis: Any) -> Any:
+def user_axis_name(axis: Any) -> Any:
     """The name of ``axis`` as users say it."""
     return axis.name if type(axis) is Typed else axis
 

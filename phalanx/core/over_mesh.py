@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final, Protocol
 
-from phalanx.base.recent import Unique
+from phalanx.base.recent import InternTable
 from phalanx.core.layouts import Layout
 from phalanx.core.manual import typed
 
@@ -42,7 +42,7 @@ class OverMesh:
     """
 
     __slots__ = ("__weakref__", "has_sums", "layout", "mesh", "of_manual", "reduced", "unreduced")
-    _one: ClassVar[Unique[OverMesh]] = Unique(1024)
+    _one: ClassVar[InternTable[OverMesh]] = InternTable(1024)
 
     mesh: Axed | None
     layout: Layout

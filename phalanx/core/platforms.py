@@ -25,13 +25,13 @@ class AnyDevice(Struct, frozen=True):
 _meant: dict[int, Any] = {}  # by numbers of the CPU's devices
 
 
-def stand_for(devices: Sequence[Any]) -> None:
+def describe_devices(devices: Sequence[Any]) -> None:
     """From now on the CPU's devices stand for ``devices``, which need not be here: where programs
     and meshes lie is decided as for these."""
     _meant.update(enumerate(devices))
 
 
-def meant(device: Any) -> Any:
+def resolve_device(device: Any) -> Any:
     """What ``device`` stands for; mostly itself."""
     if _meant and device.platform == "cpu":
         return _meant.get(device.id, device)

@@ -152,16 +152,16 @@ class Fold(Struct, frozen=True):
     Attributes:
         local: ``(x)`` to the leading lanes of ``x`` as one.
         combine: ``(x, y)`` to one of two such.
-        neutral: ``(dtype)`` to the scalar that changes nothing.
-        conclude: ``(axis, totals, dims, **params)`` to the results and the dimensions of their
+        identity: ``(dtype)`` to the scalar that changes nothing.
+        finalize: ``(axis, totals, dims, **params)`` to the results and the dimensions of their
             lanes, where ``totals`` are all lanes of an operand as one, or, of an operand that has
             None in ``dims``, what all lanes share.
     """
 
     local: Callable[[Any], Any]
     combine: Callable[[Any, Any], Any]
-    neutral: Callable[[Any], Any]
-    conclude: Callable[..., Batched]
+    identity: Callable[[Any], Any]
+    finalize: Callable[..., Batched]
 
 
 # How the cotangent lies for a transpose rule, along axes of type Explicit, and so what it gives:

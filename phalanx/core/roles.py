@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Axes, Layout, along, trimmed
-from phalanx.core.manual import as_said, typed
+from phalanx.core.manual import typed, user_axis_name
 from phalanx.core.over_mesh import OverMesh, both
 from phalanx.core.types import NOWHERE, ArrayType
 
@@ -73,8 +73,8 @@ class Role(Struct, frozen=True):
         """The type of what one of the runs over ``axes`` sees of an array of ``type``."""
         lies = type.lies
         if lies is not None:
-            here = [as_said(axis) for axis, _ in axes]
-            _refuse_sums(type, {*here}.difference(map(as_said, self.unreduced)))
+            here = [user_axis_name(axis) for axis, _ in axes]
+            _refuse_sums(type, {*here}.difference(map(user_axis_name, self.unreduced)))
             lies = lies.without_dims(self._gone)
             lies = lies and lies.without_axes(here)
         if not self.layout and not self.sums:
@@ -104,7 +104,7 @@ class Role(Struct, frozen=True):
         """The type of the whole, which also says that parts lie along the axes of ``mesh``."""
         layout, lies = list(type.layout), type.lies
         for d, cutting in enumerate(self.layout):
-            here = [name for name in map(as_said, cutting) if name in mesh.explicit_axes]
+            here = [name for name in map(user_axis_name, cutting) if name in mesh.explicit_axes]
             if type.shape[d] % math.prod(mesh.shape[name] for name in here):
                 return type  # the last part is shorter
             layout[d] = (*here, *layout[d])
@@ -115,7 +115,7 @@ class Role(Struct, frozen=True):
 
     def _left(self, axes: frozenset[Any], mesh: Any) -> frozenset[str]:
         """Those of ``axes``, along which it is a sum, that cut nothing, as ``mesh`` has them."""
-        return frozenset(map(as_said, axes - self.axes)).intersection(mesh.explicit_axes)
+        return frozenset(map(user_axis_name, axes - self.axes)).intersection(mesh.explicit_axes)
 
     # ---- dimensions of the whole, and of what a run sees ----
 

@@ -12,9 +12,9 @@ import numpy as np
 from phalanx.base import beside, dialect, dtypes, wide
 from phalanx.base.extended import WORD, is_key
 from phalanx.base.lengths import Length
-from phalanx.base.recent import Unique
+from phalanx.base.recent import InternTable
 from phalanx.core.layouts import Layout
-from phalanx.core.manual import ManualAxisType, as_said
+from phalanx.core.manual import ManualAxisType, user_axis_name
 from phalanx.core.over_mesh import OverMesh
 
 Shape = tuple[int, ...]
@@ -50,7 +50,7 @@ class ArrayType:
         "__weakref__", "dtype", "lies", "ndim", "of_mesh", "shape", "size", "varying", "weak",
         "weak_type",
     )  # fmt: skip
-    _interned: ClassVar[Unique[ArrayType]] = Unique(4096)
+    _interned: ClassVar[InternTable[ArrayType]] = InternTable(4096)
     # plugged in by the rooms that know meshes: how a type says that it lies, and the way back
     told: ClassVar[Callable[[ArrayType], Any]]
     laid: ClassVar[Callable[[Any, int], OverMesh | None]]
@@ -251,7 +251,7 @@ def _sums(lies: OverMesh) -> str:
 
 
 def _said(axes: frozenset[Any]) -> frozenset[Any]:
-    return frozenset(map(as_said, axes))
+    return frozenset(map(user_axis_name, axes))
 
 
 def joined(names: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from phalanx.api.arguments import check_callable
 from phalanx.api.jit import Jitted
-from phalanx.api.shardings import Asked
+from phalanx.api.shardings import ShardingPrefix
 from phalanx.base.config import settings
 from phalanx.lax.layout import with_sharding_constraint
 from phalanx.spmd.mesh import NO_MESH
@@ -25,7 +25,7 @@ class _Unsaid:
 _UNSAID = _Unsaid()
 
 
-class _WithCopies(Asked):
+class _WithCopies(ShardingPrefix):
     """What is asked of results, where None asks for copies over a mesh of Auto axes alone."""
 
     @property

@@ -68,7 +68,7 @@ def _rules(prim: Primitive) -> Iterator[tuple[str, Rule]]:
         "vary": prim.vary, "windows": prim.elements.windows,
         "operations": prim.elements.operations,
         "named_axes": prim.named_axes and prim.named_axes.of,
-        "conclude": prim.fold and prim.fold.conclude,
+        "finalize": prim.fold and prim.fold.finalize,
         "frame": inner and inner.frame, "jvp": inner and inner.jvp, "decides": prim.decides,
         "effects": prim.effects.of, "carry_state": prim.effects.carry_state,
         "differentiate": prim.user_rules and prim.user_rules.differentiate,

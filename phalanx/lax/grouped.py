@@ -49,7 +49,7 @@ def _in_row(prim: Primitive, x: Any, row: Any) -> Any:
     return select(
         broadcast(row, shape=wide, dims=(0,)),
         broadcast(x, shape=wide, dims=tuple(range(1, len(wide)))),
-        full(wide, prim.fold.neutral(dtype), dtype),
+        full(wide, prim.fold.identity(dtype), dtype),
     )
 
 

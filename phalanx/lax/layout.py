@@ -25,7 +25,7 @@ from phalanx.core.types import SCALARS, Array, ArrayLike, ArrayType, typeof
 from phalanx.ops.lay import in_the_open
 from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import check_fits, constrain
-from phalanx.spmd.constraint import closed, cutting, sharding_for
+from phalanx.spmd.constraint import cutting, sharding_for, without_open_dims
 from phalanx.spmd.formats import Format, sharding_of
 from phalanx.spmd.named import NamedSharding, PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
@@ -161,7 +161,7 @@ def in_place(
             program, _ = stage(laid_out, types, who)
         except ConcretizationTypeError:  # it needs to know a value
             return laid_out(*operands)[0]
-        check_fits(program.output_types[0], closed(sharding), who)
+        check_fits(program.output_types[0], without_open_dims(sharding), who)
         _programs[key] = program
     return call(*operands, program=program)[0]
 
@@ -285,7 +285,7 @@ def _constrained(x: Any, asked: Any, who: str) -> Any:
         return x
     sharding = _asked(asked, who)
     rank = typeof(x).ndim
-    entries = len(getattr(sharding, "spec", closed(sharding).tiles))
+    entries = len(getattr(sharding, "spec", without_open_dims(sharding).tiles))
     if entries > rank:
         error = ValueError(
             f"{who}: {sharding} is about {entries} dimensions, but the array {typeof(x)} has "
@@ -296,7 +296,7 @@ def _constrained(x: Any, asked: Any, who: str) -> Any:
     if who == "with_sharding_constraint":
         sharding = _beside_types(sharding, typeof(x))
     if current() is ROOT:
-        check_fits(typeof(x), closed(sharding), who)
+        check_fits(typeof(x), without_open_dims(sharding), who)
     return constrain(x, sharding=sharding)
 
 

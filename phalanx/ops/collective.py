@@ -99,7 +99,7 @@ def _reduce_groups(axis: Axis, x: Any, groups: Partition, prim: Primitive) -> An
     """
     fold = prim.fold
     assert fold is not None
-    x = without_padding(axis, x, fold.neutral(typeof(x).dtype))
+    x = without_padding(axis, x, fold.identity(typeof(x).dtype))
     group_of = np.zeros(axis.total, np.int32)
     for g, members in enumerate(groups):
         group_of[list(members)] = g
@@ -111,7 +111,7 @@ def _reduce_groups(axis: Axis, x: Any, groups: Partition, prim: Primitive) -> An
     per_group = select(
         broadcast(member, shape=wide, dims=(0, 1)),
         broadcast(x, shape=wide, dims=(0, *range(2, len(wide)))),
-        full(wide, fold.neutral(dtype), dtype),
+        full(wide, fold.identity(dtype), dtype),
     )
     totals = fold.local(per_group)
     if axis.outside:
@@ -176,9 +176,9 @@ class _Reduction(Struct, frozen=True):
             outs = tuple([_reduce_groups(axis, x, groups, self.prim()) for x in lanes])
             return outs, (0,) * len(xs)
         totals = [x if d is None else folded(axis, fold, x, d) for x, d in pairs]
-        return self.conclude(axis, totals, dims, axes=axes, groups=None)
+        return self.finalize(axis, totals, dims, axes=axes, groups=None)
 
-    def conclude(
+    def finalize(
         self, axis: Axis, totals: Sequence[Any], dims: LaneDims, *, axes: Names, groups: None
     ) -> tuple[Any, Any]:
         """What all lanes get, from ``totals`` of those that lie here, or what all share."""
@@ -203,7 +203,7 @@ def _reduction(
     local: Callable[[Any], Any],
     pair: Callable[[Any, Any], Any],
     repeated: Callable[[Any, int], Any],
-    neutral: Callable[[np.dtype], Any],
+    identity: Callable[[np.dtype], Any],
     *,
     on: Domain,
     nan_is_largest: bool | None = None,
@@ -214,7 +214,7 @@ def _reduction(
     """Declare an all-reduce of several operands at once.
 
     ``combine(b, x, y)`` lowers the reduction of two elements, whose identity is
-    ``neutral(dtype)``; ``local(x)`` reduces the leading lanes, ``pair(x, y)`` two values,
+    ``identity(dtype)``; ``local(x)`` reduces the leading lanes, ``pair(x, y)`` two values,
     ``repeated(x, n)`` n copies. Of an extremum ``nan_is_largest`` says which one it is.
     """
 
@@ -239,7 +239,7 @@ def _reduction(
         transpose=transpose,
         batch=lanes.batch,
         vary=_reduction_varies,
-        named_axes=NamedAxes(named_by_axes, fold=Fold(local, pair, neutral, lanes.conclude)),
+        named_axes=NamedAxes(named_by_axes, fold=Fold(local, pair, identity, lanes.finalize)),
         multi=True,
         elements=Elements(copied=nan_is_largest is not None),
         doc=doc,
@@ -582,14 +582,14 @@ def _scattered(axis: Axis, total: Any, k: int, sizes: Ints, exchange: Exchange) 
     return exchange(mine), 0
 
 
-def _psum_scatter_conclude(
+def _psum_scatter_finalize(
     axis: Axis, totals: Sequence[Any], dims: LaneDims, *, axes: Names, sizes: Ints, groups: None
 ) -> Batched:
     (total,) = totals
     return _scattered(axis, total, *_beyond(psum_scatter, axis, axes, sizes))
 
 
-_SCATTERED = Fold(_sum_of_lanes, _sum_of_two, lambda dtype: 0, _psum_scatter_conclude)
+_SCATTERED = Fold(_sum_of_lanes, _sum_of_two, lambda dtype: 0, _psum_scatter_finalize)
 
 
 def _psum_scatter_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:

@@ -129,11 +129,11 @@ def of_block(axis: Axis, table: np.ndarray) -> Any:
     return merge_dims(rows_at(table, broadcast(block, shape=(1,), dims=())), 0)
 
 
-def without_padding(axis: Axis, x: Any, neutral: Any) -> Any:
-    """``x``, lanes leading, with ``neutral`` in those that are padding."""
+def without_padding(axis: Axis, x: Any, identity: Any) -> Any:
+    """``x``, lanes leading, with ``identity`` in those that are padding."""
     if not axis.padding:
         return x
-    return only_where(is_there(axis), x, neutral)
+    return only_where(is_there(axis), x, identity)
 
 
 def is_there(axis: Axis) -> Any:
@@ -145,16 +145,16 @@ def is_there(axis: Axis) -> Any:
     return lt(place_of(axis), np.int32(axis.total))
 
 
-def only_where(there: Any, x: Any, neutral: Any) -> Any:
-    """``x``, lanes leading, with ``neutral`` in those that are not ``there``."""
+def only_where(there: Any, x: Any, identity: Any) -> Any:
+    """``x``, lanes leading, with ``identity`` in those that are not ``there``."""
     type = typeof(x)
     mask = broadcast(there, shape=type.shape, dims=(0,))
-    return select(mask, x, full(type.shape, neutral, type.dtype))
+    return select(mask, x, full(type.shape, identity, type.dtype))
 
 
 def folded(axis: Axis, fold: Fold, x: Any, dim: int) -> Any:
     """All lanes of ``x`` that lie here, but for padding, as one."""
-    return fold.local(without_padding(axis, move(x, dim, 0), fold.neutral(typeof(x).dtype)))
+    return fold.local(without_padding(axis, move(x, dim, 0), fold.identity(typeof(x).dtype)))
 
 
 def into_blocks(axis: Axis, x: Any, dim: int) -> Any:

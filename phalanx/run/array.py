@@ -16,7 +16,7 @@ from phalanx.base.config import said_by, settings
 from phalanx.base.errors import DeletedArray, DeviceError, ShardingTypeError
 from phalanx.base.extended import ADVICE, KeyType, is_key
 from phalanx.base.phases import phase
-from phalanx.base.recent import Recent, Unique, memoized
+from phalanx.base.recent import Recent, InternTable, memoized
 from phalanx.base.source import user_location
 from phalanx.core.types import Array, ArrayType, LiteralType
 from phalanx.ops.basis import convert
@@ -41,7 +41,7 @@ class Signature:
     """
 
     __slots__ = ("__weakref__", "operand_type", "sharding", "type")
-    _interned: ClassVar[Unique[Signature]] = Unique(4096)
+    _interned: ClassVar[InternTable[Signature]] = InternTable(4096)
 
     def __init__(self, type: ArrayType, sharding: Sharding) -> None:
         self.operand_type = type

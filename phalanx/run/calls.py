@@ -31,7 +31,7 @@ Arrays = Sequence[DeviceArray]
 Run = Callable[[Sequence[Any]], Any]
 
 
-class Prepared:
+class LoadedProgram:
     """A program that is ready to run: compiled, or launched over processes.
 
     Attributes:
@@ -64,7 +64,7 @@ class Prepared:
         return lambda arrays: build(self(arrays))
 
 
-class Runs:
+class CachedCall:
     """What is found in a table of calls.
 
     Attributes:
@@ -81,7 +81,7 @@ class Runs:
         return ()
 
 
-class Call(Runs):
+class Call(CachedCall):
     """What a call needs.
 
     Attributes:
@@ -98,7 +98,7 @@ class Call(Runs):
 
     def __init__(
         self,
-        prepared: Prepared,
+        prepared: LoadedProgram,
         leaves: Sequence[Any],
         out_tree: Any,
         kept: Sequence[int] | None = None,
@@ -181,7 +181,7 @@ def operand_signatures(leaves: Sequence[Any]) -> list[Signature]:
 on_called: list[Callable[[Program, Sequence[Any], bool], None]] = []
 
 
-def told_of(call: Call, program: Program, is_of_user: bool = False) -> Call:
+def with_watchers(call: Call, program: Program, is_of_user: bool = False) -> Call:
     """``call``, which runs ``program``, so that those who watch are told whenever it does."""
     if not on_called:
         return call

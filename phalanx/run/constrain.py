@@ -27,7 +27,7 @@ from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array, run_compiled
-from phalanx.spmd.constraint import settled, sharding_of_lanes, surely_over
+from phalanx.spmd.constraint import resolve_devices, resolve_open_dims, sharding_of_lanes
 from phalanx.spmd.named import NamedSharding, unreduced_along
 from phalanx.spmd.naming import in_full
 from phalanx.spmd.sharding import Sharding
@@ -80,8 +80,8 @@ def _run(x: Any, *, sharding: Sharding) -> DeviceArray:
     if unreduced_along(array.sharding) or unreduced_along(sharding):
         return run_compiled(constrain, (array,), {"sharding": sharding})
     who = f"with_sharding_constraint at {user_location()}"
-    sharding = surely_over(sharding, array.sharding.device_list, who)
-    target = in_full(settled(sharding, array.sharding, array.ndim), array.ndim)
+    sharding = resolve_devices(sharding, array.sharding.device_list, who)
+    target = in_full(resolve_open_dims(sharding, array.sharding, array.ndim), array.ndim)
     check_fits(array.aval, target, "with_sharding_constraint")
     return moved(array, target)
 

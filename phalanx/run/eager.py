@@ -21,7 +21,7 @@ from phalanx.core.program import Program, programs_in
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import SCALARS, ArrayType, LiteralType, operand_type
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
-from phalanx.run.calls import Call, calls, told_of
+from phalanx.run.calls import Call, calls, with_watchers
 from phalanx.run.execute import compile_program
 
 _programs: Recent[Program] = Recent(1024)
@@ -110,7 +110,7 @@ def _compiled(
     program = program_of(prim, types, params) if owner is None else _of_one(prim, types, params)
     results = (0,) * len(program.outputs) if prim.multi else 0
     prepared = compile_program(program, [a._sig for a in arrays], options=options)
-    return told_of(Call(prepared, arrays, tree.structure(results)), program)
+    return with_watchers(Call(prepared, arrays, tree.structure(results)), program)
 
 
 def program_of(prim: Primitive, types: tuple[ArrayType, ...], params: dict[str, Any]) -> Program:

@@ -33,7 +33,7 @@ from phalanx.run.array import (
     from_host,
 )
 from phalanx.run.backend import Executable, Module
-from phalanx.run.calls import Prepared
+from phalanx.run.calls import LoadedProgram
 from phalanx.run.guards import unwatched
 from phalanx.run.launched import launched
 from phalanx.run.oom_retry import compile_with_oom_retry
@@ -47,7 +47,7 @@ from phalanx.run.planning import (
 )
 from phalanx.run.runnable import Runnable
 from phalanx.run.runtime import backend
-from phalanx.spmd.constraint import closed, is_abstract, over, settled
+from phalanx.spmd.constraint import is_abstract, over, resolve_open_dims, without_open_dims
 from phalanx.spmd.memory_kinds import memories_of_results
 from phalanx.spmd.named import NamedSharding, P, unreduced_along
 from phalanx.spmd.naming import candidate_shardings, in_full, named, named_results
@@ -221,7 +221,9 @@ class Planned:
         """The names that the user has for how arrays lie, where it is compiled."""
         devices = self.plan.devices
         said = [s for s in (*self.places.outs, *self.places.ins) if s is not None]
-        inside = [_within(closed(over(s, devices))) for s, _ in constraints(self.program)]
+        inside = [
+            _within(without_open_dims(over(s, devices))) for s, _ in constraints(self.program)
+        ]
         given = [s.sharding for s in (*(c._sig for c in self._ready.constants), *self.sigs)]
         every = [*said, *inside, *given, default_sharding()]
         return candidate_shardings(self.program, self.plan.mesh, every)
@@ -256,7 +258,7 @@ def compile_program(
     options: dict[str, Any] | None = None,
     places: RequestedShardings | None = None,
     name_of_input: Callable[[int], str] = "operand {}".format,
-) -> Prepared:
+) -> LoadedProgram:
     """Compile ``program`` for inputs of the signatures ``sigs``.
 
     What was compiled for the same layout is used again. ``places`` may say where inputs and outputs
@@ -319,7 +321,7 @@ def _named_by(lying: Sharding, wanted: Sharding | None, by: Sharding | None, ndi
 
 def _named_as(said: Sharding, lying: Sharding, ndim: int) -> Sharding:
     """``lying``, which may have several names, as a type or an argument has ``said``."""
-    name = settled(over(said, lying.device_list), lying, ndim).in_memory(None)
+    name = resolve_open_dims(over(said, lying.device_list), lying, ndim).in_memory(None)
     if is_abstract(name) or name.plain is not lying.plain.in_memory(None):
         return lying
     name = in_full(name.in_memory(lying.memory), ndim)

@@ -9,7 +9,7 @@ from phalanx.core.over_mesh import OverMesh
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.constrain import check_fits, constrain
 from phalanx.run.eager import as_array
-from phalanx.spmd.constraint import settled
+from phalanx.spmd.constraint import resolve_open_dims
 from phalanx.spmd.mesh import AxisType
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.naming import in_full
@@ -36,7 +36,7 @@ def lay_array(x: Any, lies: OverMesh | None) -> DeviceArray:
     asked = asked.update(mesh=mesh.update(axis_types=asked.mesh.axis_types))
     if lies.unreduced or array.aval.unreduced:
         return constrain(array, sharding=asked)
-    target = in_full(settled(asked, here, array.ndim), array.ndim)
+    target = in_full(resolve_open_dims(asked, here, array.ndim), array.ndim)
     check_fits(array.aval, target, "reshard")
     return moved(array, target)
 

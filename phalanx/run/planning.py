@@ -25,13 +25,13 @@ from phalanx.run.array import Signature, default_sharding
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.constraint import (
-    closed,
     cutting,
     is_abstract,
     over,
+    resolve_devices,
     sharding_for,
-    stacked,
-    surely_over,
+    stack_partials,
+    without_open_dims,
 )
 from phalanx.spmd.layout import fewest_axes, prime_axes, with_devices_counted_as
 from phalanx.spmd.mesh import AbstractMesh, Mesh
@@ -64,7 +64,7 @@ class RequestedShardings(Struct, frozen=True):
         """
 
         def placed(said: Sequence[Sharding | None], who: str) -> Iterator[Sharding | None]:
-            return (None if s is None else surely_over(s, devices, who) for s in said)
+            return (None if s is None else resolve_devices(s, devices, who) for s in said)
 
         ins, outs = placed(self.ins, "in_shardings"), placed(self.outs, "out_shardings")
         return RequestedShardings(tuple(ins), tuple(outs))
@@ -151,7 +151,7 @@ def make_plan(
     ins = (*(None,) * constants, *places.ins)
     placed = [given or s for given, s in zip(ins, shardings, strict=True)]
     asked = [s for s in (*ins, *places.outs) if s is not None]
-    inside = [closed(s) for s, _ in constraints(program)]
+    inside = [without_open_dims(s) for s, _ in constraints(program)]
     inputs = [*placed[constants:], *placed[:constants]]
     every = [*asked, *inputs, *inside]
     said = _with_devices(asked) or _with_devices(inside)
@@ -176,7 +176,7 @@ def make_plan(
 def _over_one(devices: Devices, lying: Sequence[Sharding]) -> placement.ProgramMesh:
     """The mesh of a program without regions, in axes in which all that is ``lying`` can be told."""
     meshes = [s.mesh.axes for s in lying if isinstance(s, NamedSharding)]
-    apart = dict.fromkeys((*map(stacked, lying), *lying))  # most lie as others do
+    apart = dict.fromkeys((*map(stack_partials, lying), *lying))  # most lie as others do
     ordered = [with_devices_counted_as(s, devices) for s in apart]
     axes = fewest_axes(meshes, ordered) or prime_axes(len(devices), *ordered)
     return placement.ProgramMesh(devices, axes, ())
@@ -312,7 +312,7 @@ def with_devices(
                 if s is not None:
                     sharding_for(s, f"{program.name}: {name_of_input(i)}")
         return [*shardings], places
-    return [surely_over(s, devices, program.name) for s in shardings], places.over(devices)
+    return [resolve_devices(s, devices, program.name) for s in shardings], places.over(devices)
 
 
 def check_devices(
@@ -421,7 +421,7 @@ def _check_constraints(program: Program, mesh: placement.ProgramMesh) -> None:
     NoMesh if it speaks of none, and ``mesh`` has more or fewer than it needs.
     """
     for said, who in constraints(program):
-        sharding = surely_over(said, mesh.devices, who)
+        sharding = resolve_devices(said, mesh.devices, who)
         if not sharding.is_over(mesh.devices):
             asked = _Speaker(f"{who} puts a value", "constraint"), sharding
             mapped = _Speaker("a mapped function in it runs"), Sharding(mesh.devices)

@@ -20,14 +20,14 @@ from phalanx.core.trace import ROOT, entering
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, Signature, moved
 from phalanx.run.backend import Executable, Single
-from phalanx.run.calls import Prepared, Run
+from phalanx.run.calls import LoadedProgram, Run
 from phalanx.run.guards import unwatched
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.storage import size_in_bytes, taken_over
 
 
-class Runnable(Prepared):
+class Runnable(LoadedProgram):
     """An executable that runs on arrays: its constants, how inputs must lie, what it gives."""
 
     __slots__ = (

@@ -29,7 +29,7 @@ from phalanx.ops.basis import move
 from phalanx.ops.lanes import lanes_at
 from phalanx.ops.shape import slice_dim
 from phalanx.run.array import DeviceArray, Signature, moved
-from phalanx.run.calls import Prepared
+from phalanx.run.calls import LoadedProgram
 from phalanx.run.execute import compile_program
 from phalanx.run.runnable import Runnable, check_finite
 from phalanx.run.runtime import backend
@@ -197,7 +197,7 @@ def _with_rows(type: ArrayType, dim: int | None, rows: int) -> ArrayType:
     return type.update(shape=(*type.shape[:dim], rows, *type.shape[dim + 1 :]))
 
 
-class MultiProcessExecutable(Prepared):
+class MultiProcessExecutable(LoadedProgram):
     """A program over processes, to be called with the arrays of this one.
 
     Of each operand and result the dimension is given in which the axis cuts it; None: it does not.

@@ -70,7 +70,7 @@ def over(sharding: Sharding, devices: Sequence[Any]) -> Sharding:
     return sharding.update(mesh=mesh_over(sharding.mesh, devices))
 
 
-def surely_over(sharding: Sharding, devices: Sequence[Any], who: str) -> Sharding:
+def resolve_devices(sharding: Sharding, devices: Sequence[Any], who: str) -> Sharding:
     """The same, of what must have devices.
 
     Raises:
@@ -100,10 +100,10 @@ def cutting(sharding: Sharding) -> tuple[str, ...]:
     return tuple(name for names in sharding.spec.open_layout for name in names or ())
 
 
-def closed(sharding: Sharding) -> Sharding:
+def without_open_dims(sharding: Sharding) -> Sharding:
     """``sharding``, where dimensions that it leaves open are whole.
 
-    >>> closed(NamedSharding(Mesh([0, 1], "x"), P(P.UNCONSTRAINED, "x"))).spec
+    >>> without_open_dims(NamedSharding(Mesh([0, 1], "x"), P(P.UNCONSTRAINED, "x"))).spec
     P(None, 'x')
     """
     if not isinstance(sharding, NamedSharding) or not open_dims(sharding):
@@ -112,12 +112,12 @@ def closed(sharding: Sharding) -> Sharding:
     return sharding.update(spec=sharding.spec.with_layout(layout)).in_memory(None)
 
 
-def settled(sharding: Sharding, now: Sharding, ndim: int) -> Sharding:
+def resolve_open_dims(sharding: Sharding, now: Sharding, ndim: int) -> Sharding:
     """``sharding`` for an array that lies as ``now``, which it keeps in dimensions left open.
 
     >>> mesh = Mesh([[0, 1], [2, 3]], ("x", "y"))
     >>> now = NamedSharding(mesh, P("x", "y"))
-    >>> settled(NamedSharding(mesh, P(P.UNCONSTRAINED)), now, 2).spec
+    >>> resolve_open_dims(NamedSharding(mesh, P(P.UNCONSTRAINED)), now, 2).spec
     P('x')
     """
     if not isinstance(sharding, NamedSharding) or not open_dims(sharding):
@@ -166,10 +166,10 @@ def sharding_of_lanes(sharding: Sharding, dim: int, axes: Sequence[str] | None =
     return NamedSharding(named.mesh, named.spec.update(partitions=entries))
 
 
-def stacked(sharding: Sharding) -> Sharding:
+def stack_partials(sharding: Sharding) -> Sharding:
     """How the parts of sums lie that are still to be taken, one after the other in a dimension.
 
-    >>> stacked(NamedSharding(Mesh([0, 1], "x"), P(unreduced={"x"}))).spec
+    >>> stack_partials(NamedSharding(Mesh([0, 1], "x"), P(unreduced={"x"}))).spec
     P('x')
     """
     along = unreduced_along(sharding)

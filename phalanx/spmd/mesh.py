@@ -13,7 +13,7 @@ from msgspec import Struct
 from phalanx.base.choices import Choice
 from phalanx.base.config import config
 from phalanx.base.errors import NoDevices
-from phalanx.base.recent import Unique
+from phalanx.base.recent import InternTable
 from phalanx.core.layouts import MeshAxes
 from phalanx.spmd.pickled import pickled_devices, unpickled_devices
 from phalanx.spmd.picture import Cell, Picture, in_rows
@@ -281,7 +281,7 @@ class Mesh(AnyMesh, ContextDecorator):
     """
 
     __slots__ = ("__weakref__", "_hash", "devices")
-    _interned: ClassVar[Unique[Mesh]] = Unique(256)
+    _interned: ClassVar[InternTable[Mesh]] = InternTable(256)
 
     devices: np.ndarray[Any, np.dtype[np.object_]]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from phalanx.base import dialect
 from phalanx.base.errors import coded, suggest_axis
-from phalanx.base.recent import Unique, memoized
+from phalanx.base.recent import InternTable, memoized
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.layouts import Layout, OpenLayout, trimmed
@@ -267,7 +267,7 @@ class NamedSharding(Sharding):
     """
 
     __slots__ = ("mesh", "spec")
-    _named: ClassVar[Unique[NamedSharding]] = Unique(1024)
+    _named: ClassVar[InternTable[NamedSharding]] = InternTable(1024)
     uneven: ClassVar[bool] = False  # whether the last blocks may be shorter
 
     mesh: Mesh

@@ -11,7 +11,7 @@ from phalanx.base.recent import memoized
 from phalanx.core.blocks import blocks_of
 from phalanx.core.layouts import MeshAxes, OpenLayout, Target, trimmed
 from phalanx.core.types import ArrayType
-from phalanx.spmd.constraint import closed, open_dims, over, stacked
+from phalanx.spmd.constraint import open_dims, over, stack_partials, without_open_dims
 from phalanx.spmd.layout import from_axes, nearest
 from phalanx.spmd.memory_kinds import target_of
 from phalanx.spmd.named import unreduced_along
@@ -27,7 +27,7 @@ def in_terms_of_mesh(
     sharding = over(sharding, devices)
     if not sharding.is_over(devices):
         return None
-    layout = nearest(closed(sharding).plain, ndim, devices, axes)
+    layout = nearest(without_open_dims(sharding).plain, ndim, devices, axes)
     opened = open_dims(sharding)
     return trimmed(tuple([None if d in opened else n for d, n in enumerate(layout)]))
 
@@ -37,7 +37,7 @@ def sums_in_terms_of_mesh(sharding: Sharding, devices: Devices, axes: MeshAxes) 
     summed up."""
     if not unreduced_along(sharding):
         return ()
-    (names,) = in_terms_of_mesh(stacked(sharding), 1, devices, axes) or ((),)
+    (names,) = in_terms_of_mesh(stack_partials(sharding), 1, devices, axes) or ((),)
     return names or ()
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from phalanx.base import beside
 from phalanx.base.errors import DeviceError
-from phalanx.base.recent import Unique, memoized
+from phalanx.base.recent import InternTable, memoized
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.layouts import trimmed
 from phalanx.spmd.memory_kinds import memory_of, own_memory
@@ -66,7 +66,7 @@ class Sharding:
         "__weakref__", "_plain", "_tile_at", "assignment", "committed",
         "device_list", "local_positions", "memory", "tiles",
     )  # fmt: skip
-    _interned: ClassVar[Unique[Sharding]] = Unique(1024)
+    _interned: ClassVar[InternTable[Sharding]] = InternTable(1024)
 
     device_list: Devices
     tiles: tuple[int, ...]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from phalanx.core.platforms import meant
+from phalanx.core.platforms import resolve_device
 
 Shape = tuple[int, ...]
 Steps = list[tuple[int, ...]]
@@ -53,7 +53,7 @@ def may_be_refused(devices: Sequence[Any]) -> bool:
 
     Of chips in a plane that several hosts have they take some parts, and refuse others.
     """
-    first, *others = map(meant, devices)
+    first, *others = map(resolve_device, devices)
     part = others and _in_a_plane(first) and len(devices) < first.client.device_count()
     return bool(part) and (ends_compilers([first, *others]) or first.client.device_count() > 8)
 
@@ -96,8 +96,8 @@ def _walk(lengths: Sequence[int]) -> list[int]:
 
 def _box(devices: Sequence[Any]) -> np.ndarray | None:
     """The devices by their coordinates, cores of a chip last; None if some places are empty."""
-    places = [_coordinates(d) for d in map(meant, devices)]
-    slices = {getattr(d, "slice_index", None) for d in map(meant, devices)}
+    places = [_coordinates(d) for d in map(resolve_device, devices)]
+    slices = {getattr(d, "slice_index", None) for d in map(resolve_device, devices)}
     if not places or None in places or len(slices) > 1:
         return None
     table = np.array(places)

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from phalanx.base.recent import Recent, Unique, forget_everything, forget_old
+from phalanx.base.recent import InternTable, Recent, forget_everything, forget_old
 
 KEYS = st.lists(st.integers(0, 12), max_size=80)
 
@@ -71,7 +71,7 @@ def test_dropped_values_die():
 
 @given(KEYS, st.sets(st.integers(0, 12)))
 def test_an_object_that_is_held_is_found_again_however_old(keys, held):
-    table, mine = Unique(2), {}
+    table, mine = InternTable(2), {}
     for key in keys:
         value = table[key]
         if value is None:
@@ -82,14 +82,14 @@ def test_an_object_that_is_held_is_found_again_however_old(keys, held):
 
 
 def test_objects_that_nobody_holds_go():
-    table = Unique(4)
+    table = InternTable(4)
     refs = [weakref.ref(table.add(i, Value(i))) for i in range(1000)]
     assert sum(ref() is not None for ref in refs) <= 8
     assert len(table._held) <= 8
 
 
 def test_the_first_object_added_is_the_one():
-    table = Unique(4)
+    table = InternTable(4)
     first = table.add("k", Value("k"))
     for i in range(20):
         table.add(i, Value(i))
@@ -97,7 +97,7 @@ def test_the_first_object_added_is_the_one():
 
 
 def test_threads_agree_on_one_object():
-    table, start = Unique(8), threading.Barrier(8)
+    table, start = InternTable(8), threading.Barrier(8)
     seen = [[] for _ in range(8)]
 
     def run(mine):
@@ -118,7 +118,7 @@ def test_threads_agree_on_one_object():
 
 @pytest.mark.parametrize("collect", [False, True])
 def test_a_table_may_be_asked_while_garbage_is_collected(collect):
-    table = Unique(2)
+    table = InternTable(2)
 
     class Asks:
         def __init__(self):
@@ -146,7 +146,7 @@ def test_all_mappings_forget_what_is_old_together():
     assert all([cache["used"] is not None for cache in caches])
     forget_old()
     assert all(["used" in cache and "unused" not in cache for cache in caches])
-    table, held = Unique(8), Value("held")
+    table, held = InternTable(8), Value("held")
     table.add("held", held)
     forget_everything()
     assert not any(caches) and table["held"] is held

@@ -9,12 +9,12 @@ from phalanx import lax
 from phalanx.core.primitive import REGISTRY, Execution, Primitive
 from phalanx.errors import DeviceError
 from phalanx.run.array import from_host
-from phalanx.run.calls import Prepared
+from phalanx.run.calls import LoadedProgram
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-class Launch(Prepared):
+class Launch(LoadedProgram):
     """Adds one, outside of any program."""
 
     names, donate = (), ()

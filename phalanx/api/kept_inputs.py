@@ -12,13 +12,13 @@ from phalanx.base.source import warn_user
 from phalanx.core.program import Program
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.run.array import DeviceArray, Signature
-from phalanx.run.calls import Call, Prepared, operand_signatures, signature, told_of
+from phalanx.run.calls import Call, LoadedProgram, operand_signatures, signature, with_watchers
 from phalanx.run.eager import as_array
 from phalanx.transforms.dce import without_unused_inputs
 from phalanx.transforms.storage import size_in_bytes, taken_over
 
 
-def known(leaves: Sequence[Any], names: LeafNames, who: str) -> Sequence[Any]:
+def as_device_arrays(leaves: Sequence[Any], names: LeafNames, who: str) -> Sequence[Any]:
     """``leaves``, of which those that have no signature became arrays that hold data.
 
     Raises:
@@ -41,7 +41,7 @@ def _converted(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
     return as_array(x)
 
 
-class Passed(Struct, frozen=True):
+class KeptInputs(Struct, frozen=True):
     """What of the leaves of a call a program takes.
 
     Attributes:
@@ -57,7 +57,7 @@ class Passed(Struct, frozen=True):
     @classmethod
     def of(
         cls, program: Program, donated: Sequence[bool], names: LeafNames, who: str, every: bool
-    ) -> Passed:
+    ) -> KeptInputs:
         """What ``program`` takes: of ``donated`` leaves the memory where a result fits into it.
 
         ``every``: also the leaves that it does not need.
@@ -76,10 +76,10 @@ class Passed(Struct, frozen=True):
         """Those of the ``leaves`` that the program takes."""
         return operand_signatures([leaves[i] for i in self.kept])
 
-    def call(self, prepared: Prepared, leaves: Sequence[Any], out_tree: Any) -> Call:
+    def call(self, prepared: LoadedProgram, leaves: Sequence[Any], out_tree: Any) -> Call:
         """The call of the program, ``prepared``, with such leaves."""
         made = Call(prepared, leaves, out_tree, self.kept, self.donate)
-        return told_of(made, self.program, True)
+        return with_watchers(made, self.program, True)
 
     def warn_of_spared(self, inputs: Sequence[int], names: LeafNames, who: str) -> None:
         """Warn that the memory of those ``inputs`` of the program is not used, if there are any."""

@@ -136,7 +136,7 @@ _PARTS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type")
 
 
 def _sharding(said: Any, shape: tuple[int, ...]) -> Sharding | None:
-    said = formats.sharding_of(said, "ShapeDtypeStruct")
+    said = formats.as_sharding(said, "ShapeDtypeStruct")
     if isinstance(said, PartitionSpec):
         said = sharding_for(said, "ShapeDtypeStruct")
     refusal = refusal_of_rank(said, shape)

@@ -29,7 +29,7 @@ from phalanx.run.guards import Explicitly
 from phalanx.run.runtime import backend as runtime
 from phalanx.run.runtime import connect
 from phalanx.spmd.constraint import sharding_for
-from phalanx.spmd.formats import Format, sharding_of
+from phalanx.spmd.formats import Format, as_sharding
 from phalanx.spmd.memory_kinds import Space
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding, PartitionSpec, PmapSharding
@@ -338,7 +338,7 @@ def _targets(device: Any, x: Any, count: int) -> list[Any]:
 
 def _put(x: Any, target: Any) -> Any:
     check_leaf(x, "a leaf", "device_put")
-    target = sharding_of(target, "device_put")
+    target = as_sharding(target, "device_put")
     if target is None:
         return x if isinstance(x, Array) else _new(x, default_sharding())
     if isinstance(target, Space):

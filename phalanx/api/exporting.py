@@ -26,7 +26,7 @@ from phalanx.api.portable_bytes import (
     describe_type,
     mesh_of,
     pack,
-    sharding_of,
+    read_sharding,
     tree_of,
     type_of,
     understood,
@@ -610,7 +610,7 @@ def _described(words: dict[str, Any], artifact: bytes, derivative: Exported | No
 
     def lying(who: str) -> Lying:
         nothing = [None] * len(words[f"{who}_avals"])
-        return tuple(map(sharding_of, words.get(f"{who}_shardings", nothing)))
+        return tuple(map(read_sharding, words.get(f"{who}_shardings", nothing)))
 
     ins, outs = lying("in"), lying("out")
 

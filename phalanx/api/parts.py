@@ -19,7 +19,7 @@ from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, assemble, moved, place
 from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import sharding_for
-from phalanx.spmd.formats import Format, sharding_of
+from phalanx.spmd.formats import Format, as_sharding
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Index, Sharding
 
@@ -267,7 +267,7 @@ def _device_of(x: Any, who: str) -> Any:
 
 
 def _of_kind(asked: Any, who: str) -> Sharding:
-    sharding = sharding_of(asked, who)
+    sharding = as_sharding(asked, who)
     if not isinstance(sharding, (Sharding, PartitionSpec)):
         raise TypeError(f"{who}: a Sharding is needed, got {asked!r}, at {user_location()}")
     return sharding_for(sharding, who)

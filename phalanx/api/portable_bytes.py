@@ -165,7 +165,7 @@ def describe_sharding(sharding: NamedSharding | None) -> Any:
     return [describe_mesh(sharding.mesh), layout, sorted(spec.unreduced), sorted(spec.reduced)]
 
 
-def sharding_of(said: Any) -> NamedSharding | None:
+def read_sharding(said: Any) -> NamedSharding | None:
     """How it was described that a value lies."""
     if said is None:
         return None

@@ -43,7 +43,7 @@ from phalanx.api.unreduced_specs import (
     in_rows,
     part_of,
     row_of,
-    spec_of,
+    spec_of_role,
 )
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -310,7 +310,7 @@ def _moved(
     def one(part: Any) -> Any:
         return move(part, role)
 
-    ins, outs = spec_of(before), spec_of(after)
+    ins, outs = spec_of_role(before), spec_of_role(after)
     with config.override(disable_jit=False):
         return shard_map(one, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)(x)
 
@@ -328,13 +328,13 @@ def _differs(
     cause = f": it uses what differs at {lines}" if lines else ""
     word, given = ("axis", missing[0]) if len(missing) == 1 else ("axes", tuple(missing))
     error = ReplicationError(
-        f"{what} is the same along {word} {_named(missing)}, {spec_of(role)}, at "
+        f"{what} is the same along {word} {_named(missing)}, {spec_of_role(role)}, at "
         f"{user_location()}, but it varies along {_named(sorted(type.varying, key=str))}{cause}. "
         f"Reduce it, with lax.pmean(x, {given!r}) or lax.psum, or name the {word} in its spec"
     )
     varying = sorted(map(str, type.varying))
     left = sorted(map(str, missing))
-    return coded(error, "varies", spec=str(spec_of(role)), varying=varying, missing=left)
+    return coded(error, "varies", spec=str(spec_of_role(role)), varying=varying, missing=left)
 
 
 def _named(axes: Sequence[Any]) -> str:

@@ -11,7 +11,7 @@ from phalanx.base.kinds import class_of
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
 from phalanx.spmd.constraint import sharding_for
-from phalanx.spmd.formats import sharding_of
+from phalanx.spmd.formats import as_sharding
 from phalanx.spmd.named import PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
 
@@ -28,7 +28,7 @@ class ShardingPrefix:
         self.who = who
         self.what = what
         leaves, treedef = tree.flatten(spec, _is_leaf)
-        leaves = [sharding_of(leaf, f"{who}: {what}") for leaf in leaves]
+        leaves = [as_sharding(leaf, f"{who}: {what}") for leaf in leaves]
         for leaf in leaves:
             if leaf is not None and not isinstance(leaf, (Sharding, PartitionSpec)):
                 error = TypeError(

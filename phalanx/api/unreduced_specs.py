@@ -80,7 +80,7 @@ def part_of(row: Any, role: Role) -> Any:
     return reshape(row, shape=row.shape[len(role.unreduced) :]) if role.unreduced else row
 
 
-def spec_of(role: Role) -> PartitionSpec:
+def spec_of_role(role: Role) -> PartitionSpec:
     """The spec of what has ``role``."""
     layout = tuple([tuple(map(user_axis_name, cutting)) for cutting in role.layout])
     return PartitionSpec.of(layout).update(unreduced=set(map(user_axis_name, role.unreduced)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx import tree
-from phalanx.spmd.formats import Format, sharding_of
+from phalanx.spmd.formats import Format, as_sharding
 
 __all__ = ["with_layout_constraint"]
 
@@ -17,5 +17,5 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
         ValueError: another order of dimensions is asked for.
     """
     for layout in tree.leaves(layouts):
-        sharding_of(Format(layout), "with_layout_constraint")
+        as_sharding(Format(layout), "with_layout_constraint")
     return x

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from phalanx.api.unreduced_specs import spec_of
+from phalanx.api.unreduced_specs import spec_of_role
 from phalanx.base.kinds import class_of
 from phalanx.compat.loops import LOOPS, Arranged, arranged_loop, counted, with_roles
 from phalanx.core import primitive as core
@@ -232,7 +232,7 @@ _SAID_OF_ROLES: Final = ("in_specs", "out_specs", "manual_axes", "check_vma")
 
 def _of_shard_map(*, axes: Axes, ins: Roles, outs: Roles, **_: Any) -> dict[str, Any]:
     """What the field says of a mapped function in place of the roles of its arguments."""
-    said = [tuple(map(spec_of, roles)) for roles in (ins, outs)]
+    said = [tuple(map(spec_of_role, roles)) for roles in (ins, outs)]
     names = [name for name, _ in axes]
     return dict(
         zip(_SAID_OF_ROLES, [*said, {*map(user_axis_name, names)}, bool(typed(names))], strict=True)

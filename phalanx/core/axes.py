@@ -14,6 +14,7 @@ from phalanx.base.config import config
 from phalanx.base.errors import UnboundAxis
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
+from phalanx.core.layouts import Axes
 from phalanx.core.manual import user_axis_name
 from phalanx.core.over_mesh import OverMesh
 from phalanx.core.types import ArrayType
@@ -113,7 +114,6 @@ class Axis(Struct, frozen=True):
         return () if self.rest is None or self.devices == 1 else self.rest.sizes
 
 
-Axes = tuple[tuple[Any, int], ...]  # ((name, size), ...), innermost last
 Scope = tuple[tuple[Any, SupportsIndex], ...]  # sizes that may not have been asked for
 
 

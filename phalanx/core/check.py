@@ -6,12 +6,20 @@ from phalanx.base.errors import ProgramError
 from phalanx.core.program import Atom, Equation, Program, Var, operand_types
 
 
-def check(program: Program) -> None:
+def check(program: Program, made_by: str | None = None) -> None:
     """Verify ``program``, its sub-programs included.
 
     Raises:
-        ProgramError: names the equation and what is wrong with it.
+        ProgramError: names the equation, what is wrong with it, and what the program was
+            ``made_by``, where that is given.
     """
+    try:
+        _check(program)
+    except ProgramError as e:
+        raise (e if made_by is None else ProgramError(f"after {made_by}: {e}")) from None
+
+
+def _check(program: Program) -> None:
     defined: set[Var] = set()
     for var in program.inputs:
         _define(defined, var, program)
@@ -19,7 +27,7 @@ def check(program: Program) -> None:
         _check_inputs(equation.inputs, defined, equation)
         _check_types(equation)
         for inner in equation.programs:
-            check(inner)
+            _check(inner)
         for var in equation.outputs:
             _define(defined, var, program)
     _check_inputs(list(program.outputs), defined, None)

@@ -26,7 +26,7 @@ from phalanx.ops.lay import in_the_open
 from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import check_fits, constrain
 from phalanx.spmd.constraint import cutting, sharding_for, without_open_dims
-from phalanx.spmd.formats import Format, sharding_of
+from phalanx.spmd.formats import Format, as_sharding
 from phalanx.spmd.named import NamedSharding, PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import stage
@@ -276,7 +276,7 @@ def sharding_like(x: Any, shape: tuple[int, ...]) -> Sharding | None:
 def _laid_out(x: Any, shardings: Any, who: str) -> Any:
     leaves, treedef = tree.flatten(x)
     asked = tree.broadcast_prefix(shardings, x, f"{who} shardings", _is_asked)
-    plain = [sharding_of(s, who) for s in asked]
+    plain = [as_sharding(s, who) for s in asked]
     return treedef.unflatten([_constrained(a, s, who) for a, s in zip(leaves, plain, strict=True)])
 
 

@@ -16,7 +16,7 @@ from phalanx.base.config import said_by, settings
 from phalanx.base.errors import DeletedArray, DeviceError, ShardingTypeError
 from phalanx.base.extended import ADVICE, KeyType, is_key
 from phalanx.base.phases import phase
-from phalanx.base.recent import Recent, InternTable, memoized
+from phalanx.base.recent import InternTable, Recent, memoized
 from phalanx.base.source import user_location
 from phalanx.core.types import Array, ArrayType, LiteralType
 from phalanx.ops.basis import convert

@@ -14,7 +14,7 @@ from phalanx.spmd.mesh import AxisType
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.naming import in_full
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.shardings_of_types import sharding_of
+from phalanx.spmd.shardings_of_types import sharding_in_type
 
 
 def lay_array(x: Any, lies: OverMesh | None) -> DeviceArray:
@@ -27,7 +27,7 @@ def lay_array(x: Any, lies: OverMesh | None) -> DeviceArray:
     if lies is None:
         array = summed(array)
         return moved(array, _of_auto_axes(array.sharding))
-    asked = sharding_of(lies)
+    asked = sharding_in_type(lies)
     known = [settings().mesh, here.mesh if isinstance(here, NamedSharding) else None]
     there = [m for m in known if m is not None and m.has_devices]
     mesh = next((m for m in there if m.axes == asked.mesh.axes), None)

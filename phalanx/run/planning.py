@@ -38,7 +38,7 @@ from phalanx.spmd.mesh import AbstractMesh, Mesh
 from phalanx.spmd.named import NamedSharding, P
 from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Devices, Sharding
-from phalanx.spmd.shardings_of_types import sharding_of
+from phalanx.spmd.shardings_of_types import sharding_in_type
 
 
 class RequestedShardings(Struct, frozen=True):
@@ -115,7 +115,7 @@ def as_types_say(program: Program) -> list[Sharding | None]:
     mesh = _mesh_of_types(program)
     if mesh is None:
         return [None] * len(program.outputs)
-    every = [t.lies and sharding_of(t.lies) for t in program.output_types]
+    every = [t.lies and sharding_in_type(t.lies) for t in program.output_types]
     around = settings().mesh or mesh  # only a part of the program may have Explicit axes
     is_open = mesh.auto_axes or around.auto_axes
     whole = None if is_open else NamedSharding(mesh, P())  # type: ignore[arg-type]

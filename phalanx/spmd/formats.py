@@ -52,7 +52,7 @@ def format_of(sharding: Any, ndim: int) -> Format:
     return Format(Layout(tuple(range(ndim))), sharding)
 
 
-def sharding_of(target: Any, who: str) -> Any:
+def as_sharding(target: Any, who: str) -> Any:
     """What a format says besides the order in memory; what is none, as it is.
 
     Raises:

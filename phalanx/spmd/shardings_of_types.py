@@ -72,7 +72,7 @@ def _without_devices(mesh: AnyMesh) -> AbstractMesh:
 
 
 @memoized(1024)
-def sharding_of(lies: OverMesh) -> NamedSharding:
+def sharding_in_type(lies: OverMesh) -> NamedSharding:
     """What ``lies`` so, where dimensions are open along which the compiler may cut."""
     mesh: AbstractMesh = lies.mesh  # type: ignore[assignment]
     free = AxisType.Auto in mesh.axis_types

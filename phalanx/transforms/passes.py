@@ -86,5 +86,5 @@ def _in_order(passes: Sequence[Pass], program: Program) -> Program:
         program = made
         dump(program.name, change.__name__, partial(str, program))
         if settings().enable_checks:
-            check(program)
+            check(program, f"the pass {change.__name__}")
     return program

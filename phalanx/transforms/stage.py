@@ -241,7 +241,7 @@ class Stage(Trace):
         values += self.refs
         program = Program([*variables, *(i._var for i in inputs)], self.equations, results, name)
         if settings().enable_checks:
-            check(program)
+            check(program, "tracing")
         # Rules in a program may hold tracers, which hold this trace: it lets go of the program.
         self.equations, self.captured, self.constants, self.refs = [], {}, {}, {}
         return Staged(program, values, written)

@@ -23,7 +23,7 @@ from phalanx.core.types import ArrayType, Ints
 from phalanx.spmd.named import P, unreduced_along
 from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.shardings_of_types import sharding_of
+from phalanx.spmd.shardings_of_types import sharding_in_type
 from phalanx.xla.indexed import UncutDims, cut_twice, dims_left_whole, of_indices
 from phalanx.xla.jaxlib_versions import CUTS_INDEXED, SUMS_IN_REGIONS, VERSION
 from phalanx.xla.regions import RegionEmitter
@@ -160,7 +160,7 @@ class CollectiveEmitter(RegionEmitter):
         def one(layout: Layout, ndim: int, lies: OverMesh | None) -> ir.Attribute:
             if lies is None:
                 return self.attribute(_sharding, layout, ndim, shared)
-            said, plan = sharding_of(lies), self.plan
+            said, plan = sharding_in_type(lies), self.plan
             _check_sums(sums_in_terms_of_mesh(said, plan.devices, plan.axes), taken)
             split = self._split(said, ndim, self.manual, told=True)
             return split or self.attribute(_sharding, layout, ndim, shared)
@@ -276,7 +276,7 @@ class CollectiveEmitter(RegionEmitter):
         return self._constrained(x, sharding, False)
 
     def lying(self, x: Value, lies: OverMesh) -> Value:
-        return self._constrained(x, sharding_of(lies), True)
+        return self._constrained(x, sharding_in_type(lies), True)
 
     def _constrained(self, x: Value, sharding: Sharding, told: bool) -> Value:
         key = sharding, self.type(x).ndim, self.manual, told
@@ -288,7 +288,7 @@ class CollectiveEmitter(RegionEmitter):
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
 
     def cut_as_told(self, x: Value, type: ArrayType, dims: Ints, product: OverMesh) -> Value:
-        over = sharding_of(product)
+        over = sharding_in_type(product)
         if type.unreduced or not over.mesh.auto_axes:
             return x
         layout = [names if d in dims else names or None for d, names in enumerate(type.layout)]
@@ -417,7 +417,7 @@ class CollectiveEmitter(RegionEmitter):
         return x if lies is None or not lies.has_sums else self.lying(x, lies)
 
     def summed(self, x: Value, lies: OverMesh) -> Value:
-        said = sharding_of(lies)  # what is left open might become such a sum again
+        said = sharding_in_type(lies)  # what is left open might become such a sum again
         whole = P.of(tuple([names or () for names in said.spec.open_layout]))
         return self.constrained(x, said.update(spec=whole))
 
@@ -426,7 +426,7 @@ class CollectiveEmitter(RegionEmitter):
         if not dtypes.is_complex(self.type(x).dtype):
             return x
         # of complex numbers XLA makes no sums, and crashes; but it multiplies by one that is a sum
-        b, kind, said = self.builder, self.type(x), sharding_of(lies)
+        b, kind, said = self.builder, self.type(x), sharding_in_type(lies)
         scalar, no_sum = said.update(spec=P(unreduced=lies.unreduced)), said.update(spec=P())
         # others share these constants, which are no sums to them
         parts = [self.constant(n, dtypes.to_real(kind.dtype)) for n in (1, 0)]

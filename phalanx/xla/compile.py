@@ -58,9 +58,9 @@ from phalanx.xla.host_callbacks import (
 from phalanx.xla.jaxlib_versions import (
     OLD,
     device_list,
+    from_xla_sharding,
     is_described,
     result_handler,
-    sharding_of,
     xc,
 )
 from phalanx.xla.kernels import kernels
@@ -765,7 +765,7 @@ def _settled(
 
 
 def _chosen(protos: Sequence[Any], plan: Plan | Packed) -> list[Sharding]:
-    return [sharding_of(_hlo.HloSharding.from_proto(proto), plan.devices) for proto in protos]
+    return [from_xla_sharding(_hlo.HloSharding.from_proto(proto), plan.devices) for proto in protos]
 
 
 def _is_as_asked(want: Sharding, has: Sharding, type: ArrayType) -> bool:

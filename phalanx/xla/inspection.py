@@ -9,7 +9,7 @@ from jaxlib.mlir import ir
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla.jaxlib_versions import sharding_of, xc
+from phalanx.xla.jaxlib_versions import from_xla_sharding, xc
 from phalanx.xla.mesh_axes import RegionAxesEmitter
 
 
@@ -28,7 +28,9 @@ class Inspection:
 
     def sharding(self, devices: tuple[Any, ...]) -> Sharding:
         """How the value lies; where nobody said so there was nothing to cut."""
-        return Sharding(devices) if self._chosen is None else sharding_of(self._chosen, devices)
+        return (
+            Sharding(devices) if self._chosen is None else from_xla_sharding(self._chosen, devices)
+        )
 
 
 class InspectionEmitter(RegionAxesEmitter):

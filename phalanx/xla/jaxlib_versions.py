@@ -165,7 +165,7 @@ def in_tiles(chosen: Any) -> Any:
     return chosen.v3_to_v2_sharding()
 
 
-def sharding_of(said: Any, devices: tuple[Any, ...]) -> Sharding:
+def from_xla_sharding(said: Any, devices: tuple[Any, ...]) -> Sharding:
     """The sharding that the compiler chose, from its own form of it."""
     chosen = in_tiles(said)
     if chosen.is_replicated() or chosen.is_unreduced():

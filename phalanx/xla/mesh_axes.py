@@ -16,7 +16,7 @@ from phalanx.core.over_mesh import OverMesh
 from phalanx.core.region import Region
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan, sums_in_terms_of_mesh
-from phalanx.spmd.shardings_of_types import sharding_of
+from phalanx.spmd.shardings_of_types import sharding_in_type
 from phalanx.xla.collectives import CollectiveEmitter
 from phalanx.xla.elementwise import ElementwiseEmitter
 
@@ -178,7 +178,7 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
 
     def _over(self, lies: OverMesh) -> tuple[str, ...]:
         """The axes over which what lies so is a sum."""
-        return sums_in_terms_of_mesh(sharding_of(lies), self.plan.devices, self.plan.axes)
+        return sums_in_terms_of_mesh(sharding_in_type(lies), self.plan.devices, self.plan.axes)
 
     def _at_positions(
         self, x: ir.Value, lies: OverMesh, body: Body, sums: tuple[OverMesh | None, OverMesh | None]

@@ -76,5 +76,8 @@ def test_programs_are_checked_after_each_pass(monkeypatch):
         return program.update(equations=program.equations[1:])
 
     monkeypatch.setattr(passes, "WITHIN", (*passes.WITHIN, without_the_first))
-    with ph.enable_checks(), pytest.raises(ProgramError, match="before it is defined"):
+    with (
+        ph.enable_checks(),
+        pytest.raises(ProgramError, match=r"after the pass .*: .* before it is defined"),
+    ):
         ph.jit(lambda x: jnp.cos(jnp.sin(x)))(1.0)

@@ -8,7 +8,7 @@ import pytest
 from jaxlib import _hlo
 
 from phalanx.xla import partitioning
-from phalanx.xla.jaxlib_versions import sharding_of
+from phalanx.xla.jaxlib_versions import from_xla_sharding
 
 AXES = {"a": 2, "b": 3}
 ORDERS = [p for n in range(3) for p in itertools.permutations(AXES, n)]
@@ -41,7 +41,7 @@ def shown(indices):
 @pytest.mark.parametrize("dims", PLACED, ids=str)
 def test_axes_of_a_mesh_are_read(dims):
     devices = tuple(f"device {i}" for i in range(6))
-    lies = sharding_of(by_axes(*dims), devices)
+    lies = from_xla_sharding(by_axes(*dims), devices)
     has = lies.devices_indices_map((6, 6))
     assert {d: shown(has[d]) for d in devices} == {d: block(dims, i) for i, d in enumerate(devices)}
 
@@ -59,5 +59,5 @@ def test_the_partitioner_asks_by_axes_of_a_mesh(dims):
     )
     assert taken == given
     devices = tuple(range(6))
-    has = sharding_of(given, devices).devices_indices_map((6, 6))
+    has = from_xla_sharding(given, devices).devices_indices_map((6, 6))
     assert [shown(has[d]) for d in devices] == [block(dims, d) for d in devices]

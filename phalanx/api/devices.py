@@ -26,6 +26,7 @@ from phalanx.run import lay, put
 from phalanx.run.array import DeviceArray, default_sharding, place, wait_for
 from phalanx.run.backend import Device as Device
 from phalanx.run.guards import Explicitly
+from phalanx.run.replicas import keep_sample
 from phalanx.run.runtime import backend as runtime
 from phalanx.run.runtime import connect
 from phalanx.spmd.constraint import sharding_for
@@ -348,7 +349,13 @@ def _put(x: Any, target: Any) -> Any:
         x = lay.summed(x)  # where it lies: elsewhere are not all of the parts
     if _is_about_sums(typeof(x), sharding):
         return reshard(x, sharding)
-    return put.device_put(x, to=sharding, back=None) if isinstance(x, Array) else _new(x, sharding)
+    if not isinstance(x, Array):
+        placed = _new(x, sharding)
+    else:
+        placed = put.device_put(x, to=sharding, back=None)
+    if not sharding.is_fully_addressable and sharding.tiles:
+        keep_sample(placed, x)
+    return placed
 
 
 def _is_about_sums(type: ArrayType, sharding: Sharding) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from phalanx.base import log
 from phalanx.base.config import config
 from phalanx.base.errors import RendezvousError
 from phalanx.base.source import user_location
@@ -46,10 +47,11 @@ class Coordinator:
         token: str = "",
         ended: Callable[[int], str] = lambda process: "",
         credentials: Credentials | None = None,
+        attempt: int = 0,
     ) -> None:
         self._service: Coordination = backend().coordinate(count)
         try:
-            self.hub = Hub(count, address, token, self._service.socket, ended, credentials)
+            self.hub = Hub(count, address, token, self._service.socket, ended, credentials, attempt)
         except OSError as e:
             self._service.close()
             host, port = address
@@ -95,7 +97,8 @@ def initialize(
     It comes first, before any device is used. What is not given is taken from the variables
     ``PHALANX_COORDINATOR_ADDRESS``, ``PHALANX_NUM_PROCESSES``, ``PHALANX_PROCESS_ID`` and
     ``PHALANX_LOCAL_DEVICE_IDS``, which ``phalanx launch`` sets, or else from the scheduler that
-    runs the process. It returns when all processes have come.
+    runs the process. It returns when all processes have come. Where nothing at all tells of others,
+    the process is alone: it returns at once, and the log says so.
 
     Args:
         coordinator_address: host and port at which the processes meet, such as "10.0.0.1:8476".
@@ -154,11 +157,10 @@ def initialize(
     lingering = _seconds("shutdown_timeout_seconds", shutdown_timeout_seconds)
     ids = (local_device_ids,) if isinstance(local_device_ids, int) else local_device_ids
     given = cluster.Found(coordinator_address, num_processes, process_id, ids)
-    given = given.or_else(cluster.own(os.environ))
-    if cluster_detection_method or None in (
-        given.coordinator_address, given.num_processes, given.process_id
-    ):  # fmt: skip
-        given = given.or_else(cluster.detected(cluster_detection_method, os.environ))
+    given = given.completed(cluster_detection_method, os.environ)
+    if given == cluster.Found() and not cluster.is_incomplete(os.environ):
+        log.warn("%s: nothing tells of other processes, so this one computes alone", _WHO)
+        return
     credentials = credentials_of(
         mtls_cert_file, mtls_key_file, mtls_ca_file, mtls_peer_uri_prefix, verify_secure_credentials
     )
@@ -168,7 +170,10 @@ def initialize(
         if settings.process == settings.home:
             address = coordinator_bind_address or settings.address
             here = listening_at(address, "coordinator_bind_address")
-            started = Coordinator(settings.count, here, settings.token, credentials=credentials)
+            started = Coordinator(
+                settings.count, here, settings.token, credentials=credentials,
+                attempt=settings.attempt,
+            )  # fmt: skip
             _coordinating[:] = [(started, lingering)]
         member = join(settings, _alike())
         backend().meet(member, gpus)
@@ -289,7 +294,8 @@ def _settings(
         raise _wrong("local_device_ids", "a number from 0 up, or some", ids)
     token = os.environ.get("PHALANX_TOKEN") or given.job or ""
     home = None if "PHALANX_COORDINATOR_STARTED" in os.environ else 0
-    return Settings(address, process, count, token, patience, credentials, silence, home)
+    attempt = cluster.restarts(os.environ)
+    return Settings(address, process, count, token, patience, credentials, silence, attempt, home)
 
 
 def _alike() -> dict[str, object]:

@@ -76,9 +76,11 @@ class KeptInputs(Struct, frozen=True):
         """Those of the ``leaves`` that the program takes."""
         return operand_signatures([leaves[i] for i in self.kept])
 
-    def call(self, prepared: LoadedProgram, leaves: Sequence[Any], out_tree: Any) -> Call:
-        """The call of the program, ``prepared``, with such leaves."""
-        made = Call(prepared, leaves, out_tree, self.kept, self.donate)
+    def call(
+        self, prepared: LoadedProgram, leaves: Sequence[Any], out_tree: Any, names: LeafNames
+    ) -> Call:
+        """The call of the program, ``prepared``, with such leaves, which have those ``names``."""
+        made = Call(prepared, leaves, out_tree, self.kept, self.donate, names.__getitem__)
         return with_watchers(made, self.program, True)
 
     def warn_of_spared(self, inputs: Sequence[int], names: LeafNames, who: str) -> None:

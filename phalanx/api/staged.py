@@ -66,7 +66,7 @@ class _Compile(Struct, frozen=True):
         )  # fmt: skip
         spared = sorted({*passed.donate}.difference(prepared.donate))
         passed.warn_of_spared([] if config.looks_for_nonfinite else spared, names, self.who)
-        return passed.call(prepared, operands, out_tree)
+        return passed.call(prepared, operands, out_tree, names)
 
 
 class StagedFunction(Dispatched):

@@ -35,6 +35,7 @@ from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, p
 from phalanx.run.calls import LoadedProgram
 from phalanx.run.execute import plan_program
 from phalanx.run.planning import RequestedShardings, with_devices
+from phalanx.run.replicas import Comparison
 from phalanx.spmd.formats import format_of
 from phalanx.spmd.named import unreduced_along
 from phalanx.spmd.naming import named
@@ -457,6 +458,10 @@ class Compiled(AheadOfTime):
             if given is None or not (summed or given.is_equivalent_to(home, type.ndim)):
                 given = named(home, type, compiled.names)
             self._homes[i] = given
+        self._comparison: Comparison | None = None
+        if compiled.compared is not None:
+            names = [whole.names[i] for i in kept]
+            self._comparison = Comparison(compiled.compared, compiled.rows, names)
 
     @property
     def input_shardings(self) -> Any:
@@ -513,6 +518,8 @@ class Compiled(AheadOfTime):
             types = self._checked(operands)
             if self._traced.strict:
                 self._check_places(operands)
+            if self._comparison is not None:
+                self._comparison([operands[i] for i in self._kept])
             arrays = [self._array(operands[i], types[i], self._homes[i]) for i in self._kept]
             outputs = self._traced.store(leaves, self._compiled(arrays))
             return self.out_tree.unflatten(outputs)

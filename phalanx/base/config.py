@@ -77,6 +77,12 @@ def _count(value: Any) -> int:
     return value
 
 
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError("an integer from 0 up")
+    return value
+
+
 def _device_numbers(value: Any) -> tuple[int, ...] | None:
     """Which devices: all of them, or those of the numbers."""
     if value in (None, "", "all"):
@@ -247,6 +253,15 @@ OPTIONS: dict[str, Option] = {
         ),
         _log("no_tracing", "Refuse to trace functions that jit, pmap and shard_map have not seen."),
         *map(_guard, ("host_to_device", "device_to_host", "device_to_device")),
+        Option(
+            "debug_replicated",
+            0,
+            _number,
+            _count_from,
+            "After how many launches of a program over processes these compare again what must be "
+            "the same in all. 0: before the first one only.",
+            tracing=True,
+        ),
         Option(
             "numpy_rank_promotion",
             "allow",

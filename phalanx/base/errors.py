@@ -221,6 +221,13 @@ class RendezvousError(PhalanxError, RuntimeError):
     """Processes that were to compute together have not met."""
 
 
+def _process(process: int | None, host: str, pid: int | None) -> str:
+    """A process, or the coordinator, in words."""
+    name = "the coordinator" if process is None else f"process {process}"
+    where = " on ".join([f"pid {pid}"] * (pid is not None) + [host] * bool(host))
+    return f"{name} ({where})" if where else name
+
+
 class PeerLost(PhalanxError, RuntimeError):
     """A process is gone without which nothing can be computed that spans processes.
 
@@ -247,14 +254,29 @@ class PeerLost(PhalanxError, RuntimeError):
             pid: its number on that machine.
             traceback: what it said last.
         """
-        name = "the coordinator" if process is None else f"process {process}"
-        where = " on ".join([f"pid {pid}"] * (pid is not None) + [host] * bool(host))
-        told = f"{name}{f' ({where})' if where else ''} is lost: {why}"
         lost = cls(
-            f"{told}. What does not span processes still runs here; start all processes again to "
-            "go on together" + (f". It said:\n{traceback.rstrip()}" if traceback else "")
+            f"{_process(process, host, pid)} is lost: {why}. What does not span processes still "
+            "runs here; start all processes again to go on together"
+            + (f". It said:\n{traceback.rstrip()}" if traceback else "")
         )
         lost.process, lost.host, lost.why = process, host, why
+        return lost
+
+    @classmethod
+    def ended(cls, process: int, host: str, when: str, pid: int | None = None) -> PeerLost:
+        """The error for ``process``, which has come to its end while others need it.
+
+        Args:
+            process: its number.
+            host: the machine on which it ran.
+            when: after and before what.
+            pid: its number on that machine.
+        """
+        lost = cls(
+            f"{_process(process, host, pid)} ended normally {when}. Give all processes as many "
+            "batches, as training.even_batches does. What does not span processes still runs here"
+        )
+        lost.process, lost.host, lost.why = process, host, f"it ended normally {when}"
         return lost
 
     def at(self, who: str) -> PeerLost:

@@ -124,7 +124,7 @@ class _Attempt:
         if self._arguments.node_rank == 0:
             coordinator = Coordinator(
                 self._count, listening_at(address, "--coordinator"), self._token,
-                ended=self._ended, credentials=credentials_of(),
+                ended=self._ended, credentials=credentials_of(), attempt=self._attempt,
             )  # fmt: skip
             address = f"{address.rpartition(':')[0]}:{coordinator.hub.port}"
         before = {number: signal.signal(number, self._pass_on) for number in _PASSED_ON}

@@ -40,6 +40,18 @@ class Found(Struct, frozen=True):
         mine = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         return Found(**({n: getattr(other, n) for n in names} | mine))
 
+    def completed(self, method: str | None, env: Env) -> Found:
+        """The same with what variables say, and, where that is not all, or a scheduler is asked for
+        by its ``method``, that one.
+
+        Raises:
+            ConfigError: a variable makes no sense, or there is no such scheduler.
+        """
+        known = self.or_else(own(env))
+        if method or None in (known.coordinator_address, known.num_processes, known.process_id):
+            return known.or_else(detected(method, env))
+        return known
+
 
 def _port_of(job: str) -> int:
     """A port that all processes of a job find alike, from its name."""
@@ -58,6 +70,11 @@ def _int(env: Env, *names: str) -> int | None:
                 raise ConfigError(f"{name} must be a number from 0 up, got {env[name]!r}")
             return int(env[name])
     return None
+
+
+def restarts(env: Env) -> int:
+    """How often the program was started again before."""
+    return _int(env, "PHALANX_RESTART") or 0
 
 
 def _is_number(text: str) -> bool:
@@ -251,13 +268,18 @@ SCHEDULERS: dict[str, tuple[Callable[[Env], bool], Callable[[Env], Found]]] = {
 }
 
 
+def is_incomplete(env: Env) -> bool:
+    """Whether this is in a job of a scheduler that has not started it as one of its processes."""
+    return "SLURM_JOB_ID" in env
+
+
 def advice(env: Env) -> str:
     """What to do where nothing is found."""
-    if "SLURM_JOB_ID" in env:
+    if is_incomplete(env):
         return "this is in a job of Slurm, but no step of it: srun starts the processes of one"
     return (
         "no scheduler was found that tells it. On one machine, phalanx launch -n 4 script.py sets "
-        "all of them (also -n 1); a program that runs alone does without this call"
+        "all of them (also -n 1)"
     )
 
 

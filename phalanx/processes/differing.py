@@ -38,6 +38,15 @@ def who(processes: list[int]) -> str:
     return f"process {listed} is" if len(processes) == 1 else f"processes {listed} are"
 
 
+def launches(count: int) -> str:
+    """A number of launches, in words.
+
+    >>> launches(1), launches(3)
+    ('1 launch', '3 launches')
+    """
+    return f"{count} launch{'es' * (count != 1)}"
+
+
 class Sums:
     """The sums of the launches that processes have told of.
 

@@ -5,7 +5,8 @@ runs, so the end of a process, however violent, is the end of a connection, and 
 is slow is silent instead: a process says every half second that it is there.
 
 What members say: ``join``, and ``give up`` if it takes too long; then what is in ``forms.SAID``.
-What they are told: ``waiting``, ``welcome`` or ``refused``; then ``gathered``, ``got``, ``slow``,
+What they are told: ``waiting``, ``welcome``, ``refused``, or, where an attempt is over that has not
+ended yet, to come ``again``; then ``gathered``, ``got``, ``slow``,
 ``left``, ``stranger``, ``verdict``, and every half second ``pulse``. A verdict is why nothing can
 be computed together any more.
 
@@ -50,8 +51,13 @@ class Known(Struct):
     silence: Silence = field(default_factory=Silence)
     late: Lateness = field(default_factory=Lateness)
     left: bool = False
+    launched: Message = field(default_factory=dict[str, Any])  # when it left
     gone: bool = False
     pulse: Message = field(default_factory=dict[str, Any])
+
+    @property
+    def who(self) -> Message:
+        return {name: self.about[name] for name in ("process", "host", "pid")}
 
     def __str__(self) -> str:
         return f"process {self.process} (pid {self.about['pid']} on {self.about['host']})"
@@ -92,6 +98,7 @@ class Hub:
         runtime: the socket of the runtime's coordination service, to which they are led.
         ended: what is known of how a process has ended, for those that are told that it did.
         credentials: what this shows to those who come, and they must show; None for no TLS.
+        attempt: how often the program was started again before.
 
     Raises:
         OSError: the address is not to be had.
@@ -105,7 +112,9 @@ class Hub:
         runtime: str,
         ended: Callable[[int], str] = lambda process: "",
         credentials: Credentials | None = None,
+        attempt: int = 0,
     ) -> None:
+        self._attempt = attempt
         self.count, self.token, self.runtime = count, token, runtime
         self._silence = 0.0  # after so many seconds without a sign of life a process is lost
         self._ended = ended
@@ -240,16 +249,27 @@ class Hub:
 
     def _join(self, line: Line, about: Message) -> None:
         with self._lock:
-            why = self._refused(about)
+            early = self._is_early(about)
+            why = "" if early else self._refused(about)
             if why:
                 self._turn_away_one(why)
-            known = None if why else self._let_in(line, about)
+            known = None if why or early else self._let_in(line, about)
         if known is None:
-            _refuse(line, why)
+            line.send(what="again") if early else line.send(what="refused", why=why)
+            _part(line)
             return
         with self._telling():
             self._listen(known)
         self._end_of(known)
+
+    def _is_early(self, about: Message) -> bool:
+        """Whether this attempt is over for who comes, and has not ended: then there will be another
+        coordinator, to which it belongs."""
+        newer = about["attempt"] > self._attempt
+        if not self._welcomed:
+            return newer and bool(self._refusal)
+        there = self._members.get(about["process"])
+        return newer or bool(self._verdict) or (there is not None and there.gone)
 
     def _turn_away_one(self, why: str) -> None:
         """Somebody cannot join; if all others have, these go on, and are told."""
@@ -298,7 +318,7 @@ class Hub:
 
     def _roll(self) -> list[Message]:
         every = sorted(self._members.values(), key=lambda k: k.process)
-        return [{name: k.about[name] for name in ("process", "host", "pid")} for k in every]
+        return [k.who for k in every]
 
     def _refused(self, about: Message) -> str:
         """Why a process that wants to join cannot; "" if it can."""
@@ -369,10 +389,7 @@ class Hub:
                    "process is killed")  # fmt: skip
 
     def _lost(self, known: Known, why: str, traceback: str = "") -> None:
-        self._decide(
-            kind="lost", process=known.process, host=known.about["host"], pid=known.about["pid"],
-            why=why, traceback=traceback,
-        )  # fmt: skip
+        self._decide(kind="lost", why=why, traceback=traceback, **known.who)
 
     def _decide(self, **verdict: Any) -> None:
         if not self._verdict:
@@ -399,9 +416,8 @@ class Hub:
             self.everyone_left.set()
 
     def _bye(self, known: Known, message: Message) -> None:
-        known.left = True
-        launched = message["launched"]
-        self._tell({"what": "left", "process": known.process, "launched": launched})
+        known.left, known.launched = True, message["launched"]
+        self._tell({"what": "left", "process": known.process, "launched": known.launched})
         for key in list(self._gathers):
             self._settle(key)
 
@@ -436,11 +452,9 @@ class Hub:
                 self._members[i].line.post(line)
         for known in absent:
             if known.left:
-                why = (
-                    f"it has ended, and the others wait for it: {gathering.topic}; if it ran out "
-                    "of batches, training.even_batches gives all processes equally many"
-                )
-                self._lost(known, why)
+                count = known.launched.get(key.partition("/")[0], 0)
+                when = f"after {differing.launches(count)}, and the others wait for it"
+                self._decide(kind="ended", why=f"{when}: {gathering.topic}", **known.who)
 
     def _set(self, known: Known, message: Message) -> None:
         del known
@@ -524,11 +538,6 @@ class Hub:
                 )  # fmt: skip
 
 
-def _refuse(line: Line, why: str) -> None:
-    line.send(what="refused", why=why)
-    _part(line)
-
-
 def _part(line: Line) -> None:
     """End a connection; what still comes does not matter."""
     line.close(_FAREWELL)
@@ -547,6 +556,7 @@ def _understood(first: Message) -> bool:
 _TOLD: dict[str, type] = {
     "process": int,
     "count": int,
+    "attempt": int,
     "host": str,
     "pid": int,
     "silence": float,

@@ -16,12 +16,14 @@ import threading
 import time
 import traceback
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
+from phalanx.base import log
+from phalanx.base.config import config
 from phalanx.base.errors import (
     PeerLost,
     PeerSlow,
@@ -31,6 +33,7 @@ from phalanx.base.errors import (
 )
 from phalanx.base.source import user_location
 from phalanx.processes.apart import in_another_thread, start
+from phalanx.processes.differing import launches
 from phalanx.processes.joined import become, joined_member
 from phalanx.processes.line import Line
 from phalanx.processes.relay import Relay
@@ -69,6 +72,7 @@ class Settings(Struct, frozen=True):
     patience: float = 300.0
     credentials: Credentials | None = None
     silence: float = 100.0  # after which a process counts as lost, in seconds
+    attempt: int = 0  # how often the program was started again before
     home: int | None = None  # the process in which the coordinator lives, if it does in one
 
 
@@ -82,7 +86,7 @@ class Member:
         self.host: str = line.socket.getsockname()[0]  # at which others reach this process
         self.groups: dict[frozenset[int], Group] = {}
         self.latest: tuple[Group, int, str] | None = None  # what was launched last
-        # those that have ended in peace, and how many they launched over each group
+        # those that have ended in peace, in this order, and how many they launched over each group
         self.gone: dict[int, dict[str, int]] = {}
         self.verdict: PhalanxError | None = None
         self.over = math.inf  # the time of the verdict
@@ -171,6 +175,9 @@ class Member:
         if message["kind"] == "mismatch":
             told = [message["why"], *(g.names() for g in self.groups.values() if g.last)]
             return ProgramMismatch.of("; ".join(told))
+        if message["kind"] == "ended":
+            ended = message["process"], message["host"], message["why"], message["pid"]
+            return PeerLost.ended(*ended)
         return PeerLost.of(
             message["process"], message["host"], message["why"], message["pid"],
             message["traceback"],
@@ -184,10 +191,12 @@ class Member:
                 return group.launch_in_words(number)
         return ""
 
-    def _ended(self, process: int) -> PeerLost:
-        there, missed = self.members[process], self._missed(process)
-        why = "its program has ended" + (f" before {missed}" if missed else "")
-        return PeerLost.of(process, there["host"], why, there["pid"])
+    def _ended(self, process: int, next: str = "") -> PeerLost:
+        """The error that ``process`` has ended in peace, before the ``next`` launch or others."""
+        there, missed = self.members[process], self._missed(process) or next
+        count = sum(self.gone[process].values())
+        when = f"after {launches(count)}" + (f", before {missed}" if missed else "")
+        return PeerLost.ended(process, there["host"], when, there["pid"])
 
     def _decide(self, verdict: PhalanxError) -> None:
         with self._changed:
@@ -247,9 +256,12 @@ class Member:
             PeerLost: one of them is gone.
             ProgramMismatch: they run something else.
         """
-        ended = group.processes & self.gone.keys() if group is not None else ()
-        if self.verdict is None and ended:
-            self._decide(self._ended(min(ended)))
+        if self.verdict is None and group is not None:
+            there = [p for p in list(self.gone) if p in group.processes]
+            missing = [p for p in there if self.gone[p].get(group.key, 0) <= group.count]
+            if missing:  # of which the first one to end is the cause
+                next = f"launch {group.count + 1} ({who}) over {group}"
+                self._decide(self._ended(missing[0], next))
         if self.verdict is not None:
             raise self._raised(who)
 
@@ -268,7 +280,7 @@ class Member:
         with self._changed:
             self._changed.wait_for(lambda: self.verdict is not None or self.gone, timeout=5)
         if self.verdict is None and self.gone:
-            self._decide(self._ended(min(self.gone)))
+            self._decide(self._ended(next(iter(self.gone))))
         return None if self.verdict is None else self._raised(who)
 
     def group_of(self, processes: frozenset[int]) -> Group:
@@ -426,7 +438,8 @@ class Group:
         self.count = self.total = 0
         self.last: deque[tuple[int, int, str]] = deque(maxlen=_REMEMBERED)
         self._told = 0
-        self._met: set[int] = set()  # the programs that all have launched
+        self._met: set[int] = set()  # the programs for whose first launch all have met
+        self._launched = Counter[int]()  # how often each program was launched
         self.gathers = 0
         self.member = member
 
@@ -439,16 +452,31 @@ class Group:
         member = self.member
         if member.verdict is not None or member.gone:
             member.check(name, self)
-        first = program not in self._met
-        if first:
-            # Gloo connects now, and waits for all: none of them compiles any more, or is gone
-            self.gather(f"the first launch of {name}", None)
-            self._met.add(program)
+        if program not in self._met:
+            self.meet(program, name, lambda group, topic: group.gather(topic, None))
+        first = not self._launched[program]
+        self._launched[program] += 1
         self.count += 1
         self.total = (self.total * 1_000_003 + program) % _MODULUS
         self.last.append((self.count, self.total, name))
         member.latest = (self, self.count, name)
         return first
+
+    def meet(self, program: int, name: str, compare: Callable[[Group, str], Any]) -> None:
+        """Before the first launch of ``program``, ``compare`` by a gather what is to be alike.
+
+        Gloo connects in that launch, and waits for all: after this none of them compiles any more,
+        or is gone. ``debug_replicated`` says after how many launches to compare again.
+
+        Raises:
+            PeerLost, ProgramMismatch: somebody is gone, launches something else, or differs.
+        """
+        count, often = self._launched[program], config.debug_replicated
+        if program not in self._met:
+            compare(self, f"the first launch of {name}")
+            self._met.add(program)
+        elif often and count and count % often == 0:
+            compare(self, f"launch {count + 1} of {name}")
 
     def news(self) -> list[tuple[int, int, str]]:
         """The last launches, and of those before that were not told yet some."""
@@ -467,7 +495,10 @@ class Group:
     def launch_in_words(self, number: int) -> str:
         """The launch of that ``number``, in words."""
         name = next((f" ({name})" for n, _, name in self.last if n == number), "")
-        return f"launch {number}{name} over processes {self.key}"
+        return f"launch {number}{name} over {self}"
+
+    def __str__(self) -> str:
+        return f"processes {self.key}"
 
     def gather(
         self, topic: str, value: Any, patience: float | None = None, detail: str = ""
@@ -509,13 +540,18 @@ def join(settings: Settings, about: Message) -> Member:
             return become(Member(settings, line, told["members"]))
         if told.get("what") == "refused":
             raise RendezvousError(_joining(settings, f"the coordinator refuses: {told['why']}"))
-        closed = _unmet(settings, line, waiting)
-        if waiting or line.nonsense or time.monotonic() >= deadline:
+        early = told.get("what") == "again"
+        if early and closed != _EARLY:
+            log.warn("%s", _joining(settings, f"{_EARLY}; waiting for it"))
+        closed = _EARLY if early else _unmet(settings, line, waiting)
+        over = time.monotonic() + (_PAUSE if early else 0) >= deadline
+        if waiting or line.nonsense or over:
             raise RendezvousError(_joining(settings, closed))
         time.sleep(_PAUSE)  # what listens there may carry it on to a coordinator that comes later
 
 
 _PAUSE = 0.5
+_EARLY = "the coordinator there belongs to an attempt that is over and has not ended yet"
 
 
 def _asked(
@@ -537,7 +573,8 @@ def _asked(
     timer.start()
     line.send(
         what="join", token=settings.token, process=settings.process, count=settings.count,
-        silence=settings.silence, host=socket.gethostname(), pid=os.getpid(), **about,
+        silence=settings.silence, attempt=settings.attempt, host=socket.gethostname(),
+        pid=os.getpid(), **about,
     )  # fmt: skip
     while (told := line.receive()).get("what") == "waiting":
         waiting[:] = told["missing"]

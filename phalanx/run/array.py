@@ -103,7 +103,8 @@ class DeviceArray(Array):
     """An immutable array whose data lies on devices."""
 
     # users' attributes, which libraries set on arrays as on their own variables
-    __slots__ = ("__dict__", "_blocks", "_host", "_raw", "_sig")
+    __slots__ = ("__dict__", "_blocks", "_host", "_raw", "_sample", "_sig")
+    _sample: tuple[np.ndarray, int]  # of what processes cut it out of, and the step
 
     def __init__(self, raw: Any, sig: Signature) -> None:
         self._raw = raw

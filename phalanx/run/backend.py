@@ -25,7 +25,7 @@ from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 
 if TYPE_CHECKING:
-    from phalanx.processes.member import Member
+    from phalanx.processes.member import Group, Member
 
 Raw = Any
 
@@ -165,6 +165,7 @@ class Executable(Protocol):
 
     devices: tuple[Device, ...]
     is_here: bool  # false: they are only described, and it does not run
+    group: Group | None  # the processes that launch it together; None: this one alone
 
     @property
     def in_shardings(self) -> tuple[Sharding, ...]:
@@ -204,14 +205,16 @@ class Executable(Protocol):
         """
         ...
 
-    def for_parts(
-        self, results: Sequence[tuple[ArrayType, Sharding]], who: str
-    ) -> Callable[[list[Raw]], list[Raw]]:
-        """The function that takes and gives this process's parts of arrays, as arrays.
+    def for_parts(self, results: Sequence[tuple[ArrayType, Sharding]], who: str) -> Executable:
+        """The same, which takes and gives this process's parts of arrays, as arrays.
 
         ``results`` says of what types those that it gives are, and how they lie; ``who`` is what
         its launches are called.
         """
+        ...
+
+    def meet(self, compare: Callable[[Any, str], None]) -> None:
+        """What ``Group.meet`` does, before a launch of this."""
         ...
 
     def as_text(self) -> str:
@@ -504,6 +507,10 @@ class Backend(Protocol):
         ...
 
     def is_deleted(self, raw: Raw) -> bool: ...
+
+    def is_in_parts(self, raw: Raw) -> bool:
+        """Whether an array over several devices was made part by part, and not by a program."""
+        ...
 
     def is_ready(self, raw: Raw) -> bool: ...
 

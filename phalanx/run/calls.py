@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes, tree
+from phalanx.base.config import config
 from phalanx.base.kinds import GENERIC, class_of
 from phalanx.base.recent import Recent
 from phalanx.core.program import Program
@@ -24,6 +25,7 @@ from phalanx.core.refs import Ref
 from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray, Signature, default_sharding, from_scalar, placing
 from phalanx.run.backend import Executable
+from phalanx.run.replicas import Comparison
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.sharding import Sharding
 
@@ -39,7 +41,9 @@ class LoadedProgram:
         donate: the inputs whose memory it takes.
         in_shardings: where what comes from the host is put.
         out_sigs: the types of the results, and how they lie.
-        executable: the compiled program; it raises DeviceError where there are several.
+        executable: the compiled program.
+        compared: what several processes launch, and compare what they pass to it; None if none do.
+        rows: the inputs of which each process has rows of its own.
     """
 
     __slots__ = ()
@@ -49,6 +53,8 @@ class LoadedProgram:
     in_shardings: Sequence[Sharding]
     out_sigs: Sequence[Signature]
     executable: Executable
+    compared: Executable | None = None
+    rows: frozenset[int] = frozenset()
 
     def __call__(self, arrays: Arrays, /) -> list[DeviceArray]:
         """Run on arrays of the signatures for which it was prepared."""
@@ -103,10 +109,14 @@ class Call(CachedCall):
         out_tree: Any,
         kept: Sequence[int] | None = None,
         donate: Sequence[int] = (),
+        names: Callable[[int], str] | None = None,
+        given: Sequence[Any] | None = None,
     ) -> None:
         """For leaves like ``leaves``, of which the program takes those numbered ``kept``, or all.
 
-        What is put on devices for the operands ``donate`` is not shared with others.
+        What is put on devices for the operands ``donate`` is not shared with others. ``names``
+        gives what messages call a leaf. What comes first are the ``leaves``, or those of which
+        these were made, as they were ``given``.
         """
         numbers = range(len(leaves)) if kept is None else kept
         self.prepared = prepared
@@ -118,6 +128,9 @@ class Call(CachedCall):
             ]
         )
         self.run = self._made(len(leaves))
+        if prepared.compared is not None:
+            told = [f"operand {n}" if names is None else names(i) for n, i in enumerate(numbers)]
+            self.run = self._comparing(Comparison(prepared.compared, prepared.rows, told), given)
 
     def _made(self, count: int) -> Run:
         operands = self.operands
@@ -131,6 +144,21 @@ class Call(CachedCall):
         return lambda leaves: run(
             [leaves[i] if way is None else way(leaves[i]) for i, way in operands]
         )
+
+    def _comparing(self, comparison: Comparison, given: Sequence[Any] | None) -> Run:
+        """``run``, before which processes compare what must be the same in all of them: the first
+        time, and later if ``debug_replicated`` says so."""
+        run, due, again = self.run, True, bool(config.debug_replicated)
+        taken = [i for i, _ in self.operands]
+
+        def compared(leaves: Sequence[Any]) -> Any:
+            nonlocal due, given
+            if due:
+                comparison([(given or leaves)[i] for i in taken])
+                due, given = again, None
+            return run(leaves)
+
+        return compared
 
 
 def _way(x: Any, home: Sharding, alone: bool) -> Callable[[Any], DeviceArray] | None:

@@ -54,7 +54,7 @@ def run_compiled(
     if call is None:
         if prim.execution.on_host is not None:
             return _on_host(prim, prim.execution.on_host, arrays, params)
-        call = known[key] = _compiled(prim, arrays, params, owner, dict(options))
+        call = known[key] = _compiled(prim, args, arrays, params, owner, dict(options))
     return call.run(arrays)
 
 
@@ -103,14 +103,15 @@ def _without(owner: Program, value: Any) -> Any:
 
 
 def _compiled(
-    prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any], owner: Program | None,
-    options: dict[str, Any],
+    prim: Primitive, args: tuple[Any, ...], arrays: list[DeviceArray], params: dict[str, Any],
+    owner: Program | None, options: dict[str, Any],
 ) -> Call:  # fmt: skip
     types = tuple([a._sig.operand_type for a in arrays])
     program = program_of(prim, types, params) if owner is None else _of_one(prim, types, params)
     results = (0,) * len(program.outputs) if prim.multi else 0
     prepared = compile_program(program, [a._sig for a in arrays], options=options)
-    return with_watchers(Call(prepared, arrays, tree.structure(results)), program)
+    call = Call(prepared, arrays, tree.structure(results), given=args)
+    return with_watchers(call, program)
 
 
 def program_of(prim: Primitive, types: tuple[ArrayType, ...], params: dict[str, Any]) -> Program:

@@ -31,8 +31,8 @@ class Runnable(LoadedProgram):
     """An executable that runs on arrays: its constants, how inputs must lie, what it gives."""
 
     __slots__ = (
-        "checked", "constants", "donate", "executable", "fixed", "gone", "in_shardings", "inputs",
-        "misplaced", "moves", "name", "names", "out_sigs",
+        "checked", "compared", "constants", "donate", "executable", "fixed", "gone", "in_shardings",
+        "inputs", "misplaced", "moves", "name", "names", "out_sigs",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +52,7 @@ class Runnable(LoadedProgram):
         self.name, self.inputs = program.name, inputs
         self.names = names
         self.executable = executable
+        self.compared = None if executable.group is None else executable
         self.constants = count = len(constants)
         where = zip(constants, in_shardings, strict=False) if executable.is_here else ()
         with unwatched():

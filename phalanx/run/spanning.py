@@ -225,7 +225,8 @@ class MultiProcessExecutable(LoadedProgram):
             for t, dim in given
         ]
         self.executable, self.names = compiled.executable, compiled.names
-        self._execute = compiled.executable.for_parts(
+        self.rows = frozenset(i for i, dim in enumerate(ins) if dim is not None)
+        self.compared = self._launched = compiled.executable.for_parts(
             [(sig.type, sig.sharding) for sig in self.out_sigs],
             f"{compiled.name} of {share.lanes_in_words}",
         )
@@ -238,7 +239,7 @@ class MultiProcessExecutable(LoadedProgram):
 
     def _called(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
         given = zip(arrays, self._ins, self._places, strict=True)
-        results = self._execute(self._fixed + [self._part(*each)._raw for each in given])
+        results = self._launched(self._fixed + [self._part(*each)._raw for each in given])
         for i in self.donate:
             if self._is_taken(arrays[i], i):
                 arrays[i]._forget("was donated to a function, which may have reused its memory")

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from threading import Event
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jaxlib import _hlo
@@ -70,6 +70,9 @@ from phalanx.xla.module import XlaModule, number_of
 from phalanx.xla.packed import Packed, check_made_here, contents_of, made_by
 from phalanx.xla.sharded import Parts, is_deleted, parts_of, sharded_type, wholes_of
 from phalanx.xla.stored import Made, load, load_or_compile, serialized
+
+if TYPE_CHECKING:
+    from phalanx.processes.member import Group
 
 # XLA's CPU compiler may fuse a product of matrices with what stands around it and then read memory
 # that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py). Where there are
@@ -305,7 +308,6 @@ class XlaExecutable:
         "_device_count",
         "_donated",
         "_execute",
-        "_group",
         "_handlers",
         "_independent",
         "_loaded",
@@ -318,6 +320,7 @@ class XlaExecutable:
         "_windowed",
         "anew",
         "devices",
+        "group",
         "in_shardings",
         "inspected",
         "out_shardings",
@@ -326,6 +329,7 @@ class XlaExecutable:
 
     is_here = True
     devices: tuple[Any, ...]
+    group: Group | None
     in_shardings: tuple[Sharding, ...]
     anew: Callable[[], Any] | None
     inspected: list[tuple[Any, ArrayType, Sharding]]
@@ -337,11 +341,11 @@ class XlaExecutable:
         self.devices = lowered.plan.devices
         self._device_count = len(self.devices)
         self._independent = lowered.plan.independent
-        self._group = group_over(self.devices, lowered.name)
-        self._program = number_of(self.as_text()) if self._group is not None else 0
+        self.group = group_over(self.devices, lowered.name)
+        self._program = number_of(self.as_text()) if self.group is not None else 0
         self._one_here = len(Sharding(self.devices).local_devices) == 1
         self._windowed = is_windowed(self.devices)
-        self._tokens = self._windowed or self._group is not None or bool(self._callbacks.entries)
+        self._tokens = self._windowed or self.group is not None or bool(self._callbacks.entries)
         self._donated = lowered.donate
         self._name = lowered.name
         self._loaded = loaded
@@ -371,7 +375,7 @@ class XlaExecutable:
         raise NotImplementedError
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._callbacks.entries or self._group is not None:
+        if self._callbacks.entries or self.group is not None:
             raise RuntimeFailure(
                 f"{self._name} cannot be serialized: it calls Python, or spans processes; export "
                 "the function, phalanx.export"
@@ -398,14 +402,16 @@ class XlaExecutable:
     ) -> Callable[[Sequence[Any]], Any]:
         return _launcher(self.__call__, fixed, finish)
 
-    def for_parts(
-        self, results: Sequence[tuple[ArrayType, Sharding]], who: str
-    ) -> Callable[[list[Any]], list[Any]]:
+    def for_parts(self, results: Sequence[tuple[ArrayType, Sharding]], who: str) -> XlaExecutable:
         types = [sharded_type(t.physical, s) for t, s in results]
         local = copy.copy(self)
         local._handlers = [result_handler(t.whole, t.whole_layout) for t in types]
         local._name = who
         return local
+
+    def meet(self, compare: Callable[[Any, str], None]) -> None:
+        if self.group is not None:
+            self.group.meet(self._program, self._name, compare)
 
     def _launch(self, raws: list[Any]) -> tuple[list[Any], Any]:
         """The outputs, and the token of the launch; over CPU devices within the window."""
@@ -415,15 +421,15 @@ class XlaExecutable:
         # Before the runtime, which starts on those devices that have their parts, where they wait
         # for the others until the process is aborted.
         wholes = wholes_of(raws, self._name)
-        if not self._windowed and self._group is None:
+        if not self._windowed and self.group is None:
             return waiting_in_another_thread(lambda: self._executed(wholes), self._name)
         with launching:
             make_room(self._name)
-            if self._group is None:
+            if self.group is None:
                 outs, token = waiting_in_another_thread(lambda: self._executed(wholes), self._name)
                 in_flight.append((token,))
             else:
-                group, name = self._group, self._name
+                group, name = self.group, self._name
                 first = group.launch(self._program, name)
                 outs, token = over_processes(
                     group.member, lambda: self._executed(wholes), self._one_here, first, name

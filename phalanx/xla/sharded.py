@@ -129,6 +129,11 @@ def wholes_of(raws: Sequence[Any], who: str) -> list[Any]:
     return wholes
 
 
+def is_in_parts(raw: Any) -> bool:
+    """Whether a raw array over several devices was made part by part, and not by a program."""
+    return type(raw) is Parts
+
+
 def held(raw: Any) -> Sequence[Any]:
     """The arrays of the runtime of which a raw array consists already."""
     return raw.each if type(raw) is Parts else (raw,)

@@ -21,7 +21,7 @@ from phalanx.xla.jaxlib_versions import VERSION, ends_the_compiler
 from phalanx.xla.memory import free_memory
 from phalanx.xla.module import XlaModule
 from phalanx.xla.processes import Service, connect, leave
-from phalanx.xla.sharded import held, is_deleted
+from phalanx.xla.sharded import held, is_deleted, is_in_parts
 from phalanx.xla.topology import described
 
 
@@ -119,6 +119,7 @@ class XlaBackend:
     to_dlpack = staticmethod(capsules.to_dlpack)
     from_dlpack = staticmethod(capsules.from_dlpack)
     is_deleted = staticmethod(is_deleted)
+    is_in_parts = staticmethod(is_in_parts)
 
     @staticmethod
     def start_fetch(raw: Any) -> None:

@@ -394,7 +394,7 @@ def test_who_ends_does_its_part_of_what_it_launched_and_no_more(launch):
     assert ended.status == 0, ended.output
     found, why = ended.told[0]
     assert found == "[16.0, 16.0, 16.0]"
-    assert why.startswith("1 its program has ended")
+    assert why.startswith("1 it ended normally after 2 launches, before launch 3 (pmap_<lambda>")
 
 
 def test_a_launch_begins_again(launch):

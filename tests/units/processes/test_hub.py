@@ -343,7 +343,8 @@ def test_who_ended_in_peace_is_waited_for_no_more(coordinator):
     hub = coordinator(2)
     here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
     other.leave()
-    with pytest.raises(PeerLost, match=r"others wait for it: step; .*training\.even_batches"):
+    words = r"ended normally after 0 launches, and the others wait for it: step. .*even_batches"
+    with pytest.raises(PeerLost, match=words):
         here.everyone.gather("step", None)
 
 
@@ -429,6 +430,46 @@ def test_a_launch_in_place_of_a_gather_is_found(coordinator):
         busy.everyone.gather("step", None)
 
 
+def test_who_comes_while_another_attempt_is_not_over_comes_again(coordinator):
+    """That attempt is over because a member was lost, which has been started again."""
+    old = coordinator(2)
+    here, other = meet(old, wanting(old, 0, 2), wanting(old, 1, 2))
+    other._line.close()
+    assert isinstance(here.failure("step"), PeerLost)
+    for process in (0, 1):
+        (early,) = meet(old, wanting(old, process, 2, patience=0.2))
+        assert "belongs to an attempt that is over and has not ended yet" in str(early)
+    again = []
+    back = threading.Thread(target=lambda: again.extend(meet(old, wanting(old, 1, 2, attempt=1))))
+    back.start()
+    time.sleep(0.2)
+    old.close()
+    new = Hub(2, ("127.0.0.1", old.port), "secret", "/nowhere", attempt=1)
+    try:
+        (one,) = meet(new, wanting(new, 0, 2, attempt=1))
+        back.join(20)
+        assert [m["process"] for m in one.members] == [0, 1]
+        assert again[0].process == 1
+    finally:
+        new.close()
+
+
+def test_a_later_attempt_is_not_refused_with_an_earlier_one(coordinator):
+    """Of whose processes one came no more, or one is there that has not ended yet."""
+    refusing = coordinator(2)
+    refusing.absent(1, "exited with status 1")
+    (refused,) = meet(refusing, wanting(refusing, 0, 2))
+    assert "process 1 exited with status 1 before it came" in str(refused)
+    whole = coordinator(1)
+    (alone,) = meet(whole, wanting(whole, 0, 1))
+    (second,) = meet(whole, wanting(whole, 0, 1))
+    assert "two have the same process_id" in str(second)
+    for hub, count in ((refusing, 2), (whole, 1)):
+        (early,) = meet(hub, wanting(hub, 0, count, patience=0.2, attempt=1))
+        assert "belongs to an attempt that is over" in str(early)
+    assert alone.is_with_others
+
+
 def test_who_ended_in_peace_before_a_launch_is_named(coordinator):
     hub = coordinator(2)
     here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
@@ -439,5 +480,34 @@ def test_who_ended_in_peace_before_a_launch_is_named(coordinator):
     other.leave()
     lost = here.failure("reading")
     assert isinstance(lost, PeerLost)
-    assert "its program has ended before launch 2 (f) over processes 0,1" in str(lost)
+    words = "ended normally after 1 launch, before launch 2 (f) over processes 0,1. Give all"
+    assert words in str(lost)
     assert lost.process == 1
+
+
+def test_who_ended_in_peace_after_a_launch_is_not_missed_in_it(coordinator):
+    hub = coordinator(2)
+    here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
+    for member in (here, other):
+        member.everyone._met = {1}
+    other.everyone.launch(1, "f")
+    other.leave()
+    until = time.monotonic() + 10
+    while not here.gone and time.monotonic() < until:
+        time.sleep(0.01)
+    here.everyone.launch(1, "f")
+    with pytest.raises(PeerLost, match=r"after 1 launch, before launch 2 \(f\) over processes 0,1"):
+        here.everyone.launch(1, "f")
+
+
+def test_the_first_one_that_ended_in_peace_is_named(coordinator):
+    hub = coordinator(3)
+    here, other, first = meet(hub, *[wanting(hub, i, 3) for i in range(3)])
+    here.everyone._met = {1}
+    for ending in (first, other):
+        ending.leave()
+        until = time.monotonic() + 10
+        while ending.process not in here.gone and time.monotonic() < until:
+            time.sleep(0.01)
+    with pytest.raises(PeerLost, match=r"process 2 .* ended normally after 0 launches"):
+        here.everyone.launch(1, "f")

@@ -35,8 +35,8 @@ class Troublesome:
         self.socket = socket.socket()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.socket.connect(("127.0.0.1", hub.port))
-        told = {"process": process, "count": count, "silence": silence, "host": "h", "pid": 1}
-        self.say(what="join", token="secret", **told, **ALIKE)
+        told = {"process": process, "count": count, "attempt": 0, "silence": silence}
+        self.say(what="join", token="secret", host="h", pid=1, **told, **ALIKE)
 
     def say(self, **message):
         self.write(json.dumps(message).encode() + b"\n")

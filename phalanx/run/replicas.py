@@ -1,0 +1,269 @@
+"""Replicas: values that several processes have are compared before they compute with them.
+
+What is not mapped, and what each process puts on devices of all, must be the same in all of them,
+and no launch would show that it is not: each computes with its own. So digests are compared where
+processes meet before the first launch of a program, and, by the option ``debug_replicated``, again
+before some of those that follow.
+"""
+
+# What an array holds is private to users, not to what looks at it.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import Struct
+
+from phalanx.base import dtypes
+from phalanx.base.config import config
+from phalanx.base.errors import ProgramMismatch
+from phalanx.base.kinds import is_ndarray
+from phalanx.base.source import user_location, warn_user
+from phalanx.core.blocks import Blocks
+from phalanx.core.types import typeof
+from phalanx.run.array import DeviceArray
+from phalanx.run.backend import Executable
+from phalanx.run.guards import unwatched
+from phalanx.run.runtime import backend
+from phalanx.spmd.named import unreduced_along
+
+if TYPE_CHECKING:
+    from phalanx.processes.member import Group
+
+_SAMPLE = 128  # elements
+
+
+class Replica(Struct, frozen=True):
+    """A value, or a part of one, that other processes have, too.
+
+    Attributes:
+        name: what messages call the argument.
+        part: which part of it, in words that are the same in all processes; "" for all.
+        elements: its elements on the host, fetched when they are asked for.
+        start: where in the value it begins.
+        step: how far apart the elements are that are looked at.
+        rank: how many dimensions the value has, which for keys are fewer than those of elements.
+    """
+
+    name: str
+    part: str
+    elements: Callable[[], np.ndarray]
+    start: tuple[int, ...] = ()
+    step: int = 1
+    rank: int = 0
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}/{self.part}"
+
+    def element(self, number: int) -> list[str]:
+        """Where the element of that ``number`` is in the value, what it is, and its bits."""
+        value = self.elements()
+        found = np.ascontiguousarray(value).reshape(-1)[number : number + 1]
+        return [self._place(value.shape, number), str(found[0]), found.tobytes().hex()]
+
+    def _place(self, shape: tuple[int, ...], number: int) -> str:
+        if self.step > 1 or not self.rank:
+            return self.name
+        index = map(int, np.unravel_index(number, shape)[: self.rank])
+        start = self.start or (0,) * self.rank
+        return f"{self.name}{[i + first for i, first in zip(index, start, strict=True)]}"
+
+
+class Comparison:
+    """What processes compare before launches of ``executable``.
+
+    Args:
+        executable: what is launched, over several processes.
+        rows: the operands of which each process has rows of its own.
+        names: what messages call the operands.
+    """
+
+    def __init__(self, executable: Executable, rows: frozenset[int], names: Sequence[str]) -> None:
+        self._executable, self._rows, self._names = executable, rows, names
+
+    def __call__(self, operands: Sequence[Any]) -> None:
+        """Before a launch on ``operands``, as the user passed them.
+
+        Raises:
+            ProgramMismatch: one of them must be the same in all processes, and is not.
+            PeerLost: a process is gone.
+        """
+        with unwatched():
+            self._executable.meet(partial(self._compare, operands))
+
+    def _compare(self, operands: Sequence[Any], group: Group, topic: str) -> None:
+        named = list(zip(self._names, operands, strict=True))
+        mine = [r for i, each in enumerate(named) if i not in self._rows for r in _replicas(*each)]
+        mapped = {name: x for i, (name, x) in enumerate(named) if i in self._rows and _is_data(x)}
+        digests = [digest(r.elements()) for r in mine]
+        rows = [f"{x.shape}: {digest(x)}" for x in mapped.values()]
+        told = [_joined(digests), _joined(rows)]
+        every = [said or told for said in group.gather(topic, told)]
+        if len({replicas for replicas, _ in every}) > 1:
+            self._find(mine, digests, group, topic)
+        if rows and len({rows for _, rows in every}) == 1:
+            _warn_of_same_rows(topic, mapped, len(group.processes))
+
+    def _find(
+        self, mine: Sequence[Replica], digests: Sequence[int], group: Group, topic: str
+    ) -> None:
+        """Raise ProgramMismatch if there is a replica that is not the same in all that have it.
+
+        One process may have such as another has not: parts of arrays.
+        """
+        sizes = [r.elements().size for r in mine]
+        told = {r.key: each for r, *each in zip(mine, digests, sizes, strict=True)}
+        every = group.gather(f"{topic}, with arguments that differ", told)
+        found: dict[str, list[list[int]]] = {}
+        for said in every:
+            for key, each in said.items():
+                found.setdefault(key, []).append(each)
+        differing = [key for key, each in found.items() if any(e != each[0] for e in each)]
+        if differing:
+            key, size = differing[0], found[differing[0]][0][1]
+            here = next((r for r in mine if r.key == key), None)
+            others = len({k.rpartition("/")[0] for k in differing}) - 1
+            raise _differs(topic, _first_difference(here, size, group, topic), others)
+
+
+def _replicas(name: str, x: Any) -> Iterator[Replica]:
+    """What other processes must have, too, of the operand ``x``.
+
+    Of an array over processes these are the parts that several of them hold. Where a program has
+    computed it, of what was compared, only ``debug_replicated`` asks for them.
+    """
+    if not isinstance(x, DeviceArray) or x.sharding.is_fully_addressable:
+        yield Replica(name, "", partial(_elements, x), rank=np.ndim(x))
+        return
+    if hasattr(x, "_sample"):
+        sample, step = x._sample
+        yield Replica(name, "sample", lambda: sample, step=step)
+    if backend().is_in_parts(x._raw) or config.debug_replicated:
+        yield from _parts_of_several(name, x)
+
+
+def _parts_of_several(name: str, x: DeviceArray) -> Iterator[Replica]:
+    """The parts of ``x`` that this process holds, and another one, too."""
+    sharding = x._sig.sharding
+    if unreduced_along(sharding):  # each device has another part of a sum
+        return
+    holders: dict[tuple[int, ...], set[int]] = {}
+    for position, device in enumerate(sharding.device_list):
+        holders.setdefault(sharding.tile_at(position), set()).add(device.process_index)
+    here = {sharding.tile_at(p): p for p in sharding.local_positions}
+    for tile, position in here.items():
+        if len(holders[tile]) > 1:
+            part = x._part(position)
+            start = tuple([i.start or 0 for i in sharding.indices(x.shape)[position]])
+            yield Replica(name, f"part {tile}", partial(_elements, part), start, rank=x.ndim)
+
+
+def keep_sample(into: Any, value: Any) -> None:
+    """Keep with ``into`` some elements of ``value``, of which each process puts a part on devices.
+
+    Parts that only one process holds do not tell that the values differed. What is traced, over
+    processes already, or not in the memory of the host tells nothing.
+    """
+    if not isinstance(into, DeviceArray):
+        return
+    if isinstance(value, DeviceArray):
+        sharding = value.sharding
+        if not sharding.is_fully_addressable or value.platform() != "cpu":
+            return
+        value = value._fetched()
+    host = np.asarray(value)
+    flat = host.reshape(-1) if host.flags.c_contiguous else host.flat  # neither is a copy
+    step = host.size // _SAMPLE + 1
+    into._sample = flat[::step].astype(into.aval.physical.dtype), step
+
+
+def _elements(x: Any) -> np.ndarray:
+    """The elements of ``x`` as devices hold them: of keys the words."""
+    if isinstance(x, DeviceArray):
+        return x._fetched()
+    return dtypes.as_held(np.asarray(x), typeof(x).dtype)
+
+
+def digest(x: np.ndarray) -> int:
+    """A checksum of the bits of ``x``: a NaN is what it is.
+
+    CRC-32 takes 0.4 s for 1 GB, a third of what SHA-256 does, and notices other orders.
+    """
+    if dtypes.itemsize_bits(x.dtype) < 8:  # what else is in their bytes does not count
+        x = x.astype(np.float32)
+    crc32 = importlib.import_module("zlib").crc32  # only several processes compare
+    return crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8))
+
+
+def _joined(digests: Sequence[Any]) -> str:
+    """One digest of many, so that processes tell each other little; "" of none."""
+    hashing = importlib.import_module("hashlib")
+    return hashing.sha256(repr([*digests]).encode()).hexdigest()[:16] if digests else ""
+
+
+def _first_difference(
+    mine: Replica | None, size: int, group: Group, topic: str
+) -> dict[int, list[str]]:
+    """The first element in which processes differ, as each of those has it that have ``mine``."""
+    start, stop = 0, size
+    flat = None if mine is None else np.ascontiguousarray(mine.elements()).reshape(-1)
+    while stop - start > 1:
+        length = Blocks(stop - start, _PIECES).length
+        pieces = [slice(i, min(i + length, stop)) for i in range(start, stop, length)]
+        told = None if flat is None else [digest(flat[piece]) for piece in pieces]
+        every = [said for said in group.gather(f"{topic}, where they differ", told) if said]
+        columns = zip(*every, strict=True)
+        at = next(i for i, digests in enumerate(columns) if len({*digests}) > 1)
+        start, stop = pieces[at].start, pieces[at].stop
+    told = None if mine is None else mine.element(start)
+    every = group.gather(f"{topic}, which differ", told)
+    pairs = zip(sorted(group.processes), every, strict=True)
+    return {process: element for process, element in pairs if element}
+
+
+_PIECES = 1024  # of which the first one is searched that differs
+
+
+def _differs(topic: str, found: dict[int, list[str]], others: int) -> ProgramMismatch:
+    """The error about an element that processes have ``found`` to differ."""
+    (place, *_), *_ = found.values()
+    texts = {text for _, text, _ in found.values()}
+    by_value: dict[str, list[int]] = {}
+    for process, (_, text, bits) in found.items():
+        by_value.setdefault(text if len(texts) > 1 else f"{text} (0x{bits})", []).append(process)
+    told = [f"{text} in process{'es' * (len(ps) > 1)} {', '.join(map(str, ps))}"
+            for text, ps in by_value.items()]  # fmt: skip
+    shown = [*told[:_SHOWN], *["other values elsewhere"] * (len(told) > _SHOWN)]
+    more = f" ({others} more argument{'s differ' if others > 1 else ' differs'})" if others else ""
+    name, _, _ = place.partition("[")
+    return ProgramMismatch(
+        f"{topic}: {place} must be the same in all processes, and is {', '.join(shown[:-1])} and "
+        f"{shown[-1]}{more}, at {user_location()}. Give all of them the value of one, "
+        f"multihost_utils.broadcast_one_to_all({name if name.isidentifier() else ''}). If each has "
+        "rows of its own, let pmap map them, without mesh=, or make an array over processes with "
+        "make_array_from_process_local_data"
+    )
+
+
+_SHOWN = 4  # values
+
+
+def _is_data(x: Any) -> bool:
+    """Whether the rows ``x`` would be other ones in other processes, as far as one can see."""
+    return is_ndarray(x) and x.size > 1 and bool(np.any(x != x.reshape(-1)[0]))
+
+
+def _warn_of_same_rows(topic: str, mapped: dict[str, np.ndarray], count: int) -> None:
+    name, _ = first = next(iter(mapped.items()))
+    x = name if name.isidentifier() else "x"
+    warn_user(
+        f"{topic}: all {count} processes pass the same {len(first[1])} rows as "
+        f"{', '.join(mapped)}, so each row counts {count} times. Pass to each process its own: "
+        f"{x}[phalanx.process_rows(len({x}))]"
+    )

@@ -1,0 +1,106 @@
+"""Programs that are started again when a process is lost, on this machine as on several."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 150  # seconds
+
+STORY = """
+import os, time
+import numpy as np
+import phalanx
+from phalanx import lax
+phalanx.distributed.initialize(initialization_timeout=100)
+me, attempt = phalanx.process_index(), os.environ["PHALANX_RESTART"]
+step = phalanx.pmap(lambda x: lax.psum(x, "i"), "i")
+x = np.ones((1, 2), np.float32)
+try:
+    for i in range(50):
+        phalanx.block_until_ready(step(x))
+        if attempt == "0" and me == 1 and i == 5:
+            os._exit(7)
+except phalanx.errors.PeerLost:
+    if me == 0:
+        time.sleep(SAVING)  # as a handler does that saves what this process has
+    raise
+print(f"process {me} is done in attempt {attempt}", flush=True)
+"""
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        return unused.getsockname()[1]
+
+
+@pytest.fixture
+def machines(tmp_path):
+    """Starts one launcher for each of two machines, and tells how they end."""
+    started = []
+
+    def run(story, *options):
+        script = tmp_path / "story.py"
+        script.write_text(textwrap.dedent(story))
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
+        environment |= {
+            "PYTHONPATH": str(ROOT),
+            "PHALANX_NUM_CPU_DEVICES": "1",
+            "PHALANX_TOKEN": "a secret",
+            "JAX_PLATFORMS": "cpu",
+        }
+        meeting = ["--nnodes", "2", "--coordinator", f"127.0.0.1:{free_port()}"]
+        for rank in range(2):
+            each = [*meeting, "--node-rank", str(rank), *options, str(script)]
+            started.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "phalanx", "launch", *each],
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                )
+            )
+        outputs = [child.communicate(timeout=PATIENCE)[0] for child in started]
+        return [child.returncode for child in started], outputs
+
+    yield run
+    for child in started:
+        if child.poll() is None:
+            child.send_signal(signal.SIGTERM)  # it ends its own
+            child.wait(30)
+
+
+def test_who_is_back_early_waits_for_those_that_still_save(machines):
+    """The launcher of the second machine starts its process again while the first one saves."""
+    statuses, outputs = machines(STORY.replace("SAVING", "4"), "--max-restarts", "1")
+    assert statuses == [0, 0], "\n".join(outputs)
+    for me, output in enumerate(outputs):
+        assert f"[{me}] process {me} is done in attempt 1" in output
+
+
+def test_a_process_of_which_nothing_tells_others_is_alone():
+    alone = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "PHALANX"))}
+    story = """
+        import phalanx
+        phalanx.distributed.initialize()
+        print(phalanx.process_count(), phalanx.distributed.is_initialized())
+        print(phalanx.numpy.arange(3) + phalanx.process_index())
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(story)],
+        env=alone | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == ["1 False", "[0 1 2]"]
+    assert "nothing tells of other processes, so this one computes alone" in ended.stderr

@@ -98,11 +98,15 @@ def recorded() -> tuple[list[Row], list[str]]:
 def table() -> str:
     """The rows, and the caption, as Markdown."""
     lines = [
-        f"| {row.name} | {spell(row.phalanx)} | {spell(row.jax)} | {row.ratio:.2f} |"
+        f"| {row.name} | {_in_a_cell(row.phalanx)} | {_in_a_cell(row.jax)} | {row.ratio:.2f} |"
         for row in recorded()[0]
     ]
     head = ["| | Phalanx | JAX | ratio |", "|---|---|---|---|"]
     return "\n".join([*head, *lines, "", *recorded()[1]])
+
+
+def _in_a_cell(seconds: float) -> str:
+    return spell(seconds).replace(" ", "\u00a0")  # so that a narrow column keeps the unit
 
 
 def draw() -> None:

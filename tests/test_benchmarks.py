@@ -65,7 +65,7 @@ def test_bars_are_as_long_as_the_ratios_and_slower_ones_are_marked():
     assert lengths[1] == pytest.approx(6 * lengths[0], rel=1e-2)
     assert [bar.get("class") for bar in bars] == ["faster", "slower"]
     said = [text.text for text in drawn.findall("{*}text")]
-    assert {"a", "<b>", "0.25: 1 s, JAX 4 s", "1.50: 3 s, JAX 2 s", "today"} <= set(said)
+    assert {"a", "<b>", "0.25", "1.50", "today"} <= set(said)
 
 
 def test_the_documentation_shows_the_recorded_times():

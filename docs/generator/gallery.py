@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 from html import escape
 from pathlib import Path
 
@@ -25,7 +26,7 @@ COMMANDS = {  # of each example
     "experts": "python examples/experts.py",
     "ring_matmul": "python examples/ring_matmul.py",
 }
-FIRST, LAST, COLUMNS = 8, 4, 96  # lines that are shown, and characters of a line
+FIRST, LAST, COLUMNS = 8, 4, 80  # lines that are shown, and characters of a line
 LINE, LETTER, EDGE = 19, 7.83, 16  # pixels of a monospaced font of size 13
 STYLE = (
     "text{fill:#24292f;white-space:pre}.typed{font-weight:600}.window{fill:#f6f8fa;stroke:#d0d7de}"
@@ -50,10 +51,14 @@ def printed(command: str) -> list[str]:
 
 
 def shortened(lines: list[str]) -> list[str]:
-    """The first and last lines, each as long as the window is wide."""
+    """The first and last lines; those that are wider than the window go on below."""
     if len(lines) > FIRST + LAST + 1:
         lines = [*lines[:FIRST], "...", *lines[-LAST:]]
-    return [line if len(line) <= COLUMNS else f"{line[: COLUMNS - 3]}..." for line in lines]
+    return [
+        part
+        for line in lines
+        for part in textwrap.wrap(line, COLUMNS, subsequent_indent="    ") or [""]
+    ]
 
 
 def window(command: str, lines: list[str]) -> str:

@@ -87,9 +87,11 @@ def _row(module: str, entry: Entry) -> tuple[str, str]:
     return called, one_line(doc_of(entry.value).summary)
 
 
-def table(rows: Iterable[tuple[str, str]]) -> str:
+def table(rows: Iterable[tuple[str, str]], title: str = "name") -> str:
     """A table of names and what they are."""
-    return "\n".join(["| name | |", "|---|---|", *(f"| {name} | {what} |" for name, what in rows)])
+    return "\n".join(
+        [f"| {title} | |", "|---|---|", *(f"| {name} | {what} |" for name, what in rows)]
+    )
 
 
 # ---- a function or class --------------------------------------------------------------------

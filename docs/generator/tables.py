@@ -75,4 +75,5 @@ def target(module: str, name: str) -> tuple[str, Any]:
 def modules() -> str:
     """A table of the pages that list names, with what is in them."""
     found = public.PAGES.items()
-    return table((f"[`{name}`]({FOLDER}/{name}.md)", what) for name, (what, _) in found)
+    rows = ((f"[`{name}`]({FOLDER}/{name}.md)", what) for name, (what, _) in found)
+    return table(rows, title="module")

@@ -9,23 +9,24 @@ from typing import Any
 
 KEYWORDS = {  # of each page
     "checkpoints": "resume, restart, state_dict, snapshot",
-    "coming-from-pytorch": "torch, no_grad, backward",
+    "coming-from-pytorch": "torch, no_grad, backward, nn.Module, nn.Linear, BatchNorm",
     "data": "dataset, DataLoader, tf.data, sampler, prefetch, shuffle",
     "debugging-nan": "detect_anomaly",
     "evaluation": "validation, metrics, accuracy, drop_last, early stopping",
+    "examples": "example programs, gallery, demo",
     "faq": "double precision, reproducible, OOM",
     "fsdp": "ZeRO, FullyShardedDataParallel",
-    "installation": "macOS, Windows, Docker, conda, requirements, WSL",
+    "installation": "pip, macOS, Windows, Docker, conda, requirements, WSL",
     "lanes-at-once": "microbatch",
     "mixed-precision": "bf16, fp16, half precision, AMP, autocast, GradScaler",
     "optimizers": "SGD, AdamW, weight decay",
     "profiling": "perfetto, tracing",
     "quick-start": "tutorial, getting started, jupyter",
     "same-script": "wandb, tensorboard, tqdm, torchrun, logging",
-    "saving": "pickle, npz, weights",
+    "saving": "pickle, npz, weights, save model",
     "schedules": "warmup, cosine, lr_scheduler",
     "training": "tutorial, CNN, conv2d, MNIST, classifier, cross entropy, progress bar, notebook",
-    "transformer": "GPT, LLM, language model",
+    "transformer": "transformer, GPT, LLM, language model",
 }
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from docs.generator.keywords import KEYWORDS
+
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "build" / "site"
 PAGES = sorted(path for path in SITE.rglob("*.html") if "_static" not in path.parts)
@@ -297,11 +299,26 @@ def test_pages_fit_their_window_and_can_be_read(width, theme):
     assert not {name: saw["contrast"] for name, saw in seen.items() if saw["contrast"][0] < 4.5}
 
 
+def searched(words):
+    """The pages that a search for each word finds."""
+    return look([f"search.html?q={urllib.parse.quote(word)}" for word in words])
+
+
+@in_browser
+def test_search_finds_keywords_first_and_each_page_once():
+    pages = {}
+    for page, words in KEYWORDS.items():
+        for word in words.split(", "):
+            pages.setdefault(word, []).append(f"{page}.html")
+    for (word, wanted), found in zip(pages.items(), searched(pages), strict=True):
+        assert found and found[0] in wanted, (word, found[:3])
+        assert found.count(found[0]) == 1, (word, found)
+
+
 @in_browser
 def test_search_finds_what_people_type():
-    searches = [f"search.html?q={urllib.parse.quote(word)}" for word in WORDS]
     missed = {}
-    for (word, page), found in zip(WORDS.items(), look(searches), strict=True):
+    for (word, page), found in zip(WORDS.items(), searched(WORDS), strict=True):
         first = found[:10]
         if not first or (page and f"{page}.html" not in first):
             missed[word] = first

@@ -16,6 +16,7 @@ project = "Phalanx"
 release = __version__
 extensions = [
     "myst_parser",
+    "docs.generator.descriptions",
     "docs.generator.links",
     "docs.generator.sidebar",
     "docs.generator.wrapping",
@@ -40,14 +41,6 @@ python_maximum_signature_line_length = 78
 toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["deflist"]
-TAGLINE = (
-    "Write a function for one example; run it on 1, 3 or 64 devices, and get the same numbers."
-)
-myst_html_meta = {  # what search engines and messages show of a page
-    "description": TAGLINE,
-    "property=og:title": "Phalanx",
-    "property=og:description": TAGLINE,
-}
 myst_heading_anchors = 4
 suppress_warnings = ["misc.highlighting_failure"]
 

@@ -209,6 +209,14 @@ def test_nothing_comes_from_elsewhere():
         assert not loads.search(text_of(name)) and not styles.search(text_of(name)), name
 
 
+def test_guides_are_described_by_their_first_words():
+    described = {}
+    for name in set(GUIDES) - {"index.html"}:
+        (words,) = re.findall(r'<meta name="description" content="([^"]+)">', text_of(name))
+        described.setdefault(words, []).append(name)
+    assert all(len(names) == 1 for names in described.values()), described
+
+
 def test_pages_are_light():
     heavy = {n: p.stat().st_size for n, p in NAMES.items() if n not in MADE}
     assert not {name: size for name, size in heavy.items() if size > 300_000}

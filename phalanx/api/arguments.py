@@ -23,6 +23,8 @@ from phalanx.base.errors import RefError, TreeError, coded
 from phalanx.base.keys import key_of
 from phalanx.base.kinds import class_of
 from phalanx.base.nodes import outline
+from phalanx.base.plain import brief
+from phalanx.base.registry import how_to_register
 from phalanx.base.source import name_of, user_location
 from phalanx.base.tree import shown
 from phalanx.core.refs import Ref
@@ -358,11 +360,8 @@ def without_static(entries: Any, static: Static) -> Any:
 
 def _or_a_node(kind: type) -> str:
     """What to do with an object of this class, besides making it static."""
-    if hasattr(kind, "__dataclass_fields__"):
-        return f", close over it, or call tree_util.register_dataclass({kind.__name__}) before"
-    if kind.__module__ == "builtins":
-        return " or close over it"
-    return ", close over it, or register its class as a tree node"
+    registering = how_to_register(kind)
+    return f", close over it, or {registering}" if registering else " or close over it"
 
 
 _OF_NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
@@ -386,7 +385,7 @@ def check_leaf(x: Any, name: str, who: str) -> None:
         static = "in_specs has None for it" if who.startswith("shard_map(") else static
         advice = f"; make it static ({static}){_or_a_node(class_of(x))}"
         error = TypeError(
-            f"{who}: {name} is {x!r} of type {type(x).__name__}, which is not an array or a "
+            f"{who}: {name} is {brief(x)} of type {type(x).__name__}, which is not an array or a "
             f"number{beside.advice_on(x) or advice}"
         )
         raise coded(error, "no array", name=name, **described(x))

@@ -20,6 +20,7 @@ from phalanx.api.linear import zero_tangent
 from phalanx.api.transformed import P, R, Rest
 from phalanx.base import dtypes, lattice, tree
 from phalanx.base.nodes import outline
+from phalanx.base.plain import brief
 from phalanx.base.source import Location, is_installed, is_internal, name_of, replaying
 from phalanx.base.tree import shown
 from phalanx.control.custom_derivatives import as_type
@@ -279,7 +280,7 @@ def checked_tangent(x: Any, kind: ArrayType, refuse: Callable[[str], TypeError])
     if isinstance(x, SymbolicZero) or not dtypes.is_inexact(kind.dtype):
         return ZERO
     if not is_value(x):
-        raise refuse(f"{x!r} of type {type(x).__name__}")
+        raise refuse(f"{brief(x)} of type {type(x).__name__}")
     given = typeof(x)
     if not same_kind(given, kind):
         raise refuse(str(given))

@@ -19,6 +19,7 @@ from phalanx.base.extended import is_key
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
 from phalanx.core.blocks import fewest_blocks
+from phalanx.core.platforms import sequence_of
 from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, ArrayLike, ArrayType, typeof
 from phalanx.lax.layout import reshard
@@ -431,7 +432,7 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
     >>> phalanx.device_put_sharded([np.zeros(3), np.ones(3)], two).shape
     (2, 3)
     """
-    shards, devices = list(shards), tuple(devices)
+    shards, devices = list(shards), sequence_of(devices, "device_put_sharded")
     if len(shards) != len(devices):
         raise ValueError(
             f"device_put_sharded: one shard for each device is needed, got {len(shards)} shards "
@@ -472,7 +473,7 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     >>> phalanx.device_put_replicated(1.0, phalanx.devices()[:2]).tolist()
     [1.0, 1.0]
     """
-    devices = tuple(devices)
+    devices = sequence_of(devices, "device_put_replicated")
     if not devices:
         raise ValueError("device_put_replicated: at least one device is needed")
     with Explicitly():

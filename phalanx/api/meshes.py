@@ -14,7 +14,7 @@ import numpy as np
 from phalanx.base.config import config, settings
 from phalanx.base.errors import DeviceCountError, coded
 from phalanx.base.source import user_location
-from phalanx.core.platforms import resolve_device
+from phalanx.core.platforms import resolve_device, sequence_of
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import NO_MESH, AxisType, Mesh
 from phalanx.spmd.torus import across_granules, along_torus, granules
@@ -103,7 +103,7 @@ def _grid(
             f"{mesh_shape!r}, at {user_location()}"
         )
     shape = tuple(int(n) for n in mesh_shape)
-    there = backend().devices() if devices is None else tuple(devices)
+    there = backend().devices() if devices is None else sequence_of(devices, "make_mesh")
     if devices is None:
         there = sorted(there, key=_place)
     if any(n < 1 for n in shape):
@@ -166,7 +166,8 @@ def create_hybrid_device_mesh(
             f"create_hybrid_device_mesh: mesh_shape {inner} and dcn_mesh_shape {outer} must have "
             f"as many axes, at {user_location()}"
         )
-    there = backend().devices() if devices is None else tuple(devices)
+    who = "create_hybrid_device_mesh"
+    there = backend().devices() if devices is None else sequence_of(devices, who)
     slices = granules(there, _process_of if process_is_granule else _slice_of)
     if len(slices) != math.prod(outer):
         what = "processes" if process_is_granule else "slices"

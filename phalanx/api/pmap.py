@@ -44,6 +44,7 @@ from phalanx.core import axes
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.correspond import how_to_sum
 from phalanx.core.layouts import Axes
+from phalanx.core.platforms import sequence_of
 from phalanx.core.program import Program
 from phalanx.core.refs import refuse_aliases, refuse_differing
 from phalanx.core.roles import FIXED, Role, Roles
@@ -296,7 +297,7 @@ def _refuse_sums(type: ArrayType, name: str, who: str) -> None:
 def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple[Any, ...] | None:
     if devices is None:
         return None if platform is None else tuple(backend().local_devices(platform))
-    chosen = tuple(devices)
+    chosen = sequence_of(devices, who)
     strange = next((d for d in chosen if not hasattr(d, "device_kind")), None)
     if strange is not None:
         raise TypeError(f"{who}: devices must be a sequence of devices, got {strange!r} in it")

@@ -51,6 +51,11 @@ def main_module(script: str) -> MainModule | None:
     return MainModule(str(file.resolve().parent), code, {"__file__": name})
 
 
+def is_starting(file: str) -> bool:
+    """Whether code of this file is what starts a program; tracebacks of Python leave that out."""
+    return file in (__file__, "<frozen runpy>")
+
+
 def compiled(source: str | bytes, name: str) -> CodeType:
     """The code of a program, without what this module imports from the future.
 

@@ -1,4 +1,4 @@
-"""Text that others have chosen, for where it is shown."""
+"""Text and objects that others have chosen, for where they are shown."""
 
 from __future__ import annotations
 
@@ -15,6 +15,16 @@ def plain(text: str) -> str:
     step\x1b[2J a\u202eb für x
     """
     return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def brief(x: object) -> str:
+    """``x`` in an error: what ``repr`` says, in one line that is not long.
+
+    >>> print(brief({"text": "one\\n" * 40}))
+    {'text': 'one\\none\\none\\none\\none\\none\\none\\none\\none\\non...
+    """
+    text = " ".join(repr(x).split())
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _shown(letter: str) -> str:

@@ -242,6 +242,13 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
     return cls
 
 
+def how_to_register(kind: type) -> str:
+    """What makes objects of this class nodes of trees; nothing for those of Python itself."""
+    if hasattr(kind, "__dataclass_fields__"):
+        return f"call tree_util.register_dataclass({kind.__name__}) before"
+    return "" if kind.__module__ == "builtins" else "register its class as a tree node"
+
+
 def register_dataclass(
     nodetype: Class,
     data_fields: Sequence[str] | None = None,

@@ -8,7 +8,7 @@ import sys
 from phalanx.base.errors import PhalanxError
 from phalanx.cli.explaining import aside, write
 from phalanx.cli.options import add_profile_options, with_options_behind
-from phalanx.cli.scripts import is_there, run_reporting
+from phalanx.cli.scripts import FAILED, is_there, run_reporting
 from phalanx.insight.profiled import profiling
 
 __all__ = ["run"]
@@ -25,5 +25,8 @@ def run(arguments: argparse.Namespace) -> int:
     except PhalanxError as e:
         print(f"phalanx profile: {e}", file=sys.stderr)
         return 2
+    if status == FAILED and not profile.spans:
+        print("no device computed anything before the script failed", file=sys.stderr)
+        return status
     write([profile.report(f"profile of {arguments.script}")], arguments.json, arguments.html)
     return status

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from phalanx.base.main_module import main_module
+from phalanx.base.main_module import is_starting, main_module
 from phalanx.compat.serving import is_installed
 
-__all__ = ["INTERRUPTED", "add_script", "is_there", "run_reporting", "run_script"]
+__all__ = ["FAILED", "INTERRUPTED", "add_script", "is_there", "run_reporting", "run_script"]
 
 FAILED, INTERRUPTED = 2, 128 + signal.SIGINT  # as shells say it
 
@@ -95,7 +95,8 @@ def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> int
     except Exception as e:
         frames = [f for f in traceback.extract_tb(e.__traceback__) if not _is_running(f.filename)]
         e.with_traceback(None)
-        print("Traceback (most recent call last):", file=sys.stderr)
+        if frames:
+            print("Traceback (most recent call last):", file=sys.stderr)
         print("".join(traceback.format_list(frames)), end="", file=sys.stderr)
         traceback.print_exception(e)
         if isinstance(e, ImportError) and "no known parent package" in str(e) and not is_module:
@@ -111,4 +112,4 @@ def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> int
 
 def _is_running(file: str) -> bool:
     """Whether a frame is of what runs the script."""
-    return file == __file__ or file == "<frozen runpy>"
+    return file == __file__ or is_starting(file)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from phalanx.api import dispatch
 from phalanx.base import boundary, dialect
 from phalanx.base.config import config
-from phalanx.base.main_module import compiled, main_module
+from phalanx.base.main_module import compiled, is_starting, main_module
 from phalanx.compat import serving
 from phalanx.compat.jaxprs import ClosedJaxpr
 from phalanx.compat.printed import spec_text, type_text
@@ -96,5 +96,7 @@ def _run(code: Callable[[], Any], **known: object) -> None:
 def _end_with(e: BaseException) -> NoReturn:
     """End as Python does with an exception of the program, without the lines that ran it."""
     inside = e.__traceback__ and e.__traceback__.tb_next
+    while inside is not None and is_starting(inside.tb_frame.f_code.co_filename):
+        inside = inside.tb_next
     sys.excepthook(type(e), e.with_traceback(inside), inside)
     sys.exit(1)

@@ -6,10 +6,12 @@ Programs are written for "cpu", "cuda", "rocm" or "tpu". Devices of CUDA and of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, cast
 
 from msgspec import Struct
+
+from phalanx.base.source import user_location
 
 GPUS: Final = ("cuda", "rocm")
 NO_HARDWARE: Final = "This machine has no"  # begins why there is no device, if that is why
@@ -53,3 +55,14 @@ def names_of(platform: str) -> tuple[str, ...]:
     (('rocm', 'gpu'), ('tpu',))
     """
     return (platform, "gpu") if platform in GPUS else (platform,)
+
+
+def sequence_of(devices: Any, who: str) -> tuple[Any, ...]:
+    """The devices that were given; TypeError for one alone, for their number and for a name."""
+    if isinstance(devices, Iterable) and not isinstance(devices, str):
+        return tuple(cast("Iterable[Any]", devices))
+    count = devices if isinstance(devices, int) else 1
+    raise TypeError(
+        f"{who}: devices must be a sequence of devices, such as phalanx.devices()[:{count}], got "
+        f"{devices!r}, at {user_location()}"
+    )

@@ -12,6 +12,7 @@ import numpy as np
 from phalanx.base import beside, dialect, dtypes, wide
 from phalanx.base.extended import WORD, is_key
 from phalanx.base.lengths import Length
+from phalanx.base.plain import brief
 from phalanx.base.recent import InternTable
 from phalanx.core.layouts import Layout
 from phalanx.core.manual import ManualAxisType, user_axis_name
@@ -384,7 +385,7 @@ def typeof(x: Any) -> ArrayType:
     if isinstance(x, Length):
         return ArrayType((), dtypes.weak_dtype(Length), weak=True)
     advice = getattr(cast(Any, type(x)), "_advice", "")  # what else to do, of a class of ours
-    raise TypeError(f"{x!r} of type {type(x).__name__} is not an array or a number{advice}")
+    raise TypeError(f"{brief(x)} of type {type(x).__name__} is not an array or a number{advice}")
 
 
 def operand_type(x: Any) -> ArrayType:

@@ -16,7 +16,10 @@ from msgspec.structs import replace
 from phalanx.base import beside, dtypes, lattice, tree
 from phalanx.base.config import config
 from phalanx.base.errors import RefError, coded
+from phalanx.base.kinds import class_of
+from phalanx.base.plain import brief
 from phalanx.base.recent import Recent
+from phalanx.base.registry import how_to_register
 from phalanx.base.source import name_of, replaying, scope_name, user_location
 from phalanx.core import axes
 from phalanx.core.program import Atom, Equation, Program, Var
@@ -53,8 +56,8 @@ def leaves_of(
                     "arrays can be there; the function may close over the reference"
                 )
             raise TypeError(
-                f"{who}: {what}{path} is {leaf!r} of type {type(leaf).__name__}, "
-                f"which is not an array or a number{beside.advice_on(leaf)}"
+                f"{who}: {what}{path} is {brief(leaf)} of type {type(leaf).__name__}, "
+                f"which is not an array or a number{beside.advice_on(leaf) or _registering(leaf)}"
             )
     return leaves, treedef
 
@@ -154,11 +157,17 @@ def flatten_results(out: Any, who: str) -> tuple[list[Any], Any]:
             if type(leaf) is Ref:
                 _refuse_result(leaf, path, who)
             error = TypeError(
-                f"{who}: the function returned {leaf!r} of type {type(leaf).__name__}"
+                f"{who}: the function returned {brief(leaf)} of type {type(leaf).__name__}"
                 f"{' at ' + path if path else ''}; it must return arrays, numbers, or trees of them"
+                f"{_registering(leaf)}"
             )
             raise coded(error, "no array returned", type=type(leaf).__name__)
     return leaves, treedef
+
+
+def _registering(leaf: Any) -> str:
+    advice = how_to_register(class_of(leaf))
+    return f"; {advice}" if advice else ""
 
 
 def _path_of_leaf(x: Any, i: int, own: int = 0) -> str:

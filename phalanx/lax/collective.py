@@ -19,6 +19,7 @@ import numpy as np
 
 from phalanx.base import beside, dtypes, tree
 from phalanx.base.errors import ShardingTypeError, coded
+from phalanx.base.plain import brief
 from phalanx.base.source import user_location
 from phalanx.core import axes
 from phalanx.core.manual import typed
@@ -90,7 +91,7 @@ def _groups(groups: Groups, sizes: tuple[int, ...], who: str, even: bool) -> Any
 def _leaf(x: Any, who: str) -> Any:
     if not isinstance(x, OPERANDS):
         raise TypeError(
-            f"{who}: every leaf must be an array or a number, got {x!r} of type "
+            f"{who}: every leaf must be an array or a number, got {brief(x)} of type "
             f"{type(x).__name__}, at {user_location()}{beside.advice_on(x)}"
         )
     return x

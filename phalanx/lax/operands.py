@@ -15,6 +15,7 @@ import numpy as np
 from phalanx.base import dtypes, lattice
 from phalanx.base.errors import ConcretizationTypeError, ShapeError
 from phalanx.base.lengths import Length, length
+from phalanx.base.plain import brief
 from phalanx.base.source import user_location
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import SCALARS, Array, ArrayType, LiteralType, operand_type, typeof
@@ -35,7 +36,7 @@ def accept(who: str, x: Any) -> Any:
     if isinstance(x, Length):
         return x.__jax_array__()
     raise TypeError(
-        f"lax.{who}: an array or a number is needed, got {x!r} of type {type(x).__name__}; "
+        f"lax.{who}: an array or a number is needed, got {brief(x)} of type {type(x).__name__}; "
         "convert it with phalanx.numpy.array"
     )
 

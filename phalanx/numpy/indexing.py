@@ -26,6 +26,7 @@ from phalanx.base.extended import is_key
 from phalanx.base.kinds import GENERIC, LIST, NDARRAY, SEQUENCE, SLICE, TUPLE, is_ndarray
 from phalanx.base.lengths import Length, larger, slice_of, smaller
 from phalanx.base.lengths import length as as_length
+from phalanx.base.plain import brief
 from phalanx.base.source import warn_user
 from phalanx.control.one_program import staged
 from phalanx.core.trace import ROOT, current, describe, is_known
@@ -160,7 +161,7 @@ def _entry(e: Any) -> Any:
         return as_length(e)
     advice = beside.advice_on(e) or ("; convert it with np.asarray" if of_many else "")
     raise TypeError(
-        f"an index must be made of integers, slices, None, ... and arrays, got {e!r} of type "
+        f"an index must be made of integers, slices, None, ... and arrays, got {brief(e)} of type "
         f"{type(e).__name__}{advice}"
     )
 

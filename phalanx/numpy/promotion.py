@@ -20,6 +20,7 @@ from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError, ShapeError, coded
 from phalanx.base.kinds import NDARRAY, SEQUENCE, class_of
 from phalanx.base.lengths import length
+from phalanx.base.plain import brief
 from phalanx.base.source import arguments_of_library, user_location, warn_user
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
@@ -61,14 +62,7 @@ def refuse(who: str, x: Any) -> NoReturn:
             "jnp.array, once"
         )
     advice = getattr(class_of(x), "_advice", "") or beside.advice_on(x)
-    raise TypeError(
-        f"{who}: an array or a number is needed, got {_shown(x)} of type {kind}{advice}"
-    )
-
-
-def _shown(x: Any) -> str:
-    text = repr(x)
-    return text if len(text) <= 60 else text[:57] + "..."
+    raise TypeError(f"{who}: an array or a number is needed, got {brief(x)} of type {kind}{advice}")
 
 
 def is_python_scalar(x: Any) -> bool:
@@ -375,7 +369,7 @@ def shape_entries(shape: Any) -> tuple[Any, ...]:
 def _length(who: str, s: Any) -> int:
     if isinstance(s, (float, complex, str)) or not hasattr(s, "__index__"):
         raise TypeError(
-            f"{who}: the lengths in a shape must be integers, got {_shown(s)} of type "
+            f"{who}: the lengths in a shape must be integers, got {brief(s)} of type "
             f"{type(s).__name__}"
         )
     return length(s)

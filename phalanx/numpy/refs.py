@@ -15,6 +15,7 @@ from phalanx.base import dtypes, lattice
 from phalanx.base.boundary import boundary
 from phalanx.base.errors import RefError
 from phalanx.base.kinds import TUPLE
+from phalanx.base.plain import brief
 from phalanx.base.source import user_location
 from phalanx.core.refs import Ref, free, load, store
 from phalanx.core.trace import Tracer
@@ -386,7 +387,7 @@ def _check_window(window: Slice, length: int, dim: int) -> None:
 def _check_ref(who: str, x: Any) -> None:
     if not isinstance(x, (Ref, RefView)):
         raise TypeError(
-            f"{who}: a reference is needed, got {x!r} of type {type(x).__name__}, at "
+            f"{who}: a reference is needed, got {brief(x)} of type {type(x).__name__}, at "
             f"{user_location()}; new_ref makes one"
         )
 

@@ -14,6 +14,7 @@ from phalanx.base import dtypes, tree
 from phalanx.base.config import settings
 from phalanx.base.keys import key_of
 from phalanx.base.kinds import GENERIC, class_of
+from phalanx.base.plain import brief
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.core.primitive import Primitive, Rule
@@ -149,6 +150,6 @@ def as_array(x: Any) -> DeviceArray:
     if isinstance(x, np.ndarray):
         return from_host(x)
     raise TypeError(
-        f"an array or a number is needed, got {x!r} of type {type(x).__name__}, "
+        f"an array or a number is needed, got {brief(x)} of type {type(x).__name__}, "
         f"at {user_location()}; convert it with jnp.array"
     )

@@ -398,6 +398,15 @@ def new_shape_from_a_traced_value():
 
 
 @mistake(TypeError)
+def a_dataclass_that_is_returned():
+    @dataclasses.dataclass
+    class State:
+        weights: object
+
+    phalanx.jit(lambda x: State(x))(ROWS)
+
+
+@mistake(TypeError)
 def argument_that_is_a_dataclass():
     @dataclasses.dataclass
     class Params:
@@ -538,7 +547,7 @@ def has_aux_without_a_pair():
 
 @mistake(TypeError)
 def grad_of_a_complex_result():
-    phalanx.grad(lambda z: z * 2)(1j)
+    phalanx.grad(lambda z: z * 2)(1j)  # HERE
 
 
 @mistake(errors.ArgumentError)
@@ -647,6 +656,16 @@ def no_devices():
 @mistake(ValueError)
 def repeated_devices():
     phalanx.pmap(lambda x: x, devices=phalanx.devices()[:1] * 2)
+
+
+@mistake(TypeError)
+def devices_by_their_number():
+    phalanx.pmap(lambda x: x, devices=2)(ROWS)  # HERE
+
+
+@mistake(TypeError)
+def a_mesh_of_a_platform():
+    phalanx.make_mesh((2,), ("x",), devices="cpu")  # HERE
 
 
 @mistake(TypeError)

@@ -26,6 +26,9 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+from phalanx.base.plain import brief
+from phalanx.base.source import user_location
+
 INDEX = "checkpoint.json"
 _STEP = re.compile(r"step-(0|[1-9]\d*)")
 _PASSING = re.compile(r"\.(writing|removed)-\d+-[0-9a-f]{8}")
@@ -40,7 +43,10 @@ def place_of(directory: str | os.PathLike[str]) -> Path:
         NotADirectoryError: something else is there.
     """
     if not isinstance(directory, (str, os.PathLike)):
-        raise TypeError(f"checkpoint: directory must be a path, got {directory!r}")
+        raise TypeError(
+            f"checkpoint: directory must be a path, got {brief(directory)}, at {user_location()}. "
+            "It comes first, as in save(directory, step, tree)"
+        )
     if "://" in os.fspath(directory):
         raise ValueError(
             f"checkpoint: directory must be one of a file system, got {os.fspath(directory)!r}; "

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from phalanx.base import dtypes
 from phalanx.base.extended import KEY_TYPES, WORD, is_key, key_type_in_files, name_in_files
 from phalanx.base.kinds import class_of, is_ndarray
+from phalanx.base.plain import brief
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import Array, ArrayType
@@ -188,9 +189,8 @@ def content(path: str, x: Any, copy: bool, who: str) -> Content:
 
 
 def _shown(x: Any) -> str:
-    text = repr(x)
     held = f" of dtype {x.dtype}" if isinstance(x, _NUMPY) else ""
-    return f"{type(x).__name__}{held} {text if len(text) <= 60 else text[:57] + '...'}"
+    return f"{type(x).__name__}{held} {brief(x)}"
 
 
 def _of_array(path: str, x: DeviceArray, dtype: str, copy: bool) -> Content:

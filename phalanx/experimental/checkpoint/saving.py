@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import reprlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from phalanx.base import tree as trees
+from phalanx.base.plain import brief
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
 from phalanx.experimental.checkpoint import together, zarr
@@ -70,7 +70,7 @@ def check_step(step: Any, who: str) -> int:
         swapped = who == _WHO and not isinstance(step, (int, float, str))
         order = ". The order is save(directory, step, tree)" if swapped else ""
         raise TypeError(
-            f"{who}: step must be an int, got {reprlib.repr(step)}, at {user_location()}{order}"
+            f"{who}: step must be an int, got {brief(step)}, at {user_location()}{order}"
         )
     if number < 0:
         raise ValueError(f"{who}: step must be 0 or more, got {number}, at {user_location()}")

@@ -14,6 +14,7 @@ from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError, ShapeError, TreeError
 from phalanx.base.extended import is_key
 from phalanx.base.kinds import is_dtype
+from phalanx.base.plain import brief
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType, typeof
 from phalanx.experimental.checkpoint import together
@@ -196,5 +197,4 @@ def _other(
 def _shown(x: Any) -> str:
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return f"an array {x.dtype}[{','.join(map(str, x.shape))}]"
-    text = repr(x)
-    return f"{type(x).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    return f"{type(x).__name__} {brief(x)}"

@@ -154,6 +154,14 @@ def test_a_script_that_fails_is_told_and_so_is_what_was_found_before(check):
     assert "runpy" not in done.stderr and "scripts.py" not in done.stderr
 
 
+def test_a_script_that_is_no_python_is_told_as_python_tells_it(check):
+    done = check("import phalanx\ndef f(:\n", "script.py")
+    assert done.returncode == 2
+    first, *_, last = done.stderr.splitlines()
+    assert first.endswith('script.py", line 2') and last.startswith("SyntaxError")
+    assert done.stderr.count('File "') == 1
+
+
 def test_a_script_that_exits(check):
     assert check(SCRIPT + "sys.exit(0)\n", "script.py").returncode == 1
     done = check(SCRIPT + "sys.exit(3)\n", "script.py")

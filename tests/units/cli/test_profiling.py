@@ -35,3 +35,11 @@ def test_a_script_is_profiled(tmp_path):
     assert "arguments ['--steps', '2']" in done.stderr
     assert 'class="timeline"' in page.read_text()
     assert profile(tmp_path / "nowhere.py").returncode == 2
+
+
+def test_of_a_script_that_fails_before_it_computes_there_is_no_report(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("def f(:\n")
+    done = profile(script)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "SyntaxError" in done.stderr and "before the script failed" in done.stderr

@@ -152,6 +152,14 @@ def test_an_exception_ends_it_as_under_python(tmp_path):
     assert "as_jax" not in done.stderr and "running.py" not in done.stderr
 
 
+def test_a_program_that_is_no_python_is_told_as_under_python(tmp_path):
+    (tmp_path / "program.py").write_text("def f(:\n")
+    here = python(tmp_path / "program.py", cwd=tmp_path)
+    there = python("-m", "phalanx.as_jax", "program.py", cwd=tmp_path)
+    assert here.stderr.splitlines() == there.stderr.splitlines()
+    assert there.returncode == 1 and "SyntaxError" in there.stderr
+
+
 @pytest.mark.parametrize("code, status", [("raise SystemExit(7)", 7), ("exit()", 0)])
 def test_code_says_how_it_ends(code, status):
     assert python("-m", "phalanx.as_jax", "-c", code).returncode == status

@@ -416,6 +416,11 @@ def test_places_without_checkpoints(tmp_path):
             use(tmp_path / "file")
     with pytest.raises(TypeError, match="directory must be a path, got 3"):
         checkpoint.save(3, 1, {})
+    with pytest.raises(
+        TypeError, match=r"got \{'w': \[\[0.* It comes first, as in save\(dir"
+    ) as told:
+        checkpoint.save({"w": np.arange(900).reshape(30, 30).tolist()}, 1, tmp_path)
+    assert len(str(told.value)) < 250
     with pytest.raises(ValueError, match="must be one of a file system, got 'gs://bucket/run'"):
         checkpoint.Manager("gs://bucket/run")
 

@@ -1,5 +1,6 @@
 """What phalanx.lax takes and refuses, and the parts of it that no primitive does alone."""
 
+import dataclasses
 import inspect
 
 import jax
@@ -275,3 +276,13 @@ phalanx.tree_util.register_pytree_node(Fresh, lambda _: ((object(),), None), lam
 def test_a_leaf_that_is_made_when_it_is_asked_for_is_told_with_its_path(call):
     with pytest.raises(TypeError, match=r"\['b'\].*<object object .*|<object object .*\['b'\]"):
         call({"b": [Fresh()], "a": 1.0})
+
+
+def test_a_dataclass_that_a_loop_carries_is_shown_briefly_and_told_how_to_be_registered():
+    @dataclasses.dataclass
+    class State:
+        weights: str
+
+    told = r"^scan: init is [^\n]{60} of type State.*; call tree_util.register_dataclass\(State\)"
+    with pytest.raises(TypeError, match=told):
+        lax.scan(lambda c, x: (c, x), State("long " * 50), jnp.ones(3))

@@ -461,7 +461,7 @@ class Compiled(AheadOfTime):
         self._comparison: Comparison | None = None
         if compiled.compared is not None:
             names = [whole.names[i] for i in kept]
-            self._comparison = Comparison(compiled.compared, compiled.rows, names)
+            self._comparison = Comparison(compiled, names)
 
     @property
     def input_shardings(self) -> Any:

@@ -32,6 +32,7 @@ from phalanx.run.calls import LoadedProgram
 from phalanx.run.execute import compile_program
 from phalanx.run.launched import not_compiled
 from phalanx.run.spanning import MultiProcessExecutable, Sharing
+from phalanx.transforms.dce import without_unused_inputs
 
 
 def _frame(
@@ -60,7 +61,8 @@ def _launch(alone: Program, sigs: Sequence[Signature], donate: tuple[int, ...]) 
 
     def make() -> MultiProcessExecutable:
         outs = tuple(map(_cut_in, params["outs"]))
-        return MultiProcessExecutable(_of_one(types, params), share, ins, outs, donate)
+        unused = frozenset(range(len(ins))).difference(without_unused_inputs(program)[1])
+        return MultiProcessExecutable(_of_one(types, params), share, ins, outs, donate, unused)
 
     # Not again for arrays that lie elsewhere in this process: others would not compile it again.
     settings = [value for value in params.values() if value is not program]

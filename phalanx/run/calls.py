@@ -11,7 +11,8 @@ the settings, the static values as ``key_of`` tells them apart, and the ``signat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,9 @@ class LoadedProgram:
         out_sigs: the types of the results, and how they lie.
         executable: the compiled program.
         compared: what several processes launch, and compare what they pass to it; None if none do.
-        rows: the inputs of which each process has rows of its own.
+        rows: the inputs of which each process has rows of its own, and in which dimension.
+        unused: the inputs that it does not need.
+        captured: the arrays over processes that it captured, by what messages call them.
     """
 
     __slots__ = ()
@@ -54,7 +57,9 @@ class LoadedProgram:
     out_sigs: Sequence[Signature]
     executable: Executable
     compared: Executable | None = None
-    rows: frozenset[int] = frozenset()
+    rows: Mapping[int, int] = MappingProxyType({})
+    unused: frozenset[int] = frozenset()
+    captured: Mapping[str, DeviceArray] = MappingProxyType({})
 
     def __call__(self, arrays: Arrays, /) -> list[DeviceArray]:
         """Run on arrays of the signatures for which it was prepared."""
@@ -130,7 +135,7 @@ class Call(CachedCall):
         self.run = self._made(len(leaves))
         if prepared.compared is not None:
             told = [f"operand {n}" if names is None else names(i) for n, i in enumerate(numbers)]
-            self.run = self._comparing(Comparison(prepared.compared, prepared.rows, told), given)
+            self.run = self._comparing(Comparison(prepared, told), given)
 
     def _made(self, count: int) -> Run:
         operands = self.operands

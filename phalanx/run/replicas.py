@@ -27,13 +27,13 @@ from phalanx.base.source import user_location, warn_user
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import typeof
 from phalanx.run.array import DeviceArray
-from phalanx.run.backend import Executable
 from phalanx.run.guards import unwatched
 from phalanx.run.runtime import backend
 from phalanx.spmd.named import unreduced_along
 
 if TYPE_CHECKING:
     from phalanx.processes.member import Group
+    from phalanx.run.calls import LoadedProgram
 
 _SAMPLE = 128  # elements
 
@@ -42,6 +42,7 @@ class Replica(Struct, frozen=True):
     """A value, or a part of one, that other processes have, too.
 
     Attributes:
+        number: which argument it is, the same in all processes, as its name may not be.
         name: what messages call the argument.
         part: which part of it, in words that are the same in all processes; "" for all.
         elements: its elements on the host, fetched when they are asked for.
@@ -50,6 +51,7 @@ class Replica(Struct, frozen=True):
         rank: how many dimensions the value has, which for keys are fewer than those of elements.
     """
 
+    number: int
     name: str
     part: str
     elements: Callable[[], np.ndarray]
@@ -59,7 +61,7 @@ class Replica(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        return f"{self.name}/{self.part}"
+        return f"{self.number}/{self.part}"
 
     def element(self, number: int) -> list[str]:
         """Where the element of that ``number`` is in the value, what it is, and its bits."""
@@ -75,17 +77,44 @@ class Replica(Struct, frozen=True):
         return f"{self.name}{[i + first for i, first in zip(index, start, strict=True)]}"
 
 
+class MappedRows(Struct, frozen=True):
+    """What one process passes to be mapped.
+
+    Attributes:
+        name: what messages call the argument.
+        values: all that is passed.
+        dim: the dimension of rows.
+    """
+
+    name: str
+    values: Any
+    dim: int
+
+    @property
+    def differ(self) -> bool:
+        """Whether they would be other ones in other processes, as far as one can see.
+
+        Copies of one row, such as weights for each device, are the same everywhere on purpose.
+        """
+        x, dim = self.values, self.dim
+        if not is_ndarray(x) or x.size < 2:
+            return False
+        first = x.take([0], dim) if x.shape[dim] > 1 else x.reshape(-1)[0]
+        return bool(np.any(x != first))
+
+
 class Comparison:
     """What processes compare before launches of ``executable``.
 
     Args:
-        executable: what is launched, over several processes.
-        rows: the operands of which each process has rows of its own.
-        names: what messages call the operands.
+        program: what is launched, over several processes.
+        names: what messages call its operands.
     """
 
-    def __init__(self, executable: Executable, rows: frozenset[int], names: Sequence[str]) -> None:
-        self._executable, self._rows, self._names = executable, rows, names
+    def __init__(self, program: LoadedProgram, names: Sequence[str]) -> None:
+        assert program.compared is not None, "it is launched over this process alone"
+        self._executable, self._rows = program.compared, program.rows
+        self._unused, self._captured, self._names = program.unused, program.captured, names
 
     def __call__(self, operands: Sequence[Any]) -> None:
         """Before a launch on ``operands``, as the user passed them.
@@ -98,11 +127,16 @@ class Comparison:
             self._executable.meet(partial(self._compare, operands))
 
     def _compare(self, operands: Sequence[Any], group: Group, topic: str) -> None:
-        named = list(zip(self._names, operands, strict=True))
-        mine = [r for i, each in enumerate(named) if i not in self._rows for r in _replicas(*each)]
-        mapped = {name: x for i, (name, x) in enumerate(named) if i in self._rows and _is_data(x)}
+        named: list[tuple[str, Any]] = [
+            *zip(self._names, operands, strict=True),
+            *self._captured.items(),
+        ]
+        used = [(i, name, x) for i, (name, x) in enumerate(named) if i not in self._unused]
+        mine = [r for each in used if each[0] not in self._rows for r in _replicas(*each)]
+        mapped = [MappedRows(name, x, self._rows[i]) for i, name, x in used if i in self._rows]
+        mapped = [rows for rows in mapped if rows.differ]
         digests = [digest(r.elements()) for r in mine]
-        rows = [f"{x.shape}: {digest(x)}" for x in mapped.values()]
+        rows = [f"{m.values.shape}: {digest(m.values)}" for m in mapped]
         told = [_joined(digests), _joined(rows)]
         every = [said or told for said in group.gather(topic, told)]
         if len({replicas for replicas, _ in every}) > 1:
@@ -132,23 +166,23 @@ class Comparison:
             raise _differs(topic, _first_difference(here, size, group, topic), others)
 
 
-def _replicas(name: str, x: Any) -> Iterator[Replica]:
+def _replicas(number: int, name: str, x: Any) -> Iterator[Replica]:
     """What other processes must have, too, of the operand ``x``.
 
     Of an array over processes these are the parts that several of them hold. Where a program has
     computed it, of what was compared, only ``debug_replicated`` asks for them.
     """
     if not isinstance(x, DeviceArray) or x.sharding.is_fully_addressable:
-        yield Replica(name, "", partial(_elements, x), rank=np.ndim(x))
+        yield Replica(number, name, "", partial(_elements, x), rank=np.ndim(x))
         return
     if hasattr(x, "_sample"):
         sample, step = x._sample
-        yield Replica(name, "sample", lambda: sample, step=step)
+        yield Replica(number, name, "sample", lambda: sample, step=step)
     if backend().is_in_parts(x._raw) or config.debug_replicated:
-        yield from _parts_of_several(name, x)
+        yield from _parts_of_several(number, name, x)
 
 
-def _parts_of_several(name: str, x: DeviceArray) -> Iterator[Replica]:
+def _parts_of_several(number: int, name: str, x: DeviceArray) -> Iterator[Replica]:
     """The parts of ``x`` that this process holds, and another one, too."""
     sharding = x._sig.sharding
     if unreduced_along(sharding):  # each device has another part of a sum
@@ -161,7 +195,8 @@ def _parts_of_several(name: str, x: DeviceArray) -> Iterator[Replica]:
         if len(holders[tile]) > 1:
             part = x._part(position)
             start = tuple([i.start or 0 for i in sharding.indices(x.shape)[position]])
-            yield Replica(name, f"part {tile}", partial(_elements, part), start, rank=x.ndim)
+            elements = partial(_elements, part)
+            yield Replica(number, name, f"part {tile}", elements, start, rank=x.ndim)
 
 
 def keep_sample(into: Any, value: Any) -> None:
@@ -254,16 +289,12 @@ def _differs(topic: str, found: dict[int, list[str]], others: int) -> ProgramMis
 _SHOWN = 4  # values
 
 
-def _is_data(x: Any) -> bool:
-    """Whether the rows ``x`` would be other ones in other processes, as far as one can see."""
-    return is_ndarray(x) and x.size > 1 and bool(np.any(x != x.reshape(-1)[0]))
-
-
-def _warn_of_same_rows(topic: str, mapped: dict[str, np.ndarray], count: int) -> None:
-    name, _ = first = next(iter(mapped.items()))
-    x = name if name.isidentifier() else "x"
+def _warn_of_same_rows(topic: str, mapped: Sequence[MappedRows], count: int) -> None:
+    first, names = mapped[0], ", ".join(m.name for m in mapped)
+    x, dim = first.name if first.name.isidentifier() else "x", first.dim
+    size = f"{x}.shape[{dim}]" if dim else f"len({x})"
     warn_user(
-        f"{topic}: all {count} processes pass the same {len(first[1])} rows as "
-        f"{', '.join(mapped)}, so each row counts {count} times. Pass to each process its own: "
-        f"{x}[phalanx.process_rows(len({x}))]"
+        f"{topic}: all {count} processes pass the same {first.values.shape[dim]} rows as {names}, "
+        f"so each row counts {count} times. Pass to each process its own: "
+        f"{x}[{':, ' * dim}phalanx.process_rows({size})]"
     )

@@ -31,8 +31,8 @@ class Runnable(LoadedProgram):
     """An executable that runs on arrays: its constants, how inputs must lie, what it gives."""
 
     __slots__ = (
-        "checked", "compared", "constants", "donate", "executable", "fixed", "gone", "in_shardings",
-        "inputs", "misplaced", "moves", "name", "names", "out_sigs",
+        "captured", "checked", "compared", "constants", "donate", "executable", "fixed", "gone",
+        "in_shardings", "inputs", "misplaced", "moves", "name", "names", "out_sigs",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +53,11 @@ class Runnable(LoadedProgram):
         self.names = names
         self.executable = executable
         self.compared = None if executable.group is None else executable
+        self.captured = {
+            f"captured constant {i}": c
+            for i, c in enumerate(constants)
+            if not c.sharding.is_fully_addressable
+        }
         self.constants = count = len(constants)
         where = zip(constants, in_shardings, strict=False) if executable.is_here else ()
         with unwatched():

@@ -201,6 +201,7 @@ class MultiProcessExecutable(LoadedProgram):
     """A program over processes, to be called with the arrays of this one.
 
     Of each operand and result the dimension is given in which the axis cuts it; None: it does not.
+    The operands ``unused`` it does not need.
     """
 
     def __init__(
@@ -210,6 +211,7 @@ class MultiProcessExecutable(LoadedProgram):
         ins: Sequence[int | None],
         outs: Sequence[int | None],
         donate: tuple[int, ...],
+        unused: frozenset[int],
     ) -> None:
         types = zip(program.input_types, map(share.everywhere, ins), strict=True)
         compiled = compile_program(program, [Signature.of(t, s) for t, s in types], donate)
@@ -225,7 +227,8 @@ class MultiProcessExecutable(LoadedProgram):
             for t, dim in given
         ]
         self.executable, self.names = compiled.executable, compiled.names
-        self.rows = frozenset(i for i, dim in enumerate(ins) if dim is not None)
+        self.rows = {i: dim for i, dim in enumerate(ins) if dim is not None}
+        self.unused = unused
         self.compared = self._launched = compiled.executable.for_parts(
             [(sig.type, sig.sharding) for sig in self.out_sigs],
             f"{compiled.name} of {share.lanes_in_words}",

@@ -37,7 +37,7 @@ def test_bits_beside_those_of_narrow_integers_do_not_count(dtype):
 
 
 def test_an_element_is_told_by_its_place_in_the_whole():
-    part = Replica("w", "part", lambda: X[2:, 3:], start=(2, 3), rank=2)
+    part = Replica(0, "w", "part", lambda: X[2:, 3:], start=(2, 3), rank=2)
     assert part.element(4)[:2] == ["w[3, 4]", "22.0"]
-    words = Replica("keys", "", lambda: np.arange(6).reshape(3, 2), rank=1)
+    words = Replica(0, "keys", "", lambda: np.arange(6).reshape(3, 2), rank=1)
     assert words.element(3)[:2] == ["keys[1]", "3"]

@@ -60,23 +60,22 @@ class ArgStructure:
         self.static = [place - taken for taken, place in enumerate(places)]
 
 
-TRIED = 4  # forms, before arguments are flattened
+TRIED = 4  # structures, before arguments are flattened
 
 
 class Caches:
     """What has been traced and compiled for one function and one choice of options."""
 
-    __slots__ = ("calls", "flat", "forms", "recent", "traced")
+    __slots__ = ("calls", "flat", "recent", "structures", "traced")
 
     def __init__(self) -> None:
         self.traced: Recent[Any] = Recent(KEPT)
-        # by the signatures of the leaves, the static values, the settings, and the form, if the
-        # arguments are not leaves by position
+        # by the signatures of the leaves, the static values, the settings, and the structure of the
+        # arguments, if these are not leaves by position
         self.calls: Recent[CachedCall] = Recent(KEPT)
-        self.forms: Recent[ArgStructure] = Recent(
-            KEPT
-        )  # by structure, and which arguments are static
-        self.flat = False  # whether there are calls without a form
+        # by structure, and which arguments are static
+        self.structures: Recent[ArgStructure] = Recent(KEPT)
+        self.flat = False  # whether there are calls without a structure in their key
         self.recent: tuple[ArgStructure, ...] = ()  # those that find leaves, the last ones first
 
     def key(self, given: CallArgs) -> tuple[Any, ...]:
@@ -87,25 +86,25 @@ class Caches:
             self.flat = True
             return key
         of_structure = given.treedef, static.places
-        form = self.forms[of_structure]
-        if form is None:
-            form = self.forms[of_structure] = ArgStructure(given)
-        if form.leaves is not None and form not in self.recent:
-            self.recent = (form, *self.recent[: TRIED - 1])
-        return *key, form
+        structure = self.structures[of_structure]
+        if structure is None:
+            structure = self.structures[of_structure] = ArgStructure(given)
+        if structure.leaves is not None and structure not in self.recent:
+            self.recent = (structure, *self.recent[: TRIED - 1])
+        return *key, structure
 
     def find(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[CachedCall | None, Sequence[Any]]:
-        """The call, and its leaves, if these arguments have a form that was used lately."""
+        """The call, and its leaves, if these arguments have a structure that was used lately."""
         array = DeviceArray
-        for form in self.recent:
-            leaves: Any = form.leaves((args, kwargs))  # type: ignore[misc]
+        for structure in self.recent:
+            leaves: Any = structure.leaves((args, kwargs))  # type: ignore[misc]
             if leaves is None:
                 continue
-            values = [key_of(leaves.pop(place)) for place in form.static]
+            values = [key_of(leaves.pop(place)) for place in structure.static]
             key: list[Any] = [x._sig if type(x) is array else signature(x) for x in leaves]
-            key += *values, settings().key, form
+            key += *values, settings().key, structure
             try:
                 found = self.calls[tuple(key)]
             except Exception:  # a static value that cannot be hashed, whatever its class raises
@@ -118,7 +117,7 @@ class Caches:
         """Forget everything."""
         self.traced.clear()
         self.calls.clear()
-        self.forms.clear()
+        self.structures.clear()
         self.flat, self.recent = False, ()
 
 

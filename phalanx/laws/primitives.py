@@ -28,7 +28,7 @@ from phalanx.base.extended import is_key
 from phalanx.base.kinds import is_generic, is_ndarray, is_sequence
 from phalanx.core.check import check
 from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import ArrayType, operand_type, typeof
 from phalanx.laws.blocks import check_blocks, drawn_cuts
 from phalanx.laws.compare import PrimitiveError, require_same, rounding, stacked, to_numpy
 from phalanx.laws.derivatives import check_grads, direction, inexact_part, pairing
@@ -139,7 +139,7 @@ def law_type(prim: Primitive, example: Example) -> None:
 
 
 def _check_types(case: Case, operands: Sequence[Any], out: Any) -> None:
-    lanes = [typeof(a) if isinstance(a, np.generic) else a for a in case.example.args]
+    lanes = [operand_type(a) if isinstance(a, np.generic) else a for a in case.example.args]
     for i, x, drawn in zip(case.free, operands, case.drawn, strict=True):
         lanes[i] = ArrayType(x.shape[len(case.sizes) :] if drawn else x.shape, x.dtype)
     wanted = case.prim.type(*lanes, **case.example.params)
@@ -523,7 +523,7 @@ def in_dtype(example: Example, dtype: np.dtype) -> Example | None:
 
 
 def _accepted(prim: Primitive, example: Example) -> bool:
-    types = (a if isinstance(a, ArrayType) else typeof(a) for a in example.args)
+    types = (a if isinstance(a, ArrayType) else operand_type(a) for a in example.args)
     try:
         prim.type(*types, **example.params)
     except (TypeError, ValueError):

@@ -16,7 +16,7 @@ import phalanx.ops
 from phalanx import lax
 from phalanx.base import dtypes
 from phalanx.core.primitive import REGISTRY
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import ArrayType, operand_type
 from phalanx.laws.primitives import Case
 
 for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
@@ -80,7 +80,7 @@ def applies(prim, example, kinds, dtype, wide):
         return False
     try:
         for e in kept:
-            args = [a if isinstance(a, ArrayType) else typeof(a) for a in e.args]
+            args = [a if isinstance(a, ArrayType) else operand_type(a) for a in e.args]
             prim.type(*args, **e.params)
     except (TypeError, ValueError, IndexError, AttributeError, NameError):
         return False

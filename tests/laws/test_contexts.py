@@ -35,6 +35,7 @@ VALUES = {  # of options, beside flags
     "threefry_partitionable": [False],
     "auto_pcast": [False],
     "legacy_prng_key": ["error", "warn"],
+    "debug_replicated": [2],
     "default_matmul_precision": ["bfloat16", "highest"],
     "transfer_guard_host_to_device": ["log", "log_explicit", "disallow", "disallow_explicit"],
     "transfer_guard_device_to_host": ["log", "disallow"],

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 import phalanx
 import phalanx.numpy as jnp
 from phalanx.core.primitive import REGISTRY, NoRule
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import ArrayType, operand_type
 from phalanx.laws.primitives import Case
 
 
@@ -33,7 +33,7 @@ def without(operand, length):
 
 def is_allowed(prim, args, params):
     try:
-        prim.type(*[a if isinstance(a, ArrayType) else typeof(a) for a in args], **params)
+        prim.type(*[a if isinstance(a, ArrayType) else operand_type(a) for a in args], **params)
     except (TypeError, ValueError, IndexError):
         return False
     return True
@@ -48,7 +48,7 @@ def test_they_are_compiled_and_run():
         lambda operands: [c.bind(*xs) for c, xs in zip(CASES, operands, strict=True)]
     )([c.operands() for c in CASES])
     for case, out in zip(CASES, outs, strict=True):
-        types = [typeof(a) if not isinstance(a, ArrayType) else a for a in case.example.args]
+        types = [operand_type(a) if not isinstance(a, ArrayType) else a for a in case.example.args]
         wanted = case.prim.type(*types, **case.example.params)
         wanted = wanted if case.prim.multi else [wanted]
         assert [x.shape for x in case.tree(out)] == [t.shape for t in wanted], case.who("empty")

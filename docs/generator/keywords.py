@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 KEYWORDS = {  # of each page
+    "axes": "sharding",
     "checkpoints": "resume, restart, state_dict, snapshot",
     "coming-from-pytorch": "torch, no_grad, backward, nn.Module, nn.Linear, BatchNorm",
     "data": "dataset, DataLoader, tf.data, sampler, prefetch, shuffle",

@@ -10,7 +10,7 @@ import inspect
 import itertools
 import textwrap
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -291,7 +291,9 @@ class CallArgs(Struct):
         kwargs: the others by name.
         leaves: the leaves of these.
         treedef: the structure of these, ``(args, kwargs)``.
+        names: how the leaves are called, as arguments of the function.
         types: the types of the leaves, once they are known; an ``AbstractRef`` for a reference.
+        signatures: what stands for the leaves in keys, once they are arrays or numbers.
     """
 
     static: Static
@@ -299,24 +301,21 @@ class CallArgs(Struct):
     kwargs: dict[str, Any]
     leaves: Sequence[Any]
     treedef: Any
+    names: LeafNames
     types: tuple[Any, ...] = ()
+    signatures: Sequence[Hashable] = ()
 
     @classmethod
-    def of(cls, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallArgs:
-        """With the leaves of ``args`` and ``kwargs``."""
-        return cls(static, args, kwargs, *tree.flatten_call((args, kwargs)))
+    def of(
+        cls, fun: Any, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> CallArgs:
+        """With the leaves of ``args`` and ``kwargs``, which are those of ``fun``."""
+        names = LeafNames(fun, args, kwargs, dynamic_positions(len(args), static))
+        return cls(static, args, kwargs, *tree.flatten_call((args, kwargs)), names)
 
     def restored(self) -> tuple[list[Any], dict[str, Any]]:
         """All arguments, the static ones in their places."""
         return self.static.restore(self.args, self.kwargs)
-
-    def positions(self) -> list[int]:
-        """The positions of ``args`` among all arguments."""
-        return dynamic_positions(len(self.args), self.static)
-
-    def names(self, fun: Callable[..., Any]) -> LeafNames:
-        """How the leaves are called, as arguments of ``fun``."""
-        return LeafNames(fun, self.args, self.kwargs, self.positions())
 
 
 def _hashable(x: Any) -> bool:
@@ -384,11 +383,11 @@ def check_leaf(x: Any, name: str, who: str) -> None:
         static = "static_argnums, static_broadcasted_argnums"
         static = "in_specs has None for it" if who.startswith("shard_map(") else static
         advice = f"; make it static ({static}){_or_a_node(class_of(x))}"
-        error = TypeError(
+        said = (
             f"{who}: {name} is {brief(x)} of type {type(x).__name__}, which is not an array or a "
             f"number{beside.advice_on(x) or advice}"
         )
-        raise coded(error, "no array", name=name, **described(x))
+        raise coded(TypeError(said), "no array", name=name, **described(x))
     if isinstance(x, _OF_NUMPY) and not dtypes.holds_numbers(x.dtype):
         raise TypeError(
             f"{who}: {name} is a NumPy array of dtype {x.dtype}, which no device can hold; "

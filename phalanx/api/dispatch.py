@@ -19,7 +19,7 @@ from phalanx.api.arguments import (
     dress,
     split_static,
 )
-from phalanx.api.kept_inputs import as_device_arrays
+from phalanx.api.kept_inputs import put_on_devices
 from phalanx.api.retraced import moved
 from phalanx.base import log, tree
 from phalanx.base.boundary import hide_frames, hiding
@@ -81,7 +81,7 @@ class Caches:
     def key(self, given: CallArgs) -> tuple[Any, ...]:
         """Where in the table is the call with these arguments."""
         static = given.static
-        key = (*map(signature, given.leaves), *static.values, settings().key)
+        key = (*given.signatures, *static.values, settings().key)
         if not (given.kwargs or static.places) and _is_flat(given.treedef, len(given.args)):
             self.flat = True
             return key
@@ -187,13 +187,13 @@ class Dispatched:
         It is a Python function, because these cost less to call than other objects, and one that
         calls few others.
         """
-        caches, calls, find = self.caches, self.caches.calls, self.caches.find
+        fun, caches, calls, find = self.fun, self.caches, self.caches.calls, self.caches.find
         call, split, array, root = self._call, self._split, DeviceArray, ROOT
 
         def dispatch(*args: Any, **kwargs: Any) -> Any:
             try:
                 if entered_trace() is not root:
-                    return call(CallArgs.of(*split(args, kwargs)))
+                    return call(CallArgs.of(fun, *split(args, kwargs)))
                 if caches.flat and not kwargs:
                     key: list[Any] = [x._sig if type(x) is array else signature(x) for x in args]
                     key.append(settings().key)
@@ -203,7 +203,7 @@ class Dispatched:
                 found, leaves = find(args, kwargs)
                 if found is not None:
                     return found.run(leaves)
-                return call(CallArgs.of(*split(args, kwargs)))
+                return call(CallArgs.of(fun, *split(args, kwargs)))
             except Exception as error:
                 hide_frames(error)
                 raise
@@ -232,8 +232,8 @@ class Dispatched:
 
     def _evaluate(self, given: CallArgs) -> Any:
         """Call outside of transformations, with what was compiled for such arguments or is now."""
-        names = given.names(self.fun)
-        leaves = given.leaves = as_device_arrays(given.leaves, names, self.who)
+        put_on_devices(given, self.who)
+        leaves, names = given.leaves, given.names
         key = self.caches.key(given)
         if config.looks_for_nonfinite:
             key = (*key, Dispatched)  # which `dispatch` does not find
@@ -288,7 +288,7 @@ class Dispatched:
     def _donated(self, given: CallArgs) -> list[bool]:
         """Per leaf whether its memory may be taken over."""
         marks: list[bool] = []
-        for position, arg in zip(given.positions(), given.args, strict=True):
+        for position, arg in zip(given.names.where, given.args, strict=True):
             marks += [position in self.donate_nums] * len(tree.leaves(arg))
         for name, value in sorted(given.kwargs.items()):
             marks += [name in self.donate_names] * len(tree.leaves(value))

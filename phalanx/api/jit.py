@@ -137,7 +137,7 @@ class Jitted(StagedFunction):
             return RequestedShardings((None,) * len(types), (None,) * results)
         ins = self.ins.of(given.args, later) + [None] * len(tree.leaves(given.kwargs))
         outs = self.outs.of(outline(out_tree), later=True)
-        self.ins.check(ins, types, given.names(self.fun))
+        self.ins.check(ins, types, given.names)
         first, last = len(traced.written), len(traced.stored)
         kinds = program.output_types[first : results - last]
         whose = [f"the {name}" for name in result_names(out_tree)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from phalanx.api.arguments import LeafNames, check_leaf
+from phalanx.api.arguments import CallArgs, LeafNames, check_leaf
 from phalanx.base.source import warn_user
 from phalanx.core.program import Program
 from phalanx.core.trace import Tracer, refuse_escaped
@@ -18,20 +18,21 @@ from phalanx.transforms.dce import without_unused_inputs
 from phalanx.transforms.storage import size_in_bytes, taken_over
 
 
-def as_device_arrays(leaves: Sequence[Any], names: LeafNames, who: str) -> Sequence[Any]:
-    """``leaves``, of which those that have no signature became arrays that hold data.
+def put_on_devices(given: CallArgs, who: str) -> None:
+    """Find the signatures of the leaves; those that have none become arrays that hold data.
 
     Raises:
         TypeError: a leaf is no array and no number.
         EscapedTracer: a leaf belongs to a transformation that has ended.
     """
-    signs = [signature(x) for x in leaves]
-    if None not in signs:
-        return leaves
-    return [
-        _converted(x, names, i, who) if s is None else x
-        for i, (x, s) in enumerate(zip(leaves, signs, strict=True))
-    ]
+    signs = [signature(x) for x in given.leaves]
+    if None in signs:
+        given.leaves = [
+            _converted(x, given.names, i, who) if s is None else x
+            for i, (x, s) in enumerate(zip(given.leaves, signs, strict=True))
+        ]
+        signs = [signature(x) for x in given.leaves]
+    given.signatures = signs
 
 
 def _converted(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:

@@ -129,7 +129,7 @@ class Pmapped(StagedFunction):
         return Sharing(self.who, group, self.devices, *sizes[0])
 
     def _context(self, given: CallArgs) -> _Context:
-        names, types = given.names(self.fun), array_types(given.types)
+        names, types = given.names, array_types(given.types)
         in_axes = without_static(self.in_axes, given.static)
         ins = self.axes.of_inputs(in_axes, given.args, given.kwargs, types, names)
         try:
@@ -164,7 +164,7 @@ class Pmapped(StagedFunction):
             _refuse_sums(type, name, self.who)
         outs = (FIXED,) * len(written) + self._outs(flat, [t.ndim for t in results], ins)
         ins = (FIXED,) * len(captured) + ins
-        self._check_replicated(staged, ins, outs, flat, given.names(self.fun))
+        self._check_replicated(staged, ins, outs, flat, given.names)
         params = {
             "program": program,
             "axes": sizes,

@@ -152,7 +152,7 @@ class ShardMapped(StagedFunction):
     # ---- tracing ----
 
     def _context(self, given: CallArgs) -> _Context:
-        names, held = given.names(self.fun), loaded(given.leaves)
+        names, held = given.names, loaded(given.leaves)
         here = positions_of(self.mesh, self.axis_names, self.check_vma, held, self.who)
         if self.in_specs is not Infer:
             return _Context(here, None)
@@ -187,7 +187,7 @@ class ShardMapped(StagedFunction):
             in_specs, _ = given.treedef.unflatten(context.in_specs)
         here, types = context.mesh_axes, array_types(given.types)
         specs = Specs(self.who, "in_specs", in_specs, here.axes, here.mesh)
-        names = given.names(self.fun).all()
+        names = given.names.all()
         roles = specs.roles(given.args, types, names)
         triples = list(zip(types, roles, names, strict=True))
         for triple in triples:
@@ -199,7 +199,7 @@ class ShardMapped(StagedFunction):
     ) -> tuple[list[str], Roles]:
         """Who says how each result is cut, and what it is to a position: those of the function, and
         what its arguments hold in the end, cut as before."""
-        names, leaves = result_names(flat.out_tree), given.names(self.fun)
+        names, leaves = result_names(flat.out_tree), given.names
         specs = Specs(self.who, "out_specs", self.out_specs, here.axes, here.mesh)
         outs = specs.roles(flat.out_tree.unflatten(names), types[: len(names)], names)
         held = [f"in_specs say that what {leaves[i]} holds" for i in flat.stored]

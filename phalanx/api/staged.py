@@ -155,7 +155,7 @@ class StagedFunction(Dispatched):
             places = RequestedShardings((None,) * outer + places.ins, places.outs)
         donated = zip(self._donated(given), given.leaves, strict=True)
         marks = [False] * outer + [d and type(x) is not Ref for d, x in donated]
-        names = given.names(self.fun).after(map(str, traced.captured))
+        names = given.names.after(map(str, traced.captured))
         compile = _Compile(
             self.who, self.keep_unused, self.compiler_options, self.strict, traced.program, marks,
             names, places,
@@ -172,7 +172,7 @@ class StagedFunction(Dispatched):
         """
         for i, x in enumerate(given.leaves):
             if not is_value(x) and type(x) is not Ref:
-                check_leaf(x, given.names(self.fun)[i], self.who)
+                check_leaf(x, given.names[i], self.who)
         given.types = leaf_types(given.leaves, typeof)
 
     # ---- tracing ----
@@ -193,7 +193,7 @@ class StagedFunction(Dispatched):
 
     def _stage(self, given: CallArgs, types: Sequence[ArrayType]) -> tuple[Flat, Staged]:
         """The function at ``types``, of what its arguments are to it; and of their leaves."""
-        flat, names = self._flat(given), given.names(self.fun).all()
+        flat, names = self._flat(given), given.names.all()
         return flat, stage_with_refs(flat, types, name_of(self.fun), names)
 
     def _flat(self, given: CallArgs) -> Flat:
@@ -214,7 +214,7 @@ class StagedFunction(Dispatched):
                 f"{self.who}: it has not been traced for arguments ({listed}), at {place}, and "
                 "no_tracing is set"
             )
-        why = reason(self.fun, key, list(self.caches.traced), given.names(self.fun))
+        why = reason(self.fun, key, list(self.caches.traced), given.names)
         log.warn("Tracing %s for arguments (%s) at %s: %s", self.who, listed, place, why)
 
     # ---- ahead of time ----
@@ -222,8 +222,8 @@ class StagedFunction(Dispatched):
     @hiding
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
-        given = CallArgs.of(*self._split(args, kwargs))
-        names = given.names(self.fun)
+        given = CallArgs.of(self.fun, *self._split(args, kwargs))
+        names = given.names
         given.types = abstract_types(given.leaves, names, self.who)
         traced, context = self.traced(given)
         places = self._places(traced, given, context, later=True)

@@ -81,11 +81,10 @@ def _of_one_lane(program: Program, axes: Names, ins: Roles, outs: Roles) -> Prog
     ones = tuple([(axis, 1) for axis in axes])
 
     def outside(atom: Atom, role: Role) -> Any:
-        inner = atom.type
-        shape = role.outer(inner, ones).shape
-        if shape == inner.shape:
+        if not role.sliced:
             return atom
-        return Var(reshape.result_type([inner], {"shape": shape}))
+        inner = atom.type
+        return Var(reshape.result_type([inner], {"shape": role.outer(inner, ones).shape}))
 
     inputs = [outside(v, r) for v, r in zip(program.inputs, ins, strict=True)]
     outputs = [outside(a, r) for a, r in zip(program.outputs, outs, strict=True)]

@@ -325,7 +325,7 @@ def staged(function: Function) -> Function:
         held = DeviceArray, NoneType
         given: list[Any] = [a if type(a) in held else as_array(a) for a in arrays]
         signs = [None if a is None else a._sig for a in given]
-        key = (function, settings().key, *signs, *static, *map(key_of, static.values()))
+        key = (*signs, *static, *map(key_of, static.values()), settings().key, function)
         found = calls[key]
         if found is None:
             program, out_tree = program_of(arrays, static)
@@ -336,7 +336,7 @@ def staged(function: Function) -> Function:
 
     def program_of(arrays: Sequence[Any], static: dict[str, Any]) -> tuple[Program, Any]:
         types = tuple([None if a is None else typeof(a) for a in arrays])
-        key = (function, settings().key, *types, *static, *map(key_of, static.values()))
+        key = (*types, *static, *map(key_of, static.values()), settings().key, function)
         traced = _programs[key]
         if traced is None:
             traced = _programs[key] = *_trace(function, types, static, name), ()

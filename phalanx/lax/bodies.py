@@ -156,12 +156,12 @@ def flatten_results(out: Any, who: str) -> tuple[list[Any], Any]:
             path = _path_of_leaf(out, i)
             if type(leaf) is Ref:
                 _refuse_result(leaf, path, who)
-            error = TypeError(
+            said = (
                 f"{who}: the function returned {brief(leaf)} of type {type(leaf).__name__}"
                 f"{' at ' + path if path else ''}; it must return arrays, numbers, or trees of them"
                 f"{_registering(leaf)}"
             )
-            raise coded(error, "no array returned", type=type(leaf).__name__)
+            raise coded(TypeError(said), "no array returned", type=type(leaf).__name__)
     return leaves, treedef
 
 

@@ -1,9 +1,10 @@
 """Calls: what a compiled call needs, as one record, and the table in which it is found again.
 
 Whatever runs a program on arrays does it by a ``Call``: operations and loops outside of ``jit``,
-functions of the library, ``jit``, ``pmap`` and ``shard_map``. Its key is
-what was called (a primitive, a function of the library; left out where the table belongs to it),
-the settings, the static values as ``key_of`` tells them apart, and the ``signature`` of each leaf.
+functions of the library, ``jit``, ``pmap`` and ``shard_map``. Its key is, in this order, the
+``signature`` of each leaf, the static values as ``key_of`` tells them apart, ``settings().key``,
+and what was called: a primitive, or a function of the library. In the table of a user's function
+that is left out, and the structure of the arguments stands there unless all of them are leaves.
 """
 
 # What an array holds is private to users, not to what runs programs on arrays.
@@ -209,8 +210,9 @@ def operand_signatures(leaves: Sequence[Any]) -> list[Signature]:
     ]
 
 
-# Told of each call that was made while somebody is: of its program, of what that is given, and
-# whether it is a function of the user's, not one of the library or an operation.
+# Told of each call of what was compiled while somebody is: of its program, of what that is given,
+# and whether it is a function of the user's, not one of the library or an operation. To hear of
+# what was compiled before, too, override an option that belongs to keys.
 on_called: list[Callable[[Program, Sequence[Any], bool], None]] = []
 
 

@@ -46,7 +46,7 @@ def run_compiled(
     owner = _owner(prim, params) if prim.multi else None
     static = _static_key(params) if owner is None else _key_without(owner, params)
     known = calls if owner is None else owner.derived
-    key = (prim, settings().key, options, static, *[a._sig for a in arrays])
+    key = (*[a._sig for a in arrays], static, options, settings().key, prim)
     try:
         call = known[key]
     except TypeError:
@@ -120,7 +120,7 @@ def program_of(prim: Primitive, types: tuple[ArrayType, ...], params: dict[str, 
 
     So what was compiled for one layout is used again where that has another name.
     """
-    key = (prim, settings().key, _static_key(params), *types)
+    key = (*types, _static_key(params), settings().key, prim)
     program = _programs[key]
     if program is None:
         program = _programs[key] = _of_one(prim, types, params)

@@ -7,7 +7,7 @@ a mesh. A program is written in layouts; from a mesh and a layout follows the sh
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,7 @@ def prime_axes(count: int, *shardings: Sharding) -> MeshAxes:
     return max(meshes, key=told)
 
 
-def fewest_axes(meshes: Iterable[MeshAxes], shardings: Sequence[Sharding]) -> MeshAxes | None:
+def fewest_axes(meshes: Iterable[MeshAxes], shardings: Collection[Sharding]) -> MeshAxes | None:
     """Axes of a mesh, those of the first of ``meshes`` in which all ``shardings`` can be told.
 
     What the compiler chooses follows whole axes: the fewer there are, the more of it can be told

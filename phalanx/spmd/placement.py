@@ -214,8 +214,8 @@ def _over_meshes(
         some = some and not first.is_multi_process
         devices = _taken(program, first) if some else first.flat
     grids = [_grid(mesh, devices) for mesh in meshes]
-    ordered = [with_devices_counted_as(s, devices) for s in lying(devices)]
-    axes = fewest_axes([_held(m, devices).axes for m in meshes], [*grids, *ordered])
+    ordered = [with_devices_counted_as(s, devices) for s in {*lying(devices)}]
+    axes = fewest_axes([_held(m, devices).axes for m in meshes], {*grids, *ordered})
     axes = axes or prime_axes(len(devices), *grids)
     if any(axes_of(grid, len(grid.tiles), axes) is None for grid in grids):
         raise MeshesDiffer(

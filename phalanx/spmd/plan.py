@@ -86,6 +86,8 @@ class Plan(Struct, frozen=True):
 
     def padded(self, type: ArrayType, layout: OpenLayout | None) -> ArrayType:
         """The type of an array that ``layout`` cuts, with the padding that makes parts equal."""
+        if not any(layout or ()):
+            return type
         blocks = blocks_of(type.shape, self.parts(layout))
         return type.update(shape=tuple(b.padded for b in blocks))
 

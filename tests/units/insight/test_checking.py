@@ -505,6 +505,22 @@ def test_a_key_for_two_calls_of_a_library_is_told(library):
     assert finding.code == "P106" and finding.file == __file__
 
 
+@pytest.mark.parametrize("wrap", [phalanx.jit, lambda f: f])
+def test_what_was_compiled_before_anybody_looked_is_looked_at(wrap):
+    key = random.key(0)
+    first = wrap(lambda key: random.normal(key, (2,)))
+    second = wrap(lambda key: random.bits(key, (3,)))
+
+    def drawn():
+        return first(key), second(key)  # a second time
+
+    drawn()
+    with checking_compiled() as found:
+        drawn()
+    (finding,) = found.values()
+    assert (finding.code, finding.line) == ("P106", line_of("# a second time"))
+
+
 def test_a_key_for_each_call_of_what_a_library_compiles_is_told(library):
     def noisy(key, x):
         return x + random.normal(key, x.shape)

@@ -115,8 +115,23 @@ def value_and_grad(
     >>> phalanx.value_and_grad(lambda x: x**2)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
-    check_callable(fun, "grad")
-    who = f"grad({name_of(fun)})"
+    return _value_and_grad(
+        "value_and_grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes
+    )
+
+
+def _value_and_grad(
+    name: str,
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    holomorphic: bool,
+    allow_int: bool,
+    reduce_axes: Sequence[Any],
+) -> Callable[..., Any]:
+    """``value_and_grad`` for the public function that errors call ``name``."""
+    check_callable(fun, name)
+    who = f"{name}({name_of(fun)})"
     _check_not_reduced(who, reduce_axes)
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -192,7 +207,7 @@ def grad(
     >>> float(phalanx.grad(lambda x: x**3)(2.0))
     12.0
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    both = _value_and_grad("grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradients = both(*args, **kwargs)

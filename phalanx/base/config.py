@@ -575,6 +575,14 @@ class Config:
             error.__traceback__ = None  # so that the last line is the one that asks
             raise
 
+    def __repr__(self) -> str:
+        changed = {
+            name: value
+            for name, option in OPTIONS.items()
+            if (value := getattr(settings(), name)) != option.default
+        }
+        return "config(" + ", ".join(f"{n}={v!r}" for n, v in changed.items()) + ")"
+
     @property
     def key(self) -> int:
         """What stands for all that changes what tracing and compiling a function gives."""

@@ -90,6 +90,9 @@ class Manager:
         self._writing: Future[None] | None = None
         self._closed = False
 
+    def __repr__(self) -> str:
+        return f"Manager({str(self.directory)!r}, keep={self._keep})"
+
     def save(self, step: int, tree: Any) -> None:
         """Save ``tree`` as ``checkpoint.save`` does; first waits for the one before.
 

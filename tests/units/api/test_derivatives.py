@@ -493,3 +493,13 @@ def test_arrays_of_float0_are_made_as_others():
     ):
         assert (made.shape, made.dtype) == ((3, 2), nothing)
         assert np.asarray(made).dtype == nothing
+
+
+@pytest.mark.parametrize("name", ["grad", "value_and_grad"])
+def test_errors_name_the_function_that_was_called(name):
+    differentiate = getattr(phalanx, name)
+    for f, x in ((lambda x: x, np.ones(3)), (lambda x: x * 1.0, 1)):
+        with pytest.raises(TypeError, match=rf"^{name}\(<lambda>\): "):
+            differentiate(f)(x)
+    with pytest.raises(TypeError, match=rf"^{name}: "):
+        differentiate(3)

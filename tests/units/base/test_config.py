@@ -445,3 +445,9 @@ def test_an_option_can_be_read_by_the_names_that_it_is_set_by():
         assert config.x64_enabled is value
     with pytest.raises(AttributeError, match=r"no option 'enable_x46'\. Did you mean 'enable_x64'"):
         config.read("jax_enable_x46")
+
+
+def test_repr_has_what_was_changed():
+    with config.override(enable_x64=True, debug_nans=True):
+        assert "enable_x64=True" in repr(config) and "debug_nans=True" in repr(config)
+    assert "debug_nans" not in repr(config)

@@ -205,11 +205,8 @@ def _see_also(entry: Entry, mentions: dict[str, list[tuple[str, str]]]) -> Itera
     lines = []
     if entry.others:
         lines.append("- the same under other names: " + _codes(entry.others))
-    alike = [
-        other.name
-        for other in public.entries()
-        if other.short == entry.short and other.name != entry.name
-    ]
+    named_alike = public.by_short_name()[entry.short]
+    alike = [other.name for other in named_alike if other.name != entry.name]
     if alike and entry.module.count(".") < 3:
         lines.append("- by the same name: " + _codes(tuple(alike[:6])))
     near = [f"[`{one.short}`]({one.page}.md)" for one in public.near(entry, NEAR)]

@@ -271,12 +271,27 @@ def subjects(module: str) -> Iterator[tuple[str, list[Entry]]]:
             yield title, sorted(group, key=lambda entry: entry.short.casefold())
 
 
-@functools.cache
-def group_of(entry: Entry) -> tuple[str, tuple[Entry, ...]]:
+def group_of(entry: Entry) -> tuple[str, list[Entry]]:
     """The subject that an entry belongs to, and all entries of that."""
-    groups = (found for found in subjects(entry.module) if entry in found[1])
-    title, group = next(groups, ("", []))
-    return title, tuple(group)
+    return _groups(entry.module).get(entry, ("", []))
+
+
+@functools.cache
+def _groups(module: str) -> dict[Entry, tuple[str, list[Entry]]]:
+    found: dict[Entry, tuple[str, list[Entry]]] = {}
+    for title, group in subjects(module):
+        for entry in group:
+            found.setdefault(entry, (title, group))
+    return found
+
+
+@functools.cache
+def by_short_name() -> dict[str, list[Entry]]:
+    """The entries that have the same name in different modules, by that name."""
+    found: dict[str, list[Entry]] = {}
+    for entry in entries():
+        found.setdefault(entry.short, []).append(entry)
+    return found
 
 
 def near(entry: Entry, most: int) -> list[Entry]:

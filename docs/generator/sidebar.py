@@ -1,7 +1,7 @@
-"""The table of contents beside the pages of functions: the same beside each, so made once.
+"""The table of contents beside each page: the same in a folder, so made once, and marked.
 
-The theme then marks what can be unfolded in it, and the search looks for the stems of words: both
-take a good part of the time of a build, and are remembered as well.
+The search looks for the stems of words, and translations for what a build in one language does not
+have: both take a good part of its time. Stems are remembered, and the latter is left out.
 """
 
 from __future__ import annotations
@@ -10,34 +10,52 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import furo
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
-from docs.generator.pages import FOLDER
+# steps that find nothing in a site in one language, or that only books need
+_NEEDLESS = {
+    "AddTranslationClasses", "FootnoteDocnameUpdater", "Locale", "RemoveTranslatableInline",
+    "TranslationProgressTotaliser",
+}  # fmt: skip
+_HERE = '<li class="toctree-l1 current"><a class="current reference internal" href="#">'
+_PLAIN = '<li class="toctree-l1"><a class="reference internal" href="{}">'
+_TREE = "furo_navigation_tree"  # what the theme makes of the table
 
-_made: dict[tuple[tuple[str, Any], ...], str] = {}
+_made: dict[tuple[Any, ...], str] = {}
 
 
-def keep(app: Sphinx, page: str, _: str, context: dict[str, Any], __: Any) -> None:
-    """Give a page that stands in no table of contents the one that was made for the first."""
-    if page.startswith(FOLDER) and "orphan" in app.env.metadata.get(page, {}):
-        context["toctree"] = _once(context["toctree"])
+def keep(_: Sphinx, page: str, __: str, context: dict[str, Any], ___: Any) -> None:
+    """Give a page the table that was made for the first one in its folder, without its mark."""
+    if "toctree" in context:
+        context["toctree"] = _once(page, context["toctree"])
 
 
-def _once(make: Callable[..., str]) -> Callable[..., str]:
+def _once(page: str, make: Callable[..., str]) -> Callable[..., str]:
+    folder, _, name = page.rpartition("/")
+
     def toctree(**options: Any) -> str:
-        key = tuple(sorted(options.items()))
+        key = folder, *sorted(options.items())
         if key not in _made:
-            _made[key] = make(**options)
+            plain = make(**options).replace(_HERE, _PLAIN.format(f"{name}.html"))
+            _made[key] = plain.replace('<ul class="current">', "<ul>")
         return _made[key]
 
     return toctree
 
 
+def mark(_: Sphinx, page: str, __: str, context: dict[str, Any], ___: Any) -> None:
+    """Mark the page in its table, as the theme would."""
+    here = _HERE.replace(" current", " current current-page", 1)
+    plain = _PLAIN.format(f"{page.rpartition('/')[2]}.html")
+    context[_TREE] = context[_TREE].replace(plain, here, 1)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """What Sphinx calls; before the theme looks at the page."""
+    """What Sphinx calls; before the theme looks at the page, and after."""
     app.connect("html-page-context", keep, priority=100)
-    furo.get_navigation_tree = functools.cache(furo.get_navigation_tree)
+    app.connect("html-page-context", mark, priority=900)
+    steps = app.registry.transforms
+    steps[:] = [step for step in steps if step.__name__ not in _NEEDLESS]
     SearchEnglish.stem = functools.cache(SearchEnglish.stem)  # type: ignore[method-assign]
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -27,8 +27,11 @@ def frame_of_one(*, program: Program) -> Frame:
 _FEW = 8
 
 
-def lower_call(b: Builder, *xs: Value, program: Program) -> list[Value]:
-    """Write a call of a function of the module, or the program in place of it."""
+def lower_call(b: Builder, *xs: Value, program: Program, **_: Any) -> list[Value]:
+    """Write a call of a function of the module, or the program in place of it.
+
+    It is the lowering of all that runs a program once, whatever other parameters that has.
+    """
     if program.axes or any(p.on_devices.region is not None for p in program.primitives):
         return b.inline(program, *xs)  # what it communicates over depends on where it stands
     if len(program.equations) == 1 or len(list(islice(program.walk(), _FEW + 1))) <= _FEW:
@@ -41,7 +44,8 @@ def lower_call(b: Builder, *xs: Value, program: Program) -> list[Value]:
 
 
 def as_call(rule_of_call: Rule) -> Rule:
-    """A rule of ``call`` for the program of another operation, whose other parameters it drops."""
+    """A rule of ``call``, or ``call`` itself, for the program of another operation, whose other
+    parameters it drops."""
 
     def rule(*operands: Any, program: Program, **_: Any) -> Any:
         return rule_of_call(*operands, program=program)

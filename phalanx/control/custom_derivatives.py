@@ -15,12 +15,11 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from phalanx.control.call import call, frame_of_one, lower_call
+from phalanx.control.call import as_call, call, frame_of_one, lower_call
 from phalanx.control.family import Rewrite, StateAndResults, with_subprograms
 from phalanx.control.result_dims import ResultDims, program_on_lanes
 from phalanx.core import axes
 from phalanx.core.axes import Axis
-from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import ZERO, Execution, NoRule, Primitive, Rule, UserRules
 from phalanx.core.program import Frame, Program, Var
 from phalanx.core.runs import Marks
@@ -238,10 +237,6 @@ def _frame(*, program: Program | Applied, rule: _UserRule, closed: int) -> Frame
     return Frame((), (), ())
 
 
-def _lower(b: Builder, *xs: Value, program: Program, **_: Any) -> list[Value]:
-    return lower_call(b, *xs, program=program)
-
-
 def with_rules(
     name: str, differentiate: Rule, *, transpose: Rule | None = None, own_lanes: bool, doc: str
 ) -> Primitive:
@@ -256,10 +251,10 @@ def with_rules(
 
     prim: Primitive = with_subprograms(
         name,
-        _lower,
+        lower_call,
         _frame,
         linearize=NoRule("its derivative is that of the user's rule"),
-        transpose=transpose or _transpose,
+        transpose=transpose or as_call(call.rule("transpose")),
         batch=_batch_rule(name, itself, own_lanes),
         carry_state=_carry_state(itself),
         user_rules=UserRules(differentiate),
@@ -267,10 +262,6 @@ def with_rules(
         doc=doc,
     )
     return prim
-
-
-def _transpose(cts: tuple[Any, ...], *operands: Any, program: Program, **_: Any) -> list[Any]:
-    return call.rule("transpose")(cts, *operands, program=program)
 
 
 # ---- vectorization ------------------------------------------------------------------------------

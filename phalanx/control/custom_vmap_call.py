@@ -28,7 +28,6 @@ from phalanx.control.rules_on_lanes import (
     WithTangents,
 )
 from phalanx.core.axes import Axis
-from phalanx.core.builder import Builder, Value
 from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import (
     ZERO,
@@ -94,14 +93,6 @@ def _closed(operands: Sequence[Any], rule: LanesRule, closed: int) -> int:
 
 def _frame(*, program: Program, rule: LanesRule, closed: int) -> Frame:
     return frame_of_one(program=program)
-
-
-def _lower(b: Builder, *xs: Value, program: Program, **_: Any) -> list[Value]:
-    return lower_call(b, *xs, program=program)
-
-
-def _run(*operands: Any, program: Program, **_: Any) -> tuple[Any, ...]:
-    return call(*operands, program=program)
 
 
 def _batch(
@@ -263,7 +254,7 @@ def _inexact(program: Program, marks: Marks) -> bool:
 
 custom_vmap: Primitive = with_subprograms(
     "custom_vmap",
-    _lower,
+    lower_call,
     _frame,
     linearize=_linearize,
     jvp=_jvp,
@@ -272,6 +263,6 @@ custom_vmap: Primitive = with_subprograms(
     carry_state=as_call(call.rule("carry_state", call.effects)),
     whole=True,
     user_rules=UserRules(),
-    execution=Execution(run=_run),
+    execution=Execution(run=as_call(call)),
     doc="the results of a program that a rule vectorizes; func.call",
 )

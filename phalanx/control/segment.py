@@ -21,7 +21,6 @@ from phalanx.control.family import with_subprograms
 from phalanx.control.lanes import batch_rule
 from phalanx.control.scan import scan
 from phalanx.core.axes import Axis
-from phalanx.core.builder import Builder, Value
 from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import Fold, Primitive
 from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var
@@ -265,13 +264,9 @@ def _frame(*, program: Program, of: Any, at_once: int) -> Frame:
     return frame_of_one(program=program)
 
 
-def _lower(b: Builder, *xs: Value, program: Program, of: Any, at_once: int) -> list[Value]:
-    return lower_call(b, *xs, program=program)
-
-
 segment: Primitive = with_subprograms(
     "segment",
-    _lower,
+    lower_call,
     _frame,
     batch=_batch,
     doc="the results of a program, on lanes a few at a time; stablehlo.while",

@@ -227,17 +227,17 @@ def lying(api: Any, *spec: Any) -> Any:
 
 @case("device_put of NumPy over a mesh", kind="waits")
 def put_over_mesh(np: Any, api: Any) -> Callable:
-    x, lies = np.ones((256, 256), np.float32), lying(api, "data", "model")
-    return lambda: api.device_put(x, lies)
+    x, spec = np.ones((256, 256), np.float32), lying(api, "data", "model")
+    return lambda: api.device_put(x, spec)
 
 
 @case("reshard over a mesh", kind="fresh")
 def reshard(np: Any, api: Any) -> tuple[Callable, Callable]:
     # of one array, some libraries keep on the host what they have moved before
     x = np.ones((256, 256), np.float32)
-    lies, wanted = lying(api, "data", "model"), lying(api, "model")
+    spec, wanted = lying(api, "data", "model"), lying(api, "model")
     return (
-        lambda: api.device_put(x, lies),
+        lambda: api.device_put(x, spec),
         lambda placed: api.block_until_ready(api.device_put(placed, wanted)),
     )
 
@@ -257,8 +257,8 @@ def training_over_mesh(np: Any, api: Any, mesh: Any) -> tuple:
     """Parameters of twelve layers and a batch, on a mesh."""
     rng = np.random.default_rng(1)
     text = rng.integers(0, transformer.VOCABULARY, (DEVICES, transformer.LENGTH + 1), np.int32)
-    lies = api.tree.map(lambda spec: api.NamedSharding(mesh, spec), transformer.specs(api))
-    params = api.device_put(transformer.init(np), lies)
+    spec = api.tree.map(lambda spec: api.NamedSharding(mesh, spec), transformer.specs(api))
+    params = api.device_put(transformer.init(np), spec)
     rows = api.NamedSharding(mesh, api.P("data"))
     return params, *api.device_put((text[:, :-1], text[:, 1:]), rows)
 

@@ -73,11 +73,11 @@ def fully_sharded(mesh, state):
 
 def sharded_step(mesh, state):
     """The step, which takes and gives a state that is cut, and takes a batch that is cut."""
-    lies, rows = fully_sharded(mesh, state), NamedSharding(mesh, P("data"))
+    spec, rows = fully_sharded(mesh, state), NamedSharding(mesh, P("data"))
     return jit(
         step,
-        in_shardings=(lies, rows, rows),
-        out_shardings=(lies, NamedSharding(mesh, P())),
+        in_shardings=(spec, rows, rows),
+        out_shardings=(spec, NamedSharding(mesh, P())),
         donate_argnums=0,
     )
 

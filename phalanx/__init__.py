@@ -92,7 +92,7 @@ from phalanx.api.parts import (
 )
 from phalanx.api.pmap import pmap
 from phalanx.api.positions import get_abstract_mesh
-from phalanx.api.positions import told as _told
+from phalanx.api.positions import sharding_of_type as _sharding_of_type
 from phalanx.api.shard_map import shard_map
 from phalanx.api.smap import smap
 from phalanx.api.vmap import vmap
@@ -119,10 +119,13 @@ from phalanx.numpy.refs import install as _install_refs
 from phalanx.run.eager import evaluate_eagerly as _evaluate
 from phalanx.run.lay import lay_array as _lay
 from phalanx.spmd.named import NamedSharding, P
-from phalanx.spmd.shardings_of_types import lies_of as _lies_of
+from phalanx.spmd.shardings_of_types import mesh_spec_of as _mesh_spec_of
 
 _ROOT.evaluate, _ROOT.lay = _evaluate, _lay
-_ArrayType.told, _ArrayType.laid = staticmethod(_told), staticmethod(_lies_of)
+_ArrayType.to_sharding, _ArrayType.of_sharding = (
+    staticmethod(_sharding_of_type),
+    staticmethod(_mesh_spec_of),
+)
 _install(Array, numpy)
 _install_refs()
 _install_attributes()

@@ -16,7 +16,7 @@ from phalanx.base.config import settings
 from phalanx.base.source import user_location
 from phalanx.core import types
 from phalanx.core.manual import ManualAxisType, Typed
-from phalanx.core.over_mesh import OverMesh, both
+from phalanx.core.mesh_spec import MeshSpec, both
 from phalanx.core.refs import AbstractRef, Ref, load
 from phalanx.core.types import Array, ArrayType
 from phalanx.numpy.promotion import as_shape
@@ -25,7 +25,7 @@ from phalanx.spmd import formats
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec, refusal_of_rank
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.shardings_of_types import lies_of
+from phalanx.spmd.shardings_of_types import mesh_spec_of
 from phalanx.transforms.stage import is_value
 
 
@@ -119,8 +119,8 @@ class ShapeDtypeStruct:
         along = f", vma={set(self.vma)}" if self.vma else ""
         if manual.unreduced or manual.reduced:
             along = f", manual_axis_type={manual}"
-        lies = "" if self.sharding is None else f", sharding={self.sharding}"
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{lies}{along})"
+        spec = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{spec}{along})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
@@ -180,7 +180,7 @@ def struct(type: ArrayType, sharding: Sharding | None = None) -> ShapeDtypeStruc
     Where nothing is said, it lies along axes of type Explicit as the type says.
     """
     mesh = settings().mesh
-    if sharding is None and (type.lies is not None or (mesh is not None and mesh.explicit_axes)):
+    if sharding is None and (type.spec is not None or (mesh is not None and mesh.explicit_axes)):
         sharding = type.sharding
     return ShapeDtypeStruct(
         type.shape,
@@ -198,13 +198,13 @@ def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayTyp
     if not isinstance(x, (np.ndarray, np.generic)) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
         shape, said = tuple(x.shape), sharding_of(x)
-        lies = None if said is None else lies_of(said, len(shape))
+        spec = None if said is None else mesh_spec_of(said, len(shape))
         kind = getattr(x, "manual_axis_type", None) or ManualAxisType(varying=getattr(x, "vma", ()))
         varying, *sums = (
             frozenset(map(Typed, a)) for a in (kind.varying, kind.unreduced, kind.reduced)
         )
-        lies = both(lies, OverMesh.of(None, [()] * len(shape), *sums))
-        return ArrayType(shape, dtypes.canonical(x.dtype), weak, varying, lies)
+        spec = both(spec, MeshSpec.of(None, [()] * len(shape), *sums))
+        return ArrayType(shape, dtypes.canonical(x.dtype), weak, varying, spec)
     if not is_value(x):
         check_leaf(x, names[i], who)
     kind = types.typeof(x)
@@ -215,22 +215,22 @@ def sharding_of(x: Any) -> Sharding | None:
     """Where ``x`` says that it lies, if it does; an array also says whether that was chosen. A
     reference lies as what it holds."""
     x = load(x) if type(x) is Ref else x
-    if isinstance(x, ArrayType) and x.lies is None:  # the sharding of a type is over the mesh set
+    if isinstance(x, ArrayType) and x.spec is None:  # the sharding of a type is over the mesh set
         return None
     sharding = x._sig.sharding if isinstance(x, DeviceArray) else getattr(x, "sharding", None)
     return sharding if isinstance(sharding, Sharding) else None
 
 
-def homes(leaves: Sequence[Any], names: LeafNames, who: str) -> list[Sharding | None]:
+def shardings_of(leaves: Sequence[Any], names: LeafNames, who: str) -> list[Sharding | None]:
     """Where each leaf says that it lies, if it does.
 
     Raises:
         ValueError: a sharding does not fit its leaf.
     """
-    return [_home(x, names, i, who) for i, x in enumerate(leaves)]
+    return [_sharding_of(x, names, i, who) for i, x in enumerate(leaves)]
 
 
-def _home(x: Any, names: LeafNames, i: int, who: str) -> Sharding | None:
+def _sharding_of(x: Any, names: LeafNames, i: int, who: str) -> Sharding | None:
     said = sharding_of(x)
     if said is None:
         return None

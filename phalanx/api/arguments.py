@@ -161,10 +161,16 @@ def as_tuple(value: Any, who: str, what: str) -> tuple[Any, ...]:
 
 
 def static_positions(
-    fun: Any, argnums: Any, argnames: Any, who: str, what: str = "static", apart: bool = False
+    fun: Any,
+    argnums: Any,
+    argnames: Any,
+    who: str,
+    what: str = "static",
+    unset_is_none: bool = False,
 ) -> tuple[tuple[int, ...], frozenset[str]]:
     """The positions and names of arguments that are ``what``; where only the one or the other is
-    given, it is completed from that: ``apart``, where one is None, or else where one is empty.
+    given, it is completed from that: if ``unset_is_none`` where one is None, or else where one is
+    empty.
 
     Raises:
         ValueError: a position or a name that ``fun`` does not have.
@@ -197,7 +203,7 @@ def static_positions(
                 f"{who}: {n!r} is to be {what}, but {name_of(fun)} has no such parameter; "
                 f"it has {', '.join(allnames)}"
             )
-    both = argnums is not None and argnames is not None if apart else nums and names
+    both = argnums is not None and argnames is not None if unset_is_none else nums and names
     if both:
         return tuple(sorted(set(resolved))), frozenset(names)
     named: set[str] = set(names) | {positional[i] for i in resolved if 0 <= i < len(positional)}

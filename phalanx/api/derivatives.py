@@ -15,7 +15,7 @@ from phalanx.api.differentiable import (
     flattened,
     result_as_array,
 )
-from phalanx.api.linear import Pullback, Pushforward, home_of, pull, tangent_in, weak_as
+from phalanx.api.linear import Pullback, Pushforward, cotangent_sharding, pull, tangent_in, weak_as
 from phalanx.api.ref_calls import store_copies
 from phalanx.api.stages import watched
 from phalanx.api.transformed import P, R
@@ -79,8 +79,8 @@ def vjp(
     outs, linear = linearize_flat(flat, leaves, [differentiable(x) for x in leaves])
     in_types = tuple(typeof(x) for x in leaves)
     out_types = tuple(typeof(y) for y in outs)
-    homes = tuple([home_of(x) for x in leaves])
-    pullback = Pullback(linear, flat.in_tree, in_types, flat.out_tree, out_types, homes)
+    shardings = tuple([cotangent_sharding(x) for x in leaves])
+    pullback = Pullback(linear, flat.in_tree, in_types, flat.out_tree, out_types, shardings)
     result = flat.out_tree.unflatten(outs)
     return (result, pullback, body.aux()) if has_aux else (result, pullback)
 
@@ -141,7 +141,7 @@ def _value_and_grad(
         value = _scalar_result(outs, flat, holomorphic, who)
         types = [typeof(x) for x in leaves]
         one = dtypes.scalar(1, typeof(value).dtype)
-        cotangents = pull(linear, [one], types, [home_of(x) for x in leaves])
+        cotangents = pull(linear, [one], types, [cotangent_sharding(x) for x in leaves])
         gradient = chosen.results([result_as_array(g) for g in cotangents])
         return chosen.body.with_data(result_as_array(value)), gradient
 
@@ -387,8 +387,8 @@ def linear_transpose(
     known = len(captured)
     program = partial_eval(program, [i >= known for i in range(len(program.inputs))])
     linear = LinearMap(program, captured, (True,) * len(program.outputs))
-    homes = tuple(map(home_of, leaves))
-    return Pullback(linear, treedef, tuple(types), flat.out_tree, program.output_types, homes)
+    shardings = tuple(map(cotangent_sharding, leaves))
+    return Pullback(linear, treedef, tuple(types), flat.out_tree, program.output_types, shardings)
 
 
 def _check_not_reduced(who: str, reduce_axes: Sequence[Any]) -> None:

@@ -147,11 +147,11 @@ _by_function: Recent[Recent[Caches]] = Recent(4096)
 def caches_of(fun: Any, options: tuple[Any, ...]) -> Caches:
     """The caches of ``fun``; they live as long as ``fun`` does."""
     try:
-        apart = tuple(distinctions(fun))
+        distinct = tuple(distinctions(fun))
         # The method itself, since functions die too when Python takes modules apart at its end.
         forget = _by_function.forget
-        reference = weakref.ref(fun, lambda gone: forget((gone, *apart)))
-        key = (reference, *apart)
+        reference = weakref.ref(fun, lambda gone: forget((gone, *distinct)))
+        key = (reference, *distinct)
         of_function = _by_function[key]
         if of_function is None:
             of_function = _by_function[key] = Recent(KEPT)

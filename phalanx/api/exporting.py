@@ -64,7 +64,7 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.shardings_of_types import type_of as typed
 from phalanx.transforms.dce import dce
 
-Lying = tuple[NamedSharding | None, ...]  # of several values, where something is said
+Shardings = tuple[NamedSharding | None, ...]  # of several values, where something is said
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10  # they differ in what these modules do not have
 
@@ -138,8 +138,8 @@ class Exported:
     disabled_safety_checks: tuple[DisabledSafetyCheck, ...]
     calling_convention_version: int
     _mesh: AbstractMesh | None = field(repr=False)
-    _in_shardings: Lying = field(repr=False)
-    _out_shardings: Lying = field(repr=False)
+    _in_shardings: Shardings = field(repr=False)
+    _out_shardings: Shardings = field(repr=False)
     _derivative: Callable[[], Exported | None] = field(repr=False)
 
     ordered_effects = ()
@@ -160,7 +160,7 @@ class Exported:
         """Nothing of any result: see ``out_shardings_jax``."""
         return (None,) * len(self.out_avals)
 
-    def in_shardings_jax(self, mesh: AnyMesh) -> Lying:
+    def in_shardings_jax(self, mesh: AnyMesh) -> Shardings:
         """How the leaves of the arguments lie; None for those of which it was not said.
 
         Args:
@@ -178,7 +178,7 @@ class Exported:
         """
         return tuple([_over(mesh, s) for s in self._in_shardings])
 
-    def out_shardings_jax(self, mesh: AnyMesh) -> Lying:
+    def out_shardings_jax(self, mesh: AnyMesh) -> Shardings:
         """How the leaves of the results lie; None for those of which it was not said.
 
         Args:
@@ -452,7 +452,7 @@ def _at(type: ArrayType, numbers: dict[str, Any]) -> ArrayType:
 
 
 def _physical(types: Types) -> Types:
-    return tuple([t.physical.update(lies=None) for t in types])
+    return tuple([t.physical.update(spec=None) for t in types])
 
 
 def _over(mesh: AnyMesh, sharding: NamedSharding | None) -> NamedSharding | None:
@@ -487,8 +487,8 @@ def _laid(x: Any, sharding: NamedSharding | None, around: AnyMesh | None) -> Any
 
 def _mesh_around(leaves: Sequence[Any]) -> AnyMesh | None:
     """The mesh that is set, or over which types of ``leaves`` tell how they lie."""
-    said = (typeof(x).lies for x in leaves)
-    meshes = (lies.mesh for lies in said if lies is not None and lies.mesh is not None)
+    said = (typeof(x).spec for x in leaves)
+    meshes = (spec.mesh for spec in said if spec is not None and spec.mesh is not None)
     return settings().mesh or cast("AnyMesh | None", next(meshes, None))
 
 
@@ -604,15 +604,17 @@ def _described(words: dict[str, Any], artifact: bytes, derivative: Exported | No
         )
     scope = SymbolicScope(words.get("constraints") or ())
 
-    def types_of(said: Any, lying: Lying) -> Types:
+    def types_of(said: Any, shardings: Shardings) -> Types:
         found = [type_of(t, lambda text: symbolic_shape(text, scope=scope)[0]) for t in said]
-        return tuple([t if s is None else typed(t, s) for t, s in zip(found, lying, strict=True)])
+        return tuple(
+            [t if s is None else typed(t, s) for t, s in zip(found, shardings, strict=True)]
+        )
 
-    def lying(who: str) -> Lying:
+    def shardings(who: str) -> Shardings:
         nothing = [None] * len(words[f"{who}_avals"])
         return tuple(map(read_sharding, words.get(f"{who}_shardings", nothing)))
 
-    ins, outs = lying("in"), lying("out")
+    ins, outs = shardings("in"), shardings("out")
 
     return Exported(
         fun_name=words["fun_name"],
@@ -637,7 +639,7 @@ def _exported(
     program = traced.program
     _refuse_what_is_outside(traced, checks)
     mesh = _mesh_of(traced)
-    ins, outs = _lying(traced)
+    ins, outs = _shardings_of(traced)
 
     def derivative() -> Exported:
         return _derivative_of(program, ins, outs, platforms, checks)
@@ -664,17 +666,17 @@ def _module_of(traced: TracedCall, platforms: tuple[str, ...], mesh: AnyMesh | N
     program, places = traced.program, traced.places
     if mesh is None:
         return export_program(program, platforms)
-    lying = [s or default_sharding() for s in traced.shardings]
+    shardings = [s or default_sharding() for s in traced.shardings]
     name_of = traced.names.__getitem__
-    lying, places = with_devices(program, lying, places, platforms[0], name_of)
-    check_devices(program, list(map(Signature.of, traced.types, lying)), places, name_of)
-    return export_program(program, platforms, lying, places)
+    shardings, places = with_devices(program, shardings, places, platforms[0], name_of)
+    check_devices(program, list(map(Signature.of, traced.types, shardings)), places, name_of)
+    return export_program(program, platforms, shardings, places)
 
 
 def _derivative_of(
     program: Program,
-    ins: Lying,
-    outs: Lying,
+    ins: Shardings,
+    outs: Shardings,
     platforms: tuple[str, ...],
     checks: tuple[DisabledSafetyCheck, ...],
 ) -> Exported:
@@ -687,9 +689,9 @@ def _derivative_of(
     derivative.__name__ = f"{program.name}_vjp"
     cts = [t.tangent.update(weak=False) for t in program.output_types]
     types = [*program.input_types, *cts]
-    lying = (*ins, *outs)
-    laid_out = jit(derivative, in_shardings=lying, out_shardings=ins)
-    return _exported(laid_out.trace(*map(aot.struct, types, lying))._traced, platforms, checks)
+    shardings = (*ins, *outs)
+    laid_out = jit(derivative, in_shardings=shardings, out_shardings=ins)
+    return _exported(laid_out.trace(*map(aot.struct, types, shardings))._traced, platforms, checks)
 
 
 # ---- how arguments and results lie ----------------------------------------------------------
@@ -717,7 +719,7 @@ def _mesh_of(traced: TracedCall) -> AbstractMesh | None:
     return next((m.abstract_mesh for m in (*meshes, around) if m and m.size > 1), None)
 
 
-def _lying(traced: TracedCall) -> tuple[Lying, Lying]:
+def _shardings_of(traced: TracedCall) -> tuple[Shardings, Shardings]:
     """How each argument and each result lies, where that is said and is over several devices."""
     places = traced.places
     asked = [s or t for s, t in zip(places.ins, traced.shardings, strict=True)]
@@ -733,8 +735,8 @@ def _spread(sharding: Sharding | None) -> NamedSharding | None:
     return as_named(sharding).in_memory(None)
 
 
-def _without_devices(lying: Lying) -> Lying:
-    return tuple([None if s is None else s.update(mesh=s.mesh.abstract_mesh) for s in lying])
+def _without_devices(shardings: Shardings) -> Shardings:
+    return tuple([None if s is None else s.update(mesh=s.mesh.abstract_mesh) for s in shardings])
 
 
 # ---- what cannot be exported ----------------------------------------------------------------

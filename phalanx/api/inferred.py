@@ -54,19 +54,19 @@ def inferred(
     def spec(x: Any, name: str) -> PartitionSpec:
         if isinstance(x, Tracer):
             return cut_by(x.aval.layout, x.aval.unreduced, x.aval.reduced)
-        lies = aot.sharding_of(x)
-        if lies is None or (lies.is_fully_replicated and not _has_sums(lies)):
+        sharding = aot.sharding_of(x)
+        if sharding is None or (sharding.is_fully_replicated and not _has_sums(sharding)):
             return PartitionSpec()
-        if not isinstance(lies, NamedSharding) or lies.mesh != here.mesh:
+        if not isinstance(sharding, NamedSharding) or sharding.mesh != here.mesh:
             raise ValueError(
-                f"{missing} {name} lies as {lies}, which is not told over {here.mesh}. {advice}, "
-                "or move it with device_put"
+                f"{missing} {name} lies as {sharding}, which is not told over {here.mesh}. "
+                f"{advice}, or move it with device_put"
             )
-        return cut_by(lies.spec.layout, lies.spec.unreduced, lies.spec.reduced)
+        return cut_by(sharding.spec.layout, sharding.spec.unreduced, sharding.spec.reduced)
 
     return [spec(x, names[i]) for i, x in enumerate(leaves)]
 
 
-def _has_sums(lies: Sharding) -> bool:
+def _has_sums(sharding: Sharding) -> bool:
     """Whether it says of an array that a sum is still to be taken, of it or of its cotangent."""
-    return isinstance(lies, NamedSharding) and lies.spec.has_sums
+    return isinstance(sharding, NamedSharding) and sharding.spec.has_sums

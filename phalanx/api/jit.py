@@ -24,13 +24,13 @@ from phalanx.control.call import call
 from phalanx.control.compiled_call import compiled_call
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
-from phalanx.run.constrain import constrain, with_results_lying
+from phalanx.run.constrain import constrain, with_result_shardings
 from phalanx.run.execute import option_key
 from phalanx.run.planning import RequestedShardings
 from phalanx.run.runtime import backend as runtime
 from phalanx.spmd.named import unreduced_along
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.shardings_of_types import lies_of
+from phalanx.spmd.shardings_of_types import mesh_spec_of
 from phalanx.transforms.stage import loaded
 
 
@@ -59,20 +59,20 @@ class Jitted(StagedFunction):
         self.ins = ShardingPrefix(in_shardings, self.who, "in_shardings")
         self.outs = self.results(out_shardings, self.who, "out_shardings")
         static, donated = (static_argnums, static_argnames), (donate_argnums, donate_argnames)
-        self._set_positions(static, donated, apart=True)
+        self._set_positions(static, donated, unset_is_none=True)
         self.keep_unused = keep_unused
-        self.home = _home(device, backend, self.who)
-        if self.home is not None and not (self.ins.nothing and self.outs.nothing):
+        self.device_sharding = _device_sharding(device, backend, self.who)
+        if self.device_sharding is not None and not (self.ins.nothing and self.outs.nothing):
             error = ValueError(
                 f"{self.who}: {'device' if backend is None else 'backend'} says where all of it "
                 f"lies, and so do in_shardings and out_shardings, at {user_location()}; give the "
                 "one or the other"
             )
             raise coded(error, "device and shardings")
-        self.strict = self.home is None
+        self.strict = self.device_sharding is None
         self.compiler_options = dict(compiler_options or {})
         options = option_key(self.compiler_options, self.who)
-        self._remember(keep_unused, self.home, options, self.ins.key, self.outs.key)
+        self._remember(keep_unused, self.device_sharding, options, self.ins.key, self.outs.key)
 
     def _one_by_one(self, given: CallArgs) -> Any:
         args, kwargs = given.restored()
@@ -92,7 +92,7 @@ class Jitted(StagedFunction):
         return call(*operands, program=program)
 
     def _trace(self, given: CallArgs, context: Any) -> TracedFunction:
-        flat, staged = self._stage(given, self._lying(given, array_types(given.types)))
+        flat, staged = self._stage(given, self._with_in_shardings(given, array_types(given.types)))
         program, captured, written = staged
         program = self._with_sums(program, flat.out_tree, len(written))
         return TracedFunction(program, captured, flat.out_tree, written, flat.stored)
@@ -108,9 +108,9 @@ class Jitted(StagedFunction):
         for i, (sharding, atom) in enumerate(zip(outs, program.outputs, strict=True)):
             if sharding is not None and unreduced_along(sharding) == atom.type.unreduced:
                 outs[i] = None
-        return with_results_lying(program, outs)
+        return with_result_shardings(program, outs)
 
-    def _lying(self, given: CallArgs, types: list[ArrayType]) -> list[ArrayType]:
+    def _with_in_shardings(self, given: CallArgs, types: list[ArrayType]) -> list[ArrayType]:
         """``types``, which also say how arguments lie for which ``in_shardings`` says so."""
         if self.ins.nothing:
             return types
@@ -123,16 +123,20 @@ class Jitted(StagedFunction):
         asked = self.ins.of(given.args, later=True)
         rest = types[len(asked) :]
         pairs = zip(types, asked, strict=False)
-        told = [t if s is None else t.update(lies=lies_of(s, t.ndim, t.lies)) for t, s in pairs]
-        return [*told, *rest]
+        types_in = [
+            t if s is None else t.update(spec=mesh_spec_of(s, t.ndim, t.spec)) for t, s in pairs
+        ]
+        return [*types_in, *rest]
 
     def _places(
         self, traced: TracedFunction, given: CallArgs, context: Any, later: bool = False
     ) -> RequestedShardings:
         program, out_tree = traced.program, traced.out_tree
         types, results = program.input_types[len(traced.captured) :], len(program.outputs)
-        if self.home is not None:
-            return RequestedShardings((self.home,) * len(types), (self.home,) * results)
+        if self.device_sharding is not None:
+            return RequestedShardings(
+                (self.device_sharding,) * len(types), (self.device_sharding,) * results
+            )
         if self.ins.nothing and self.outs.nothing:
             return RequestedShardings((None,) * len(types), (None,) * results)
         ins = self.ins.of(given.args, later) + [None] * len(tree.leaves(given.kwargs))
@@ -264,7 +268,7 @@ def _constrained(x: Any, sharding: Sharding | None) -> Any:
     return x if sharding is None else constrain(x, sharding=sharding)
 
 
-def _home(device: Any, platform: str | None, who: str) -> Sharding | None:
+def _device_sharding(device: Any, platform: str | None, who: str) -> Sharding | None:
     """Where the function is to run, if that was said."""
     if device is not None and platform is not None:
         error = ValueError(f"{who}: give a device or a backend, not both")

@@ -112,7 +112,7 @@ class DidntWant(Struct, frozen=True):
 class Pullback(AtPoint):
     """The function from cotangents of results to cotangents of arguments: a tree of residuals."""
 
-    homes: tuple[Sharding | None, ...]
+    shardings: tuple[Sharding | None, ...]
 
     @hiding
     def __call__(self, *cts: Any) -> Any:
@@ -125,7 +125,7 @@ class Pullback(AtPoint):
             for i, (ct, t) in enumerate(zip(leaves, self.out_types, strict=True))
         ]
         with dtypes.enabled(*[t.dtype for t in self.in_types]):
-            cotangents = pull(self.linear, given, self.in_types, self.homes)
+            cotangents = pull(self.linear, given, self.in_types, self.shardings)
         args, _ = self.in_tree.unflatten(cotangents)
         return args
 
@@ -230,21 +230,25 @@ def weak_as(t: Any, type: ArrayType) -> Any:
     return t if kind.weak == type.weak else convert(t, dtype=kind.dtype, weak=type.weak)
 
 
-def home_of(x: Any) -> Sharding | None:
+def cotangent_sharding(x: Any) -> Sharding | None:
     """Where the cotangent of ``x`` is to lie, if that is over a mesh of Explicit axes.
 
     Types do not tell which mesh that is, nor that what is whole lies over one.
     """
-    home = x.sharding if type(x) is DeviceArray else None
-    told = isinstance(home, NamedSharding) and home.mesh.explicit_axes and not home.spec.has_sums
-    return home if told else None
+    sharding = x.sharding if type(x) is DeviceArray else None
+    told = (
+        isinstance(sharding, NamedSharding)
+        and sharding.mesh.explicit_axes
+        and not sharding.spec.has_sums
+    )
+    return sharding if told else None
 
 
 def pull(
     linear: LinearMap,
     cts: Sequence[Any],
     types: Sequence[ArrayType],
-    homes: Sequence[Sharding | None],
+    shardings: Sequence[Sharding | None],
 ) -> list[Any]:
     """The cotangents of all arguments: zeros where nothing depends on them."""
     variables = linear.program.inputs[len(linear.residuals) :]
@@ -252,8 +256,8 @@ def pull(
     given = [ct for ct, n in zip(cts, linear.nonzero, strict=True) if n]
     pulled = iter(backward(linear.program, operands, given))
     out: list[Any] = []
-    for t, home in zip(types, homes, strict=True):
+    for t, sharding in zip(types, shardings, strict=True):
         ct = weak_as(next(pulled) if dtypes.is_inexact(t.dtype) else ZERO, t.cotangent)
-        at_home = home is None or type(ct) is not DeviceArray
-        out.append(ct if at_home else constrain(ct, sharding=home))
+        is_there = sharding is None or type(ct) is not DeviceArray
+        out.append(ct if is_there else constrain(ct, sharding=sharding))
     return out

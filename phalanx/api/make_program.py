@@ -150,7 +150,7 @@ def eval_shape(fun: Callable[P, Any], *args: Any, **kwargs: Any) -> Any:
         for e in program.equations
         if e.prim.on_devices.requested_sharding is not None
     }
-    said = [None if a.type.lies is not None else requested.get(a) for a in program.outputs]
+    said = [None if a.type.spec is not None else requested.get(a) for a in program.outputs]
     closed = [None if s is None or open_dims(s) else s for s in said]
     return results(map(aot.struct, program.output_types, closed))
 

@@ -96,7 +96,7 @@ class Pmapped(StagedFunction):
         self.out_axes, out_key = snapshot(out_axes)
         self.axis_size = axis_size
         chosen = (static_broadcasted_argnums, None), (donate_argnums, None)
-        self._set_positions(*chosen, apart=False)
+        self._set_positions(*chosen, unset_is_none=False)
         # arguments passed by keyword are mapped, whatever the positions say
         self.static_names = self.donate_names = frozenset()
         self.devices = _checked_devices(devices, backend, self.who)
@@ -286,7 +286,7 @@ class Pmapped(StagedFunction):
 def _refuse_sums(type: ArrayType, name: str, who: str) -> None:
     """Raise ShardingTypeError if a result in one lane, of ``type``, is a sum still to be taken, or
     one whose cotangent is: those are over devices, and the lanes have these."""
-    if type.lies is not None and type.lies.has_sums:
+    if type.spec is not None and type.spec.has_sums:
         raise ShardingTypeError(
             f"{who}: the {name} is {type}, at {user_location()}, and lanes do not return unreduced "
             f"or reduced arrays. Take the sum in the lane, {how_to_sum(type)}, or use shard_map, "

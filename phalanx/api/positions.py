@@ -202,14 +202,14 @@ def _over_devices(mesh: AnyMesh) -> AnyMesh | None:
     return make_mesh(mesh.axis_sizes, mesh.axis_names, mesh.axis_types)
 
 
-def told(type: ArrayType) -> NamedSharding:
+def sharding_of_type(type: ArrayType) -> NamedSharding:
     """What ``type`` says, over its mesh or the one that is meant.
 
     Args:
         type: the type of an array.
     """
     mesh: Any = get_abstract_mesh()
-    own = type.lies and type.lies.mesh
+    own = type.spec and type.spec.mesh
     if own is not None and own.shape != mesh.shape:
         mesh = own
     return NamedSharding(mesh, spec_of(type))

@@ -87,7 +87,7 @@ class ShardingPrefix:
 
 
 def check_followed(
-    lying: Sequence[Sharding | None],
+    actual: Sequence[Sharding | None],
     asked: Sequence[Sharding | None],
     types: Sequence[ArrayType],
     names: Any,
@@ -95,7 +95,7 @@ def check_followed(
 ) -> None:
     """Raise ValueError if what the user placed is asked to lie elsewhere, or what is whole is asked
     to be parts of a sum."""
-    for i, (there, wanted, type) in enumerate(zip(lying, asked, types, strict=True)):
+    for i, (there, wanted, type) in enumerate(zip(actual, asked, types, strict=True)):
         if wanted is None or there is None or not (there.committed or unreduced_along(wanted)):
             continue
         if not wanted.is_equivalent_to(there, type.ndim) and not _in_other_order(wanted, there):

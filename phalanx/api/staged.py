@@ -56,8 +56,8 @@ class _Compile(Struct, frozen=True):
         names, places = self.names, self.places
         if places is not None and self.strict:
             types = [typeof(x) for x in operands]
-            lying = [s.sharding for s in operand_signatures(operands)]
-            check_followed(lying, places.ins, types, names, self.who)
+            actual = [s.sharding for s in operand_signatures(operands)]
+            check_followed(actual, places.ins, types, names, self.who)
         passed = KeptInputs.of(self.program, self.donated, names, self.who, self.keep_unused)
         prepared = compile_program(
             passed.program, passed.signatures(operands), passed.donate, self.options,
@@ -86,19 +86,19 @@ class StagedFunction(Dispatched):
         self.strict = False
 
     def _set_positions(
-        self, static: tuple[Any, Any], donated: tuple[Any, Any], apart: bool
+        self, static: tuple[Any, Any], donated: tuple[Any, Any], unset_is_none: bool
     ) -> None:
         """Say which arguments are static and which are donated, each by position and by name;
-        ``apart`` as ``static_positions`` takes it.
+        ``unset_is_none`` as ``static_positions`` takes it.
 
         Raises:
             ValueError: there is no such argument, or one is both.
         """
         self.static_nums, self.static_names = static_positions(
-            self.fun, *static, self.who, apart=apart
+            self.fun, *static, self.who, unset_is_none=unset_is_none
         )
         self.donate_nums, self.donate_names = static_positions(
-            self.fun, *donated, self.who, "donated", apart=apart
+            self.fun, *donated, self.who, "donated", unset_is_none=unset_is_none
         )
         if set(self.static_nums) & set(self.donate_nums):
             raise ValueError(f"{self.who}: an argument cannot be both static and donated")
@@ -227,12 +227,13 @@ class StagedFunction(Dispatched):
         given.types = abstract_types(given.leaves, names, self.who)
         traced, context = self.traced(given)
         places = self._places(traced, given, context, later=True)
-        arrays, homes = array_types(given.types), aot.homes(given.leaves, names, self.who)
+        arrays = array_types(given.types)
+        shardings = aot.shardings_of(given.leaves, names, self.who)
         if places is not None and self.strict:
-            check_followed(homes, places.ins, arrays, names, self.who)
+            check_followed(shardings, places.ins, arrays, names, self.who)
         call = stages.TracedCall(
             self.who, names, given.static, traced.program, traced.captured,
-            tree.structure((given.args, given.kwargs)), traced.out_tree, arrays, homes,
+            tree.structure((given.args, given.kwargs)), traced.out_tree, arrays, shardings,
             self._donated(given), places, self.keep_unused, self.compiler_options, self.strict,
             traced.store, traced.rewritten, traced.stored, self._arranged(given),
         )  # fmt: skip

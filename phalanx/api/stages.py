@@ -288,15 +288,15 @@ on_transformed: Watches = []
 
 
 @contextmanager
-def watching(watch: Callable[..., None], *told: Watches) -> Generator[None]:
-    """Tell ``watch``, inside a block, of each function that is compiled, or as ``told`` says."""
-    told = told or (on_compiled,)
-    for watches in told:
+def watching(watch: Callable[..., None], *lists: Watches) -> Generator[None]:
+    """Put ``watch`` on ``lists`` inside a block; by default on that for what is compiled."""
+    lists = lists or (on_compiled,)
+    for watches in lists:
         watches.append(watch)
     try:
         yield
     finally:
-        for watches in told:
+        for watches in lists:
             watches.remove(watch)
 
 
@@ -343,15 +343,15 @@ class Lowered(AheadOfTime):
             whole.program, whole.donated, whole.names, whole.who, whole.keep_unused
         )
         kept, program = self._passed.kept, self._passed.program
-        lying = [whole.shardings[i] or default_sharding() for i in kept]
+        actual = [whole.shardings[i] or default_sharding() for i in kept]
 
         def name_of(n: int, names: LeafNames = whole.names) -> str:
             return names[kept[n]]
 
-        lying, places = with_devices(
-            program, lying, whole.places.taking(kept), next(iter(platforms), None), name_of
+        actual, places = with_devices(
+            program, actual, whole.places.taking(kept), next(iter(platforms), None), name_of
         )
-        sigs = [Signature.of(whole.types[i], s) for i, s in zip(kept, lying, strict=True)]
+        sigs = [Signature.of(whole.types[i], s) for i, s in zip(kept, actual, strict=True)]
         self._planned = plan_program(program, sigs, self._passed.donate, places, name_of)
         self._module = self._planned.lowered_for(platforms) if platforms else self._planned.module
 
@@ -449,15 +449,15 @@ class Compiled(AheadOfTime):
         self._whole = whole
         self._compiled = compiled
         self._kept = kept
-        self._homes = [s or default_sharding() for s in whole.shardings]
-        for i, home in zip(kept, compiled.in_shardings, strict=True):
+        self._in_shardings = [s or default_sharding() for s in whole.shardings]
+        for i, sharding in zip(kept, compiled.in_shardings, strict=True):
             given, type = whole.places.ins[i] or whole.shardings[i], whole.types[i]
-            if unreduced_along(home):
-                given = home
+            if unreduced_along(sharding):
+                given = sharding
             summed = unreduced_along(given)  # parts of a sum lie where they do
-            if given is None or not (summed or given.is_equivalent_to(home, type.ndim)):
-                given = named(home, type, compiled.names)
-            self._homes[i] = given
+            if given is None or not (summed or given.is_equivalent_to(sharding, type.ndim)):
+                given = named(sharding, type, compiled.names)
+            self._in_shardings[i] = given
         self._comparison: Comparison | None = None
         if compiled.compared is not None:
             names = [whole.names[i] for i in kept]
@@ -466,7 +466,7 @@ class Compiled(AheadOfTime):
     @property
     def input_shardings(self) -> Any:
         """How the arguments lie, as a tree ``(args, kwargs)``."""
-        return self.in_tree.unflatten(self._homes[len(self._traced.captured) :])
+        return self.in_tree.unflatten(self._in_shardings[len(self._traced.captured) :])
 
     @property
     def output_shardings(self) -> Any:
@@ -476,8 +476,8 @@ class Compiled(AheadOfTime):
     @property
     def input_formats(self) -> Any:
         """How the arguments lie, over devices and in memory, as a tree ``(args, kwargs)``."""
-        lying = zip(self._whole.types, self._homes, strict=True)
-        formats = [format_of(s, t.ndim) for t, s in lying]
+        actual = zip(self._whole.types, self._in_shardings, strict=True)
+        formats = [format_of(s, t.ndim) for t, s in actual]
         return self.in_tree.unflatten(formats[len(self._traced.captured) :])
 
     @property
@@ -520,7 +520,7 @@ class Compiled(AheadOfTime):
                 self._check_places(operands)
             if self._comparison is not None:
                 self._comparison([operands[i] for i in self._kept])
-            arrays = [self._array(operands[i], types[i], self._homes[i]) for i in self._kept]
+            arrays = [self._array(operands[i], types[i], self._in_shardings[i]) for i in self._kept]
             outputs = self._traced.store(leaves, self._compiled(arrays))
             return self.out_tree.unflatten(outputs)
         except Exception as error:
@@ -571,26 +571,26 @@ class Compiled(AheadOfTime):
         It may lie as the argument did that the function was lowered for.
         """
         for i in self._kept:
-            x, home, before = leaves[i], self._homes[i], self._whole.shardings[i]
+            x, sharding, before = leaves[i], self._in_shardings[i], self._whole.shardings[i]
             there = x._sig.sharding if isinstance(x, DeviceArray) else default_sharding()
-            if not (there.committed or unreduced_along(home)):
+            if not (there.committed or unreduced_along(sharding)):
                 continue
             type = self._whole.types[i]
-            fitting = [home] if before is None else [home, before]
+            fitting = [sharding] if before is None else [sharding, before]
             if not any([s.is_equivalent_to(there, type.ndim) for s in fitting]):
                 raise ValueError(  # "Computation was ... mismatches" is the field's, for matching
                     f"{self._traced.who}: Computation was compiled for input shardings that "
                     "disagree with the shardings of arguments passed to it. Here are the "
                     f"mismatches: {self._whole.names[i]}, {type}, was compiled to lie as "
-                    f"{home} and lies as {there}. Move it: "
+                    f"{sharding} and lies as {there}. Move it: "
                     "phalanx.device_put(x, sharding), or lower and compile for where it lies"
                 )
 
-    def _array(self, x: Any, type: ArrayType, home: Sharding) -> DeviceArray:
+    def _array(self, x: Any, type: ArrayType, sharding: Sharding) -> DeviceArray:
         if isinstance(x, DeviceArray):
             x._check_alive()
-            return moved(x, home)
-        return place(np.asarray(x), type, home)
+            return moved(x, sharding)
+        return place(np.asarray(x), type, sharding)
 
     def _other_structure(self, treedef: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         call, static = self._traced, self._traced.static

@@ -30,7 +30,7 @@ from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.core import axes
 from phalanx.core.axes import Axis
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.trace import is_recorded
 from phalanx.core.types import Array, is_scalar, typeof
@@ -255,15 +255,15 @@ def vmap(
         named = nullcontext() if axis_name is None else axes.binding((axis_name, size))
         with named:
             passed = [given[i] for i in refs]
-            lies = _lanes_lying(leaves, dims, names, who) if together else None
-            if over is not None and lies is not None and lies.layout != (over,):
+            spec = _spec_of_lanes(leaves, dims, names, who) if together else None
+            if over is not None and spec is not None and spec.layout != (over,):
                 error = ShardingTypeError(
                     f"{who}: spmd_axis_name deals the examples out over {over}, and the arguments "
-                    f"have them cut as {lies}, at {user_location()}; leave spmd_axis_name out"
+                    f"have them cut as {spec}, at {user_location()}; leave spmd_axis_name out"
                 )
                 raise coded(error, "lanes are cut", axes=str(over))
-            if together and not (looked_at and over is None and lies is None):
-                axis = Axis(axis_name, size, over=over, lies=lies)
+            if together and not (looked_at and over is None and spec is None):
+                axis = Axis(axis_name, size, over=over, spec=spec)
                 values, lanes = batch(flat, axis, leaves, dims, passed)
             else:
                 values, lanes = in_chunks(
@@ -277,8 +277,8 @@ def vmap(
         ends += [(f"what {names[i]} holds", "in_axes") for i in flat.stored]
         _check_shared(values, lanes, wanted, ends, who)
         placed = [_place(v, d, to, size) for v, d, to in zip(values, lanes, wanted, strict=True)]
-        if lies is not None:
-            placed = [_cut(v, to, lies) for v, to in zip(placed, wanted, strict=True)]
+        if spec is not None:
+            placed = [_cut(v, to, spec) for v, to in zip(placed, wanted, strict=True)]
         if flat.stored:
             placed = store_copies([given[i] for i in flat.stored], placed, leaves)
         return flat.out_tree.unflatten(placed)
@@ -286,29 +286,29 @@ def vmap(
     return wrap(watched(mapped), fun)
 
 
-def _cut(x: Any, dim: int | None, lies: OverMesh) -> Any:
-    """``x``, of which types say nothing, with its lanes in ``dim`` cut as those of ``lies`` are."""
+def _cut(x: Any, dim: int | None, spec: MeshSpec) -> Any:
+    """``x``, of which types say nothing, with its lanes in ``dim`` cut as those of ``spec`` are."""
     kind = typeof(x)
-    if dim is None or kind.lies is not None:
+    if dim is None or kind.spec is not None:
         return x
-    layout = [() if d != dim % kind.ndim else lies.layout[0] for d in range(kind.ndim)]
-    return laid(x, lies.with_layout(layout))
+    layout = [() if d != dim % kind.ndim else spec.layout[0] for d in range(kind.ndim)]
+    return laid(x, spec.with_layout(layout))
 
 
-def _lanes_lying(
+def _spec_of_lanes(
     leaves: Sequence[Any], dims: Sequence[int | None], names: LeafNames, who: str
-) -> OverMesh | None:
+) -> MeshSpec | None:
     """How one value for each lane lies: as types say of the dimensions that are mapped.
 
     Raises:
         ShardingTypeError: they say different things.
     """
-    first: tuple[int, OverMesh] | None = None
+    first: tuple[int, MeshSpec] | None = None
     for i, (x, dim) in enumerate(zip(leaves, dims, strict=True)):
-        lies = x.aval.lies if isinstance(x, Array) else None
-        if dim is None or lies is None:
+        spec = x.aval.spec if isinstance(x, Array) else None
+        if dim is None or spec is None:
             continue
-        one = lies.with_layout([lies.layout[dim]])
+        one = spec.with_layout([spec.layout[dim]])
         if one is None or (first is not None and first[1] is one):
             continue
         if first is not None:

@@ -38,15 +38,15 @@ def later(
         names: of further modules, which are no attributes, what they have for the package.
     """
     there = vars(sys.modules[package])
-    homes = {name: module for module, own in names.items() for name in own}
+    sources = {name: module for module, own in names.items() for name in own}
 
     def get(name: str) -> Any:
         if name.startswith("__"):  # of Python's own machinery, which asks whether it is there
             raise AttributeError(name)
         if name in modules:
             return importlib.import_module(f"{package}.{name}")
-        if name in homes:
-            value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        if name in sources:
+            value = getattr(importlib.import_module(f"{package}.{sources[name]}"), name)
             known_by(package, name, value)
             there[name] = value
             return value
@@ -62,7 +62,7 @@ def later(
             for name, value in there.items()
             if not name.startswith("_") and not isinstance(value, ModuleType)
         ]
-        return sorted({*own, *modules, *homes}.difference(unlisted))
+        return sorted({*own, *modules, *sources}.difference(unlisted))
 
     there.update(__getattr__=get, __dir__=listed)
 

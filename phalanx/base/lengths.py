@@ -115,8 +115,8 @@ class Lengths:
         terms = self.terms(x)
         self.say(x, y)
         self.say(y, x)
-        apart = variables(x).isdisjoint(variables(y))
-        if len(terms) == 1 and () not in terms and apart:
+        independent = variables(x).isdisjoint(variables(y))
+        if len(terms) == 1 and () not in terms and independent:
             ((monomial, times),) = terms.items()
             self._equal[monomial] = times, self.terms(y)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from phalanx.core.types import ArrayType
 from phalanx.spmd.named import NamedSharding
-from phalanx.spmd.shardings_of_types import lies_of
+from phalanx.spmd.shardings_of_types import mesh_spec_of
 
 
 class _Types(type):
@@ -45,4 +45,4 @@ class ShapedArray(AbstractValue):
             raise ValueError(
                 f"ShapedArray: {sharding.spec} does not evenly divide the dimension size: {refusal}"
             )
-        return made.update(lies=lies_of(sharding, made.ndim))
+        return made.update(spec=mesh_spec_of(sharding, made.ndim))

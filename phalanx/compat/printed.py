@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from phalanx.base.dtypes import float0
-from phalanx.core import over_mesh
+from phalanx.core import mesh_spec
 from phalanx.core.types import ArrayType, joined
 from phalanx.sharding import PartitionSpec
 
@@ -21,4 +21,4 @@ def spec_text(spec: PartitionSpec) -> str:
     """As ``P('X',)``."""
     if len(spec) == 1 and not spec.has_sums:
         return f"P({spec[0]!r},)"
-    return over_mesh.spec_text(map(repr, spec), spec.unreduced, spec.reduced)
+    return mesh_spec.spec_text(map(repr, spec), spec.unreduced, spec.reduced)

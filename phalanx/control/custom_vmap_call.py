@@ -57,7 +57,7 @@ class VmapRule:
     first, and so do the results that have some.
     """
 
-    steady, apart = 0, False
+    steady, separate = 0, False
 
     def __init__(self, name: str, on_lanes: UsersRule, count: int, closure: Closure) -> None:
         self.name = name

@@ -104,7 +104,7 @@ def _result_types(frame: Frame, types: Sequence[ArrayType]) -> tuple[ArrayType, 
         chosen |= frame.condition.output_types[0].varying
     columns = zip(*[p.output_types for p in frame.programs], strict=True)
     given = [chosen.union(*[t.varying for t in column]) for column in columns]
-    taken = zip(frame.seen, frame.programs[0].input_types, strict=True)
+    taken = zip(frame.body_roles, frame.programs[0].input_types, strict=True)
     starts = iter([t.varying for r, t in taken if r is CARRY])
     every = [v | next(starts) if r is CARRY else v for r, v in zip(frame.outs, given, strict=True)]
     return tuple([t.update(varying=v - frame.lanes) for t, v in zip(results, every, strict=True)])
@@ -123,7 +123,7 @@ def varying_results(
     start = [(v - own) | (r.axes & own) for r, v in zip(frame.ins, operands, strict=True)]
 
     def results(carry: Sequence[Varying]) -> tuple[list[Varying], Varying]:
-        inputs = frame.shown(frame.with_carry(start, carry))
+        inputs = frame.body_operands(frame.with_carry(start, carry))
         columns = zip(*(varying_outputs(p, inputs) for p in frame.programs), strict=True)
         stops = _varying_condition(frame.condition, inputs)
         return [chosen.union(stops, *column) for column in columns], stops

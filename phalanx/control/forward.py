@@ -32,7 +32,7 @@ def _stable_tangents(
     """
 
     def results(carry: Sequence[bool]) -> Marks:
-        inputs = tuple(frame.shown(frame.with_carry(active, carry)))
+        inputs = tuple(frame.body_operands(frame.with_carry(active, carry)))
         columns = zip(*(nonzero(p, inputs) for p in frame.programs), strict=True)
         return tuple([any(column) for column in columns])
 
@@ -103,7 +103,7 @@ def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
     if quiet:
         frame = frame.rewritten(silent)
     active, nonzero = _stable_tangents(frame, active, lambda p, a: jvp_program(p, a).about)
-    inputs = tuple(frame.shown(active))
+    inputs = tuple(frame.body_operands(active))
     programs: list[Program] = []
     for program in frame.programs:
         made = jvp_program(program, inputs)
@@ -161,7 +161,7 @@ class _Halves(Struct, frozen=True):
         frame = self.primal
         fixed = [x for x, r in zip(operands, frame.ins, strict=True) if r is FIXED]
         once = evaluate(self.once, fixed) if self.once.outputs else ()
-        places = {"operand": frame.shown(operands), "result": results, "once": once}
+        places = {"operand": frame.body_operands(operands), "result": results, "once": once}
         return [places[r.source][r.index] for r in self.residuals]
 
 
@@ -188,7 +188,7 @@ def linearize_rule(prim: Callable[[], Primitive]) -> Rule:
 def linearized(frame: Frame, active: Marks) -> _Halves:
     """``frame`` in two halves, where the operands marked ``active`` have a tangent."""
     for program in frame.programs:  # here, and not further down: this goes as deep as calls nest
-        linearize_program(program, tuple(frame.shown(active)))
+        linearize_program(program, tuple(frame.body_operands(active)))
     return memoize_on(
         frame.programs[0], ("halves", frame.key, active), lambda: _linearized(frame, active)
     )
@@ -196,7 +196,7 @@ def linearized(frame: Frame, active: Marks) -> _Halves:
 
 def _linearized(frame: Frame, active: Marks) -> _Halves:
     active, nonzero = _stable_tangents(frame, active, lambda p, a: linearize_program(p, a).nonzero)
-    inputs = tuple(frame.shown(active))
+    inputs = tuple(frame.body_operands(active))
     parts = [linearize_program(p, inputs) for p in frame.programs]
     sources = _ResidualSources(frame)
     for part in parts:
@@ -230,7 +230,7 @@ class _ResidualSources:
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        self.roles = frame.seen
+        self.roles = frame.body_roles
         self.parts: list[Linearized] = []
         self.residuals: dict[tuple[_Residual, ArrayType], int] = {}  # as a linear half sees them
         self.taken: list[list[int]] = []  # which of them the residuals of each program are

@@ -25,7 +25,7 @@ def own_values(program: Program, axis: Any, own: Marks) -> set[Atom]:
 def own_inside(e: Equation, frame: Frame, own: Collection[Atom]) -> Marks:
     """Which inputs of the programs of ``e`` each lane has of its ``own``."""
     carried = frame.carried_out([v in own for v in e.outputs])
-    return tuple(frame.shown(frame.with_carry([a in own for a in e.inputs], carried)))
+    return tuple(frame.body_operands(frame.with_carry([a in own for a in e.inputs], carried)))
 
 
 def bind_frame(

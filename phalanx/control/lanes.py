@@ -105,7 +105,7 @@ def _batched(frame: Frame, axis: Axis, dims: Dims) -> _BatchedFrame:
     cutting = tuple([name for name in axis.outside if name in frame.lanes])
     condition = frame.condition and batch_program(frame.condition, axis, inner).program
     dims_inside = list(zip(frame.outs, made[0].about, strict=True))
-    places = tuple([d if d is None else r.whole(d) for r, d in dims_inside])
+    places = tuple([d if d is None else r.outer_dim(d) for r, d in dims_inside])
     lanes = replace(
         frame,
         programs=tuple([m.program for m in made]),
@@ -133,13 +133,13 @@ def inner_dims(frame: Frame, dims: Dims, carried: Sequence[bool]) -> Dims:
     first = [0 if has else None for has in carried]
     placed = frame.with_carry(dims, first)
     pairs = zip(frame.ins, placed, strict=True)
-    inner = [d if d is None else _beside_lanes(r, d).seen(d) for r, d in pairs]
-    return tuple(frame.shown(inner))
+    inner = [d if d is None else _beside_lanes(r, d).inner_dim(d) for r, d in pairs]
+    return tuple(frame.body_operands(inner))
 
 
 def _beside_lanes(role: Role, dim: int | None, cutting: Names = ()) -> Role:
     """The role of an array that has lanes in ``dim``, dealt out along the axes ``cutting`` it."""
-    return role if dim is None else role.beside(dim, cutting)
+    return role if dim is None else role.insert_dim(dim, cutting)
 
 
 def _leading(frame: Frame, plain: Sequence[Dims], carried: Sequence[bool]) -> Marks | None:

@@ -10,8 +10,8 @@ position of a 2 x 4 mesh, a block of rows of ``x`` and all of ``w``:
 
 ``mesh`` names the devices, and has the axes among its own; what it has besides is left to the
 compiler. Where there is none, there is one axis, dealt out over ``devices``, or all that there are.
-Where processes decided which of ``devices`` has how many lanes of it, ``dealt`` says so, and whole
-arrays have rows for the padding, too.
+Where processes decided which of ``devices`` has how many lanes of it, ``lane_blocks`` says so, and
+whole arrays have rows for the padding, too.
 
 Under every transformation it stays a mapped program: what is linearized, transposed or
 vectorized is the body, traced once whatever the number of lanes. Lowered, it is a manual
@@ -40,7 +40,7 @@ from phalanx.core.blocks import Blocks, UnevenBlocks
 from phalanx.core.builder import Builder, Value
 from phalanx.core.layouts import Axes, Layout
 from phalanx.core.manual import typed, user_axis_name
-from phalanx.core.over_mesh import OverMesh, both
+from phalanx.core.mesh_spec import MeshSpec, both
 from phalanx.core.primitive import OnDevices, Primitive
 from phalanx.core.program import Atom, Equation, Frame, Program
 from phalanx.core.region import Grid, Region
@@ -74,7 +74,7 @@ def on_whole_arrays(
 def _outside(role: Role, type: ArrayType, axes: Axes, mesh: Grid | None) -> ArrayType:
     """The type of the whole array of which a position sees ``type``."""
     whole = role.outer(type, axes)
-    return role.told(whole, mesh) if role.sums and mesh is not None else whole
+    return role.sharded_type(whole, mesh) if role.sums and mesh is not None else whole
 
 
 def _told_as_cut(program: Program, outs: Roles) -> Program:
@@ -89,8 +89,8 @@ def _told_as_cut(program: Program, outs: Roles) -> Program:
         kind = atom.type
         cut = typed(role.axes) - role.sums
         reduced = kind.reduced - cut | typed(role.reduced)
-        lies = both(kind.lies, OverMesh.of(None, [()] * kind.ndim, kind.unreduced, reduced))
-        equations = conversion(atom, kind.update(varying=kind.varying | cut, lies=lies))
+        spec = both(kind.spec, MeshSpec.of(None, [()] * kind.ndim, kind.unreduced, reduced))
+        equations = conversion(atom, kind.update(varying=kind.varying | cut, spec=spec))
         after += equations
         outputs.append(equations[-1].outputs[0] if equations else atom)
     if not after:
@@ -110,8 +110,8 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
     program, roles = params["program"], (*params["ins"], *params["outs"])
     taken = {user_axis_name(name): (name, count) for name, count in params["axes"]}
     cut = [said for said in axis.cut if said in taken]
-    if axis.lies is not None:
-        axis = replace(axis, lies=axis.lies.without_axes(map(user_axis_name, dict(params["axes"]))))
+    if axis.spec is not None:
+        axis = replace(axis, spec=axis.spec.without_axes(map(user_axis_name, dict(params["axes"]))))
     wanted = [said for said in axis.over or () if said in taken] or cut
     if not wanted or axis.rest:
         return axis
@@ -157,9 +157,9 @@ def _layout(role: Role) -> Layout:
 
 def _region(
     *, program: Program, axes: Axes, ins: Roles, outs: Roles, devices: Devices, mesh: Grid | None,
-    at_once: AtOnce, dealt: UnevenBlocks | None = None,
+    at_once: AtOnce, lane_blocks: UnevenBlocks | None = None,
 ) -> Region:  # fmt: skip
-    if mesh is None and at_once is None and dealt is None:
+    if mesh is None and at_once is None and lane_blocks is None:
         program, axes, ins, outs = _with_inside(program, axes, ins, outs)
     names = tuple([name for name, _ in axes])
     return Region(
@@ -170,7 +170,7 @@ def _region(
         devices,
         mesh,
         shared=any(r.sliced for r in (*ins, *outs)),
-        dealt=dealt,
+        lane_blocks=lane_blocks,
         block=lambda blocks, parted, target: block(
             program, names, blocks, ins, outs, parted, Chunks(at_once, target)
         ),
@@ -191,28 +191,28 @@ def _with_inside(
     return _with_inside(
         inside.params["program"],
         (*axes, *further),
-        tuple([r.around(i) for r, i in zip(ins, inside.params["ins"], strict=True)]),
-        tuple([r.around(i) for r, i in zip(outs, inside.params["outs"], strict=True)]),
+        tuple([r.compose(i) for r, i in zip(ins, inside.params["ins"], strict=True)]),
+        tuple([r.compose(i) for r, i in zip(outs, inside.params["outs"], strict=True)]),
     )
 
 
 def _is_free(
     around: Axes, *, axes: Axes, devices: Devices, mesh: Grid | None, at_once: AtOnce,
-    dealt: UnevenBlocks | None = None, **_: Any,
+    lane_blocks: UnevenBlocks | None = None, **_: Any,
 ) -> bool:  # fmt: skip
     """Whether nothing but the axes ``around`` a mapped program says where its lanes run."""
     hides = {name for name, _ in around}.intersection(name for name, _ in axes)
-    return not hides and all(said is None for said in (devices, mesh, at_once, dealt))
+    return not hides and all(said is None for said in (devices, mesh, at_once, lane_blocks))
 
 
 def _frame(
     *, program: Program, axes: Axes, ins: Roles, outs: Roles, devices: Devices, mesh: Grid | None,
-    at_once: AtOnce, dealt: UnevenBlocks | None = None,
+    at_once: AtOnce, lane_blocks: UnevenBlocks | None = None,
 ) -> Frame:  # fmt: skip
-    """Whole arrays have the padding of lanes that were ``dealt`` out."""
-    if dealt is not None:
+    """Whole arrays have the padding of lanes that lie in ``lane_blocks``."""
+    if lane_blocks is not None:
         ((name, _),) = axes
-        axes = ((name, dealt.padded),)
+        axes = ((name, lane_blocks.padded),)
     return Frame((program,), ins, outs, Lanes(axes), mesh=mesh)
 
 

@@ -18,7 +18,7 @@ from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.builder import Builder, Value
 from phalanx.core.layouts import Axes, Layout, over_mesh
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.program import Program
 from phalanx.core.region import Region
 from phalanx.core.types import ArrayType
@@ -55,8 +55,8 @@ def lower_region(b: Builder, *xs: Value, region: Region) -> list[Value]:
     """
     cuts, types = b.cuts(region), b.outs
     own = tuple([name for cut in cuts for name in cut.mesh])
-    dealt = tuple([cut.blocks for cut in cuts])
-    block = region.block(dealt, b.parts_work_within(region), b.target)
+    blocks = tuple([cut.blocks for cut in cuts])
+    block = region.block(blocks, b.parts_work_within(region), b.target)
     scope = {name: cut.mesh for name, cut in zip(block.names, cuts, strict=True)}
 
     def run(b: Builder, *parts: Value) -> list[Value]:
@@ -97,16 +97,16 @@ def lower_region(b: Builder, *xs: Value, region: Region) -> list[Value]:
     return [b.unpadded(y, t.shape) for y, t in zip(results, types, strict=True)]
 
 
-def _sum(type: ArrayType, layout: Layout) -> OverMesh | None:
+def _sum(type: ArrayType, layout: Layout) -> MeshSpec | None:
     """How an operand or a result of ``type`` lies that a region cuts by ``layout``; None unless
     it is a sum that is still to be taken. XLA has to be told all of that."""
-    lies = type.lies
-    if lies is None or not type.unreduced:
+    spec = type.spec
+    if spec is None or not type.unreduced:
         return None
     own = {axis for axes in layout for axis in axes}
     cut = (*layout, *[()] * (type.ndim - len(layout)))
-    left = [[a for a in axes if a not in own] for axes in lies.layout]
-    return lies.with_layout([(*mine, *rest) for mine, rest in zip(cut, left, strict=True)])
+    left = [[a for a in axes if a not in own] for axes in spec.layout]
+    return spec.with_layout([(*mine, *rest) for mine, rest in zip(cut, left, strict=True)])
 
 
 def _nested(

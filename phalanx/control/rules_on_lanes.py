@@ -50,7 +50,7 @@ class LanesRule(Protocol):
         ...
 
     @property
-    def apart(self) -> bool:
+    def separate(self) -> bool:
         """Whether what it does with those is apart from what it computes of others."""
         ...
 
@@ -77,7 +77,7 @@ class OnOtherLanes:
         self.total = rule.total
         self.linear = rule.linear
         self.steady = rule.steady
-        self.apart = rule.apart
+        self.separate = rule.separate
 
     def asked(self, moving: Marks) -> bool:
         return self.rule.asked(moving)
@@ -158,7 +158,7 @@ class _AtLanes(NamedTuple):
 class WithTangents(_Differentiated):
     """Of the results of a rule, and of their tangents."""
 
-    apart = False
+    separate = False
 
     @property
     def steady(self) -> int:
@@ -177,7 +177,7 @@ class Storing:
     That half, on all lanes, is made of the rule, and asks for the operands alone.
     """
 
-    steady, apart = 0, False
+    steady, separate = 0, False
 
     def __init__(self, rule: LanesRule, stored: Sequence[ArrayType]) -> None:
         self.rule = rule
@@ -199,7 +199,7 @@ class Storing:
 class TangentsAlone(_Differentiated):
     """Of the tangents of the results of a rule: its operands, what is stored, and tangents."""
 
-    steady, apart = 0, True
+    steady, separate = 0, True
 
     def __init__(self, rule: LanesRule, active: Marks, nonzero: Marks, stored: int) -> None:
         super().__init__(rule, active, nonzero)
@@ -222,7 +222,7 @@ class InTangents:
     It takes the other operands, what is stored, and the tangents.
     """
 
-    steady, apart = 0, False
+    steady, separate = 0, False
 
     def __init__(self, rule: LanesRule, active: Marks, nonzero: Marks, stored: int) -> None:
         self.rule = rule
@@ -256,7 +256,7 @@ class Backwards:
     It takes the other operands, and then the cotangents of the results that are ``given``.
     """
 
-    steady, apart = 0, True
+    steady, separate = 0, True
 
     def __init__(
         self, rule: LanesRule, wanted: Marks, types: Sequence[ArrayType], given: Marks
@@ -287,7 +287,7 @@ class Backwards:
         types = [with_lanes(t, 0, axis) for t in self.types]
         types = [t.update(varying=t.varying | along) for t in types]
         program, captured = stage(function, types, str(self.rule))
-        if not self.rule.apart:
+        if not self.rule.separate:
             program = partial_eval(program, [False] * len(captured) + [True] * len(types))
         cts = placed(operands[self.known :], self.given)
         with_lanes_ = iter(moving[self.known :])

@@ -16,7 +16,7 @@ from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
 from phalanx.core.layouts import Axes
 from phalanx.core.manual import user_axis_name
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.types import ArrayType
 
 Names = tuple[Any, ...]  # of axes
@@ -42,14 +42,14 @@ class Axis(Struct, frozen=True):
     ``rest`` is None when the whole axis is in the dimension because the user wants it there, as
     under ``vmap``. A nameless axis is seen by no collective. ``over`` are the mesh axes along which
     the user wants the dimension to lie where something is said of its values; None: none are named.
-    ``lies`` is how an array of one value for each lane lies, as types say it.
+    ``spec`` is that of the type of an array of one value for each lane.
 
     Args:
         name: its name; None where no collective sees it.
         size: how many lanes lie in the dimension.
         rest: how the other lanes are dealt out; None: all are here.
         over: axes of a mesh along which the dimension is to lie.
-        lies: the same as types of such arrays say it; None: nothing.
+        spec: that of the type of an array of one value for each lane; None: it says nothing.
 
     >>> Axis("batch", 8).size
     8
@@ -59,24 +59,24 @@ class Axis(Struct, frozen=True):
     size: int
     rest: Split | None = None
     over: tuple[str, ...] | None = None
-    lies: OverMesh | None = None
+    spec: MeshSpec | None = None
 
     @property
     def cut(self) -> tuple[str, ...]:
         """The axes of type Explicit that cut the dimension of its lanes."""
-        return () if self.lies is None else self.lies.layout[0]
+        return () if self.spec is None else self.spec.layout[0]
 
-    def lying(self, type: ArrayType, dim: int) -> OverMesh | None:
+    def batched_spec(self, type: ArrayType, dim: int) -> MeshSpec | None:
         """How an array of lanes of ``type`` lies that has them in dimension ``dim``.
 
         Args:
             type: the type of the array.
             dim: the dimension that its lanes have.
         """
-        if type.lies is not None:
-            return type.lies.with_dim(dim, self.cut)
+        if type.spec is not None:
+            return type.spec.with_dim(dim, self.cut)
         layout = [()] * type.ndim
-        return self.lies and self.lies.with_layout([*layout[:dim], self.cut, *layout[dim:]])
+        return self.spec and self.spec.with_layout([*layout[:dim], self.cut, *layout[dim:]])
 
     @property
     def blocks(self) -> Blocks:

@@ -16,14 +16,14 @@ import numpy as np
 from phalanx.base.source import Location
 from phalanx.core.ffi_records import ForeignFunction
 from phalanx.core.layouts import Cut, Layout, Target
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.types import ArrayType, Ints, Shape
 
 Value = Any
 Values = Sequence[Any]
 Pairs = Sequence[tuple[int, int]]
 Groups = Sequence[Sequence[int]]  # of partition numbers, all of one length
-Sums = tuple[Sequence[OverMesh | None], Sequence[OverMesh | None]]  # of arguments, of results
+Sums = tuple[Sequence[MeshSpec | None], Sequence[MeshSpec | None]]  # of arguments, of results
 Combine = Callable[["Builder", Value, Value], Value]  # of two elements: one
 # body(b, *values): one value, or several. With ``...`` a lambda's would be of unknown types.
 Body = (
@@ -463,11 +463,11 @@ class CollectiveBuilder(Protocol):
         """``x``, which lies over the devices of the program as ``sharding`` says."""
         ...
 
-    def lying(self, x: Value, lies: OverMesh) -> Value:
-        """``x``, which ``lies`` so, as types tell."""
+    def with_spec(self, x: Value, spec: MeshSpec) -> Value:
+        """``x``, whose type has this ``spec``."""
         ...
 
-    def cut_as_told(self, x: Value, type: ArrayType, dims: Ints, product: OverMesh) -> Value:
+    def cut_by_type(self, x: Value, type: ArrayType, dims: Ints, product: MeshSpec) -> Value:
         """``x``, an operand of a ``product`` whose sum over ``dims`` is still to be taken: only
         what ``type`` tells cuts these, or else XLA ends the process."""
         ...
@@ -496,11 +496,11 @@ class CollectiveBuilder(Protocol):
         """
         ...
 
-    def summed(self, x: Value, lies: OverMesh) -> Value:
-        """``x``, which ``lies`` so, where the sums are taken that were still to be taken."""
+    def summed(self, x: Value, spec: MeshSpec) -> Value:
+        """``x``, whose type has this ``spec``, with the sums taken that were still to be taken."""
         ...
 
-    def left_as_sum(self, x: Value, lies: OverMesh) -> Value:
+    def left_as_sum(self, x: Value, spec: MeshSpec) -> Value:
         """``x``, which has a value, as a sum of which each position of axes has a part."""
         ...
 

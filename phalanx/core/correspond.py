@@ -20,7 +20,7 @@ from phalanx.base.dtypes import is_inexact
 from phalanx.base.errors import ShardingTypeError, UnreducedError, coded
 from phalanx.base.source import user_location
 from phalanx.core.manual import typed
-from phalanx.core.over_mesh import Axed, OverMesh, spec_text
+from phalanx.core.mesh_spec import Axed, MeshSpec, spec_text
 from phalanx.core.types import ArrayType
 
 Labels = tuple[Hashable, ...]  # of each dimension of an operand or a result
@@ -115,7 +115,7 @@ def _rank(types: Sequence[ArrayType]) -> int:
 # ---- what follows from it -----------------------------------------------------------------------
 
 
-def lying(
+def propagate_shardings(
     name: str,
     dims: Dims,
     types: Sequence[ArrayType],
@@ -134,23 +134,25 @@ def lying(
     Raises:
         ShardingTypeError: that is not clear, or cannot be.
     """
-    told = _Told(name, types, frozenset(dims.unreduced))
+    propagation = _Propagation(name, types, frozenset(dims.unreduced))
     kept = {x for labels in dims.results for x in _parts(labels)}
-    axes = told.axes_of(dims.operands, kept)
-    unreduced, reduced = told.sums(linear, dims, results)
-    if told.leaves and linear == ALL:
-        unreduced |= told.leaves.intersection(
+    axes = propagation.axes_of(dims.operands, kept)
+    unreduced, reduced = propagation.sums(linear, dims, results)
+    if propagation.leaves and linear == ALL:
+        unreduced |= propagation.leaves.intersection(
             [name for label, names in axes.items() if label not in kept for name in names]
         )
-    unreduced |= told.left
+    unreduced |= propagation.left
     out: list[ArrayType] = []
     given = dims.results * (len(results) if len(dims.results) == 1 else 1)
     for labels, result in zip(given, results, strict=True):
         cuts = [_cutting(label, axes) for label in labels[: result.ndim]]
         cuts += [()] * (result.ndim - len(cuts))
-        layout = [told.left_of(n, names) for n, names in zip(result.shape, cuts, strict=True)]
-        told.check(layout, result, unreduced | reduced)
-        out.append(result.update(lies=OverMesh.of(told.mesh, layout, unreduced, reduced)))
+        layout = [
+            propagation.left_of(n, names) for n, names in zip(result.shape, cuts, strict=True)
+        ]
+        propagation.check(layout, result, unreduced | reduced)
+        out.append(result.update(spec=MeshSpec.of(propagation.mesh, layout, unreduced, reduced)))
     return out
 
 
@@ -170,7 +172,7 @@ def _cutting(label: Hashable, axes: dict[Hashable, tuple[str, ...]]) -> tuple[st
     return axes.get(label, ())
 
 
-class _Told:
+class _Propagation:
     """What the operands of an operation say, and what is wrong with it."""
 
     __slots__ = ("leaves", "left", "mesh", "name", "types")
@@ -182,7 +184,7 @@ class _Told:
         self.types = types
         self.leaves = leaves  # the axes over which sums need not be taken
         self.left = _NONE  # those of them over which the result is such a sum
-        given = [t.lies.mesh for t in types if t.lies is not None]
+        given = [t.spec.mesh for t in types if t.spec is not None]
         meshes = dict.fromkeys([mesh for mesh in given if mesh is not None])
         self.mesh = next(iter(meshes), None)
         if len(meshes) > 1:
@@ -194,9 +196,9 @@ class _Told:
         """The axes that cut what has each label."""
         axes: dict[Hashable, tuple[str, ...]] = {}
         for labels, type in zip(operands, self.types, strict=True):
-            if type.lies is None:
+            if type.spec is None:
                 continue
-            for d, (label, names) in enumerate(zip(labels, type.lies.layout, strict=False)):
+            for d, (label, names) in enumerate(zip(labels, type.spec.layout, strict=False)):
                 if names:
                     self._note(axes, label, names, f"dimension {d} of {type}", label in kept)
         return axes
@@ -220,7 +222,7 @@ class _Told:
         self, linear: LinearIn, dims: Dims, results: Sequence[ArrayType]
     ) -> tuple[frozenset[str], frozenset[str]]:
         """The axes along which ``results`` are unreduced, and along which they are reduced."""
-        if not any([t.lies is not None and t.lies.has_sums for t in self.types]):
+        if not any([t.spec is not None and t.spec.has_sums for t in self.types]):
             return _NONE, _NONE
         left = [i for i, t in enumerate(self.types) if t.unreduced]
         varying = _NONE.union(*[t.varying for t in self.types])
@@ -300,7 +302,7 @@ class _Told:
         ``sums`` are axes that can cut nothing: sums over them are still to be taken.
         """
         used = [name for names in layout for name in names] + list(sums)
-        spec = OverMesh.of(self.mesh, layout)
+        spec = MeshSpec.of(self.mesh, layout)
         twice = next((name for name in used if used.count(name) > 1), None)
         if twice is not None:
             self.refuse(f"both would cut the result, {result} as {spec}, by {twice!r}", "twice")

@@ -21,7 +21,7 @@ from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
-from phalanx.core.correspond import Dims, LinearIn, lying
+from phalanx.core.correspond import Dims, LinearIn, propagate_shardings
 from phalanx.core.manual import typed
 from phalanx.core.platforms import names_of
 from phalanx.core.trace import current, entered_trace
@@ -333,7 +333,7 @@ class Execution(Struct, frozen=True):
 # ---- the declaration ----------------------------------------------------------------------------
 
 REGISTRY: dict[str, Primitive] = {}
-_told: Recent[Any] = Recent(4096)  # types of results that say something of a mesh
+_typed_results: Recent[Any] = Recent(4096)  # types of results that say something of a mesh
 
 
 class Primitive(Struct, frozen=True, eq=False):
@@ -514,10 +514,10 @@ class Primitive(Struct, frozen=True, eq=False):
         if self.dims is None:  # parameters may be functions of the user's, which nobody keeps
             return self._telling(result, types, params)
         key = (self, result, *types, *params, *params.values())
-        told = _told[key]
-        if told is None:
-            told = _told[key] = self._telling(result, types, params)
-        return told
+        typed_results = _typed_results[key]
+        if typed_results is None:
+            typed_results = _typed_results[key] = self._telling(result, types, params)
+        return typed_results
 
     def _telling(self, result: Any, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
         """``result``, which says along which axes it varies, and which cut it."""
@@ -525,10 +525,12 @@ class Primitive(Struct, frozen=True, eq=False):
         varies: frozenset[Any] | tuple[frozenset[Any], ...]
         varies = self.result_varies([t.varying for t in types], params)
         each = (varies,) * len(results) if isinstance(varies, frozenset) else varies
-        told = [t.update(varying=typed(v)) for t, v in zip(results, each, strict=True)]
-        if self.dims is not None and any([t.lies is not None for t in types]):
-            told = lying(self.name, self.dims(*types, **params), types, told, self.linear)
-        return tuple(told) if self.multi else told[0]
+        typed_results = [t.update(varying=typed(v)) for t, v in zip(results, each, strict=True)]
+        if self.dims is not None and any([t.spec is not None for t in types]):
+            typed_results = propagate_shardings(
+                self.name, self.dims(*types, **params), types, typed_results, self.linear
+            )
+        return tuple(typed_results) if self.multi else typed_results[0]
 
     def result_varies(
         self, operands: Sequence[frozenset[Any]], params: dict[str, Any]

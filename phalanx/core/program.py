@@ -321,7 +321,7 @@ class Frame(Struct, frozen=True):
 
     def with_first(self, more: Iterable[T], values: Sequence[T]) -> list[T]:
         """``values``, one for each operand, with ``more`` before what the programs see of them."""
-        return [*self.choices(values), *more, *self.shown(values)]
+        return [*self.choices(values), *more, *self.body_operands(values)]
 
     def into(self, params: dict[str, Any]) -> dict[str, Any]:
         """The parameters of an operation with this frame in place of its own.
@@ -354,15 +354,17 @@ class Frame(Struct, frozen=True):
         axes, types = self.runs.axes, self.programs[0].output_types
         results = [r.outer(t, axes) for r, t in zip(self.outs, types, strict=True)]
         if self.mesh is not None and self.mesh.explicit_axes:
-            results = [r.told(t, self.mesh) for r, t in zip(self.outs, results, strict=True)]
+            results = [
+                r.sharded_type(t, self.mesh) for r, t in zip(self.outs, results, strict=True)
+            ]
         return tuple(results)
 
     @property
-    def seen(self) -> Roles:
+    def body_roles(self) -> Roles:
         """The roles of the operands that the programs see, in order."""
         return tuple([r for r in self.ins if r is not CHOICE])
 
-    def shown(self, values: Iterable[T]) -> list[T]:
+    def body_operands(self, values: Iterable[T]) -> list[T]:
         """Of ``values``, one for each operand, those for what the programs see."""
         return [v for r, v in zip(self.ins, values, strict=True) if r is not CHOICE]
 
@@ -393,9 +395,9 @@ class Frame(Struct, frozen=True):
         takes it to another such frame: a slice for each of the runs that may differ."""
         axes = [axis for axis, _ in self.runs.axes]
         unreduced, reduced = NOWHERE, NOWHERE
-        if type.lies is not None:
-            unreduced = type.lies.unreduced.intersection(axes)
-            reduced = type.lies.reduced.intersection(axes)
+        if type.spec is not None:
+            unreduced = type.spec.unreduced.intersection(axes)
+            reduced = type.spec.reduced.intersection(axes)
         alike = typed(axes) - type.varying - unreduced - reduced
         layout = tuple([(axis,) for axis in axes if axis not in alike])
         return slices(layout, unreduced, reduced)

@@ -99,8 +99,8 @@ class Ref(Shaped):
     @property
     def aval(self) -> AbstractRef:
         """Its type, which says how what it holds lies along Explicit axes of a mesh."""
-        lies = None if self._freed else types.typeof(self._value).lies
-        return AbstractRef(self._kind if lies is None else self._kind.update(lies=lies))
+        spec = None if self._freed else types.typeof(self._value).spec
+        return AbstractRef(self._kind if spec is None else self._kind.update(spec=spec))
 
     def __repr__(self) -> str:
         if self._freed or isinstance(self._value, Tracer):

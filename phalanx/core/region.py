@@ -73,7 +73,7 @@ class Region(Struct, frozen=True):
         mesh: the grid over which the axes are dealt out, each over its own positions. Axes that
             it has besides are not the region's: along them the compiler decides.
         shared: whether the positions are lanes, of which a device may have several.
-        dealt: how many lanes each of the devices has, where that was decided elsewhere.
+        lane_blocks: how many lanes each of the devices has, where that was decided elsewhere.
         block: what one device runs, by the blocks in which each axis is dealt out, whether the
             compiler parts its work along further axes, and what device it is.
     """
@@ -85,5 +85,5 @@ class Region(Struct, frozen=True):
     devices: tuple[Any, ...] | None
     mesh: Grid | None
     shared: bool
-    dealt: Blocks | None
+    lane_blocks: Blocks | None
     block: Callable[[tuple[Blocks, ...], bool, Target], Block]

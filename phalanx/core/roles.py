@@ -20,7 +20,7 @@ from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Axes, Layout, along, trimmed
 from phalanx.core.manual import typed, user_axis_name
-from phalanx.core.over_mesh import OverMesh, both
+from phalanx.core.mesh_spec import MeshSpec, both
 from phalanx.core.types import NOWHERE, ArrayType
 
 ROWS = "<rows>"  # the axis of the runs of a loop, which nobody else names
@@ -71,47 +71,47 @@ class Role(Struct, frozen=True):
 
     def inner(self, type: ArrayType, axes: Axes) -> ArrayType:
         """The type of what one of the runs over ``axes`` sees of an array of ``type``."""
-        lies = type.lies
-        if lies is not None:
+        spec = type.spec
+        if spec is not None:
             here = [user_axis_name(axis) for axis, _ in axes]
             _refuse_sums(type, {*here}.difference(map(user_axis_name, self.unreduced)))
-            lies = lies.without_dims(self._gone)
-            lies = lies and lies.without_axes(here)
+            spec = spec.without_dims(self._gone)
+            spec = spec and spec.without_axes(here)
         if not self.layout and not self.sums:
-            return type if lies is type.lies else type.update(lies=lies)
+            return type if spec is type.spec else type.update(spec=spec)
         shape, gone = list(type.shape), self._gone
         for d, count in enumerate(self._counts(axes)):
             shape[d] //= count
         left = tuple([n for d, n in enumerate(shape) if d not in gone])
-        sums = OverMesh.of(None, [()] * len(left), typed(self.unreduced), typed(self.reduced))
+        sums = MeshSpec.of(None, [()] * len(left), typed(self.unreduced), typed(self.reduced))
         varying = type.varying | (typed(self.axes) - self.sums)
-        return type.update(shape=left, varying=varying, lies=both(lies, sums))
+        return type.update(shape=left, varying=varying, spec=both(spec, sums))
 
     def outer(self, type: ArrayType, axes: Axes) -> ArrayType:
         """The type of the array of which each of the runs over ``axes`` has a part of ``type``."""
         if not self.layout and not self.sums:
             return type
         shape, counts = list(type.shape), self._counts(axes)
-        lies = type.lies and type.lies.without_axes([axis for axis, _ in axes])
+        spec = type.spec and type.spec.without_axes([axis for axis, _ in axes])
         for d in self._gone:
             shape.insert(d, 1)
-            lies = lies and lies.with_dim(d)
+            spec = spec and spec.with_dim(d)
         for d, count in enumerate(counts):
             shape[d] *= count
-        return type.update(shape=tuple(shape), varying=type.varying - self.axes, lies=lies)
+        return type.update(shape=tuple(shape), varying=type.varying - self.axes, spec=spec)
 
-    def told(self, type: ArrayType, mesh: Any) -> ArrayType:
+    def sharded_type(self, type: ArrayType, mesh: Any) -> ArrayType:
         """The type of the whole, which also says that parts lie along the axes of ``mesh``."""
-        layout, lies = list(type.layout), type.lies
+        layout, spec = list(type.layout), type.spec
         for d, cutting in enumerate(self.layout):
             here = [name for name in map(user_axis_name, cutting) if name in mesh.explicit_axes]
             if type.shape[d] % math.prod(mesh.shape[name] for name in here):
                 return type  # the last part is shorter
             layout[d] = (*here, *layout[d])
         unreduced, reduced = (self._left(axes, mesh) for axes in (self.unreduced, self.reduced))
-        if lies is not None:
-            unreduced, reduced = unreduced | lies.unreduced, reduced | lies.reduced
-        return type.update(lies=OverMesh.of(mesh.abstract_mesh, layout, unreduced, reduced))
+        if spec is not None:
+            unreduced, reduced = unreduced | spec.unreduced, reduced | spec.reduced
+        return type.update(spec=MeshSpec.of(mesh.abstract_mesh, layout, unreduced, reduced))
 
     def _left(self, axes: frozenset[Any], mesh: Any) -> frozenset[str]:
         """Those of ``axes``, along which it is a sum, that cut nothing, as ``mesh`` has them."""
@@ -119,19 +119,19 @@ class Role(Struct, frozen=True):
 
     # ---- dimensions of the whole, and of what a run sees ----
 
-    def seen(self, dim: int) -> int:
+    def inner_dim(self, dim: int) -> int:
         """Where dimension ``dim`` of the whole lies in what a run sees; were it one that is gone,
         where it would lie."""
         return dim - sum(d < dim for d in self._gone)
 
-    def whole(self, dim: int) -> int:
+    def outer_dim(self, dim: int) -> int:
         """Where in the whole a further dimension lies that a run sees as its dimension ``dim``."""
         gone = self._gone
         for d in gone:
             dim += d <= dim
         return dim
 
-    def beside(self, dim: int, cutting: tuple[Any, ...] = ()) -> Role:
+    def insert_dim(self, dim: int, cutting: tuple[Any, ...] = ()) -> Role:
         """The role of the array that has a further dimension at ``dim``, cut into blocks if any
         axes are ``cutting`` it.
 
@@ -146,7 +146,7 @@ class Role(Struct, frozen=True):
         layout = (*before, *((),) * (dim - len(before)), cutting, *after)
         return replace(self, name=self.name if self.sliced else "block", layout=layout)
 
-    def around(self, inside: Role) -> Role:
+    def compose(self, inside: Role) -> Role:
         """The role of an array of which a run sees what has the role ``inside`` to runs in it.
 
         >>> slices(((), ("i",))).around(slices((("j",),)))
@@ -168,7 +168,7 @@ class Role(Struct, frozen=True):
         (0, 1)
         """
         cut = [d for d, cutting in enumerate(self.layout) if axis in cutting]
-        return self.without(*[name for name, _ in inner]).seen(cut[0]) if cut else None
+        return self.without(*[name for name, _ in inner]).inner_dim(cut[0]) if cut else None
 
     def rows_before(self, axis: Any, axes: Axes) -> int:
         """How many rows of positions of ``axes`` there are for which ``axis`` counts anew.

@@ -16,7 +16,7 @@ from phalanx.base.plain import brief
 from phalanx.base.recent import InternTable
 from phalanx.core.layouts import Layout
 from phalanx.core.manual import ManualAxisType, user_axis_name
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.mesh_spec import MeshSpec
 
 Shape = tuple[int, ...]
 Ints = tuple[int, ...]  # positions of dimensions, or a number for each
@@ -28,7 +28,7 @@ class ArrayType:
 
     It also says how the value lies over a mesh. Along axes that ``shard_map`` takes it may vary
     from position to position: ``varying`` has those axes, ``vma`` their names. Axes of type
-    Explicit cut its dimensions, as ``lies`` says; to users that is ``sharding``.
+    Explicit cut its dimensions, as ``spec`` says; to users that is ``sharding``.
 
     Types are interned: two equal types are the same object, so comparing and hashing a type
     costs what comparing two pointers costs. The attribute ``weak_type`` is the name under
@@ -48,20 +48,28 @@ class ArrayType:
     """
 
     __slots__ = (
-        "__weakref__", "dtype", "lies", "ndim", "of_mesh", "shape", "size", "varying", "weak",
+        "__weakref__",
+        "dtype",
+        "ndim",
+        "of_mesh",
+        "shape",
+        "size",
+        "spec",
+        "varying",
+        "weak",
         "weak_type",
     )  # fmt: skip
     _interned: ClassVar[InternTable[ArrayType]] = InternTable(4096)
     # plugged in by the rooms that know meshes: how a type says that it lies, and the way back
-    told: ClassVar[Callable[[ArrayType], Any]]
-    laid: ClassVar[Callable[[Any, int], OverMesh | None]]
+    to_sharding: ClassVar[Callable[[ArrayType], Any]]
+    of_sharding: ClassVar[Callable[[Any, int], MeshSpec | None]]
 
     shape: tuple[int, ...]
     dtype: Any  # a numpy.dtype, or the KeyType of random keys
     weak: bool
     weak_type: bool
     varying: frozenset[Any]
-    lies: OverMesh | None
+    spec: MeshSpec | None
     of_mesh: bool  # whether anything is said of a mesh
     ndim: int
     size: int
@@ -72,22 +80,22 @@ class ArrayType:
         dtype: Any,
         weak: bool = False,
         varying: frozenset[Any] = NOWHERE,
-        lies: OverMesh | None = None,
+        spec: MeshSpec | None = None,
     ) -> ArrayType:
-        key = (cls, shape, dtype, weak, varying, lies)
+        key = (cls, shape, dtype, weak, varying, spec)
         interned = ArrayType._interned[key]
         return interned if interned is not None else cls._make(key)
 
     @classmethod
     def _make(cls, key: tuple[Any, ...]) -> ArrayType:
-        _, shape, dtype, weak, varying, lies = key
+        _, shape, dtype, weak, varying, spec = key
         kind = dtype if is_key(dtype) else np.dtype(dtype)
-        normal = (cls, tuple(map(_length, shape)), kind, bool(weak), varying, lies)
+        normal = (cls, tuple(map(_length, shape)), kind, bool(weak), varying, spec)
         made = ArrayType._interned[normal]
         if made is None:
             made = object.__new__(cls)
-            made.shape, made.dtype, made.weak, made.varying, made.lies = normal[1:]
-            made.of_mesh = bool(varying) or lies is not None
+            made.shape, made.dtype, made.weak, made.varying, made.spec = normal[1:]
+            made.of_mesh = bool(varying) or spec is not None
             made.weak_type = made.weak
             made.ndim = len(made.shape)
             made.size = math.prod(made.shape)
@@ -97,7 +105,7 @@ class ArrayType:
         return made
 
     def update(self, **changes: Any) -> ArrayType:
-        """The same type but for ``changes``: ``shape``, ``dtype``, ``weak``, ``varying``, ``lies``.
+        """The same type but for ``changes``: ``shape``, ``dtype``, ``weak``, ``varying``, ``spec``.
 
         ``weak_type`` is another name of ``weak``. How it lies is kept where the shape is, and may
         be told by a ``sharding``.
@@ -114,13 +122,13 @@ class ArrayType:
         """
         shape = changes.get("shape", self.shape)
         if "sharding" in changes:
-            changes["lies"] = ArrayType.laid(changes["sharding"], len(shape))
+            changes["spec"] = ArrayType.of_sharding(changes["sharding"], len(shape))
         return ArrayType(
             shape,
             changes.get("dtype", self.dtype),
             changes.get("weak", changes.get("weak_type", self.weak)),
             changes.get("varying", self.varying),
-            changes.get("lies", None if "shape" in changes else self.lies),
+            changes.get("spec", None if "shape" in changes else self.spec),
         )
 
     @property
@@ -131,7 +139,7 @@ class ArrayType:
     @property
     def layout(self) -> Layout:
         """For every dimension, the axes of type Explicit that cut it."""
-        return self.lies.layout if self.lies is not None else ((),) * self.ndim
+        return self.spec.layout if self.spec is not None else ((),) * self.ndim
 
     @property
     def vma(self) -> frozenset[Any]:
@@ -151,7 +159,7 @@ class ArrayType:
         >>> phalanx.typeof(phalanx.numpy.ones(3)).manual_axis_type
         ManualAxisType()
         """
-        sums = self.lies and self.lies.manual
+        sums = self.spec and self.spec.manual
         if sums is None:
             return ManualAxisType(varying=self.vma)
         unreduced, reduced = _said(sums.unreduced), _said(sums.reduced)
@@ -173,17 +181,17 @@ class ArrayType:
         ...     print(phalanx.typeof(x), phalanx.typeof(x.T).sharding.spec)
         f32[2@data,3] P(None, 'data')
         """
-        return ArrayType.told(self)
+        return ArrayType.to_sharding(self)
 
     @property
     def unreduced(self) -> frozenset[str]:
         """The axes over which the sum is still to be taken."""
-        return NOWHERE if self.lies is None else self.lies.unreduced
+        return NOWHERE if self.spec is None else self.spec.unreduced
 
     @property
     def reduced(self) -> frozenset[Any]:
         """The axes over which the sum of the cotangent is still to be taken."""
-        return NOWHERE if self.lies is None else self.lies.reduced
+        return NOWHERE if self.spec is None else self.spec.reduced
 
     @property
     def tangent(self) -> ArrayType:
@@ -194,10 +202,10 @@ class ArrayType:
     @property
     def cotangent(self) -> ArrayType:
         """The type of its cotangent: along axes along which it is reduced that is unreduced."""
-        lies = self.lies
-        if lies is None or not lies.has_sums:
+        spec = self.spec
+        if spec is None or not spec.has_sums:
             return self
-        return self.update(lies=lies.cotangent)
+        return self.update(spec=spec.cotangent)
 
     @property
     def physical(self) -> ArrayType:
@@ -206,18 +214,18 @@ class ArrayType:
         if self.dtype is dtypes.float0:
             return self.update(dtype=np.dtype(bool))
         if is_key(self.dtype):
-            lies = self.lies and self.lies.with_dim(self.ndim, ())
-            return self.update(shape=(*self.shape, self.dtype.words), dtype=WORD, lies=lies)
+            spec = self.spec and self.spec.with_dim(self.ndim, ())
+            return self.update(shape=(*self.shape, self.dtype.words), dtype=WORD, spec=spec)
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.shape, self.dtype, self.weak, self.varying, self.lies)
+        return type(self), (self.shape, self.dtype, self.weak, self.varying, self.spec)
 
     def shown_dims(self) -> str:
         """The shape in printed types, with the axes that cut it."""
         dims = [str(n) for n in self.shape]
-        if self.lies is not None:
-            cut = zip(dims, self.lies.layout, strict=True)
+        if self.spec is not None:
+            cut = zip(dims, self.spec.layout, strict=True)
             dims = [f"{n}@{joined(names)}" if names else n for n, names in cut]
         return f"[{','.join(dims)}]"
 
@@ -225,8 +233,8 @@ class ArrayType:
         if spoken_text := dialect.spoken.type_text:
             return spoken_text(self)
         along = f"{{{','.join(sorted(map(str, self.varying)))}}}" if self.varying else ""
-        if self.lies is not None and self.lies.has_sums:
-            along += _sums(self.lies)
+        if self.spec is not None and self.spec.has_sums:
+            along += _sums(self.spec)
         return f"{dtypes.short_name(self.dtype)}{self.shown_dims()}{along}"
 
     def __repr__(self) -> str:
@@ -244,9 +252,9 @@ class LiteralType(ArrayType):
         return ArrayType(self.shape, self.dtype, self.weak)
 
 
-def _sums(lies: OverMesh) -> str:
+def _sums(spec: MeshSpec) -> str:
     """Along which axes sums are still to be taken: ``U`` for unreduced, ``R`` for reduced."""
-    said = [("U", lies.unreduced), ("R", lies.reduced)]
+    said = [("U", spec.unreduced), ("R", spec.reduced)]
     named = [(word, tuple(sorted(map(str, axes)))) for word, axes in said if axes]
     return f"{{{', '.join([f'{word}:{joined(names)}' for word, names in named])}}}"
 

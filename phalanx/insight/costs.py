@@ -75,7 +75,7 @@ def steps(program: Program, often: float = 1.0, freed: Set[Atom] = frozenset()) 
 
 def _carried(frame: Frame, inner: Program) -> list[Var]:
     """The inputs of ``inner`` that one run has from the one before."""
-    return [v for v, r in zip(inner.inputs, frame.seen, strict=True) if r is CARRY]
+    return [v for v, r in zip(inner.inputs, frame.body_roles, strict=True) if r is CARRY]
 
 
 def _passed(frame: Frame, inner: Program) -> float:

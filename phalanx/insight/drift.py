@@ -53,7 +53,7 @@ def replicated(
 ) -> tuple[list[Marks], list[Apart]]:
     """The marks of the outputs where state is the same in all lanes at first, as far as it then
     stays so; and the state that does not."""
-    types, roles = flow.lanes.body.input_types, flow.lanes.frame.seen
+    types, roles = flow.lanes.body.input_types, flow.lanes.frame.body_roles
     pairs = [(i, o) for i, o in of_state if not _is_random(types[i])]
     apart: list[Apart] = []
     assumed: set[int] = set()
@@ -137,7 +137,7 @@ def _own_gradients(
     subject: Subject, flow: LaneFlow, outputs: Sequence[Marks], apart: Sequence[Apart], axis: Any
 ) -> Iterator[Finding]:
     """Gradients of a lane's own rows in updates of what all lanes share."""
-    roles, body = flow.lanes.frame.seen, flow.lanes.body
+    roles, body = flow.lanes.frame.body_roles, flow.lanes.body
     updates = [outputs[o] for _, o in subject.state]
     own = [each for each in apart if _has_own_gradient(each.marks, axis)]
     if any([subject.is_same_in_lanes(each.i) is False for each in own]):
@@ -170,7 +170,7 @@ def _is_said(
 ) -> bool:
     """Whether the program says that lanes are to share what came ``apart``: it reduces the loss,
     or other gradients with it, or gives one value to all lanes."""
-    roles = flow.lanes.frame.seen
+    roles = flow.lanes.frame.body_roles
     if not roles[each.i].axes:
         return True
     of = [m.loss for m in each.marks if type(m) is GradientOf]

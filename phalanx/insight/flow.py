@@ -117,7 +117,7 @@ class Flow:
         chosen = NOTHING.union(*frame.choices(operands))
 
         def once(carry: Sequence[Marks]) -> list[Marks]:
-            inputs = frame.shown(frame.with_carry(start, carry))
+            inputs = frame.body_operands(frame.with_carry(start, carry))
             columns = zip(*[self._inside(e, p, inputs) for p in frame.programs], strict=True)
             stops = NOTHING
             if frame.condition is not None:

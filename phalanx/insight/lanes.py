@@ -156,7 +156,7 @@ class LaneFlow(Flow):
         self.makers: dict[Atom, Equation] = {}
         self.draws = bool(_GENERATORS & lanes.body.primitives)
         self.samples: set[Sample] = set()
-        self.rows = {Row(axis) for role in lanes.frame.seen for axis in role.axes}
+        self.rows = {Row(axis) for role in lanes.frame.body_roles for axis in role.axes}
         self.unnamed = is_unnamed(lanes.equation)  # so that lanes may be to see the same numbers
         self.together = any(map(_sends, lanes.body.primitives))
         self.beginnings = Beginnings()
@@ -169,7 +169,7 @@ class LaneFlow(Flow):
         """The marks of the inputs, of which those numbered ``alike`` are taken to be replicated."""
         return [
             frozenset({INPUT}) | (NOTHING if i in alike else r.axes | set(map(Row, r.axes)))
-            for i, r in enumerate(self.lanes.frame.seen)
+            for i, r in enumerate(self.lanes.frame.body_roles)
         ]
 
     def outputs(
@@ -206,7 +206,7 @@ class LaneFlow(Flow):
         several = super().leave(e, frame, operands, carry, results)
         for axis in frame.lanes - self.axes:
             self.sizes.pop(axis, None)
-        return parts(e, frame.choices(operands), frame.shown(operands), several, self.axes)
+        return parts(e, frame.choices(operands), frame.body_operands(operands), several, self.axes)
 
     def begin(self, program: Program) -> None:
         if psum not in program.primitives:

@@ -187,19 +187,20 @@ def _framed(frame: Frame, ins: Sequence[Mark], often: float, notes: Notes) -> li
     if not frame.is_loop:
         return _walk(program, shown, times, notes)
     shown = [
-        m if r is FIXED else m._replace(made=times) for m, r in zip(shown, frame.seen, strict=True)
+        m if r is FIXED else m._replace(made=times)
+        for m, r in zip(shown, frame.body_roles, strict=True)
     ]
     for _ in range(len(shown)):  # what is carried depends on what any run makes it depend on
         after = iter(frame.carried_out(_walk(program, shown, 0.0, notes)))
         joined = [
             _either(m, next(after)) if r is CARRY else m
-            for m, r in zip(shown, frame.seen, strict=True)
+            for m, r in zip(shown, frame.body_roles, strict=True)
         ]
         if joined == shown:
             break
         shown = joined
     outs = _walk(program, shown, times, notes)
-    carried = [m for m, r in zip(shown, frame.seen, strict=True) if r is CARRY]
+    carried = [m for m, r in zip(shown, frame.body_roles, strict=True) if r is CARRY]
     types = frame.carried_out(program.output_types)
     for before, after, kind in zip(carried, frame.carried_out(outs), types, strict=True):
         if before.partial and after.partial:  # a sum of them all, over which chips exchange once

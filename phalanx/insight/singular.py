@@ -231,7 +231,7 @@ class _SingularFlow(Flow):
     def _from_inside(self, e: Equation) -> None:
         """What vanishes in the sub-programs of ``e`` is part of what they are given."""
         frame = e.prim.frame(e.params)
-        operands = frame.shown(e.inputs)
+        operands = frame.body_operands(e.inputs)
         for p in frame.programs:
             self.begin(p)
             for v, a in zip(p.inputs, operands, strict=True):

@@ -114,7 +114,7 @@ class Subject:
         number = i - self.first_input
         if self.lanes is None or not self.given or number < 0:
             return None
-        cut = [(d, axes) for d, axes in enumerate(self.lanes.frame.seen[i].layout) if axes]
+        cut = [(d, axes) for d, axes in enumerate(self.lanes.frame.body_roles[i].layout) if axes]
         x: Any = self.given[number]
         if len(cut) != 1 or not isinstance(x, np.ndarray | Array) or not x.size:
             return None

@@ -10,7 +10,7 @@ from phalanx.base import tree
 from phalanx.base.config import config, settings
 from phalanx.base.errors import NoMesh, suggest_axis
 from phalanx.base.source import name_of, user_location
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.types import Array
 from phalanx.lax.layout import reshard
 from phalanx.ops.lay import in_the_open, laid
@@ -143,9 +143,9 @@ def _changed(
 
 def _seen_over(x: Any, mesh: Mesh) -> Any:
     """``x`` as its type tells it where ``mesh`` says which axes are Explicit."""
-    if not isinstance(x, Array) or x.aval.lies is None:
+    if not isinstance(x, Array) or x.aval.spec is None:
         return x
     if not mesh.explicit_axes:
         return in_the_open(x)
-    left = x.aval.lies.without_axes(mesh.auto_axes)
-    return laid(x, left and OverMesh.of(mesh.abstract_mesh, left.layout))
+    left = x.aval.spec.without_axes(mesh.auto_axes)
+    return laid(x, left and MeshSpec.of(mesh.abstract_mesh, left.layout))

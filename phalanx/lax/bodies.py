@@ -200,7 +200,7 @@ def trace_carrying(
         between = [_promoted(t, f) for t, f in zip(inside, given, strict=False)]
         between += inside[len(given) :]
         grown = [
-            t if (t.dtype, t.varying, t.lies) == (b.dtype, b.varying, b.lies) else b
+            t if (t.dtype, t.varying, t.spec) == (b.dtype, b.varying, b.spec) else b
             for t, b in zip(inside, between, strict=True)
         ]
         if grown == inside and not _vary_more(body):
@@ -226,8 +226,8 @@ def _vary_more(body: TracedBody) -> bool:
 def _promoted(given: ArrayType, returned: ArrayType) -> ArrayType:
     if given is returned or given.shape != returned.shape:
         return given
-    lies = given.lies and given.lies.without_axes(given.reduced & returned.varying)
-    over = {"varying": given.varying | returned.varying, "lies": lies}
+    spec = given.spec and given.spec.without_axes(given.reduced & returned.varying)
+    over = {"varying": given.varying | returned.varying, "spec": spec}
     if not given.weak:
         return given.update(**over)
     dtype, weak = lattice.common((given.dtype, True), (returned.dtype, returned.weak))
@@ -241,7 +241,7 @@ def as_type(x: Any, wanted: ArrayType) -> Any:
         x = dtypes.scalar(x, wanted.dtype)
     elif (kind.dtype, kind.weak) != (wanted.dtype, wanted.weak):
         x = convert(x, dtype=wanted.dtype, weak=wanted.weak)
-    return varying_along(laid(x, wanted.lies or typeof(x).lies), wanted.varying)
+    return varying_along(laid(x, wanted.spec or typeof(x).spec), wanted.varying)
 
 
 def retyped(

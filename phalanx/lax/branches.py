@@ -381,7 +381,7 @@ def _common_types(
         column = [body.program.output_types[i] for body in bodies]
         for name, kind in zip(names, column, strict=True):
             given = column[0]
-            if (kind.shape, kind.dtype, kind.lies) != (given.shape, given.dtype, given.lies):
+            if (kind.shape, kind.dtype, kind.spec) != (given.shape, given.dtype, given.spec):
                 same = (kind.shape, kind.dtype) == (given.shape, given.dtype)
                 advice = "; lay one out as the other, with phalanx.reshard(x, P(..))" * same
                 raise TypeError(

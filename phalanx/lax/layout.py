@@ -172,8 +172,8 @@ def _in_parts(
     """The result, if sums that are still to be taken are asked for or given, and types tell its
     parts; None else."""
     axes = unreduced_along(sharding)
-    leaves = [x.aval.lies for x in tree.leaves((args, kwargs)) if isinstance(x, Array)]
-    if not axes and not any([lies is not None and lies.has_sums for lies in leaves]):
+    leaves = [x.aval.spec for x in tree.leaves((args, kwargs)) if isinstance(x, Array)]
+    if not axes and not any([mesh_spec is not None and mesh_spec.has_sums for mesh_spec in leaves]):
         return None
     try:
         with leaving_sums(axes):
@@ -191,7 +191,7 @@ def _first(
     Some products XLA's partitioner would compute wrong at once. They lie along fewer axes first;
     or as their batch does in the operands, where the axis that cuts the sum is to cut the batch.
     """
-    said = [x.aval.lies.layout for x in inputs if isinstance(x, Array) and x.aval.lies is not None]
+    said = [x.aval.spec.layout for x in inputs if isinstance(x, Array) and x.aval.spec is not None]
     if not said or not isinstance(sharding, NamedSharding):
         return None
     asked = sharding.spec.open_layout
@@ -199,11 +199,11 @@ def _first(
     times = Counter(str(axis) for layout in said for axes in layout for axis in axes)
     shared = {axis for axis, n in times.items() if n > 1}
     if len(shared) > 1 and not shared.isdisjoint(str(a) for axes in asked for a in axes or ()):
-        first = _as_batch_lies(asked, shared, inputs, function, treedef) or first
+        first = _as_batch_spec(asked, shared, inputs, function, treedef) or first
     return None if first == asked else sharding.update(spec=PartitionSpec.of(first))
 
 
-def _as_batch_lies(
+def _as_batch_spec(
     asked: OpenLayout, shared: set[str], inputs: Sequence[Any], function: Any, treedef: Any
 ) -> OpenLayout | None:
     """How a product lies that follows its operands, if ``asked`` cuts the batch by the sum's axis.
@@ -224,14 +224,14 @@ def _as_batch_lies(
         program, _ = stage(summed, [inputs[i].aval for i in values], "summed")
     except ShardingTypeError:
         return None
-    lies = program.output_types[0].lies
-    if lies is None:
+    mesh_spec = program.output_types[0].spec
+    if mesh_spec is None:
         return None
     moved = any(
-        batch and shared.issuperset(batch) and not lies.unreduced.isdisjoint(axes or ())
-        for batch, axes in zip_longest(lies.layout, asked, fillvalue=())
+        batch and shared.issuperset(batch) and not mesh_spec.unreduced.isdisjoint(axes or ())
+        for batch, axes in zip_longest(mesh_spec.layout, asked, fillvalue=())
     )
-    return lies.layout if moved else None
+    return mesh_spec.layout if moved else None
 
 
 def _refuse_sums_of_nothing(sharding: Sharding, inputs: Iterable[Any], who: str) -> None:
@@ -240,7 +240,7 @@ def _refuse_sums_of_nothing(sharding: Sharding, inputs: Iterable[Any], who: str)
     What types say nothing of may have been made to be such a sum.
     """
     axes, types = unreduced_along(sharding), [x.aval for x in inputs if isinstance(x, Array)]
-    if axes and any([t.lies is not None for t in types]):
+    if axes and any([t.spec is not None for t in types]):
         error = ShardingTypeError(
             f"{who}: out_sharding leaves the sum over {' and '.join(map(repr, sorted(axes)))} to "
             f"be taken, at {user_location()}, and what is summed up is not cut by that alone in "
@@ -265,7 +265,7 @@ def sharding_like(x: Any, shape: tuple[int, ...]) -> Sharding | None:
     if isinstance(x, DeviceArray):
         return x.sharding if x.committed else None
     if isinstance(x, Array):
-        return None if x.aval.lies is None else x.aval.sharding
+        return None if x.aval.spec is None else x.aval.sharding
     said, around = getattr(x, "sharding", None), settings().mesh
     if not isinstance(said, NamedSharding):
         return None
@@ -303,8 +303,8 @@ def _constrained(x: Any, asked: Any, who: str) -> Any:
 def _beside_types(sharding: Sharding, type: ArrayType) -> Sharding:
     """``sharding``; where it names Auto axes alone of a mesh with others, Explicit ones still cut
     what they cut: types say that."""
-    lies = type.lies and type.lies.explicit
-    if lies is None or not isinstance(sharding, NamedSharding) or not sharding.mesh.auto_axes:
+    mesh_spec = type.spec and type.spec.explicit
+    if mesh_spec is None or not isinstance(sharding, NamedSharding) or not sharding.mesh.auto_axes:
         return sharding
     names = cutting(sharding)
     if not names or not set(names).issubset(sharding.mesh.auto_axes):
@@ -313,7 +313,7 @@ def _beside_types(sharding: Sharding, type: ArrayType) -> Sharding:
     asked = (*spec.open_layout, *((),) * (type.ndim - len(spec)))
     both = [
         None if names is None else (*explicit, *names)
-        for explicit, names in zip(lies.layout, asked, strict=True)
+        for explicit, names in zip(mesh_spec.layout, asked, strict=True)
     ]
     return sharding.update(spec=spec.with_layout(both))
 

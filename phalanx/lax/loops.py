@@ -212,12 +212,12 @@ def _check_carry(
         )
     paths = tree.leaves_with_path(init)
     for (path, _), kind, returned in zip(paths, types, out_types, strict=False):
-        if (kind.shape, kind.dtype, kind.lies) != (returned.shape, returned.dtype, returned.lies):
+        if (kind.shape, kind.dtype, kind.spec) != (returned.shape, returned.dtype, returned.spec):
             advice = "Convert it where it starts, or in the body"
             if (kind.shape, kind.dtype) == (returned.shape, returned.dtype):
                 advice = (
                     "Lay it out alike where it starts, or in the body: phalanx.reshard(x, "
-                    f"{returned.lies or 'P()'}), or phalanx.reshard(x, {kind.lies or 'P()'})"
+                    f"{returned.spec or 'P()'}), or phalanx.reshard(x, {kind.spec or 'P()'})"
                 )
             error = TypeError(
                 f"{who}: the carry must keep its types from iteration to iteration; carry"

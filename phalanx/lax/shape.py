@@ -97,8 +97,8 @@ def full_like(
     described = not isinstance(x, OPERANDS) and hasattr(said, "shape") and hasattr(said, "dtype")
     type = ArrayType(said.shape, said.dtype) if described else typeof(accept("full_like", x))
     lengths = type.shape if shape is None else lengths_of("full_like", "shape", shape)
-    lies = sharding_like(x, lengths) if sharding is None else sharding
-    out = varying_like(full(lengths, fill_value, dtype or type.dtype, sharding=lies), x)
+    spec = sharding_like(x, lengths) if sharding is None else sharding
+    out = varying_like(full(lengths, fill_value, dtype or type.dtype, sharding=spec), x)
     return ops.convert(out, dtype=type.dtype, weak=True) if type.weak and dtype is None else out
 
 

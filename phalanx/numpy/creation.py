@@ -749,8 +749,8 @@ def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> 
     lengths = a.shape if isinstance(a, (Array, NDARRAY)) else tuple(getattr(a, "shape", ()))
     to_shape = lengths if shape is None else as_shape(who, shape)
     kind, weak = kind_of(a) if dtype is None else (dtypes.requested(dtype), False)
-    lies = sharding_like(a, to_shape) if device is None else device
-    return varying_like(created_on(lies, _full_like, who, to_shape, value, kind, weak), a)
+    spec = sharding_like(a, to_shape) if device is None else device
+    return varying_like(created_on(spec, _full_like, who, to_shape, value, kind, weak), a)
 
 
 def _full_like(who: str, shape: tuple[int, ...], value: Any, dtype: np.dtype, weak: bool) -> Any:

@@ -223,7 +223,7 @@ def _set(array: type, name: str, method: Callable[..., Any], function: Callable[
 def __getitem__(self: Any, index: Any) -> Any:
     """The part of the array that ``index`` names, as in NumPy; outside, the nearest element."""
     try:
-        if type(self) is DeviceArray and self._sig.sharding.tiles and self._sig.type.lies is None:
+        if type(self) is DeviceArray and self._sig.sharding.tiles and self._sig.type.spec is None:
             part = read(self, index)
             if part is not NotImplemented:
                 return part

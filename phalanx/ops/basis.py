@@ -587,8 +587,8 @@ def _taken_apart(x: ArrayType, dim: int, shape: Shape, targets: Sequence[int]) -
 
     An axis goes to the first of them that those before it do not cut into single elements.
     """
-    names = x.layout[dim] if x.lies is not None else ()
-    sizes: Any = x.lies.mesh.shape if x.lies is not None and x.lies.mesh is not None else {}
+    names = x.layout[dim] if x.spec is not None else ()
+    sizes: Any = x.spec.mesh.shape if x.spec is not None and x.spec.mesh is not None else {}
     last = [0] * len(targets)
     at, room = 0, shape[targets[0]]
     for n, name in enumerate(names):

@@ -21,7 +21,7 @@ from msgspec import Struct
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis, Names, without
 from phalanx.core.builder import Body, Builder, Combine, Pairs, Value, Values
-from phalanx.core.correspond import ALL, Dims, Whole, alike, lying
+from phalanx.core.correspond import ALL, Dims, Whole, alike, propagate_shardings
 from phalanx.core.manual import typed
 from phalanx.core.primitive import (
     ZERO,
@@ -222,7 +222,7 @@ def _reduction(
         for t in types:
             check_domain(name, t, on)
             if t.unreduced and nan_is_largest is not None:
-                lying(name, alike(t), [t], [t])
+                propagate_shardings(name, alike(t), [t], [t])
         return tuple(t.update(weak=False) for t in types)
 
     def lower(b: Builder, *xs: Value, axes: Names, groups: Groups) -> list[Value]:
@@ -466,7 +466,7 @@ def _gathered_type(x: ArrayType, axes: Names, sizes: Ints, groups: Groups) -> Ar
 
 def _as_row(type: ArrayType) -> ArrayType:
     """The type of a single row of ``type``."""
-    return type.update(shape=(1, *type.shape), lies=type.lies and type.lies.with_dim(0))
+    return type.update(shape=(1, *type.shape), spec=type.spec and type.spec.with_dim(0))
 
 
 def _all_gather_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Groups) -> Any:

@@ -145,10 +145,10 @@ def _dot_lower(
     dtype: np.dtype | None = None,
     **sums: Unpack[LeftSums],
 ) -> Value:
-    lies = b.outs[0].lies and b.outs[0].lies.explicit
-    if lies is not None and lies.unreduced:
+    spec = b.outs[0].spec and b.outs[0].spec.explicit
+    if spec is not None and spec.unreduced:
         values = zip((x, y), b.ins, contract, strict=True)
-        x, y = [b.cut_as_told(v, t, dims, lies) for v, t, dims in values]
+        x, y = [b.cut_by_type(v, t, dims, spec) for v, t, dims in values]
     return b.dot_general(x, y, contract, batch, b.outs[0].dtype, precision)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.layouts import Layout, by_one_axis
-from phalanx.core.over_mesh import OverMesh, both
+from phalanx.core.mesh_spec import MeshSpec, both
 from phalanx.core.primitive import (
     Active,
     Batched,
@@ -28,43 +28,43 @@ from phalanx.core.primitive import (
 from phalanx.core.trace import ROOT
 from phalanx.core.types import Array, ArrayType, Ints, Shape, typeof
 
-Lies = OverMesh | None  # None: nothing is said
+Lies = MeshSpec | None  # None: nothing is said
 
 
-def _type(x: ArrayType, *, lies: Lies) -> ArrayType:
-    return ArrayType(x.shape, x.dtype, x.weak, x.varying, both(lies, x.lies))
+def _type(x: ArrayType, *, spec: Lies) -> ArrayType:
+    return ArrayType(x.shape, x.dtype, x.weak, x.varying, both(spec, x.spec))
 
 
-def _lower(b: Builder, x: Value, lies: Lies) -> Value:
-    before = b.ins[0].lies and b.ins[0].lies.explicit
+def _lower(b: Builder, x: Value, spec: Lies) -> Value:
+    before = b.ins[0].spec and b.ins[0].spec.explicit
     unreduced = frozenset[str]() if before is None else before.unreduced
-    if before is not None and unreduced and (lies is None or not lies.unreduced):
-        return b.summed(x, before if lies is None or b.manual else lies)
-    if lies is not None and lies.unreduced - unreduced:
-        return b.left_as_sum(x, lies)
+    if before is not None and unreduced and (spec is None or not spec.unreduced):
+        return b.summed(x, before if spec is None or b.manual else spec)
+    if spec is not None and spec.unreduced - unreduced:
+        return b.left_as_sum(x, spec)
     return x  # what types say is written of every result
 
 
-def _linearize(active: Active, x: Any, *, lies: Lies) -> Derivative:
-    return lay(x, lies=lies), lambda t: lay(t, lies=lies)
+def _linearize(active: Active, x: Any, *, spec: Lies) -> Derivative:
+    return lay(x, spec=spec), lambda t: lay(t, spec=spec)
 
 
-def _transpose(ct: Any, x: Any, lies: Lies) -> Cotangents:
+def _transpose(ct: Any, x: Any, spec: Lies) -> Cotangents:
     """What is taken up of a cotangent lies as its primal; of a product it lay along fewer axes."""
-    kind = x.type.lies
-    if lies is not None or kind is None or typeof(ct).lies is not None:
+    kind = x.type.spec
+    if spec is not None or kind is None or typeof(ct).spec is not None:
         return [ct]
     fewer = cast("Layout", by_one_axis(kind.layout, len(kind.layout), ()))
-    return [ct if fewer == kind.layout else in_the_open(laid(ct, OverMesh.of(kind.mesh, fewer)))]
+    return [ct if fewer == kind.layout else in_the_open(laid(ct, MeshSpec.of(kind.mesh, fewer)))]
 
 
-def _batch(axis: Axis, values: Operands, dims: LaneDims, *, lies: Lies) -> Batched:
+def _batch(axis: Axis, values: Operands, dims: LaneDims, *, spec: Lies) -> Batched:
     (x,), (dim,) = values, dims
-    return lay(x, lies=lies and lies.with_dim(dim, axis.cut)), dim
+    return lay(x, spec=spec and spec.with_dim(dim, axis.cut)), dim
 
 
-def _run(x: Any, *, lies: Lies) -> Any:
-    return ROOT.lay(x, lies)
+def _run(x: Any, *, spec: Lies) -> Any:
+    return ROOT.lay(x, spec)
 
 
 lay = Primitive(
@@ -77,20 +77,20 @@ lay = Primitive(
     elements=Elements(copied=True, fused=True),
     execution=Execution(run=_run),
     doc="x, which lies as its type says, or, where that says nothing, as the compiler decides",
-    examples=[Example((ArrayType((2, 3), np.dtype("float32")),), {"lies": None})],
+    examples=[Example((ArrayType((2, 3), np.dtype("float32")),), {"spec": None})],
 )
 
 
-def laid(x: Any, lies: Lies) -> Any:
-    """``x``, of which types say that it ``lies`` so, along axes of type Explicit; ``x`` itself
+def laid(x: Any, spec: Lies) -> Any:
+    """``x``, whose type has this ``spec``, along axes of type Explicit; ``x`` itself
     where they do.
 
     Args:
         x: an array.
-        lies: how it is to lie; None leaves that to the compiler.
+        spec: how it is to lie; None leaves that to the compiler.
     """
-    now, said = typeof(x).lies, lies and lies.explicit
-    return x if (now and now.explicit) is said else lay(x, lies=said)
+    now, said = typeof(x).spec, spec and spec.explicit
+    return x if (now and now.explicit) is said else lay(x, spec=said)
 
 
 def in_the_open(x: Any) -> Any:
@@ -99,14 +99,14 @@ def in_the_open(x: Any) -> Any:
     Args:
         x: an operand of a rule, which may be none.
     """
-    return laid(x, None) if isinstance(x, Array) and x.aval.lies is not None else x
+    return laid(x, None) if isinstance(x, Array) and x.aval.spec is not None else x
 
 
 # ---- along Manual axes --------------------------------------------------------------------------
 
 
 def _recast_type(x: ArrayType, *, varying: frozenset[Any], manual: Lies) -> ArrayType:
-    return ArrayType(x.shape, x.dtype, x.weak, varying, both(x.lies, manual))
+    return ArrayType(x.shape, x.dtype, x.weak, varying, both(x.spec, manual))
 
 
 def _recast_lower(b: Builder, x: Value, varying: frozenset[Any], manual: Lies) -> Value:
@@ -119,7 +119,7 @@ def _recast_linearize(active: Active, x: Any, **params: Any) -> Derivative:
 
 def _recast_transpose(ct: Any, x: Any, varying: frozenset[Any], manual: Lies) -> Cotangents:
     type = x.type.cotangent
-    return [recast(ct, varying=type.varying, manual=type.lies and type.lies.manual)]
+    return [recast(ct, varying=type.varying, manual=type.spec and type.spec.manual)]
 
 
 def _recast_batch(
@@ -164,8 +164,8 @@ def told_manual(x: Any, type: ArrayType) -> Any:
         x: an array.
         type: a type of its shape.
     """
-    now, manual = typeof(x), type.lies and type.lies.manual
-    if now.varying == type.varying and (now.lies and now.lies.manual) is manual:
+    now, manual = typeof(x), type.spec and type.spec.manual
+    if now.varying == type.varying and (now.spec and now.spec.manual) is manual:
         return x
     return recast(x, varying=type.varying, manual=manual)
 
@@ -178,15 +178,15 @@ def unstretched(b: Builder, x: Value, shape: Shape, dims: Ints) -> tuple[Value, 
     """
     (type,) = b.ins
     stretched = [i for i, (n, d) in enumerate(zip(type.shape, dims, strict=True)) if n != shape[d]]
-    if not stretched or not type.unreduced or type.lies is None:
+    if not stretched or not type.unreduced or type.spec is None:
         return x, shape, dims
     left = [i for i in range(type.ndim) if i not in stretched]
     kept = tuple([type.shape[i] for i in left])
-    made = type.update(shape=kept, lies=type.lies.without_dims(stretched))
+    made = type.update(shape=kept, spec=type.spec.without_dims(stretched))
     return b.summed_as(made, b.reshape(x, kept)), shape, tuple([dims[i] for i in left])
 
 
 def zeros_as(x: Any, type: ArrayType) -> Any:
     """Zeros, as an array of ``type``: they are parts of any sum."""
-    x = laid(x, type.lies)
-    return told_manual(x, type) if type.lies is not None and type.lies.of_manual else x
+    x = laid(x, type.spec)
+    return told_manual(x, type) if type.spec is not None and type.spec.of_manual else x

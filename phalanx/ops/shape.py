@@ -22,7 +22,7 @@ from phalanx.base.lengths import count, larger
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.correspond import ALL, alike
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -273,7 +273,7 @@ def _pad_parted(b: Builder, x: Any, value: Any, low: Ints, high: Ints, interior:
             x = _with_holes(b, x, value, dim, holes)
     more, less = (tuple([max(n, 0) for n in edge]) for edge in (low, high))
     if any((*more, *less)):
-        x = _summed(b, b.pad(x, value, more, less, none), out.lies)
+        x = _summed(b, b.pad(x, value, more, less, none), out.spec)
     if b.type(x).shape == out.shape:
         return x
     start = tuple([max(-n, 0) for n in low])
@@ -283,18 +283,18 @@ def _pad_parted(b: Builder, x: Any, value: Any, low: Ints, high: Ints, interior:
 
 def _with_holes(b: Builder, x: Any, value: Any, dim: int, holes: int) -> Any:
     """``x`` with ``holes`` times ``value`` behind each element along ``dim``."""
-    shape, lies = b.type(x).shape, b.outs[0].lies
+    shape, spec = b.type(x).shape, b.outs[0].spec
     before, n, after = shape[:dim], shape[dim], shape[dim + 1 :]
-    column = lies and lies.with_dim(dim + 1)
+    column = spec and spec.with_dim(dim + 1)
     x = _summed(b, b.reshape(x, (*before, n, 1, *after)), column)
     none = (0,) * b.type(x).ndim
     x = b.pad(x, value, none, (*none[: dim + 1], holes, *none[dim + 2 :]), none)
     x = b.whole_along(_summed(b, x, column), (dim + 1,))
-    return _summed(b, b.reshape(x, (*before, n * (1 + holes), *after)), lies)
+    return _summed(b, b.reshape(x, (*before, n * (1 + holes), *after)), spec)
 
 
-def _summed(b: Builder, x: Any, lies: OverMesh | None) -> Any:
-    return b.summed_as(b.outs[0].update(shape=b.type(x).shape, lies=lies), x)
+def _summed(b: Builder, x: Any, spec: MeshSpec | None) -> Any:
+    return b.summed_as(b.outs[0].update(shape=b.type(x).shape, spec=spec), x)
 
 
 def _pad_linearize(active: Active, x: Any, value: Any, *, config: Padding) -> Derivative:

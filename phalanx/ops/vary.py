@@ -13,7 +13,7 @@ from phalanx.core.axes import Axis, Names
 from phalanx.core.builder import Builder, Value
 from phalanx.core.correspond import ALL, alike, how_to_sum
 from phalanx.core.manual import Typed, typed
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.primitive import (
     Batched,
     Cotangents,
@@ -85,7 +85,7 @@ def varying_along(x: Any, axes: Iterable[Any]) -> Any:
     missing = frozenset(axes) - kind.varying
     if not missing:
         return x
-    if kind.lies is not None and kind.lies.of_manual:
+    if kind.spec is not None and kind.spec.of_manual:
         if kind.unreduced & missing:
             _refuse_parts(kind, missing)
         x = as_parts(x, kind.reduced & missing)
@@ -116,7 +116,7 @@ def as_parts(x: Any, axes: frozenset[Any]) -> Any:
     kind = typeof(x)
     if not axes:
         return x
-    manual = kind.lies and kind.lies.manual
+    manual = kind.spec and kind.spec.manual
     left = manual and manual.without_axes(axes)
     return recast(x, varying=kind.varying | axes, manual=left)
 
@@ -137,18 +137,18 @@ def _as_kind(
     if not axes:
         return x
     kind = typeof(x)
-    lies = kind.lies and kind.lies.manual
-    if lies is not None:
-        unreduced, reduced = unreduced | lies.unreduced, reduced | lies.reduced
-    manual = OverMesh.of(None, [()] * kind.ndim, unreduced, reduced)
+    spec = kind.spec and kind.spec.manual
+    if spec is not None:
+        unreduced, reduced = unreduced | spec.unreduced, reduced | spec.reduced
+    manual = MeshSpec.of(None, [()] * kind.ndim, unreduced, reduced)
     return recast(x, varying=kind.varying - axes, manual=manual)
 
 
 def fitted(x: Any, type: ArrayType) -> Any:
     """``x`` as a value that lies over the mesh, and varies, as ``type`` says."""
-    x = laid(x, type.lies)
+    x = laid(x, type.spec)
     kind = typeof(x)
-    if not any([t.lies is not None and t.lies.of_manual for t in (kind, type)]):
+    if not any([t.spec is not None and t.spec.of_manual for t in (kind, type)]):
         return varying_along(x, type.varying)
     left, wanted = typed(kind.unreduced), typed(type.unreduced)
     if left - wanted:
@@ -173,7 +173,7 @@ def conversion(x: Atom, wanted: ArrayType) -> list[Equation]:
         made.append(Equation(pvary, [x], {"axes": missing}, (between,), here))
         kind, x = between.type, between
     if kind is not wanted:
-        params = {"varying": wanted.varying, "manual": wanted.lies and wanted.lies.manual}
+        params = {"varying": wanted.varying, "manual": wanted.spec and wanted.spec.manual}
         made.append(Equation(recast, [x], params, (Var(wanted),), here))
     return made
 

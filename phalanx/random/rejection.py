@@ -205,7 +205,7 @@ def _normal_above(keys: Source, c: Any) -> tuple[Any, Any]:
 def _beside(x: Any, *start: Any) -> tuple[Any, ...]:
     """What a loop carries from ``start``, of the shape of ``x``, where it lies as ``x`` does."""
     kind = typeof(x)
-    return tuple([laid(s, kind.lies) if typeof(s).shape == kind.shape else s for s in start])
+    return tuple([laid(s, kind.spec) if typeof(s).shape == kind.shape else s for s in start])
 
 
 def _moving(a: Any, x: Any, in_logs: bool) -> Any:

@@ -224,7 +224,7 @@ class DeviceArray(Array):
         try:
             return self._blocks[local]
         except AttributeError:
-            type = self.aval.update(shape=sharding.shard_shape(self.shape), lies=None)
+            type = self.aval.update(shape=sharding.shard_shape(self.shape), spec=None)
             raws = backend().shards(self._raw, self.aval, sharding.plain)
             self._blocks = [
                 DeviceArray(raw, Signature.of(type, sharding.on(device)))
@@ -705,16 +705,16 @@ def wait_for(arrays: Sequence[DeviceArray]) -> None:
 def words_of(keys: DeviceArray) -> DeviceArray:
     """The words of keys, in the same memory."""
     keys._check_alive()
-    lying = of_words(keys._sig.sharding, keys.ndim)
-    return DeviceArray(keys._raw, Signature.of(keys.aval.physical, lying))
+    sharding = of_words(keys._sig.sharding, keys.ndim)
+    return DeviceArray(keys._raw, Signature.of(keys.aval.physical, sharding))
 
 
 def keys_of(words: DeviceArray, dtype: KeyType) -> DeviceArray:
     """The keys of ``words``, in the same memory; no key may be split over devices."""
     words._check_alive()
     type = ArrayType(words.aval.shape[:-1], dtype)
-    lying = of_keys(words._sig.sharding, type.ndim)
-    return DeviceArray(words._raw, Signature.of(type, lying))
+    sharding = of_keys(words._sig.sharding, type.ndim)
+    return DeviceArray(words._raw, Signature.of(type, sharding))
 
 
 def _unpickle_keys(words: np.ndarray, type: ArrayType) -> DeviceArray:

@@ -129,8 +129,8 @@ class Call(CachedCall):
         self.out_tree = out_tree
         self.operands = tuple(
             [
-                (i, _way(leaves[i], home, n in donate))
-                for n, (i, home) in enumerate(zip(numbers, prepared.in_shardings, strict=True))
+                (i, _transfer(leaves[i], sharding, n in donate))
+                for n, (i, sharding) in enumerate(zip(numbers, prepared.in_shardings, strict=True))
             ]
         )
         self.run = self._made(len(leaves))
@@ -167,18 +167,19 @@ class Call(CachedCall):
         return compared
 
 
-def _way(x: Any, home: Sharding, alone: bool) -> Callable[[Any], DeviceArray] | None:
-    """What puts arrays or numbers like ``x`` into ``home``; ``alone``: each time a new array."""
+def _transfer(x: Any, sharding: Sharding, alone: bool) -> Callable[[Any], DeviceArray] | None:
+    """What puts arrays or numbers like ``x`` where ``sharding`` says; ``alone``: in a new array
+    each time."""
     if type(x) is DeviceArray:
         return None
     kind = typeof(x)
     if isinstance(x, np.ndarray):
-        return placing(kind, home)
+        return placing(kind, sharding)
     dtype = kind.dtype
     if alone:
-        put = placing(kind, home)
+        put = placing(kind, sharding)
         return lambda x: put(np.asarray(dtypes.scalar(x, dtype)))
-    return lambda x: from_scalar(dtypes.scalar(x, dtype), home, kind)
+    return lambda x: from_scalar(dtypes.scalar(x, dtype), sharding, kind)
 
 
 _NUMBERS = frozenset(SCALARS)

@@ -31,14 +31,14 @@ from phalanx.spmd.constraint import resolve_devices, resolve_open_dims, sharding
 from phalanx.spmd.named import NamedSharding, unreduced_along
 from phalanx.spmd.naming import in_full
 from phalanx.spmd.sharding import Sharding
-from phalanx.spmd.shardings_of_types import lies_of
+from phalanx.spmd.shardings_of_types import mesh_spec_of
 
 
 def _type(x: ArrayType, *, sharding: Sharding) -> ArrayType:
-    made = x.update(lies=lies_of(sharding, x.ndim, x.lies))
+    made = x.update(spec=mesh_spec_of(sharding, x.ndim, x.spec))
     if made.unreduced and not is_number(made.dtype):
         raise ShardingTypeError(
-            f"{x} cannot be left as a sum, {made.lies}, at {user_location()}: only numbers are "
+            f"{x} cannot be left as a sum, {made.spec}, at {user_location()}: only numbers are "
             "summed up"
         )
     return made
@@ -66,12 +66,12 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, sharding: Sharding) 
 
 
 def _lower(b: Builder, x: Value, sharding: Sharding) -> Value:
-    before, lies = (t.lies and t.lies.explicit for t in (*b.ins, *b.outs))
-    left, asked = (frozenset[str]() if y is None else y.unreduced for y in (before, lies))
+    before, spec = (t.spec and t.spec.explicit for t in (*b.ins, *b.outs))
+    left, asked = (frozenset[str]() if y is None else y.unreduced for y in (before, spec))
     if b.manual and before is not None and left - asked:
         x = b.summed(x, before)
-    if lies is not None and asked - left:
-        x = b.left_as_sum(x, lies)
+    if spec is not None and asked - left:
+        x = b.left_as_sum(x, spec)
     return b.in_memory(b.constrained(x, sharding), sharding.memory)
 
 
@@ -91,7 +91,7 @@ def check_fits(type: ArrayType, sharding: Sharding, who: str) -> None:
     try:
         sharding.check_asked(type.shape)
     except ValueError as e:
-        plain = type.update(lies=None)
+        plain = type.update(spec=None)
         raise ValueError(f"{who}: {plain} cannot lie as asked, at {user_location()}: {e}") from None
 
 
@@ -120,7 +120,7 @@ constrain = Primitive(
 )
 
 
-def with_results_lying(program: Program, shardings: Sequence[Sharding | None]) -> Program:
+def with_result_shardings(program: Program, shardings: Sequence[Sharding | None]) -> Program:
     """``program``, whose results lie as ``shardings`` say, where they say something."""
     after: list[Equation] = []
     outputs: list[Atom] = []

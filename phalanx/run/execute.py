@@ -242,11 +242,11 @@ class Planned:
         it is, or else one by which the program is known.
         """
         program, plan, asked = self.program, self.plan, self.places.outs
-        lying = [s if self._committed else s.freed() for s in executable.out_shardings]
-        lying = named_results(program, plan.mesh, known, lying)
+        actual = [s if self._committed else s.freed() for s in executable.out_shardings]
+        actual = named_results(program, plan.mesh, known, actual)
         told = inferred_outputs(program, self._placed, plan.devices)
         ranks = [t.ndim for t in program.output_types]
-        results = list(map(_named_by, lying, asked, told, ranks))
+        results = list(map(_named_by, actual, asked, told, ranks))
         kinds = zip(asked, results, memories_of_results(program), strict=True)
         return results, [s.in_memory(m) if m and want is None else want for want, s, m in kinds]
 
@@ -291,9 +291,9 @@ def plan_program(
     return Planned(program, sigs, donate, places, name_of_input)
 
 
-def _as_sum(said: Sharding, lying: Sharding) -> Sharding:
-    """``lying``, as ``said`` names it where that is of a sum: no whole value is put so."""
-    return said if unreduced_along(said) and said.plain is lying else lying
+def _as_sum(said: Sharding, actual: Sharding) -> Sharding:
+    """``actual``, as ``said`` names it where that is of a sum: no whole value is put so."""
+    return said if unreduced_along(said) and said.plain is actual else actual
 
 
 def _within(said: Sharding) -> Sharding:
@@ -312,20 +312,22 @@ def _within(said: Sharding) -> Sharding:
     return said.update(mesh=around) if same == around else said
 
 
-def _named_by(lying: Sharding, wanted: Sharding | None, by: Sharding | None, ndim: int) -> Sharding:
-    """``lying``, by the name by which it is ``wanted``, or else that which it has ``by`` its type
+def _named_by(
+    actual: Sharding, wanted: Sharding | None, by: Sharding | None, ndim: int
+) -> Sharding:
+    """``actual``, by the name by which it is ``wanted``, or else that which it has ``by`` its type
     or the input that it is."""
-    name = lying if by is None else _named_as(by, lying, ndim)
+    name = actual if by is None else _named_as(by, actual, ndim)
     return wanted if wanted is not None and wanted.plain is name.plain else name
 
 
-def _named_as(said: Sharding, lying: Sharding, ndim: int) -> Sharding:
-    """``lying``, which may have several names, as a type or an argument has ``said``."""
-    name = resolve_open_dims(over(said, lying.device_list), lying, ndim).in_memory(None)
-    if is_abstract(name) or name.plain is not lying.plain.in_memory(None):
-        return lying
-    name = in_full(name.in_memory(lying.memory), ndim)
-    return name.commit() if lying.committed else name.freed()
+def _named_as(said: Sharding, actual: Sharding, ndim: int) -> Sharding:
+    """``actual``, which may have several names, as a type or an argument has ``said``."""
+    name = resolve_open_dims(over(said, actual.device_list), actual, ndim).in_memory(None)
+    if is_abstract(name) or name.plain is not actual.plain.in_memory(None):
+        return actual
+    name = in_full(name.in_memory(actual.memory), ndim)
+    return name.commit() if actual.committed else name.freed()
 
 
 def option_key(options: dict[str, Any], who: str) -> frozenset[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx.base.config import settings
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.mesh_spec import MeshSpec
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.constrain import check_fits, constrain
 from phalanx.run.eager import as_array
@@ -17,24 +17,24 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.shardings_of_types import sharding_in_type
 
 
-def lay_array(x: Any, lies: OverMesh | None) -> DeviceArray:
-    """``x``, of which its type says that it ``lies`` so; None: the same, its axes being Auto.
+def lay_array(x: Any, spec: MeshSpec | None) -> DeviceArray:
+    """``x``, whose type has this ``spec``; None: the same, its axes being Auto.
 
     Where neither the array nor a mesh that is set tells on which devices, it stays where it is.
     """
     array = as_array(x)
     here = array.sharding
-    if lies is None:
+    if spec is None:
         array = summed(array)
         return moved(array, _of_auto_axes(array.sharding))
-    asked = sharding_in_type(lies)
+    asked = sharding_in_type(spec)
     known = [settings().mesh, here.mesh if isinstance(here, NamedSharding) else None]
     there = [m for m in known if m is not None and m.has_devices]
     mesh = next((m for m in there if m.axes == asked.mesh.axes), None)
     if mesh is None:
         return array
     asked = asked.update(mesh=mesh.update(axis_types=asked.mesh.axis_types))
-    if lies.unreduced or array.aval.unreduced:
+    if spec.unreduced or array.aval.unreduced:
         return constrain(array, sharding=asked)
     target = in_full(resolve_open_dims(asked, here, array.ndim), array.ndim)
     check_fits(array.aval, target, "reshard")

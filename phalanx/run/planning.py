@@ -88,15 +88,15 @@ def _constraints(program: Program) -> Iterator[tuple[Sharding, str]]:
 def _mesh_of_types(program: Program) -> AbstractMesh | None:
     """The mesh over which types in ``program`` say how values lie, if they do."""
     for type in (*program.input_types, *program.output_types):
-        if type.lies is not None:
-            return type.lies.mesh  # type: ignore[return-value]
+        if type.spec is not None:
+            return type.spec.mesh  # type: ignore[return-value]
     for said, _ in constraints(program):
         if isinstance(said, NamedSharding) and said.mesh.explicit_axes:
             return said.mesh.abstract_mesh
     return None
 
 
-def _told_axes(program: Program) -> NamedSharding | None:
+def _axes_of_types(program: Program) -> NamedSharding | None:
     """How a row lies that is cut by all axes along which types of results say how these lie.
 
     Only a part of the program may have Explicit axes: that the mesh is set of which they are of
@@ -115,7 +115,7 @@ def as_types_say(program: Program) -> list[Sharding | None]:
     mesh = _mesh_of_types(program)
     if mesh is None:
         return [None] * len(program.outputs)
-    every = [t.lies and sharding_in_type(t.lies) for t in program.output_types]
+    every = [t.spec and sharding_in_type(t.spec) for t in program.output_types]
     around = settings().mesh or mesh  # only a part of the program may have Explicit axes
     is_open = mesh.auto_axes or around.auto_axes
     whole = None if is_open else NamedSharding(mesh, P())  # type: ignore[arg-type]
@@ -133,7 +133,7 @@ def inferred_outputs(
     pairs = zip(program.inputs, inputs, strict=True)
     there: dict[Atom, Sharding] = {v: s for v, s in pairs if s.is_over(devices)}
     said = zip(program.outputs, program.output_types, as_types_say(program), strict=True)
-    return [by if t.lies is not None else there.get(a, by) for a, t, by in said]
+    return [by if t.spec is not None else there.get(a, by) for a, t, by in said]
 
 
 def make_plan(
@@ -157,13 +157,13 @@ def make_plan(
     said = _with_devices(asked) or _with_devices(inside)
     chosen = _named(said, every) or _followed(inputs)
 
-    def lying(devices: Devices) -> list[Sharding]:
+    def shardings_over(devices: Devices) -> list[Sharding]:
         return [s for s in (over(s, devices) for s in every) if s.is_over(devices)]
 
-    mesh = _mesh(program, chosen, bool(said), lying)
+    mesh = _mesh(program, chosen, bool(said), shardings_over)
     committed = chosen.committed or mesh is not None
     if mesh is None:
-        mesh = _over_one(chosen.device_list, lying(chosen.device_list))
+        mesh = _over_one(chosen.device_list, shardings_over(chosen.device_list))
     _check_constraints(program, mesh)
     places = places.over(mesh.devices)
     if len(mesh.devices) == 1:
@@ -173,11 +173,11 @@ def make_plan(
     return _plan_over(program, mesh, placed, RequestedShardings(ins, places.outs)), committed
 
 
-def _over_one(devices: Devices, lying: Sequence[Sharding]) -> placement.ProgramMesh:
-    """The mesh of a program without regions, in axes in which all that is ``lying`` can be told."""
-    meshes = [s.mesh.axes for s in lying if isinstance(s, NamedSharding)]
-    apart = dict.fromkeys((*map(stack_partials, lying), *lying))  # most lie as others do
-    ordered = [with_devices_counted_as(s, devices) for s in apart]
+def _over_one(devices: Devices, shardings: Sequence[Sharding]) -> placement.ProgramMesh:
+    """The mesh of a program without regions, in axes that can express all ``shardings``."""
+    meshes = [s.mesh.axes for s in shardings if isinstance(s, NamedSharding)]
+    most = (*map(stack_partials, shardings), *shardings)  # equal to others
+    ordered = [with_devices_counted_as(s, devices) for s in dict.fromkeys(most)]
     axes = fewest_axes(meshes, ordered) or prime_axes(len(devices), *ordered)
     return placement.ProgramMesh(devices, axes, ())
 
@@ -200,13 +200,13 @@ def _followed(inputs: Sequence[Sharding]) -> Sharding:
 
 
 def _mesh(
-    program: Program, chosen: Sharding, said: bool, lying: placement.Lying
+    program: Program, chosen: Sharding, said: bool, shardings_over: placement.ShardingsOver
 ) -> placement.ProgramMesh | None:
     """Where regions of ``program`` lie, if that is of consequence."""
     local = tuple(backend().local_devices())
     chosen_ones = said or len(chosen.device_list) == placement.open_size(program)
     room = chosen.device_list if chosen_ones else local
-    mesh = placement.mesh_of(program, room, every=said, lying=lying)
+    mesh = placement.mesh_of(program, room, every=said, shardings_over=shardings_over)
     if mesh is None or mesh.axes or mesh.devices != local[:1]:
         return mesh
     return None
@@ -235,7 +235,7 @@ def _plan_over(
         wish if given is None else in_terms_of_mesh(given, t.ndim, devices, axes)
         for given, t, wish in zip(places.outs, program.output_types, made, strict=True)
     ]
-    row = _told_axes(program)
+    row = _axes_of_types(program)
     (along,) = (row and in_terms_of_mesh(row, 1, devices, axes)) or ((),)
     if along:  # what types do not say to be cut by these is not
         outs = [
@@ -344,12 +344,12 @@ def check_devices(
     placed = [(_input(name_of_input(i), sigs[i].type), sigs[i].sharding) for i in fixed]
     widest = said[0] if said else max(placed, key=lambda p: len(p[1].device_list))
     there = set(widest[1].device_list)
-    apart = next((p for p in placed if not there.issuperset(p[1].device_list)), None)
-    if apart is None:
+    distinct = next((p for p in placed if not there.issuperset(p[1].device_list)), None)
+    if distinct is None:
         return
     if not over and placement.mesh_of(program, backend().local_devices()) is not None:
         return
-    pair = [apart, widest]
+    pair = [distinct, widest]
     _refuse(program, sorted(pair, key=placed.index) if widest in placed else pair)
 
 

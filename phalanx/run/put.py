@@ -32,15 +32,15 @@ from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import sharding_of_lanes
 from phalanx.spmd.memory_kinds import Space
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
-from phalanx.spmd.shardings_of_types import lies_of
+from phalanx.spmd.shardings_of_types import mesh_spec_of
 
 Place = Sharding | Space | None  # None: where it is
 
 
 def _type(x: ArrayType, *, to: Place, back: Place) -> ArrayType:
     made = ArrayType(x.shape, x.dtype, x.weak)
-    lies = lies_of(to, x.ndim, x.lies) if isinstance(to, Sharding) else x.lies
-    return made if lies is None else made.update(lies=lies)
+    spec = mesh_spec_of(to, x.ndim, x.spec) if isinstance(to, Sharding) else x.spec
+    return made if spec is None else made.update(spec=spec)
 
 
 def _linearize(active: Active, x: Any, *, to: Place, back: Place) -> Derivative:

@@ -47,13 +47,13 @@ class Share(Struct, frozen=True):
 
     Attributes:
         devices: of all processes, those that have lanes.
-        dealt: how many lanes each of them has.
+        lane_blocks: how many lanes each of them has.
         here: which of them are of this process.
         axis: the name of the axis.
     """
 
     devices: tuple[Any, ...]
-    dealt: UnevenBlocks
+    lane_blocks: UnevenBlocks
     here: range
     axis: Any
 
@@ -80,36 +80,36 @@ class Share(Struct, frozen=True):
     @property
     def rows(self) -> int:
         """How many lanes this process has."""
-        return sum(self.dealt.counts[self.here.start : self.here.stop])
+        return sum(self.lane_blocks.counts[self.here.start : self.here.stop])
 
     @property
     def lanes_in_words(self) -> str:
         """How many lanes each process has, in words."""
         rows = Counter[int]()
-        for device, count in zip(self.devices, self.dealt.counts, strict=True):
+        for device, count in zip(self.devices, self.lane_blocks.counts, strict=True):
             rows[device.process_index] += count
         return f"{', '.join(str(n) for _, n in sorted(rows.items()))} rows"
 
     @property
     def fits(self) -> bool:
         """Whether its rows, dealt out over its devices, are what these run."""
-        return Blocks(self.rows, len(self.here)).length == self.dealt.length
+        return Blocks(self.rows, len(self.here)).length == self.lane_blocks.length
 
     @property
     def part(self) -> int:
         """How many rows its part of an array has, but for padding that the array has by itself."""
-        return self.rows if self.fits else len(self.here) * self.dealt.length
+        return self.rows if self.fits else len(self.here) * self.lane_blocks.length
 
     @property
     def placement(self) -> Placement:
         """Where the lanes of this process run."""
-        length, devices = self.dealt.length, self.local_devices
+        length, devices = self.lane_blocks.length, self.local_devices
         spare = len(devices) * length - self.rows
         return Placement(self.axis, self.rows, devices, length, spare)
 
     def whole(self, type: ArrayType, dim: int | None) -> ArrayType:
         """The type over all processes of what has the local ``type`` and is cut in ``dim``."""
-        return _with_rows(type, dim, self.dealt.padded)
+        return _with_rows(type, dim, self.lane_blocks.padded)
 
     def everywhere(self, dim: int | None) -> Sharding:
         """How the whole lies on all devices."""

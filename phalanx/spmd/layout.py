@@ -16,7 +16,7 @@ from phalanx.base.errors import coded, suggest_axis
 from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Layout, MeshAxes
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.mesh_spec import MeshSpec
 from phalanx.spmd.sharding import Sharding
 
 
@@ -34,17 +34,17 @@ def from_axes(
         if name not in sizes:
             hint = suggest_axis(name, sizes)
             error = ValueError(
-                f"{who}: the mesh has no axis {name!r} of {OverMesh.of(None, dims)}, at "
+                f"{who}: the mesh has no axis {name!r} of {MeshSpec.of(None, dims)}, at "
                 f"{user_location()}. {hint}"
             )
-            spec, there = str(OverMesh.of(None, dims)), ", ".join(map(repr, sizes))
+            spec, there = str(MeshSpec.of(None, dims)), ", ".join(map(repr, sizes))
             raise coded(error, "no such axis", axis=name, spec=spec, axes=there)
         if used.count(name) > 1:
             error = ValueError(
-                f"{who}: axis {name!r} occurs more than once in {OverMesh.of(None, dims)}, "
+                f"{who}: axis {name!r} occurs more than once in {MeshSpec.of(None, dims)}, "
                 f"at {user_location()}; an axis cuts one dimension"
             )
-            spec = str(OverMesh.of(None, dims))
+            spec = str(MeshSpec.of(None, dims))
             raise coded(error, "axis twice", who=who, axis=name, spec=spec)
     names = list(sizes)
     order = [names.index(n) for n in used] + [i for i, n in enumerate(names) if n not in used]
@@ -88,11 +88,11 @@ def prime_axes(count: int, *shardings: Sharding) -> MeshAxes:
     ((('m0', 2), ('m1', 3)), (('m0', 3), ('m1', 2)))
     """
 
-    def told(axes: MeshAxes) -> int:
+    def expressible(axes: MeshAxes) -> int:
         return sum(axes_of(s, len(s.tiles), axes) is not None for s in shardings)
 
     meshes = [tuple((f"m{i}", f) for i, f in enumerate(order)) for order in _orders(count)]
-    return max(meshes, key=told)
+    return max(meshes, key=expressible)
 
 
 def fewest_axes(meshes: Iterable[MeshAxes], shardings: Collection[Sharding]) -> MeshAxes | None:
@@ -135,10 +135,10 @@ def nearest(sharding: Sharding, ndim: int, devices: Sequence[Any], mesh_axes: Me
     (('x', 'y'), ())
     """
     exact = axes_of(with_devices_counted_as(sharding, devices), ndim, mesh_axes)
-    return _dealt(sharding.tiles, ndim, mesh_axes) if exact is None else exact
+    return _divided(sharding.tiles, ndim, mesh_axes) if exact is None else exact
 
 
-def _dealt(tiles: Sequence[int], ndim: int, mesh_axes: MeshAxes) -> Layout:
+def _divided(tiles: Sequence[int], ndim: int, mesh_axes: MeshAxes) -> Layout:
     free = list(mesh_axes)
     layout: list[tuple[str, ...]] = []
     for parts in (*tiles, *(1,) * (ndim - len(tiles))):

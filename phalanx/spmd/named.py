@@ -14,7 +14,7 @@ from phalanx.base.recent import InternTable, memoized
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.layouts import Layout, OpenLayout, trimmed
-from phalanx.core.over_mesh import spec_text
+from phalanx.core.mesh_spec import spec_text
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.mesh import AnyMesh, Mesh, row
 from phalanx.spmd.sharding import Sharding
@@ -375,7 +375,7 @@ class NamedSharding(Sharding):
         return blocks_of(tuple(shape), self.tiles)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(mesh={self.mesh}, spec={self.spec}{self._memory_told})"
+        return f"{type(self).__name__}(mesh={self.mesh}, spec={self.spec}{self._memory_text})"
 
 
 def unreduced_along(sharding: object) -> frozenset[str]:

@@ -32,7 +32,9 @@ from phalanx.spmd.sharding import Devices, Sharding, of_several_processes
 from phalanx.spmd.torus import may_be_refused
 
 Levels = tuple[MeshAxes, ...]
-Lying = Callable[[Devices], Sequence[Sharding]]  # how values of a program lie over its devices
+ShardingsOver = Callable[
+    [Devices], Sequence[Sharding]
+]  # how values of a program lie over its devices
 
 
 class ProgramMesh(Struct, frozen=True):
@@ -65,9 +67,9 @@ class ProgramMesh(Struct, frozen=True):
             under = {axis: level for (axis, _), level in zip(region.axes, levels, strict=False)}
         else:
             under = _under(cast(AnyMesh, region.mesh), self.devices, self.axes)
-        if region.dealt is not None:
+        if region.lane_blocks is not None:
             ((axis, level),) = under.items()
-            return (Cut(axis, region.dealt, tuple(name for name, _ in level)),)
+            return (Cut(axis, region.lane_blocks, tuple(name for name, _ in level)),)
         return tuple(
             _cut(axis, size, () if taken.intersection(dict(under[axis])) else under[axis])
             for axis, size in region.axes
@@ -127,13 +129,13 @@ def mesh_of(
     program: Program,
     available: Sequence[Any],
     every: bool = False,
-    lying: Lying = lambda devices: (),
+    shardings_over: ShardingsOver = lambda devices: (),
 ) -> ProgramMesh | None:
     """Where the regions of ``program`` lie; None if that is of no consequence.
 
     It is of none where no axis lies over several devices and none has devices prescribed.
     ``every``: the program runs on all ``available`` devices, also on those that regions, which
-    may lie anywhere among them, do not need. ``lying``: how its values lie over
+    may lie anywhere among them, do not need. ``shardings_over``: how its values lie over
     the devices that were found.
 
     Raises:
@@ -141,7 +143,7 @@ def mesh_of(
     """
     meshes = tuple(dict.fromkeys(_meshes(program)))
     if meshes:
-        return _over_meshes(program, meshes, available, every, lying)
+        return _over_meshes(program, meshes, available, every, shardings_over)
     counts: list[int] = []
     around, devices = tuple(available), ()
     for region in regions(program):
@@ -171,7 +173,7 @@ def _counts(region: Region, room: int) -> list[int]:
     """By level, over how many of ``room`` devices the axes of nested regions lie."""
     counts: list[int] = []
     for _, size in region.axes:
-        counts.append((region.dealt or fewest_blocks(size, room)).count)
+        counts.append((region.lane_blocks or fewest_blocks(size, room)).count)
         room //= counts[-1]
     inner = [_counts(r, room) for r in regions(region.program)]
     return [*counts, *max(inner, key=math.prod, default=())]
@@ -200,7 +202,7 @@ def _meshes(program: Program) -> Iterator[AnyMesh]:
 
 def _over_meshes(
     program: Program, meshes: Sequence[AnyMesh], available: Sequence[Any], every: bool,
-    lying: Lying,
+    shardings_over: ShardingsOver,
 ) -> ProgramMesh:  # fmt: skip
     """The devices of ``meshes``, in axes in which all of them can be told.
 
@@ -214,7 +216,7 @@ def _over_meshes(
         some = some and not first.is_multi_process
         devices = _taken(program, first) if some else first.flat
     grids = [_grid(mesh, devices) for mesh in meshes]
-    ordered = [with_devices_counted_as(s, devices) for s in {*lying(devices)}]
+    ordered = [with_devices_counted_as(s, devices) for s in {*shardings_over(devices)}]
     axes = fewest_axes([_held(m, devices).axes for m in meshes], {*grids, *ordered})
     axes = axes or prime_axes(len(devices), *grids)
     if any(axes_of(grid, len(grid.tiles), axes) is None for grid in grids):

@@ -49,7 +49,7 @@ class Plan(Struct, frozen=True):
     for each output, which axes split which dimension: ``()`` is replicated. What is None, the
     layout or a dimension of it, is left for XLA's partitioner to choose. ``in_sums`` and
     ``out_sums`` say over which axes the sums of inputs and outputs are still to be taken, where
-    there are any. Along the axes that are ``told`` types say how values lie: the partitioner cuts
+    there are any. Along ``axes_of_types`` types say how values lie: the partitioner cuts
     nothing by them. ``levels`` says over which axes of the mesh those of regions lie, by how many
     there are around them. Where devices are ``independent`` they do not communicate: each runs
     a program of its own on its parts of the inputs. What is written for them is for fewer lanes
@@ -64,7 +64,7 @@ class Plan(Struct, frozen=True):
     levels: tuple[MeshAxes, ...] = ()
     in_sums: tuple[tuple[str, ...], ...] = ()
     out_sums: tuple[tuple[str, ...], ...] = ()
-    told: tuple[str, ...] = ()
+    axes_of_types: tuple[str, ...] = ()
     independent: bool = False
     halvings: int = 0
     platform: str | None = None

@@ -394,7 +394,7 @@ class Sharding:
 
     def __repr__(self) -> str:
         order = "" if self.assignment is None else f", assignment={self.assignment}"
-        return f"Sharding({list(self.device_list)}, tiles={self.tiles}{order}{self._memory_told})"
+        return f"Sharding({list(self.device_list)}, tiles={self.tiles}{order}{self._memory_text})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: which part of an array each device has."""
@@ -410,7 +410,7 @@ class Sharding:
         return Picture(title, tiles_drawn(self, lines)).html()
 
     @property
-    def _memory_told(self) -> str:
+    def _memory_text(self) -> str:
         """What a repr says of the memory, if it is not the devices' own."""
         return f", memory_kind={self.memory!r}" if self.memory else ""
 
@@ -435,7 +435,7 @@ class SingleDeviceSharding(Sharding):
         return Sharding((device,), (), None, committed, memory_of(memory_kind, device))
 
     def __repr__(self) -> str:
-        return f"SingleDeviceSharding(device={self.device_list[0]!r}{self._memory_told})"
+        return f"SingleDeviceSharding(device={self.device_list[0]!r}{self._memory_text})"
 
 
 def _unpickled(devices: Sequence[Any], *fields: Any) -> Sharding:

@@ -6,7 +6,7 @@ from phalanx.base.errors import ShardingTypeError
 from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.layouts import OpenLayout
-from phalanx.core.over_mesh import OverMesh, both
+from phalanx.core.mesh_spec import MeshSpec, both
 from phalanx.core.types import ArrayType
 from phalanx.spmd.mesh import AbstractMesh, AnyMesh, AxisType
 from phalanx.spmd.named import NamedSharding, PartitionSpec
@@ -15,7 +15,7 @@ from phalanx.spmd.sharding import Sharding
 P = PartitionSpec
 
 
-def lies_of(sharding: Sharding, ndim: int, now: OverMesh | None = None) -> OverMesh | None:
+def mesh_spec_of(sharding: Sharding, ndim: int, now: MeshSpec | None = None) -> MeshSpec | None:
     """What types say of an array of ``ndim`` dimensions that lies as ``sharding`` says.
 
     Args:
@@ -36,7 +36,7 @@ def lies_of(sharding: Sharding, ndim: int, now: OverMesh | None = None) -> OverM
         kept[d] if names is None else [a for a in names if a in mesh.explicit_axes]
         for d, names in enumerate(given)
     ]
-    said = OverMesh.of(_without_devices(mesh), layout, spec.unreduced, spec.reduced)
+    said = MeshSpec.of(_without_devices(mesh), layout, spec.unreduced, spec.reduced)
     return both(said, now)
 
 
@@ -55,8 +55,8 @@ def _refuse_sums(sharding: NamedSharding) -> None:
 
 def type_of(type: ArrayType, sharding: Sharding) -> ArrayType:
     """``type``, of an array with data that lies as ``sharding``."""
-    lies = lies_of(sharding, type.ndim) if _is_even(sharding, type.shape) else None
-    return type if type.lies is lies else type.update(lies=lies)
+    mesh_spec = mesh_spec_of(sharding, type.ndim) if _is_even(sharding, type.shape) else None
+    return type if type.spec is mesh_spec else type.update(spec=mesh_spec)
 
 
 def _is_even(sharding: Sharding, shape: tuple[int, ...]) -> bool:
@@ -72,19 +72,19 @@ def _without_devices(mesh: AnyMesh) -> AbstractMesh:
 
 
 @memoized(1024)
-def sharding_in_type(lies: OverMesh) -> NamedSharding:
-    """What ``lies`` so, where dimensions are open along which the compiler may cut."""
-    mesh: AbstractMesh = lies.mesh  # type: ignore[assignment]
+def sharding_in_type(mesh_spec: MeshSpec) -> NamedSharding:
+    """The sharding that ``mesh_spec`` is of; dimensions are open where the compiler may cut."""
+    mesh: AbstractMesh = mesh_spec.mesh  # type: ignore[assignment]
     free = AxisType.Auto in mesh.axis_types
-    layout = [names or (None if free else ()) for names in lies.layout]
-    spec = P(unreduced=lies.unreduced, reduced=lies.reduced).with_layout(layout)
+    layout = [names or (None if free else ()) for names in mesh_spec.layout]
+    spec = P(unreduced=mesh_spec.unreduced, reduced=mesh_spec.reduced).with_layout(layout)
     return NamedSharding(mesh, spec)  # type: ignore[arg-type]
 
 
 def spec_of(type: ArrayType) -> PartitionSpec:
     """The spec of ``type``, with an entry for every dimension."""
     entries = [names or None for names in type.layout]
-    lies = type.lies and type.lies.explicit
-    if lies is None:
+    mesh_spec = type.spec and type.spec.explicit
+    if mesh_spec is None:
         return P(*entries)
-    return P(*entries, unreduced=lies.unreduced, reduced=lies.reduced)
+    return P(*entries, unreduced=mesh_spec.unreduced, reduced=mesh_spec.reduced)

@@ -29,7 +29,7 @@ def along_torus(shape: Shape, devices: Sequence[Any], split: bool = True) -> np.
     ways = [whole, [_factors(n) for (n,) in whole]] if split else [whole]
     for parts in ways:
         lengths = [n for of_axis in parts for n in of_axis]
-        chosen = _dealt(shape, lengths)
+        chosen = _divided(shape, lengths)
         if chosen is not None:
             order = [dim for dims in chosen for dim in dims]
             grid = box.reshape(lengths).transpose(order).reshape(shape)
@@ -124,7 +124,7 @@ def _factors(n: int) -> list[int]:
     return [] if n == 1 else [p, *_factors(n // p)]
 
 
-def _dealt(shape: Shape, lengths: Sequence[int]) -> Steps | None:
+def _divided(shape: Shape, lengths: Sequence[int]) -> Steps | None:
     """For each axis of the mesh the fewest dimensions of the torus whose product it is."""
     chosen: Steps = [()] * len(shape)
     free = list(range(len(lengths)))

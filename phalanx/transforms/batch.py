@@ -49,8 +49,8 @@ class BatchTracer(Tracer):
 
 def lane_type(type: ArrayType, dim: int) -> ArrayType:
     """The type of one lane of an array with the lanes in dimension ``dim``."""
-    lies = type.lies and type.lies.without_dims((dim,))
-    return type.update(shape=type.shape[:dim] + type.shape[dim + 1 :], lies=lies)
+    spec = type.spec and type.spec.without_dims((dim,))
+    return type.update(shape=type.shape[:dim] + type.shape[dim + 1 :], spec=spec)
 
 
 class Batch(InnerTrace):
@@ -183,15 +183,15 @@ def batch_program(
 def with_lanes(type: ArrayType, dim: int, axis: Axis) -> ArrayType:
     """The type of an array of lanes of ``type``, those of ``axis``, in dimension ``dim``."""
     shape = (*type.shape[:dim], axis.size, *type.shape[dim:])
-    return type.update(shape=shape, lies=axis.lying(type, dim))
+    return type.update(shape=shape, spec=axis.batched_spec(type, dim))
 
 
 def lanes_in_front(value: Any, dim: int | None, axis: Axis) -> Any:
     """``value`` with its lanes first, which lie as those of ``axis``."""
     placed = place_lanes(value, dim, 0, axis.size)
-    if axis.lies is None:
+    if axis.spec is None:
         return placed
-    return laid(placed, axis.lying(lane_type(typeof(placed), 0), 0))
+    return laid(placed, axis.batched_spec(lane_type(typeof(placed), 0), 0))
 
 
 def place_lanes(value: Any, dim: int | None, to: int, size: int) -> Any:

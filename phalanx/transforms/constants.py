@@ -101,7 +101,7 @@ def _used_inputs(program: Program) -> tuple[Var, ...]:
     used: list[Atom] = []
     for e in program.equations:
         if e.frame is not None:
-            given = e.frame.shown(e.inputs)
+            given = e.frame.body_operands(e.inputs)
             for inner in e.frame.every:
                 outer = dict(zip(inner.inputs, given, strict=True))
                 used += [outer[v] for v in used_inputs(inner)]

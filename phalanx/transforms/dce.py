@@ -69,10 +69,10 @@ def without_unused_inputs(program: Program) -> tuple[Program, list[int]]:
 
 def _without_unused(program: Program) -> tuple[Program, list[int]]:
     pruned, kept = prune(program, 0)
-    lying = [i for i, t in enumerate(program.input_types) if t.lies is not None]
-    if not lying or not set(kept).isdisjoint(lying):
+    sharded = [i for i, t in enumerate(program.input_types) if t.spec is not None]
+    if not sharded or not set(kept).isdisjoint(sharded):
         return pruned, kept
-    kept = sorted([*kept, lying[0]])
+    kept = sorted([*kept, sharded[0]])
     return pruned.update(inputs=[program.inputs[i] for i in kept]), kept
 
 
@@ -114,7 +114,7 @@ def _narrowed(e: Equation, needed: set[Atom]) -> Equation:
         return e
     given = _given(frame, [v in needed for v in e.outputs])
     taken = _taken(frame, given)
-    seen = tuple(frame.shown(taken))
+    seen = tuple(frame.body_operands(taken))
     made = replace(
         frame,
         programs=tuple([_taking(_giving(p, given), seen) for p in frame.programs]),

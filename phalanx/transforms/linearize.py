@@ -138,16 +138,16 @@ def _rule(prim: Primitive, primals: tuple[Any, ...], params: dict[str, Any]) -> 
     if prim.elements.fused or callable(prim.transpose) or prim.subprograms is not None:
         return rule
     types = [operand_type(x) for x in primals]
-    if not any([t.lies is not None for t in types]):
+    if not any([t.spec is not None for t in types]):
         return rule
     result = prim.result_type(types, params)
 
     def laid_out(results: Any) -> Any:
         """``results``, some of which may be ``ZERO``, lying as those of ``prim`` do."""
         if not prim.multi:
-            return laid(results, result.lies)
+            return laid(results, result.spec)
         pairs = zip(results, result, strict=True)
-        return tuple([x if x is ZERO else laid(x, t.lies) for x, t in pairs])
+        return tuple([x if x is ZERO else laid(x, t.spec) for x, t in pairs])
 
     def in_place(active: tuple[bool, ...], *operands: Any, **params: Any) -> Any:
         out, linear = rule(active, *map(in_the_open, operands), **params)

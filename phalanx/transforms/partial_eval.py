@@ -24,10 +24,10 @@ LINEAR = "a linear input"  # what a value varies along that depends on one
 
 def partial_eval(program: Program, linear: Sequence[bool]) -> Program:
     """``program``, whose operations compute what depends on ``linear`` inputs or what does not."""
-    return _apart(program, linear)[0]
+    return _partial_eval(program, linear)[0]
 
 
-def _apart(program: Program, linear: Sequence[bool]) -> tuple[Program, list[bool]]:
+def _partial_eval(program: Program, linear: Sequence[bool]) -> tuple[Program, list[bool]]:
     """The same, and which results depend on ``linear`` inputs."""
     moving: set[Atom] = set(compress(program.inputs, linear))
     names: dict[Atom, Atom] = {}
@@ -75,7 +75,7 @@ def _inside(e: Equation, active: Sequence[bool]) -> Program | None:
     frame = divisible(e)
     if frame is None or frame.is_loop:
         return None
-    program, moved = _apart(frame.programs[0], active)
+    program, moved = _partial_eval(frame.programs[0], active)
     pure = program.update(equations=without_effects(program))
     known = _narrowed(e, frame, pure, [not a for a in active], [not m for m in moved])
     rest = _narrowed(e, frame, program, [True] * len(active), moved)

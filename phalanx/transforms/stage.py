@@ -140,8 +140,8 @@ class Stage(Trace):
     def _from_outside(self, type: ArrayType) -> Var:
         """An input for a value of ``type`` from outside."""
         if self.along:
-            lies = type.lies and type.lies.without_axes(self.along & type.reduced)
-            type = type.update(varying=type.varying | self.along, lies=lies)
+            spec = type.spec and type.spec.without_axes(self.along & type.reduced)
+            type = type.update(varying=type.varying | self.along, spec=spec)
         self.of_mesh |= type.of_mesh
         return Var(type)
 

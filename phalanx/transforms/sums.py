@@ -14,27 +14,27 @@ from phalanx.core.types import operand_type
 class _LeavingSums(InnerTrace):
     """Tells operations to leave sums over ``axes``, where how results lie depends on that."""
 
-    __slots__ = ("_told",)
+    __slots__ = ("_leaving",)
 
     def __init__(self, axes: Iterable[str]) -> None:
         super().__init__(current(), "out_sharding")
-        self._told = {"unreduced": tuple(sorted(axes))}
+        self._leaving = {"unreduced": tuple(sorted(axes))}
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if prim.leaves_sums and self._depends(prim, args, params):
-            params = {**params, **self._told}
+            params = {**params, **self._leaving}
         with entering(self.parent):
             return self.parent.process(prim, args, params)
 
     def _depends(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> bool:
         types = [operand_type(x) for x in args]
-        if "unreduced" in params or all([t.lies is None for t in types]):
+        if "unreduced" in params or all([t.spec is None for t in types]):
             return False
         try:
             taken = prim.result_type(types, params)
         except ShardingTypeError:  # unless it is told
             return True
-        return taken != prim.result_type(types, {**params, **self._told})
+        return taken != prim.result_type(types, {**params, **self._leaving})
 
     def home_of(self, value: Any) -> Trace:
         return self.parent.home_of(value)

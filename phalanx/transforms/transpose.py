@@ -11,7 +11,7 @@ from phalanx.base.errors import ShardingTypeError
 from phalanx.base.source import replaying
 from phalanx.core.interpret import interpret
 from phalanx.core.manual import typed
-from phalanx.core.over_mesh import both
+from phalanx.core.mesh_spec import both
 from phalanx.core.primitive import OPEN, SUMMED, ZERO, Linear, Primitive
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.roles import CHOICE, Role
@@ -60,7 +60,7 @@ class _Cotangents:
         """The cotangent of ``var``, which gets no more; ``ZERO`` if it got none."""
         whole = self.wholes.pop(var, ZERO)
         for (along, left), part in self.parts.pop(var, _NO_PARTS).items():
-            total = laid(part, var.type.cotangent.lies) if left else part
+            total = laid(part, var.type.cotangent.spec) if left else part
             if along:
                 (total,) = psum(total, axes=sorted_axes(along), groups=None)
             whole = total if whole is ZERO else add(whole, total)
@@ -82,7 +82,7 @@ class _Cotangents:
     def take_to_sum(self, var: Var) -> Any:
         """The same for what sums it over dimensions: as it lies, so nothing is gathered before."""
         kind, whole = var.type.cotangent, self.wholes.get(var, ZERO)
-        if whole is ZERO or var in self.parts or kind.lies is None or kind.lies.has_sums:
+        if whole is ZERO or var in self.parts or kind.spec is None or kind.spec.has_sums:
             return self.take_part(var)
         del self.wholes[var]
         return varying_along(whole, kind.varying)
@@ -92,14 +92,14 @@ def _by_itself(ct: Any, wanted: ArrayType) -> Any:
     """``ct``, one of those that are added up to what is of the type ``wanted``: a part of a sum
     where that is one, and no sum along Manual axes where it is none."""
     kind = typeof(ct)
-    if not any([t.lies is not None and t.lies.has_sums for t in (kind, wanted)]):
+    if not any([t.spec is not None and t.spec.has_sums for t in (kind, wanted)]):
         return ct
-    if wanted.lies is not None and wanted.lies.has_sums:
-        ct = laid(ct, wanted.lies)
+    if wanted.spec is not None and wanted.spec.has_sums:
+        ct = laid(ct, wanted.spec)
         kind = typeof(ct)
     over = typed(wanted.unreduced) - kind.unreduced
     if over:
-        ct = fitted(ct, kind.update(varying=kind.varying - over, lies=both(kind.lies, wanted.lies)))
+        ct = fitted(ct, kind.update(varying=kind.varying - over, spec=both(kind.spec, wanted.spec)))
     return as_parts(ct, typed(kind.unreduced) - wanted.unreduced)
 
 
@@ -197,8 +197,8 @@ def _in_parts(e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]) -> S
 
     None where there is no such operand, or types do not tell how the cotangents lie.
     """
-    lying = [x.type.lies for x in operands if type(x) is Linear]
-    axes = frozenset[str]().union(*[lies.reduced for lies in lying if lies is not None])
+    shardings = [x.type.spec for x in operands if type(x) is Linear]
+    axes = frozenset[str]().union(*[spec.reduced for spec in shardings if spec is not None])
     if not axes:
         return None
     try:
@@ -212,8 +212,8 @@ def _open(operand: Any) -> Any:
     """``operand`` as one of which types say nothing."""
     if type(operand) is not Linear:
         return in_the_open(operand)
-    lies = operand.type.lies
-    return operand if lies is None else Linear(operand.type.update(lies=lies.manual))
+    spec = operand.type.spec
+    return operand if spec is None else Linear(operand.type.update(spec=spec.manual))
 
 
 def _follows_types(prim: Primitive, cts: Sequence[Any]) -> bool:

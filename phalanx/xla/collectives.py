@@ -18,7 +18,7 @@ from phalanx.base.source import user_location
 from phalanx.core.blocks import blocks_of
 from phalanx.core.builder import Body, Groups, Sums
 from phalanx.core.layouts import Layout, OpenLayout
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.types import ArrayType, Ints
 from phalanx.spmd.named import P, unreduced_along
 from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
@@ -134,16 +134,20 @@ class CollectiveEmitter(RegionEmitter):
         return order
 
     def sharding(
-        self, layout: Layout | OpenLayout, ndim: int, sums: tuple[str, ...] = (), told: bool = False
+        self,
+        layout: Layout | OpenLayout,
+        ndim: int,
+        sums: tuple[str, ...] = (),
+        follows_types: bool = False,
     ) -> ir.Attribute:
         """``#sdy.sharding`` that splits dimensions over mesh axes; the rest is replicated.
 
-        Where the layout says None of a dimension, the partitioner chooses; if it is what types have
-        ``told``, not along the axes of which types tell. Sums over the axes ``sums`` are still to
+        Where the layout says None of a dimension, the partitioner chooses; if it ``follows_types``,
+        not along the axes by which types say what is cut. Sums over the axes ``sums`` are still to
         be taken.
         """
         _check_sums(sums, self.manual)
-        names = self.plan.told if told and None in layout and not sums else ()
+        names = self.plan.axes_of_types if follows_types and None in layout and not sums else ()
         whole = tuple([name for name in self.order if name in names and name not in self.manual])
         sums = tuple(sorted(sums, key=self.order.index))
         self.follows_order |= len(whole) > 1 or len(sums) > 1
@@ -151,22 +155,22 @@ class CollectiveEmitter(RegionEmitter):
 
     def _shardings(
         self, layouts: Sequence[Layout], types: Sequence[ArrayType],
-        sums: Sequence[OverMesh | None], shared: bool, taken: list[str],
+        sums: Sequence[MeshSpec | None], shared: bool, taken: list[str],
     ) -> ir.Attribute:  # fmt: skip
         """Those of operands of a manual computation that has ``taken`` axes, which the partitioner
         may have ``shared``: then it may split what a position has over further ones, but of
         ``sums``."""
 
-        def one(layout: Layout, ndim: int, lies: OverMesh | None) -> ir.Attribute:
-            if lies is None:
+        def one(layout: Layout, ndim: int, spec: MeshSpec | None) -> ir.Attribute:
+            if spec is None:
                 return self.attribute(_sharding, layout, ndim, shared)
-            said, plan = sharding_in_type(lies), self.plan
+            said, plan = sharding_in_type(spec), self.plan
             _check_sums(sums_in_terms_of_mesh(said, plan.devices, plan.axes), taken)
-            split = self._split(said, ndim, self.manual, told=True)
+            split = self._split(said, ndim, self.manual, follows_types=True)
             return split or self.attribute(_sharding, layout, ndim, shared)
 
         triples = zip(layouts, types, sums, strict=True)
-        return sdy.TensorShardingPerValueAttr.get([one(x, t.ndim, lies) for x, t, lies in triples])
+        return sdy.TensorShardingPerValueAttr.get([one(x, t.ndim, spec) for x, t, spec in triples])
 
     def new_channel(self) -> int:
         """The number of a channel that nothing else in the module has."""
@@ -275,11 +279,11 @@ class CollectiveEmitter(RegionEmitter):
     def constrained(self, x: Value, sharding: Sharding) -> Value:
         return self._constrained(x, sharding, False)
 
-    def lying(self, x: Value, lies: OverMesh) -> Value:
-        return self._constrained(x, sharding_in_type(lies), True)
+    def with_spec(self, x: Value, spec: MeshSpec) -> Value:
+        return self._constrained(x, sharding_in_type(spec), True)
 
-    def _constrained(self, x: Value, sharding: Sharding, told: bool) -> Value:
-        key = sharding, self.type(x).ndim, self.manual, told
+    def _constrained(self, x: Value, sharding: Sharding, follows_types: bool) -> Value:
+        key = sharding, self.type(x).ndim, self.manual, follows_types
         if key not in self._splits:
             self._splits[key] = self._split(*key)
         split = self._splits[key]
@@ -287,7 +291,7 @@ class CollectiveEmitter(RegionEmitter):
             return x
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
 
-    def cut_as_told(self, x: Value, type: ArrayType, dims: Ints, product: OverMesh) -> Value:
+    def cut_by_type(self, x: Value, type: ArrayType, dims: Ints, product: MeshSpec) -> Value:
         over = sharding_in_type(product)
         if type.unreduced or not over.mesh.auto_axes:
             return x
@@ -402,7 +406,9 @@ class CollectiveEmitter(RegionEmitter):
         self, x: Value, indices: Value, dims: Ints, batching: Ints, windows: Ints, size: Any
     ) -> UncutDims:
         """What is whole where ``x`` is indexed along ``dims``; windows have ``size`` elements."""
-        spared = self.manual or self.plan.told  # outside of regions it cuts nothing by the latter
+        spared = (
+            self.manual or self.plan.axes_of_types
+        )  # outside of regions it cuts nothing by the latter
         left = [size for name, size in self.plan.axes if name not in spared]
         ndims = self.type(x).ndim, self.type(indices).ndim
         coordinates = ndims[1] - 1  # XLA's partitioner gets an index wrong that is cut itself
@@ -413,21 +419,21 @@ class CollectiveEmitter(RegionEmitter):
         return whole._replace(indices=(*whole.indices, coordinates))
 
     def summed_as(self, type: ArrayType, x: Value) -> Value:
-        lies = type.lies and type.lies.explicit
-        return x if lies is None or not lies.has_sums else self.lying(x, lies)
+        spec = type.spec and type.spec.explicit
+        return x if spec is None or not spec.has_sums else self.with_spec(x, spec)
 
-    def summed(self, x: Value, lies: OverMesh) -> Value:
-        said = sharding_in_type(lies)  # what is left open might become such a sum again
+    def summed(self, x: Value, spec: MeshSpec) -> Value:
+        said = sharding_in_type(spec)  # what is left open might become such a sum again
         whole = P.of(tuple([names or () for names in said.spec.open_layout]))
         return self.constrained(x, said.update(spec=whole))
 
-    def left_as_sum(self, x: Value, lies: OverMesh) -> Value:
-        x = self.summed(x, lies)  # what is not said of it, XLA may get wrong
+    def left_as_sum(self, x: Value, spec: MeshSpec) -> Value:
+        x = self.summed(x, spec)  # what is not said of it, XLA may get wrong
         if not dtypes.is_complex(self.type(x).dtype):
             return x
         # of complex numbers XLA makes no sums, and crashes; but it multiplies by one that is a sum
-        b, kind, said = self.builder, self.type(x), sharding_in_type(lies)
-        scalar, no_sum = said.update(spec=P(unreduced=lies.unreduced)), said.update(spec=P())
+        b, kind, said = self.builder, self.type(x), sharding_in_type(spec)
+        scalar, no_sum = said.update(spec=P(unreduced=spec.unreduced)), said.update(spec=P())
         # others share these constants, which are no sums to them
         parts = [self.constant(n, dtypes.to_real(kind.dtype)) for n in (1, 0)]
         one = b.complex(*[self.constrained(self.constrained(n, no_sum), scalar) for n in parts])
@@ -435,7 +441,7 @@ class CollectiveEmitter(RegionEmitter):
         return b.multiply(x, self.constrained(whole, said))
 
     def _split(
-        self, sharding: Sharding, ndim: int, manual: frozenset[str], told: bool
+        self, sharding: Sharding, ndim: int, manual: frozenset[str], follows_types: bool
     ) -> ir.Attribute | None:
         """What the module says of values that are to lie as ``sharding``; None if it cannot."""
         plan = self.plan
@@ -444,7 +450,7 @@ class CollectiveEmitter(RegionEmitter):
             return None
         free = [names and tuple(n for n in names if n not in manual) for names in layout]
         sums = sums_in_terms_of_mesh(sharding, plan.devices, plan.axes)
-        return self.sharding(tuple(free), ndim, sums, told)
+        return self.sharding(tuple(free), ndim, sums, follows_types)
 
     def in_memory(self, x: Value, kind: str | None) -> Value:
         self.moves_memory |= kind is not None

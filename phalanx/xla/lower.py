@@ -154,13 +154,13 @@ def _say(
     layouts: Sequence[OpenLayout | None],
     sums: Sequence[tuple[str, ...]],
     types: Sequence[ArrayType],
-    told: bool,
+    follows_types: bool,
 ) -> None:
     """Say of arguments or results how they lie."""
     sums = sums or ((),) * len(types)
     for said, layout, over, t in zip(attributes, layouts, sums, types, strict=True):
         if layout is not None:
-            said["sdy.sharding"] = b.sharding(layout, t.ndim, over, told)
+            said["sdy.sharding"] = b.sharding(layout, t.ndim, over, follows_types)
 
 
 def _main(
@@ -181,8 +181,8 @@ def _main(
         else:  # the compiler finds a result of as many bytes
             arguments[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
     if b.plan.axes:
-        _say(b, arguments, b.plan.in_layouts, b.plan.in_sums, in_types, told=False)
-        _say(b, results, b.plan.out_layouts, b.plan.out_sums, out_types, told=True)
+        _say(b, arguments, b.plan.in_layouts, b.plan.in_sums, in_types, follows_types=False)
+        _say(b, results, b.plan.out_layouts, b.plan.out_sums, out_types, follows_types=True)
     main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arguments])
     main.result_attrs = ir.ArrayAttr.get([ir.DictAttr.get(r) for r in results])
     return main

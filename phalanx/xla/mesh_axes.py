@@ -12,7 +12,7 @@ from jaxlib.mlir import ir
 
 from phalanx.core.builder import Body, Sums
 from phalanx.core.layouts import Cut, Layout
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.region import Region
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan, sums_in_terms_of_mesh
@@ -29,7 +29,7 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
     def __init__(self, plan: Plan, module: ir.Module) -> None:
         super().__init__(plan, module)
         self._depth = 0  # how many axes of regions there are around the current place
-        self._told: dict[str, ir.Value] = {}  # of this device along axes, where it was told
+        self._positions: dict[str, ir.Value] = {}  # of this device along axes, where it was told
         self._unpadded: dict[ir.Value, ir.Value] = {}
 
     def cuts(self, region: Region) -> tuple[Cut, ...]:
@@ -99,7 +99,7 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
         runs: list[list[str]] = []
         for name in names:
             follows = runs and order.index(runs[-1][-1]) + 1 == order.index(name)
-            if follows and not self._told:
+            if follows and not self._positions:
                 runs[-1].append(name)
             else:
                 runs.append([name])
@@ -107,8 +107,8 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
 
     def _place(self, names: Sequence[str]) -> ir.Value:
         """The place of this device along the mesh axes ``names``, which are one run."""
-        if self._told:
-            return self.reshape(self._told[names[0]], ())
+        if self._positions:
+            return self.reshape(self._positions[names[0]], ())
         after = [name for name, _ in self.plan.axes].index(names[-1]) + 1
         stride = math.prod(size for _, size in self.plan.axes[after:])
         here = self.convert(self.partition_id(), I32)
@@ -130,16 +130,16 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
         sums: Sums | None = None,
     ) -> list[ir.Value]:
         sizes = dict(self.plan.axes)
-        if not self._told and (over is None or len(over) == len(sizes)):
+        if not self._positions and (over is None or len(over) == len(sizes)):
             return super().manual_computation(
                 args, in_layouts, out_layouts, out_types, body, over, sums
             )
         free = [name for name in over or sizes if name not in self.manual]
-        told = {name: self.iota(I32, (sizes[name],), 0) for name in free}
-        values = {**self._told, **told}
+        counted = {name: self.iota(I32, (sizes[name],), 0) for name in free}
+        values = {**self._positions, **counted}
         return super().manual_computation(
             [*values.values(), *args],
-            [*[()] * len(self._told), *[((name,),) for name in told], *in_layouts],
+            [*[()] * len(self._positions), *[((name,),) for name in counted], *in_layouts],
             out_layouts,
             out_types,
             self._at(tuple(values), body),
@@ -150,10 +150,10 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
     # In what is manual along other axes, XLA would end the process instead of taking a sum, or
     # leaving one. So positions do that there themselves.
 
-    def summed(self, x: ir.Value, lies: OverMesh) -> ir.Value:
+    def summed(self, x: ir.Value, spec: MeshSpec) -> ir.Value:
         if not self.manual:
-            return super().summed(x, lies)
-        groups = self.rows_along(self._over(lies))
+            return super().summed(x, spec)
+        groups = self.rows_along(self._over(spec))
 
         def added(b: Any, x: ir.Value, y: ir.Value) -> Sequence[ir.Value]:
             return [b.add(x, y)]
@@ -161,46 +161,46 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
         def total(b: Any, part: ir.Value) -> Sequence[ir.Value]:
             return b.all_reduce([part], groups, added)
 
-        return self._at_positions(x, lies, total, (lies, None))
+        return self._at_positions(x, spec, total, (spec, None))
 
-    def left_as_sum(self, x: ir.Value, lies: OverMesh) -> ir.Value:
+    def left_as_sum(self, x: ir.Value, spec: MeshSpec) -> ir.Value:
         if not self.manual and self.order == [name for name, _ in self.plan.axes]:
             self.follows_order = True  # in another order XLA confuses positions
-            return super().left_as_sum(x, lies)
+            return super().left_as_sum(x, spec)
         kind = self.type(x)
 
         def at_first(b: Any, part: ir.Value) -> Sequence[ir.Value]:
-            here = b.compare(self.place_along(self._over(lies)), b.constant(0, I32), "EQ")
+            here = b.compare(self.place_along(self._over(spec)), b.constant(0, I32), "EQ")
             first = b.broadcast_in_dim(here, kind.shape, ())
             return [b.select(first, part, b.constant(0, kind.dtype, kind.shape))]
 
-        return self._at_positions(x, lies, at_first, (None, lies))
+        return self._at_positions(x, spec, at_first, (None, spec))
 
-    def _over(self, lies: OverMesh) -> tuple[str, ...]:
+    def _over(self, spec: MeshSpec) -> tuple[str, ...]:
         """The axes over which what lies so is a sum."""
-        return sums_in_terms_of_mesh(sharding_in_type(lies), self.plan.devices, self.plan.axes)
+        return sums_in_terms_of_mesh(sharding_in_type(spec), self.plan.devices, self.plan.axes)
 
     def _at_positions(
-        self, x: ir.Value, lies: OverMesh, body: Body, sums: tuple[OverMesh | None, OverMesh | None]
+        self, x: ir.Value, spec: MeshSpec, body: Body, sums: tuple[MeshSpec | None, MeshSpec | None]
     ) -> ir.Value:
-        """``body`` of ``x`` at the positions of the axes over which what ``lies`` so is a sum."""
+        """``body`` of ``x`` at the positions of the axes over which it is a sum by its ``spec``."""
         before, after = sums
-        over, types = self._over(lies), [self.type(x)]
+        over, types = self._over(spec), [self.type(x)]
         return self.manual_computation([x], [()], [()], types, body, over, ([before], [after]))[0]
 
     def call(self, key: Any, emit: Body, args: Sequence[ir.Value]) -> list[ir.Value]:
-        places = self._told
+        places = self._positions
         return super().call(key, self._at(tuple(places), emit), [*places.values(), *args])
 
     def _at(self, names: tuple[str, ...], body: Body) -> Body:
         """``body``, which takes its places along ``names`` before its operands."""
 
         def placed(b: Any, *values: ir.Value) -> Sequence[ir.Value]:
-            outer, self._told = self._told, dict(zip(names, values, strict=False))
+            outer, self._positions = self._positions, dict(zip(names, values, strict=False))
             try:
                 return body(b, *values[len(names) :])
             finally:
-                self._told = outer
+                self._positions = outer
 
         return placed
 

@@ -110,8 +110,8 @@ def _grid_of(names: Sequence[str], sharding: Any, sizes: dict[str, int]) -> np.n
     lengths: list[int] = []
     axes: dict[Any, list[int]] = {key: [] for key in (*sizes, _REPLICATED, _MANUAL)}
     for of, count in cuts:
-        dealt = _dealt(count, of, sizes) if isinstance(of, str) else None
-        for key, n in (dealt or {_MANUAL if of == _MANUAL else _REPLICATED: count}).items():
+        factors = _factor_cuts(count, of, sizes) if isinstance(of, str) else None
+        for key, n in (factors or {_MANUAL if of == _MANUAL else _REPLICATED: count}).items():
             axes[key].append(len(lengths))
             lengths.append(n)
     devices = np.array(sharding.tile_assignment_devices(), np.int64).reshape(lengths)
@@ -119,18 +119,18 @@ def _grid_of(names: Sequence[str], sharding: Any, sizes: dict[str, int]) -> np.n
     return devices.transpose([i for own in axes.values() for i in own]).reshape(shape)
 
 
-def _dealt(count: int, letters: str, sizes: dict[str, int]) -> dict[str, int] | None:
+def _factor_cuts(count: int, letters: str, sizes: dict[str, int]) -> dict[str, int] | None:
     """Into how many each of the factors of a dimension is cut, that is into ``count``.
 
     None if that cannot be: an inner one is only cut where the outer one is into single places.
     """
-    dealt: dict[str, int] = {}
+    factors: dict[str, int] = {}
     for letter in letters:
-        dealt[letter] = math.gcd(count, sizes[letter])
-        count //= dealt[letter]
-        if count > 1 and dealt[letter] != sizes[letter]:
+        factors[letter] = math.gcd(count, sizes[letter])
+        count //= factors[letter]
+        if count > 1 and factors[letter] != sizes[letter]:
             return None
-    return dealt if count == 1 else None
+    return factors if count == 1 else None
 
 
 def _axes(names: Sequence[str], letters: list[str]) -> tuple[list[int], list[int]]:

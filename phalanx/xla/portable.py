@@ -120,10 +120,10 @@ def _of_several(
         b.plans, b.number = plans, number
         return emit(b, *values)
 
-    def apart(b: MlirBuilder, number: Any, *values: Any) -> list[Any]:
+    def separate(b: MlirBuilder, number: Any, *values: Any) -> list[Any]:
         b.plans, b.number = plans, number
         return b.for_each(lambda: emit(b, *values))
 
     with suppress(OfItsPlatform):
         return build((_INDEX, *ins), outs, first, shared, name=name)
-    return build((_INDEX, *ins), outs, first, apart, name=name)
+    return build((_INDEX, *ins), outs, first, separate, name=name)

@@ -374,8 +374,8 @@ class RegionEmitter(StructuralEmitter):
             raise refused(error, prim.name, equation.location) from None
         self.conditional = outer
         for var, value in zip(equation.outputs, results, strict=True):
-            lies = var.type.lies and var.type.lies.explicit
-            env[var] = value if lies is None else self.builder.lying(value, lies)
+            spec = var.type.spec and var.type.spec.explicit
+            env[var] = value if spec is None else self.builder.with_spec(value, spec)
 
     def _lowered(self, equation: Equation, operands: Values) -> Values:
         wide = widened(equation)

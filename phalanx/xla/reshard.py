@@ -67,13 +67,13 @@ def spread(
         for number, pieces in wanted.items()
     }
     pieces = [[next(made[number]) for number, _, _ in tile.pieces] for tile in tiles]
-    homes = [Sharding((device,), memory=target.memory) for device in target.local_devices]
-    sent = [(x, home) for n, home in zip(order, homes, strict=True) for x in pieces[n]]
+    shardings = [Sharding((device,), memory=target.memory) for device in target.local_devices]
+    sent = [(x, sharding) for n, sharding in zip(order, shardings, strict=True) for x in pieces[n]]
     arrived = iter(
         xc.batched_copy_array_to_devices_with_sharding(
             [x for x, _ in sent],
-            [device_list(home.device_list) for _, home in sent],
-            [raw_sharding(home, type.ndim) for _, home in sent],
+            [device_list(sharding.device_list) for _, sharding in sent],
+            [raw_sharding(sharding, type.ndim) for _, sharding in sent],
             [xc.ArrayCopySemantics.ALWAYS_COPY] * len(sent),
         )
     )

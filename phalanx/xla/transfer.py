@@ -186,12 +186,12 @@ def _in_steps(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> 
 
 def _in_other_memory(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     """The same parts in other memory of their devices: each process copies its own."""
-    homes = list(map(target.on, target.local_devices))
+    shardings = list(map(target.on, target.local_devices))
     parts = xc.batched_copy_array_to_devices_with_sharding(
         list(_parts(lent(raw), source)),
-        [device_list(home.device_list) for home in homes],
-        [raw_sharding(home, type.ndim) for home in homes],
-        [xc.ArrayCopySemantics.ALWAYS_COPY] * len(homes),
+        [device_list(sharding.device_list) for sharding in shardings],
+        [raw_sharding(sharding, type.ndim) for sharding in shardings],
+        [xc.ArrayCopySemantics.ALWAYS_COPY] * len(shardings),
     )
     return assemble(parts, type, target)
 

@@ -45,7 +45,7 @@ def place(x, draw):
     return phalanx.device_put(x, drawn_spec(np.shape(x), draw))
 
 
-def lies(x):
+def spec(x):
     """Per device the part of ``x`` that it holds."""
     return x.sharding.devices_indices_map(x.shape)
 
@@ -65,7 +65,7 @@ def test_results_lie_as_types_say(part):
             for x, type in zip(case.tree(results), case.tree(types), strict=True):
                 assert phalanx.typeof(x).sharding == type.sharding, case.who("Explicit axes")
                 said = NamedSharding(mesh(), type.sharding.spec)
-                assert lies(x) == said.devices_indices_map(x.shape), case.who("Explicit axes")
+                assert spec(x) == said.devices_indices_map(x.shape), case.who("Explicit axes")
                 told += any(type.sharding.spec)
             with phalanx.set_mesh(None):
                 wanted = phalanx.jit(case.bind)(*alone)

@@ -167,8 +167,8 @@ def test_programs_over_meshes_of_several_types(seed):
         if drawn.explicit:
             assert typeof(y).sharding.spec == told.sharding.spec
         if isinstance(y.sharding, phalanx.sharding.NamedSharding):
-            lies = along(y.sharding.spec, drawn.explicit)
-            assert lies == along(typeof(y).sharding.spec, drawn.explicit)
+            spec = along(y.sharding.spec, drawn.explicit)
+            assert spec == along(typeof(y).sharding.spec, drawn.explicit)
         np.testing.assert_allclose(y, wanted, rtol=1e-3, atol=1e-4)
         found = phalanx.jit(phalanx.grad(lambda x: jnp.sum(drawn.over(x))))(x)
         np.testing.assert_allclose(found, slope, rtol=1e-3, atol=1e-3)

@@ -171,7 +171,7 @@ def test_what_pmap_gives_has_the_type_of_jit():
         assert str(typeof(f(x))) == str(typeof(phalanx.jit(f)(x))) == "f32[8@x,3]"
         cut = phalanx.device_put(x, NamedSharding(mesh(), P("x")))
         assert typeof(phalanx.jit(phalanx.vmap(lambda x: 2 * x))(cut)) is typeof(f(x))
-        assert typeof(f(jnp.ones((7, 3)))).lies is None  # the last part is shorter
+        assert typeof(f(jnp.ones((7, 3)))).spec is None  # the last part is shorter
 
 
 def test_what_types_tell_is_what_shard_map_takes():
@@ -228,7 +228,7 @@ def test_a_block_may_leave_axes_to_the_compiler():
         auto = dict.fromkeys("xy", AxisType.Auto)
         with use_abstract_mesh(phalanx.sharding.get_abstract_mesh().update_axis_types(auto)):
             y = phalanx.reshard(x, P(None, "y"))
-            assert typeof(y).lies is None
+            assert typeof(y).spec is None
             y = y @ y.T
         assert spec(y) == P(None, None)
         return phalanx.reshard(y, P("x"))

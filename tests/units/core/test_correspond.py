@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import phalanx
-from phalanx.core.correspond import Dims, Joined, Whole, alike, lying
-from phalanx.core.over_mesh import OverMesh
+from phalanx.core.correspond import Dims, Joined, Whole, alike, propagate_shardings
+from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.roles import blocks, each
 from phalanx.core.types import ArrayType
 from phalanx.errors import ShardingTypeError
@@ -15,18 +15,18 @@ from phalanx.sharding import AbstractMesh
 MESH = AbstractMesh((2, 4), ("x", "y"))
 
 
-def lies(*layout):
-    return OverMesh.of(MESH, [(a,) if isinstance(a, str) else a or () for a in layout])
+def spec(*layout):
+    return MeshSpec.of(MESH, [(a,) if isinstance(a, str) else a or () for a in layout])
 
 
 def kind(shape, *layout):
     every = (*layout, *(None,) * (len(shape) - len(layout)))
-    return ArrayType(shape, np.dtype("float32"), lies=lies(*every))
+    return ArrayType(shape, np.dtype("float32"), spec=spec(*every))
 
 
 def follow(dims, *types, shape):
     labels = dims(*types) if callable(dims) else dims
-    (result,) = lying("op", labels, types, [ArrayType(shape, types[0].dtype)])
+    (result,) = propagate_shardings("op", labels, types, [ArrayType(shape, types[0].dtype)])
     return str(result)
 
 
@@ -37,21 +37,21 @@ def test_types_tell():
 
 
 def test_equal_layouts_are_one():
-    assert lies("x", None) is lies("x", None)
-    assert lies("x", None) is not OverMesh.of(AbstractMesh((2, 2), ("x", "y")), [("x",), ()])
+    assert spec("x", None) is spec("x", None)
+    assert spec("x", None) is not MeshSpec.of(AbstractMesh((2, 2), ("x", "y")), [("x",), ()])
 
 
 def test_a_type_keeps_how_it_lies_where_it_keeps_its_shape():
     x = kind((8, 16), "x", None)
-    assert x.update(dtype=np.dtype("int32")).lies is x.lies
-    assert x.update(shape=(16, 8)).lies is None
+    assert x.update(dtype=np.dtype("int32")).spec is x.spec
+    assert x.update(shape=(16, 8)).spec is None
 
 
 def test_layouts_lose_and_get_dimensions():
-    both = lies("x", "y")
-    assert both.without_dims([0]) is lies("y")
-    assert both.with_dim(1) is lies("x", None, "y")
-    assert both.without_axes({"x"}) is lies(None, "y")
+    both = spec("x", "y")
+    assert both.without_dims([0]) is spec("y")
+    assert both.with_dim(1) is spec("x", None, "y")
+    assert both.without_axes({"x"}) is spec(None, "y")
     assert both.without_axes({"x", "y"}) is None
 
 
@@ -88,8 +88,8 @@ def test_what_is_not_clear_is_refused(dims, types, shape, words):
 
 
 def test_layouts_over_different_meshes_do_not_meet():
-    over_another = OverMesh.of(AbstractMesh((8,), "x"), [("x",)])
-    other = ArrayType((8,), np.dtype("float32"), lies=over_another)
+    over_another = MeshSpec.of(AbstractMesh((8,), "x"), [("x",)])
+    other = ArrayType((8,), np.dtype("float32"), spec=over_another)
     with pytest.raises(ShardingTypeError, match="different meshes"):
         follow(alike, kind((8,), "x"), other, shape=(8,))
 
@@ -105,4 +105,4 @@ def test_dimensions_of_the_same_elements(before, after):
 
 def test_arrays_of_another_mesh_have_no_word_in_their_types():
     x = phalanx.device_put(np.zeros(4), phalanx.devices()[0])
-    assert phalanx.typeof(x).lies is None
+    assert phalanx.typeof(x).spec is None

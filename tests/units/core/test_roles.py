@@ -47,9 +47,9 @@ def test_the_whole_is_made_of_what_runs_see(role):
 
 @given(ROLES, st.integers(0, 4), st.integers(0, 4))
 def test_a_further_dimension_is_found_again(role, outside, inside):
-    assert role.beside(role.whole(inside)).seen(role.whole(inside)) == inside
-    assert role.beside(outside).axes == role.axes
-    other = role.beside(outside)
+    assert role.insert_dim(role.outer_dim(inside)).inner_dim(role.outer_dim(inside)) == inside
+    assert role.insert_dim(outside).axes == role.axes
+    other = role.insert_dim(outside)
     types = [ArrayType((1,) * 4, F), ArrayType((1,) * 5, F)]
     before, after = (r.outer(t, AXES).shape for r, t in zip((role, other), types, strict=True))
     dim = min(outside, len(after) - 1)
@@ -60,7 +60,7 @@ def test_a_further_dimension_is_found_again(role, outside, inside):
 def test_what_is_not_cut_is_fixed():
     assert slices(()) is blocks(((), ())) is FIXED
     assert each(0).without("<rows>") is FIXED
-    assert CARRY.beside(0) is CARRY
+    assert CARRY.insert_dim(0) is CARRY
     assert list(map(str, (each(1), slices(((), ("i",))), blocks((("i", "j"),))))) == [
         "each@1", "each[:, i]", "block[i*j]"
     ]  # fmt: skip

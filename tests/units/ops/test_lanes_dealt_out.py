@@ -32,19 +32,19 @@ def f(x, total):
 
 @pytest.mark.parametrize("counts", [(2, 1, 3), (1, 2), (2, 2, 1), (4,)])
 def test_every_device_has_its_own_number_of_lanes(counts):
-    dealt, devices = UnevenBlocks.of(counts), tuple(phalanx.devices()[: len(counts)])
-    total = dealt.size
+    lane_blocks, devices = UnevenBlocks.of(counts), tuple(phalanx.devices()[: len(counts)])
+    total = lane_blocks.size
     x = np.random.default_rng(0).normal(size=(total, 3)).astype(np.float32)
     lane = ArrayType((3,), np.dtype(np.float32))
     with axes.binding(("i", total)):
         program, _ = stage(lambda x: list(f(x, total)), (lane,), "f", ["x"])
     cut = slices((("i",),))
-    padded = x[list(dealt.held)]
+    padded = x[list(lane_blocks.held)]
     found = mapped(
         padded, program=program, axes=(("i", total),), ins=(cut,), outs=(cut,) * len(NAMES),
-        devices=devices, mesh=None, at_once=None, dealt=dealt,
+        devices=devices, mesh=None, at_once=None, lane_blocks=lane_blocks,
     )  # fmt: skip
     wanted = phalanx.vmap(lambda x: f(x, total), axis_name="i")(x)
     for name, y, z in zip(NAMES, found, wanted, strict=True):
-        rows = np.asarray(y)[list(dealt.places)]
+        rows = np.asarray(y)[list(lane_blocks.places)]
         np.testing.assert_allclose(rows, z, atol=1e-5, err_msg=name)

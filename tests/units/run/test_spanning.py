@@ -25,21 +25,21 @@ def test_every_lane_is_on_one_device_of_its_process(processes):
     devices = devices_of(counts)
     shares = [Share.of("i", rows, devices, me) for me in range(len(rows))]
     for me, share in enumerate(shares):
-        assert (share.devices, share.dealt) == (shares[0].devices, shares[0].dealt)
+        assert (share.devices, share.lane_blocks) == (shares[0].devices, shares[0].lane_blocks)
         assert share.rows == rows[me]
         assert {d.process_index for d in share.local_devices} == {me}
         assert share.lanes_in_words == f"{', '.join(map(str, rows))} rows"
         padding = share.placement.padding
-        assert padding == len(share.local_devices) * share.dealt.length - share.rows
-        assert 0 <= padding < share.dealt.length
+        assert padding == len(share.local_devices) * share.lane_blocks.length - share.rows
+        assert 0 <= padding < share.lane_blocks.length
         assert share.part in (share.rows, share.rows + padding)
         if share.fits:
             assert share.part == share.rows
     every = [i for share in shares for i in share.here]
     assert every == [*range(len(shares[0].devices))]
-    assert sum(shares[0].dealt.counts) == sum(rows)
+    assert sum(shares[0].lane_blocks.counts) == sum(rows)
     # a device more in some process, or a row less a device, would not do
-    length = shares[0].dealt.length
+    length = shares[0].lane_blocks.length
     assert max(-(-n // len(d)) for n, d in zip(rows, devices, strict=True)) == length
 
 

@@ -41,8 +41,8 @@ def shown(indices):
 @pytest.mark.parametrize("dims", PLACED, ids=str)
 def test_axes_of_a_mesh_are_read(dims):
     devices = tuple(f"device {i}" for i in range(6))
-    lies = from_xla_sharding(by_axes(*dims), devices)
-    has = lies.devices_indices_map((6, 6))
+    spec = from_xla_sharding(by_axes(*dims), devices)
+    has = spec.devices_indices_map((6, 6))
     assert {d: shown(has[d]) for d in devices} == {d: block(dims, i) for i, d in enumerate(devices)}
 
 

@@ -27,7 +27,7 @@ class Axed(Protocol):
     def __hash__(self) -> int: ...
 
 
-class OverMesh:
+class MeshSpec:
     """A layout over ``mesh``; equal ones are one object.
 
     A value that is *unreduced* along axes is a sum over their positions that is still to be taken:
@@ -42,7 +42,7 @@ class OverMesh:
     """
 
     __slots__ = ("__weakref__", "has_sums", "layout", "mesh", "of_manual", "reduced", "unreduced")
-    _one: ClassVar[InternTable[OverMesh]] = InternTable(1024)
+    _one: ClassVar[InternTable[MeshSpec]] = InternTable(1024)
 
     mesh: Axed | None
     layout: Layout
@@ -58,7 +58,7 @@ class OverMesh:
         layout: Iterable[Iterable[str]],
         unreduced: frozenset[Any] = _NONE,
         reduced: frozenset[Any] = _NONE,
-    ) -> OverMesh | None:
+    ) -> MeshSpec | None:
         """What lies so; None where that says nothing."""
         dims = tuple(map(tuple, layout))
         sums = unreduced | reduced
@@ -77,63 +77,63 @@ class OverMesh:
             made = cls._one.add(key, made)
         return made
 
-    def with_layout(self, layout: Iterable[Iterable[str]]) -> OverMesh | None:
+    def with_layout(self, layout: Iterable[Iterable[str]]) -> MeshSpec | None:
         """The same with another layout."""
-        return OverMesh.of(self.mesh, layout, self.unreduced, self.reduced)
+        return MeshSpec.of(self.mesh, layout, self.unreduced, self.reduced)
 
-    def without_dims(self, dims: Iterable[int]) -> OverMesh | None:
+    def without_dims(self, dims: Iterable[int]) -> MeshSpec | None:
         """How it lies without the dimensions ``dims``, which are gone."""
         gone = set(dims)
         return self.with_layout([a for d, a in enumerate(self.layout) if d not in gone])
 
-    def with_dim(self, dim: int, axes: Iterable[str] = ()) -> OverMesh | None:
+    def with_dim(self, dim: int, axes: Iterable[str] = ()) -> MeshSpec | None:
         """How it lies with a further dimension at ``dim``, which ``axes`` cut."""
         return self.with_layout([*self.layout[:dim], tuple(axes), *self.layout[dim:]])
 
-    def without_axes(self, axes: Iterable[Any]) -> OverMesh | None:
+    def without_axes(self, axes: Iterable[Any]) -> MeshSpec | None:
         """How a block lies that ``axes`` have cut out already, along the others."""
         taken = frozenset(axes)
         left = [[a for a in names if a not in taken] for names in self.layout]
-        return OverMesh.of(self.mesh, left, self.unreduced - taken, self.reduced - taken)
+        return MeshSpec.of(self.mesh, left, self.unreduced - taken, self.reduced - taken)
 
     @property
-    def explicit(self) -> OverMesh | None:
+    def explicit(self) -> MeshSpec | None:
         """What it says along axes of type Explicit."""
         if not self.of_manual:
             return self
         unreduced, reduced = typed(self.unreduced), typed(self.reduced)
-        return OverMesh.of(
+        return MeshSpec.of(
             self.mesh, self.layout, self.unreduced - unreduced, self.reduced - reduced
         )
 
     @property
-    def manual(self) -> OverMesh | None:
+    def manual(self) -> MeshSpec | None:
         """What it says along Manual axes."""
         if not self.of_manual:
             return None
         whole = [()] * len(self.layout)
-        return OverMesh.of(None, whole, typed(self.unreduced), typed(self.reduced))
+        return MeshSpec.of(None, whole, typed(self.unreduced), typed(self.reduced))
 
     @property
-    def cotangent(self) -> OverMesh | None:
+    def cotangent(self) -> MeshSpec | None:
         """How the cotangent of what lies so lies: what is reduced is unreduced, and reversed."""
-        return OverMesh.of(self.mesh, self.layout, self.reduced, self.unreduced)
+        return MeshSpec.of(self.mesh, self.layout, self.reduced, self.unreduced)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OverMesh.of, (self.mesh, self.layout, self.unreduced, self.reduced)
+        return MeshSpec.of, (self.mesh, self.layout, self.unreduced, self.reduced)
 
     def __repr__(self) -> str:
         return spec_text(map(_entry, self.layout), self.unreduced, self.reduced)
 
 
-def both(explicit: OverMesh | None, manual: OverMesh | None) -> OverMesh | None:
+def both(explicit: MeshSpec | None, manual: MeshSpec | None) -> MeshSpec | None:
     """What ``explicit`` says along axes of type Explicit, and ``manual`` along Manual ones."""
     told = explicit and explicit.explicit
     sums = manual and manual.manual
     if told is None or sums is None:
         return told or sums
     unreduced, reduced = told.unreduced | sums.unreduced, told.reduced | sums.reduced
-    return OverMesh.of(told.mesh, told.layout, unreduced, reduced)
+    return MeshSpec.of(told.mesh, told.layout, unreduced, reduced)
 
 
 def spec_text(entries: Iterable[str], unreduced: frozenset[Any], reduced: frozenset[Any]) -> str:

@@ -135,9 +135,9 @@ class Role(Struct, frozen=True):
         """The role of the array that has a further dimension at ``dim``, cut into blocks if any
         axes are ``cutting`` it.
 
-        >>> blocks((("i",),)).beside(2, ("j",))
+        >>> blocks((("i",),)).insert_dim(2, ("j",))
         block[i, :, j]
-        >>> slices((("i",),)).beside(0, ("j",))
+        >>> slices((("i",),)).insert_dim(0, ("j",))
         each[j in blocks, i]
         """
         if not cutting and dim >= len(self.layout):
@@ -149,7 +149,7 @@ class Role(Struct, frozen=True):
     def compose(self, inside: Role) -> Role:
         """The role of an array of which a run sees what has the role ``inside`` to runs in it.
 
-        >>> slices(((), ("i",))).around(slices((("j",),)))
+        >>> slices(((), ("i",))).compose(slices((("j",),)))
         each[j, i]
         """
         rest = list(inside.layout)

@@ -1,19 +1,19 @@
 """What shows that processes run different programs, in words.
 
 The launches over a group of processes are numbered, and each has a sum, of its program and of the
-sum before it: where sums are alike, so is all that was launched. A pulse has ``launches``, per
-group (its processes, joined by commas) the last ones as (number, sum, name), and of earlier ones
-every sixteenth, without a name. Who comes to a gather, or leaves, tells how many it has launched
-over each.
+sum before it: where sums are alike, so is all that was launched. Each process tells the coordinator
+of its launches once, as (number, sum, name); of many at once only every sixteenth, without a name,
+and the last ones. Who comes to a gather, or leaves, tells how many it has launched over each group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-Pulses = Mapping[int, Mapping[str, Any]]
-Counts = Mapping[str, int]
+from phalanx.processes.forms import among, numbers
+
+Launch = tuple[int, int, str]  # its number, the sum, and the name of the program
+Counts = Mapping[str, int]  # of launches, by group
 
 
 def topics(said: Mapping[int, str]) -> str:
@@ -34,8 +34,9 @@ def who(processes: list[int]) -> str:
     >>> who([2]), who([0, 1])
     ('process 2 is', 'processes 0, 1 are')
     """
-    listed = ", ".join(map(str, processes))
-    return f"process {listed} is" if len(processes) == 1 else f"processes {listed} are"
+    return f"process{'es' * (len(processes) > 1)} {numbers(processes, ', ')} " + (
+        "is" if len(processes) == 1 else "are"
+    )
 
 
 def launches(count: int) -> str:
@@ -48,68 +49,123 @@ def launches(count: int) -> str:
 
 
 class Sums:
-    """The sums of the launches that processes have told of.
+    """The launches that processes have told of.
+
+    Attributes:
+        last: those that were told last, by process and group.
 
     >>> sums = Sums()
-    >>> sums.differ({0: {"launches": {"0,1": [[3, 17, "f"], [4, 81, "f"]]}}})
+    >>> sums.differ(0, {"0,1": [[3, 17, "f"], [4, 81, "f"]]})
     ''
-    >>> sums.differ({1: {"launches": {"0,1": [[3, 17, "f"], [4, 93, "g"]]}}})
+    >>> sums.differ(1, {"0,1": [[3, 17, "f"], [4, 93, "g"]]})
     'in launch 4 over processes 0,1: process 0 is at: f; process 1 is at: g'
     """
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, int], tuple[int, int, str]] = {}
+        self.last: dict[int, dict[str, Sequence[Launch]]] = {}
+        self._first: dict[tuple[str, int], tuple[int, int, str]] = {}  # who told of it first
 
-    def differ(self, pulses: Pulses) -> str:
+    def differ(self, process: int, told: Mapping[str, Sequence[Launch]]) -> str:
         """The first launch that is not alike, by what is told now and before; "" if all are."""
-        for process, pulse in pulses.items():
-            for group, launches in pulse.get("launches", {}).items():
-                alike = False
-                for number, total, name in launches:
-                    at = (group, number)
-                    other, known, there = self._told.setdefault(at, (process, total, name))
-                    if known != total:
-                        names = {other: there, process: name}
-                        return _text_of_difference(group, number, names, alike)
-                    alike = other != process and (group, number + 1) in self._told
-        while len(self._told) > _KEPT:
-            del self._told[next(iter(self._told))]
+        mine = self.last.setdefault(process, {})
+        for group, launches in told.items():
+            mine[group] = [*mine.get(group, ()), *launches][-_LAST:]
+            for number, total, name in launches:
+                at = (group, number)
+                other, known, there = self._first.setdefault(at, (process, total, name))
+                if known != total:
+                    names = {other: there, process: name}
+                    exactly = self._are_alike(group, number - 1, names)
+                    return _text_of_difference(group, number, names, exactly)
+        while len(self._first) > _KEPT:
+            del self._first[next(iter(self._first))]
         return ""
+
+    def _are_alike(self, group: str, number: int, processes: Iterable[int]) -> bool:
+        """Whether all of them have told of that launch, and it was the same."""
+        sums = [{n: s for n, s, _ in self.last[p].get(group, ())}.get(number) for p in processes]
+        return number == 0 or (None not in sums and len({*sums}) == 1)
 
 
 _KEPT = 10_000
+_LAST = 32  # no process is as many ahead of another
 
 
 def _text_of_difference(group: str, number: int, names: dict[int, str], exactly: bool) -> str:
-    if exactly and len(set(names.values())) > 1:
+    if exactly and all(names.values()) and len({*names.values()}) > 1:
         return f"in launch {number} over processes {group}: {topics(names)}"
     return f"launch {number} over processes {group}, or one before it, is not alike in all"
 
 
-def ahead(said: Mapping[int, str], come: Mapping[int, Counts], absent: Pulses) -> str:
+class Counted:
+    """How many launches there were where processes come to a gather, which must be alike.
+
+    Gathers and launches have one order, the same in all processes of a group. So whoever is ahead
+    of another in launches waits for it in vain.
+
+    >>> counted = Counted(4)
+    >>> counted.differ(0, {"0,1": 3}), counted.differ(2, {}), counted.differ(1, {"0,1": 2})
+    (False, False, True)
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count  # of all processes
+        self._by_group: dict[str, int] = {}
+        self._come: set[int] = set()
+
+    def differ(self, process: int, launched: Counts) -> bool:
+        """Whether ``process``, which has come, has launched more or less than others there."""
+        counts = {group: count for group, count in launched.items() if count}
+        unlaunched = self._by_group.keys() - counts
+        missed = any(process in among(group, self._count) for group in unlaunched)
+        for group in counts.keys() - self._by_group:
+            missed |= not self._come.isdisjoint(among(group, self._count))
+        alike = all(self._by_group.setdefault(g, n) == n for g, n in counts.items())
+        self._come.add(process)
+        return missed or not alike
+
+
+def ahead(
+    said: Mapping[int, str],
+    come: Mapping[int, Counts],
+    absent: Mapping[int, Mapping[str, Sequence[Launch]]],
+    count: int,
+) -> str:
     """Who has launched something that others, who have come to a gather, have not; "" if nobody.
 
-    Gathers and launches have one order, the same in all processes. So who is not there yet, but
-    ahead in launches, comes too late or never. Those who have come have ``said`` what they are at.
+    Those who have come have ``said`` what they are at. So whoever is ``absent``, but ahead in
+    launches, comes too late or never. There are ``count`` processes in all.
 
-    >>> pulses = {1: {"launches": {"0,1": [[4, 81, "f"]]}}}
-    >>> ahead({0: "compile g"}, {0: {"0,1": 3}}, pulses)
+    >>> last = {1: {"0,1": [[4, 81, "f"]]}}
+    >>> ahead({0: "compile g"}, {0: {"0,1": 3}}, last, 2)
     'process 0 is at: compile g; process 1 is at: launch 4 over processes 0,1, f'
     """
-    names = {
-        (process, group): {number: name for number, _, name in launches}
-        for process, pulse in absent.items()
-        for group, launches in pulse.get("launches", {}).items()
-    }
-    counts = [(p, g, max(numbers, default=0)) for (p, g), numbers in names.items()]
-    counts += [(p, g, n) for p, launched in come.items() for g, n in launched.items()]
+    told = [(g, p, _number(launches)) for p, each in absent.items() for g, launches in each.items()]
+    told += [(g, p, n) for p, launched in come.items() for g, n in launched.items()]
+    most: dict[str, int] = {}
+    for group, _, number in told:
+        most[group] = max(number, most.get(group, 0))
     for process, launched in come.items():
-        at: dict[int, str] = {}
-        for other, group, count in counts:
-            next = launched.get(group, 0) + 1
-            if count >= next and str(process) in group.split(","):
-                name = names.get((other, group), {}).get(next, "")
-                at[other] = f"launch {next} over processes {group}" + (f", {name}" if name else "")
-        if at:
+        behind = {
+            group: launched.get(group, 0) + 1
+            for group, number in most.items()
+            if number > launched.get(group, 0) and process in among(group, count)
+        }
+        if behind:
+            at = {
+                p: _launch_in_words(behind[group], group, absent.get(p, {}).get(group, ()))
+                for group, p, number in told
+                if number >= behind.get(group, number + 1)
+            }
             return topics({**said, **at})
     return ""
+
+
+def _number(launches: Iterable[Launch]) -> int:
+    """How many launches there were, of which these are the last."""
+    return max([number for number, _, _ in launches], default=0)
+
+
+def _launch_in_words(number: int, group: str, launches: Iterable[Launch]) -> str:
+    name = next((f", {name}" for n, _, name in launches if n == number and name), "")
+    return f"launch {number} over processes {group}{name}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from phalanx.processes.wire import Message
@@ -23,13 +24,17 @@ def _is_bool(x: Any) -> bool:
     return isinstance(x, bool)
 
 
+def _is_named(x: Any) -> bool:
+    return isinstance(x, dict)
+
+
 def _is_counts(x: Any) -> bool:
     """How many launches there were, by group."""
     return isinstance(x, dict) and all(map(is_number, cast(dict[Any, Any], x).values()))
 
 
 def _is_launches(x: Any) -> bool:
-    """The last launches by group, each as (number, sum, name)."""
+    """New launches by group, each as (number, sum, name)."""
     return isinstance(x, dict) and all(map(_are_launches, cast(dict[Any, Any], x).values()))
 
 
@@ -42,11 +47,13 @@ def _is_launch(x: Any) -> bool:
 
 
 def _is_meeting(x: Any) -> bool:
-    """The processes that gather, and a number, as ``0,1/3``."""
+    """The processes that gather, and a number, as ``0,1/3`` or ``0-1023/3``."""
     return is_text(x) and _MEETING.fullmatch(x) is not None
 
 
-_MEETING = re.compile(r"\d{1,9}(,\d{1,9})*/\d{1,18}", re.ASCII)
+_GROUP = r"\d{1,9}(?:-\d{1,9})?"
+_GROUPS = re.compile(rf"{_GROUP}(,{_GROUP})*", re.ASCII)
+_MEETING = re.compile(rf"{_GROUPS.pattern}/\d{{1,18}}", re.ASCII)
 
 SAID: dict[str, dict[str, Form]] = {
     "pulse": {"launches": _is_launches},
@@ -55,6 +62,7 @@ SAID: dict[str, dict[str, Form]] = {
         "topic": is_text,
         "detail": is_text,
         "value": lambda x: True,
+        "compared": _is_named,
         "launched": _is_counts,
         "launches": _is_launches,
     },
@@ -63,18 +71,56 @@ SAID: dict[str, dict[str, Form]] = {
     "no more": {"key": is_text, "number": is_number},
     "delete": {"key": is_text},
     "failed": {"traceback": is_text},
-    "give up": {"why": is_text},
+    "give up": {"waited": is_text, "advice": is_text},
     "bye": {"launched": _is_counts},
 }
 
 
-def among(key: str) -> tuple[int, ...]:
-    """The processes of a meeting.
+def numbers(processes: Iterable[int], between: str = ",") -> str:
+    """Ascending numbers of processes in few words.
 
-    >>> among("0,2/3")
-    (0, 2)
+    >>> numbers([0, 1, 2, 3]), numbers([0, 2, *range(5, 1024)], ", ")
+    ('0,1,2,3', '0, 2, 5-1023')
     """
-    return tuple(map(int, key.partition("/")[0].split(",")))
+    runs: list[list[int]] = []
+    for process in processes:
+        if runs and process == runs[-1][-1] + 1:
+            runs[-1].append(process)
+        else:
+            runs.append([process])
+    told = [f"{r[0]}-{r[-1]}" if len(r) >= _RUN else between.join(map(str, r)) for r in runs]
+    return between.join(told)
+
+
+_RUN = 5  # numbers in a row from which on the first and the last are told
+
+
+def first_of(processes: str) -> int:
+    """The first of those that ``numbers`` tells.
+
+    >>> first_of("3, 5-1023"), first_of("5-1023")
+    (3, 5)
+    """
+    return int(processes.partition(",")[0].partition("-")[0])
+
+
+@functools.lru_cache(256)
+def among(group: str, count: int) -> frozenset[int]:
+    """The processes of a group, as ``numbers`` tells them; none if these are not of ``count``.
+
+    >>> sorted(among("0,2", 3)), among("2,0", 3), among("0-999999999", 3)
+    ([0, 2], frozenset(), frozenset())
+    """
+    if not _GROUPS.fullmatch(group):
+        return frozenset()
+    there: list[int] = []
+    for run in group.split(","):
+        first, _, last = run.partition("-")
+        if int(last or first) >= count:
+            return frozenset()
+        there += range(int(first), int(last or first) + 1)
+    in_order = there == sorted({*there}) and numbers(there) == group
+    return frozenset(there) if in_order else frozenset()
 
 
 def is_understood(message: Message, process: int, count: int) -> bool:
@@ -90,5 +136,4 @@ def is_understood(message: Message, process: int, count: int) -> bool:
         return False
     if message["what"] != "gather":
         return True
-    there = among(message["key"])
-    return process in there and there[-1] < count and sorted({*there}) == [*there]
+    return process in among(message["key"].partition("/")[0], count)

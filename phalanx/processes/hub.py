@@ -2,44 +2,53 @@
 
 It lives in the launcher, or in process 0. Each process holds one connection to it for as long as it
 runs, so the end of a process, however violent, is the end of a connection, and known at once. What
-is slow is silent instead: a process says every half second that it is there.
+is slow is silent instead: a process says every so often that it is there.
 
 What members say: ``join``, and ``give up`` if it takes too long; then what is in ``forms.SAID``.
 What they are told: ``waiting``, ``welcome``, ``refused``, or, where an attempt is over that has not
-ended yet, to come ``again``; then ``gathered``, ``got``, ``slow``,
-``left``, ``stranger``, ``verdict``, and every half second ``pulse``. A verdict is why nothing can
-be computed together any more.
+ended yet, to come ``again``; then ``gathered``, ``got``, ``slow``, ``left``, ``stranger``,
+``verdict``, and every so often ``pulse``. A verdict is why nothing can be computed together any
+more.
 
-Nobody waits for one who does not read: each connection keeps what is said on it (``Line``). What is
-of no form that members have is the end of who said it; and where this fails itself, all are told.
+There may be thousands. So one thread serves all (``Loop``), what one says costs as much however
+many there are, and nothing that names all of them is told to each. Nobody waits for one who does
+not read: each connection keeps what is said on it (``Line``). What is of no form that members have
+is the end of who said it; and where this fails itself, all are told.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hmac
+import itertools
+import json
+import resource
 import socket
 import threading
 import time
-import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from phalanx.base import log
 from phalanx.processes import differing, forms
 from phalanx.processes.apart import start
 from phalanx.processes.line import Line
-from phalanx.processes.relay import pump
-from phalanx.processes.watched import PULSE, Lateness, Silence, first_told
-from phalanx.processes.wire import Message, Socket, close, encoded, said_first, say
+from phalanx.processes.loop import Loop
+from phalanx.processes.watched import PULSE, Lateness, Silence, first_told, pause
+from phalanx.processes.wire import FIRST, LONGEST, Message, encoded
 
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
 
 _HURRY = 10.0  # for so many seconds somebody who connects may take to say who that is
 _FAREWELL = 1.0  # for so many seconds all are told what they have not read
-_STRANGERS = 256  # of whom nothing is known yet, at a time
+_STRANGERS = 256  # of whom nothing is known yet, at a time, or as many as there are processes
+_TOGETHER = 0.05  # seconds in which those who leave are told of together
+_FILES = 3  # that are open for each process: its connection, and two ends of the runtime's
+_NAMED = 4  # of those who are late at once, and of values that differ
+_DIFFERING = 256  # names of what differs
 
 
 class Known(Struct):
@@ -50,10 +59,8 @@ class Known(Struct):
     about: Message
     silence: Silence = field(default_factory=Silence)
     late: Lateness = field(default_factory=Lateness)
-    left: bool = False
-    launched: Message = field(default_factory=dict[str, Any])  # when it left
+    launched: differing.Counts | None = None  # when it left
     gone: bool = False
-    pulse: Message = field(default_factory=dict[str, Any])
 
     @property
     def who(self) -> Message:
@@ -63,16 +70,20 @@ class Known(Struct):
         return f"process {self.process} (pid {self.about['pid']} on {self.about['host']})"
 
 
-class Gathering(Struct):
+class Gathering:
     """What the processes ``among`` which something is gathered have said so far."""
 
-    among: tuple[int, ...]
-    topics: dict[int, str] = field(default_factory=dict[int, str])
-    details: dict[int, str] = field(default_factory=dict[int, str])  # more words for these
-    values: dict[int, Any] = field(default_factory=dict[int, Any])
-    launched: dict[int, differing.Counts] = field(default_factory=dict[int, differing.Counts])
-    since: float = 0.0  # the last of them came
-    late: Lateness = field(default_factory=Lateness)
+    def __init__(self, key: str, count: int) -> None:
+        self.group = key.partition("/")[0]
+        self.among = forms.among(self.group, count)
+        self.topics: dict[int, str] = {}
+        self.values: dict[int, str] = {}  # as JSON
+        self.compared: dict[str, dict[str, list[int]]] = {}  # who says what, as JSON, by key
+        self.launched: dict[int, differing.Counts] = {}
+        self.counted = differing.Counted(count)
+        self.late = Lateness()
+        self.since = 0.0  # the last of them came
+        self._details: dict[int, str] = {}  # more words for topics
 
     @property
     def topic(self) -> str:
@@ -81,11 +92,39 @@ class Gathering(Struct):
     @property
     def said(self) -> dict[int, str]:
         """What those who have come are at, in words."""
-        return {i: f"{topic} {self.details[i]}".rstrip() for i, topic in self.topics.items()}
+        return {i: f"{topic} {self._details[i]}".rstrip() for i, topic in self.topics.items()}
 
-    def absent(self) -> list[int]:
+    def come(self, process: int, message: Message) -> bool:
+        """Whether what ``process`` says is like what others have said, as far as one can see."""
+        self.topics[process], self._details[process] = message["topic"], message["detail"]
+        self.values[process] = json.dumps(message["value"])
+        for name, value in message["compared"].items():
+            said = self.compared.setdefault(name, {})
+            said.setdefault(json.dumps(value), []).append(process)
+        self.launched[process] = message["launched"]
+        self.since = time.monotonic()
+        alike = not self.counted.differ(process, message["launched"])
+        return alike and message["topic"] == self.topic
+
+    def absent(self) -> frozenset[int]:
         """Those who have not come."""
-        return [i for i in self.among if i not in self.values]
+        return self.among - self.values.keys()
+
+    def answer(self, key: str) -> bytes:
+        """What all have given, in order, those in a row that are the same as one; and what differs
+        of what they compare."""
+        values = [self.values[i] for i in sorted(self.among)]
+        runs = [f"[{len([*same])}, {value}]" for value, same in itertools.groupby(values)]
+        differing = {n: said for n, said in self.compared.items() if len(said) > 1}
+        told = {n: _who_says_what(differing[n]) for n in itertools.islice(differing, _DIFFERING)}
+        head = encoded({"what": "gathered", "key": key, "differing": told})
+        return head[:-2] + f', "runs": [{", ".join(runs)}]}}\n'.encode()
+
+
+def _who_says_what(said: dict[str, list[int]]) -> list[tuple[str, Any]]:
+    """Some of the values that were compared, each with the processes that have it."""
+    first = sorted((sorted(processes), value) for value, processes in said.items())[:_NAMED]
+    return [(forms.numbers(processes, ", "), json.loads(value)) for processes, value in first]
 
 
 class Hub:
@@ -96,7 +135,8 @@ class Hub:
         address: host and port; port 0 is any that is free.
         token: what those who come must know, "" for nothing.
         runtime: the socket of the runtime's coordination service, to which they are led.
-        ended: what is known of how a process has ended, for those that are told that it did.
+        ended: what is known of how a process has ended, for those that are told that it did; it may
+            wait for that.
         credentials: what this shows to those who come, and they must show; None for no TLS.
         attempt: how often the program was started again before.
 
@@ -119,26 +159,32 @@ class Hub:
         self._silence = 0.0  # after so many seconds without a sign of life a process is lost
         self._ended = ended
         self._credentials = credentials
-        self._lock = threading.RLock()
         self._members: dict[int, Known] = {}
         self._refusal: Message = {}
         self._turned_away = 0  # since there is one
         self._stranger = ""  # the last who had no business here
+        self._told_of_strangers = 0.0  # the time
         self._verdict: Message = {}
+        self._is_asking = False  # how one has ended that is lost
+        self._left: dict[int, Known] = {}
+        self._untold: list[Message] = []  # of those
         self._gathers: dict[str, Gathering] = {}
         self._sums = differing.Sums()
         self._stored: dict[str, str] = {}
         self._asked: dict[str, dict[tuple[int, int], Known]] = {}  # by process and number
-        self._to_runtime: list[socket.socket] = []
+        self._to_runtime: list[Line] = []
         self._welcomed = False
         self.everyone_left = threading.Event()
-        self._strangers: dict[socket.socket, None] = {}  # in the order in which they came
-        self._closed = False
+        self._strangers: dict[Line, float] = {}  # until when, in the order in which they came
+        self._closed = threading.Event()
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        self._listener = socket.create_server(address, family=family, backlog=1024)
+        _let_open(_FILES * count)
+        self._listener = socket.create_server(address, family=family, backlog=4096)
         self.port: int = self._listener.getsockname()[1]
-        start(self._accept)
-        start(self._watch)
+        self._loop = Loop()
+        self._loop.fault = self._failed_here
+        self._loop.call(partial(self._loop.accept, self._listener, self._admit))
+        self._loop.call(partial(self._loop.every, PULSE, self._watch))
 
     def close(self) -> None:
         """Accept nobody any more, and let go of all.
@@ -146,121 +192,90 @@ class Hub:
         Members are cut off from the service of the runtime before that ends: what it says then
         would end them.
         """
-        self._closed = True
-        close(self._listener)
-        with self._lock:
-            for sock in self._to_runtime:
-                close(sock)
-            lines = [known.line for known in self._members.values()]
-            self.everyone_left.set()
-        for line in lines:
-            line.close()
-        until = time.monotonic() + _FAREWELL
-        for line in lines:
-            line.close(max(until - time.monotonic(), 0))
+        if not self._closed.is_set():
+            self._loop.call(self._close)
+            self._closed.wait(2 * _FAREWELL)
+
+    def _close(self) -> None:
+        self._loop.dismiss(self._listener)
+        for line in self._to_runtime:
+            line.end()
+        self.everyone_left.set()
+        for known in self._members.values():
+            known.line.close()
+        self._stop(time.monotonic() + _FAREWELL)
+
+    def _stop(self, until: float) -> None:
+        """Stop when all have heard what they were told, or at the time ``until``."""
+        if time.monotonic() < until and not all(k.line.is_over for k in self._members.values()):
+            self._loop.later(0.01, partial(self._stop, until))
+        else:
+            self._loop.stop()
+            self._closed.set()
 
     # ---- who comes ----
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                if self._closed:
-                    return
-                time.sleep(PULSE)  # this process has too many files open
-                continue
-            self._admit(sock)
-            try:
-                start(self._meet, sock)
-            except RuntimeError:  # this process ends
-                self._dismiss(sock)
-                close(sock)
-
-    def _admit(self, stranger: socket.socket) -> None:
+    def _admit(self, sock: socket.socket) -> None:
         """Have one more of whom nothing is known yet. The oldest makes room: it has had more time
         to say who it is than others, and would keep those out who do."""
-        with self._lock:
-            self._strangers[stranger] = None
-            while len(self._strangers) > _STRANGERS:
-                oldest = next(iter(self._strangers))
-                del self._strangers[oldest]
-                with contextlib.suppress(OSError):  # it has gone
-                    oldest.shutdown(socket.SHUT_RDWR)
+        seal = None if self._credentials is None else self._credentials.answer()
+        line = Line(self._loop, sock, seal)
+        line.longest = FIRST
+        line.on_message = partial(self._meet, line)
+        line.on_end = partial(self._dismiss, line, "it says nothing that is understood")
+        self._strangers[line] = time.monotonic() + _HURRY
+        while len(self._strangers) > max(_STRANGERS, self.count):
+            self._dismiss(next(iter(self._strangers)), "it has not said who it is")
 
-    def _dismiss(self, stranger: socket.socket) -> None:
-        """It is known now, or gone."""
-        with self._lock:
-            self._strangers.pop(stranger, None)
+    def _dismiss(self, line: Line, why: str) -> None:
+        """A stranger goes, or has gone."""
+        if self._strangers.pop(line, None) is not None:
+            self._note_stranger(line, line.fault or why)
+            line.end()
 
-    def _meet(self, stranger: socket.socket) -> None:
-        try:
-            sock = self._sealed(stranger)
-            first = said_first(sock, _HURRY)
-            if not _understood(first):
-                raise ConnectionAbortedError("it says nothing that is understood")
-        except OSError as e:
-            self._note_stranger(stranger, str(e))
-            close(stranger)
+    def _meet(self, line: Line, first: Message) -> None:
+        if not _understood(first):
+            self._dismiss(line, "it says nothing that is understood")
             return
-        finally:
-            self._dismiss(stranger)
-        with self._telling():
-            self._meet_caller(sock, first)
-
-    def _meet_caller(self, sock: Socket, first: Message) -> None:
+        self._strangers.pop(line, None)
+        line.on_message, line.on_end = _ignore, _ignore
         token, ours = (text.encode(errors="replace") for text in (first["token"], self.token))
         if not hmac.compare_digest(token, ours):
             why = "it belongs to another launch: its token differs"
-            self._note_stranger(sock, why)
-            with contextlib.suppress(OSError):
-                say(sock, what="refused", why=why)
-            close(sock)
+            self._note_stranger(line, why)
+            line.send(what="refused", why=why)
+            line.close()
         elif first["what"] == "runtime":
-            self._lead_to_runtime(sock)
+            self._lead_to_runtime(line)
         else:
-            self._join(Line(sock), first)
+            self._join(line, first)
 
-    def _note_stranger(self, sock: socket.socket, why: str) -> None:
-        with contextlib.suppress(OSError):  # it is gone
-            self._stranger = f"; somebody at {sock.getpeername()[0]} was turned away: {why}"
+    def _note_stranger(self, line: Line, why: str) -> None:
+        self._stranger = f"; somebody at {line.host} was turned away: {why}"
 
-    def _sealed(self, sock: socket.socket) -> Socket:
-        """The connection, by which both ends speak TLS if they are to.
-
-        Raises:
-            OSError: the other end is not who it should be, or takes too long.
-        """
-        sock.settimeout(_HURRY)
-        return sock if self._credentials is None else self._credentials.answer(sock)
-
-    def _lead_to_runtime(self, sock: Socket) -> None:
-        sock.settimeout(None)
-        with self._lock:
-            self._to_runtime.append(sock)
+    def _lead_to_runtime(self, line: Line) -> None:
         there = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        there.settimeout(PULSE)
         try:
             there.connect(self.runtime)
         except OSError:
-            close(sock)
+            line.end()
             return
-        start(pump, there, sock, True)
-        pump(sock, there, True)
+        service = Line(self._loop, there, on_end=line.end)
+        line.on_end = service.end
+        line.carry_to(service)
+        self._to_runtime.append(line)
 
     def _join(self, line: Line, about: Message) -> None:
-        with self._lock:
-            early = self._is_early(about)
-            why = "" if early else self._refused(about)
-            if why:
-                self._turn_away_one(why)
-            known = None if why or early else self._let_in(line, about)
-        if known is None:
+        early = self._is_early(about)
+        why = "" if early else self._refused(about)
+        if why:
+            self._turn_away_one(why)
+        if early or why:
             line.send(what="again") if early else line.send(what="refused", why=why)
-            _part(line)
-            return
-        with self._telling():
-            self._listen(known)
-        self._end_of(known)
+            line.close()
+        else:
+            self._let_in(line, about)
 
     def _is_early(self, about: Message) -> bool:
         """Whether this attempt is over for who comes, and has not ended: then there will be another
@@ -273,35 +288,43 @@ class Hub:
 
     def _turn_away_one(self, why: str) -> None:
         """Somebody cannot join; if all others have, these go on, and are told."""
-        if self._welcomed:
-            self._tell({"what": "stranger", "why": why})
-        else:
+        now = time.monotonic()
+        if not self._welcomed:
             self._turn_away(why)
+        elif now > self._told_of_strangers + PULSE:
+            self._told_of_strangers = now
+            self._tell({"what": "stranger", "why": why})
         self._turned_away += 1
         self._note_end()
 
-    def _let_in(self, line: Line, about: Message) -> Known:
+    def _let_in(self, line: Line, about: Message) -> None:
         known = Known(about["process"], line, about)
-        line.heard = known.silence.end
+        line.longest = LONGEST
+        line.on_life = known.silence.end
+        line.on_message = partial(self._hear, known)
+        line.on_end = partial(self._end_of, known)
         self._members[known.process] = known
         if len(self._members) < self.count:
-            missing = [i for i in range(self.count) if i not in self._members]
-            self._tell({"what": "waiting", "missing": missing})
-        else:
-            self._welcomed = True
-            self._silence = min(k.about["silence"] for k in self._members.values())
-            for member in self._members.values():
-                member.late = Lateness(first_told(self._silence))
-            self._tell({"what": "welcome", "members": self._roll()})
-        return known
+            line.send(what="waiting")
+            return
+        self._welcomed = True
+        self._silence = min(k.about["silence"] for k in self._members.values())
+        for member in self._members.values():
+            member.late = Lateness(first_told(self._silence))
+            member.silence = Silence()
+            member.line.on_life = member.silence.end
+        self._tell({"what": "welcome", "first": self._members[0].who, "silence": self._silence})
+        self._loop.every(pause(self._silence), self._give_sign)
 
     def absent(self, process: int, how: str) -> None:
         """A process has ended; if it has not come yet, nobody needs to wait for it."""
-        with self._lock:
-            if not self._welcomed and process not in self._members:
-                self._turn_away(f"process {process} {how} before it came")
-                self._turned_away += 1
-                self._note_end()
+        self._loop.call(partial(self._wait_no_more, process, how))
+
+    def _wait_no_more(self, process: int, how: str) -> None:
+        if not self._welcomed and process not in self._members:
+            self._turn_away(f"process {process} {how} before it came")
+            self._turned_away += 1
+            self._note_end()
 
     def _turn_away(self, why: str) -> None:
         """Let nobody join any more, neither those who have come nor those who will."""
@@ -312,13 +335,12 @@ class Hub:
 
     def _note_end(self) -> None:
         """There is nothing more to do for anybody when all have left, or know why they cannot."""
-        ended = all(known.gone for known in self._members.values())
-        if ended if self._welcomed else self._turned_away >= self.count:
+        if not self._welcomed:
+            ended = self._turned_away >= self.count
+        else:
+            ended = all(known.gone for known in self._members.values())
+        if ended:
             self.everyone_left.set()
-
-    def _roll(self) -> list[Message]:
-        every = sorted(self._members.values(), key=lambda k: k.process)
-        return [k.who for k in every]
 
     def _refused(self, about: Message) -> str:
         """Why a process that wants to join cannot; "" if it can."""
@@ -338,55 +360,58 @@ class Hub:
                 f"two have the same process_id: {there}, and {new}; where these belong to two "
                 "programs, give each a port of its own, or a secret in PHALANX_TOKEN"
             )
-        for other in self._members.values():
-            for name, words in _ALIKE.items():
-                if about[name] != other.about[name]:
-                    return (
-                        f"{words} differ: {other.about[name]} in {other}, and {about[name]} in "
-                        f"{new}; they must be the same everywhere"
-                    )
+        other = next(iter(self._members.values()), new)  # which all that have come are like
+        for name, words in _ALIKE.items():
+            if about[name] != other.about[name]:
+                return (
+                    f"{words} differ: {other.about[name]} in {other}, and {about[name]} in "
+                    f"{new}; they must be the same everywhere"
+                )
         return ""
 
     # ---- what they say ----
 
-    def _listen(self, known: Known) -> None:
-        while message := known.line.receive():
-            early = not self._welcomed and message.get("what") != "give up"
-            if early or not forms.is_understood(message, known.process, self.count):
-                known.line.fault = f"it says what is not understood: {str(message)[:200]}"
-                return
-            with self._lock:
-                self._answers[message["what"]](self, known, message)
+    def _hear(self, known: Known, message: Message) -> None:
+        early = not self._welcomed and message.get("what") != "give up"
+        if early or not forms.is_understood(message, known.process, self.count):
+            known.line.end(f"it says what is not understood: {str(message)[:200]}")
+            return
+        try:
+            self._answers[message["what"]](self, known, message)
+        except RecursionError:
+            known.line.end("it says what is not understood: it is nested too deeply")
 
     def _end_of(self, known: Known) -> None:
         """Nothing more is heard of a process, which has left, or is lost."""
-        how = "" if known.left else known.line.fault or self._ended(known.process)
-        with self._lock, self._telling():
-            if not known.left:
-                self._on_end(known, how)
-            known.gone = True
-            self._note_end()
-        _part(known.line)
+        if known.launched is None and not known.gone:
+            self._on_end(known)
+        known.gone = True
+        self._note_end()
 
-    @contextlib.contextmanager
-    def _telling(self) -> Generator[None]:
-        """A block whose failure, a fault of this coordinator's, is told to all."""
-        try:
-            yield
-        except Exception:
-            fault = traceback.format_exc()
-            with self._lock:
-                if self._welcomed:
-                    self._decide(kind="fault", why=fault)
-                else:
-                    self._turn_away(f"the coordinator has failed: {fault}")
-
-    def _on_end(self, known: Known, how: str) -> None:
+    def _on_end(self, known: Known) -> None:
         if not self._welcomed:
             self._turn_away(f"{known} ended before all had come")
-            return
-        self._lost(known, how or "it ended without a word: its connection is closed, as when a "
-                   "process is killed")  # fmt: skip
+        elif known.line.fault:
+            self._lost(known, known.line.fault)
+        elif not self._verdict and not self._is_asking:  # else somebody else is the cause
+            self._is_asking = True
+            try:
+                start(self._ask, known)
+            except RuntimeError:  # at its exit Python starts no thread
+                self._ask(known)
+
+    def _ask(self, known: Known) -> None:
+        how = self._ended(known.process) or (
+            "it ended without a word: its connection is closed, as when a process is killed"
+        )
+        self._loop.call(partial(self._lost, known, how))
+
+    def _failed_here(self, fault: str) -> None:
+        """Something has failed, a fault of this coordinator's, which is told to all."""
+        if self._welcomed:
+            self._decide(kind="fault", why=fault)
+        else:
+            self._turn_away(f"the coordinator has failed: {fault}")
 
     def _lost(self, known: Known, why: str, traceback: str = "") -> None:
         self._decide(kind="lost", why=why, traceback=traceback, **known.who)
@@ -396,14 +421,22 @@ class Hub:
             self._verdict = {"what": "verdict", **verdict}
             self._tell(self._verdict)
 
-    def _tell(self, message: Message) -> None:
+    def _tell(self, message: Message, but: Iterable[int] = ()) -> None:
+        """Tell it to all that are there, but those."""
         line = encoded(message)
         for known in self._members.values():
-            if not known.gone:
+            if not known.gone and known.process not in but:
                 known.line.post(line)
 
     def _pulse(self, known: Known, message: Message) -> None:
-        known.pulse = message
+        self._compare(known, message)
+
+    def _compare(self, known: Known, message: Message) -> bool:
+        """Whether the launches that a process tells of are those of others."""
+        why = self._sums.differ(known.process, message["launches"])
+        if why:
+            self._decide(kind="mismatch", why=why)
+        return not why
 
     def _failed(self, known: Known, message: Message) -> None:
         known.gone = True
@@ -412,49 +445,63 @@ class Hub:
 
     def _give_up(self, known: Known, message: Message) -> None:
         if not self._welcomed:
-            self._turn_away(f"{known} {message['why']}{self._stranger}")
+            missing = [i for i in range(self.count) if i not in self._members]
+            absent = f"process {missing[0]} of {self.count} has"
+            if len(missing) > 1:
+                absent = f"processes {forms.numbers(missing, ', ')} of {self.count} have"
+            why = f"{message['waited']}, and {absent} not come{message['advice']}"
+            self._turn_away(f"{known} {why}{self._stranger}")
             self.everyone_left.set()
 
     def _bye(self, known: Known, message: Message) -> None:
-        known.left, known.launched = True, message["launched"]
-        self._tell({"what": "left", "process": known.process, "launched": known.launched})
-        for key in list(self._gathers):
-            self._settle(key)
+        known.launched = message["launched"]
+        self._left[known.process] = known
+        self._untold.append({**known.who, "launched": known.launched})
+        if len(self._untold) == 1:
+            self._loop.later(_TOGETHER, self._tell_who_left)
+        for gathering in list(self._gathers.values()):
+            self._look_for(gathering)
+
+    def _tell_who_left(self) -> None:
+        if len(self._left) < self.count:
+            self._tell({"what": "left", "those": self._untold}, but=self._left)
+        self._untold = []
 
     def _gather(self, known: Known, message: Message) -> None:
-        if why := self._sums.differ({known.process: message}):
-            self._decide(kind="mismatch", why=why)
+        if not self._compare(known, message):
             return
-        key, process = message["key"], known.process
-        gathering = self._gathers.setdefault(key, Gathering(forms.among(key)))
-        gathering.topics[process] = message["topic"]
-        gathering.details[process] = message["detail"]
-        gathering.values[process] = message["value"]
-        gathering.launched[process] = message["launched"]
-        gathering.since = time.monotonic()
-        self._settle(key)
-
-    def _settle(self, key: str) -> None:
-        """Answer a gather to which all have come, or to which somebody never will."""
+        key = message["key"]
+        if key not in self._gathers:
+            self._gathers[key] = Gathering(key, self.count)
         gathering = self._gathers[key]
-        if len(set(gathering.topics.values())) > 1:
-            self._decide(kind="mismatch", why=differing.topics(gathering.said))
-            return
-        if why := differing.ahead(gathering.said, gathering.launched, {}):
-            self._decide(kind="mismatch", why=why)
-            return
-        absent = [self._members[i] for i in gathering.absent()]
-        if not absent:
+        if not gathering.come(known.process, message):
+            topics = gathering.topics.values()
+            if any(topic != gathering.topic for topic in topics):
+                self._decide(kind="mismatch", why=differing.topics(gathering.said))
+                return
+            if why := self._ahead(gathering, ()):
+                self._decide(kind="mismatch", why=why)
+                return
+        if len(gathering.values) == len(gathering.among):
             del self._gathers[key]
-            values = [gathering.values[i] for i in gathering.among]
-            line = encoded({"what": "gathered", "key": key, "values": values})
+            answer = gathering.answer(key)
             for i in gathering.among:
-                self._members[i].line.post(line)
-        for known in absent:
-            if known.left:
-                count = known.launched.get(key.partition("/")[0], 0)
-                when = f"after {differing.launches(count)}, and the others wait for it"
-                self._decide(kind="ended", why=f"{when}: {gathering.topic}", **known.who)
+                self._members[i].line.post(answer)
+        elif self._left:
+            self._look_for(gathering)
+
+    def _look_for(self, gathering: Gathering) -> None:
+        """Whether those for whom others wait have not left."""
+        left = gathering.absent() & self._left.keys()
+        if left:
+            known = next(k for i, k in self._left.items() if i in left)
+            count = (known.launched or {}).get(gathering.group, 0)
+            when = f"after {differing.launches(count)}, and the others wait for it"
+            self._decide(kind="ended", why=f"{when}: {gathering.topic}", **known.who)
+
+    def _ahead(self, gathering: Gathering, absent: Iterable[int]) -> str:
+        last = {i: self._sums.last[i] for i in absent if i in self._sums.last}
+        return differing.ahead(gathering.said, gathering.launched, last, self.count)
 
     def _set(self, known: Known, message: Message) -> None:
         del known
@@ -494,55 +541,64 @@ class Hub:
 
     # ---- who is late, and who waits for ever ----
 
+    def _give_sign(self) -> None:
+        if not self.everyone_left.is_set():
+            self._tell({"what": "pulse"})
+
     def _watch(self) -> None:
-        while not self.everyone_left.wait(PULSE):
-            with self._lock, self._telling():
-                if self._welcomed:
-                    self._tell({"what": "pulse"})
-                if self._welcomed and not self._verdict:
-                    self._look(time.monotonic())
+        now = time.monotonic()
+        for line, until in list(self._strangers.items()):
+            if now > until:
+                self._dismiss(line, "it has not said who it is")
+        if self._welcomed and not self._verdict and not self.everyone_left.is_set():
+            self._look(now)
 
     def _look(self, now: float) -> None:
-        there = [k for k in self._members.values() if not (k.left or k.gone)]
-        for known in there:
+        late: list[Known] = []
+        longest = 0.0
+        for known in self._members.values():
+            if known.launched is not None or known.gone:
+                continue
             silent = known.silence.seconds(now)
             if silent > self._silence:
                 self._lost(known, f"nothing has been heard of it for {silent:.0f} s")
             elif known.late.is_told(silent):
-                self._warn(known, silent, "nothing has been heard of it")
+                late.append(known)
+                longest = max(longest, silent)
+        self._warn(late, longest, "nothing has been heard of it")
         for gathering in self._gathers.values():
             waited = now - gathering.since
+            absent = sorted(gathering.absent())
             if gathering.late.is_told(waited):
-                for process in gathering.absent():
-                    why = f"others wait for it ({gathering.topic})"
-                    self._warn(self._members[process], waited, why)
-        pulses = {k.process: k.pulse for k in there}
-        settled = [g for g in self._gathers.values() if now - g.since > PULSE]
-        every = [self._ahead(gathering, pulses) for gathering in settled]
-        why = next(filter(None, [self._sums.differ(pulses), *every]), "")
-        if why:
-            self._decide(kind="mismatch", why=why)
+                why = f"others wait for it ({gathering.topic})"
+                self._warn([self._members[i] for i in absent], waited, why)
+            if waited > PULSE and (why := self._ahead(gathering, absent)):
+                self._decide(kind="mismatch", why=why)
 
-    @staticmethod
-    def _ahead(gathering: Gathering, pulses: differing.Pulses) -> str:
-        absent = {i: pulses[i] for i in gathering.absent() if i in pulses}
-        return differing.ahead(gathering.said, gathering.launched, absent)
-
-    def _warn(self, known: Known, seconds: float, why: str) -> None:
-        """Tell the others of one who is late."""
-        for other in self._members.values():
-            if other is not known and not other.gone:
-                other.line.send(
-                    what="slow", process=known.process, host=known.about["host"],
-                    seconds=seconds, why=why,
-                )  # fmt: skip
+    def _warn(self, late: Sequence[Known], seconds: float, why: str) -> None:
+        """Tell the others of those who are late, of many only of some."""
+        more = len(late) - _NAMED
+        for known in late[:_NAMED]:
+            told = why + f", and {more} more are late, too," * (more > 0)
+            message = {"what": "slow", "process": known.process, "host": known.about["host"],
+                       "seconds": seconds, "why": told}  # fmt: skip
+            self._tell(message, but=(known.process,))
 
 
-def _part(line: Line) -> None:
-    """End a connection; what still comes does not matter."""
-    line.close(_FAREWELL)
-    while line.receive():
-        pass
+def _ignore(*_: object) -> None:
+    """What one says who is turned away, or that it ends."""
+
+
+def _let_open(files: int) -> None:
+    """Let this process have so many more files open, if the system does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = files + _STRANGERS + 256
+    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    if most < needed:
+        log.warn("the coordinator needs some %d open files, and may have %d: see ulimit -Hn",
+                 needed, most)  # fmt: skip
 
 
 def _understood(first: Message) -> bool:

@@ -17,7 +17,9 @@ import time
 import traceback
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
@@ -34,29 +36,23 @@ from phalanx.base.errors import (
 from phalanx.base.source import user_location
 from phalanx.processes.apart import in_another_thread, start
 from phalanx.processes.differing import launches
+from phalanx.processes.forms import numbers
 from phalanx.processes.joined import become, joined_member
 from phalanx.processes.line import Line
+from phalanx.processes.loop import Loop
 from phalanx.processes.relay import Relay
-from phalanx.processes.watched import PULSE, Lateness, Silence, first_told
-from phalanx.processes.wire import (
-    LONGEST,
-    Message,
-    Socket,
-    encoded,
-    is_loopback,
-    say,
-    split,
-)
+from phalanx.processes.watched import PULSE, Lateness, Silence, first_told, pause
+from phalanx.processes.wire import LONGEST, Message, encoded, is_loopback, split
 
 if TYPE_CHECKING:
-    from phalanx.processes.secure import Credentials
+    from phalanx.processes.secure import Credentials, Seal
 
 _GRACE = 2.0  # how long what is under way may go on when a process has ended, in seconds
 _SOON = 50e-6  # how long what waits sleeps at first, in seconds
 _LATER = 64  # and then as this part of the time that it has waited
 _STUBBORN = 30.0  # how long after a verdict something may still begin to wait for others
 _REMEMBERED = 4096  # launches
-_LAST = 32  # of them are told by name; no process is as many ahead of another
+_LAST = 32  # of them are told at once by name
 _SOME = 16  # of the others every so many
 _MODULUS = (1 << 61) - 1
 T = TypeVar("T")
@@ -79,15 +75,16 @@ class Settings(Struct, frozen=True):
 class Member:
     """A connection to the coordinator, from ``join`` to ``leave``."""
 
-    def __init__(self, settings: Settings, line: Line, members: Sequence[Message]) -> None:
+    def __init__(self, settings: Settings, loop: Loop, line: Line, welcome: Message) -> None:
         self.settings = settings
         self.process, self.count = settings.process, settings.count
-        self.members = members
+        self._first: Message = welcome["first"]  # who process 0 is
         self.host: str = line.socket.getsockname()[0]  # at which others reach this process
         self.groups: dict[frozenset[int], Group] = {}
         self.latest: tuple[Group, int, str] | None = None  # what was launched last
         # those that have ended in peace, in this order, and how many they launched over each group
         self.gone: dict[int, dict[str, int]] = {}
+        self._who_left: dict[int, Message] = {}
         self.verdict: PhalanxError | None = None
         self.over = math.inf  # the time of the verdict
         self._letting_go: list[threading.Thread] = []
@@ -95,42 +92,45 @@ class Member:
         self.let_go: Callable[[], None] = lambda: None  # ends what waits for others in the runtime
         self.hold: Callable[[], None] = lambda: None  # keeps the connections to them from breaking
         self.is_caught: Callable[[], bool] = lambda: False  # whether a thread waits there
-        self.relay = Relay(self._reach_runtime)
-        self._line = line
+        self._loop, self._line = loop, line
         self._changed = threading.Condition()
-        self._gathered: dict[str, list[Any]] = {}
+        self._gathered: dict[str, Message] = {}
         self._requests = itertools.count()
         self._answers: dict[int, Any] = {}  # to requests for what is stored, by their numbers
         self._left = False
         self.reachable = True  # whether the coordinator is there
         self._coordinator = Silence()
         self._late = Lateness(first_told(settings.silence))
-        line.heard = self._coordinator.end
+        self._pause = pause(welcome["silence"])  # between signs of life
+        self._said = self._looked = time.monotonic()
+        self.relay = Relay(loop, partial(connected, settings), self._to_runtime)
+        loop.fault = self._failed_here
+        line.on_life = self._coordinator.end
         line.longest = LONGEST * (self.count + 1)  # what all have said, and more words
-        start(self._telling, self._hear)
-        start(self._telling, self._beat)
 
-    def _reach_runtime(self) -> Socket:
-        sock = connected(self.settings)
-        say(sock, what="runtime", token=self.settings.token)
-        return sock
+    def begin(self, heard: SimpleQueue[Message]) -> None:
+        """Hear the coordinator from now on, after what has been ``heard`` already; in the loop."""
+        self._line.on_message, self._line.on_end = self._heard, self._end
+        self._loop.every(min(PULSE, self._pause), self._beat)
+        while not heard.empty():
+            message = heard.get()
+            self._heard(message) if message else self._end()
+
+    def _to_runtime(self, sock: socket.socket) -> Line:
+        """A connection to the service of the runtime."""
+        line = Line(self._loop, sock, _seal(self.settings))
+        line.send(what="runtime", token=self.settings.token)
+        return line
 
     # ---- what others do ----
 
-    def _telling(self, work: Callable[[], None]) -> None:
-        """Do ``work``; if that fails, which is a fault of ours, nobody waits for what it did."""
-        try:
-            work()
-        except Exception as e:
-            self._decide(self._alone(f"what comes from it fails here: {type(e).__name__}: {e}",
-                                     traceback.format_exc()))  # fmt: skip
+    def _failed_here(self, fault: str) -> None:
+        """What comes has failed here, a fault of ours, so that nobody waits for it."""
+        last = fault.strip().rpartition("\n")[2]
+        self._decide(self._alone(f"what comes from it fails here: {last}", fault))
 
-    def _hear(self) -> None:
-        try:
-            while message := self._line.receive():
-                self._heard(message)
-        finally:
-            self.reachable = False
+    def _end(self) -> None:
+        self.reachable = False
         if not self._left:
             closed = "its connection is closed, as when a process is killed"
             self._decide(self._alone(self._line.fault or closed))
@@ -141,7 +141,7 @@ class Member:
         if self.settings.home is None:
             host, _ = split(self.settings.address)
             return PeerLost.of(None, host, f"{where}: {why}", traceback=traceback)
-        there = self.members[self.settings.home]
+        there = self._first
         return PeerLost.of(there["process"], there["host"], f"{where}, which lives in it: {why}",
                            there["pid"], traceback)  # fmt: skip
 
@@ -149,7 +149,7 @@ class Member:
         match message["what"]:
             case "gathered":
                 with self._changed:
-                    self._gathered[message["key"]] = message["values"]
+                    self._gathered[message["key"]] = message
                     self._changed.notify_all()
             case "got":
                 with self._changed:
@@ -162,7 +162,9 @@ class Member:
                 _warn(f"somebody came to the coordinator and was turned away: {message['why']}")
             case "left":
                 with self._changed:
-                    self.gone[message["process"]] = message["launched"]
+                    for one in message["those"]:
+                        self._who_left[one["process"]] = one
+                        self.gone[one["process"]] = one["launched"]
                     self._changed.notify_all()
             case "verdict":
                 self._decide(self._verdict(message))
@@ -193,7 +195,7 @@ class Member:
 
     def _ended(self, process: int, next: str = "") -> PeerLost:
         """The error that ``process`` has ended in peace, before the ``next`` launch or others."""
-        there, missed = self.members[process], self._missed(process) or next
+        there, missed = self._who_left[process], self._missed(process) or next
         count = sum(self.gone[process].values())
         when = f"after {launches(count)}" + (f", before {missed}" if missed else "")
         return PeerLost.ended(process, there["host"], when, there["pid"])
@@ -225,12 +227,20 @@ class Member:
 
     # ---- what this process does ----
 
-    def _beat(self) -> None:
-        while not self._left:
-            now = time.monotonic()
-            self._line.send(what="pulse", launches=self._news())
+    def _beat(self) -> bool:
+        """Give a sign of life, if it is time to, and look for others; gives whether to go on."""
+        if self._left:
+            return False
+        now = time.monotonic()
+        with self._changed:
+            news = self._news()
+            if news or now > self._said + self._pause:
+                self._said = now
+                self._line.send(what="pulse", launches=news)
+        if now > self._looked + PULSE:
+            self._looked = now
             self._look(now)
-            time.sleep(PULSE)
+        return True
 
     def _look(self, now: float) -> None:
         """Whether all are there without which something here waits in vain.
@@ -326,15 +336,13 @@ class Member:
 
         return look
 
-    def gather(
-        self, group: Group, topic: str, value: Any, patience: float | None, detail: str
-    ) -> list[Any]:
-        """``Group.gather``."""
+    def gather(self, group: Group, topic: str, patience: float | None, **given: Any) -> Message:
+        """What ``Group.gather`` and ``Group.compare`` tell of."""
         with self._changed:
             key = f"{group.key}/{group.gathers + 1}"
             self._say(
-                topic, what="gather", key=key, topic=topic, value=value, detail=detail,
-                launched=self._launched(), launches=self._news(),
+                topic, what="gather", key=key, topic=topic, launched=self._launched(),
+                launches=self._news(), **given,
             )  # fmt: skip
             group.gathers += 1
             self._changed.wait_for(
@@ -365,8 +373,8 @@ class Member:
         return {group.key: group.count for group in list(self.groups.values())}
 
     def _news(self) -> dict[str, list[tuple[int, int, str]]]:
-        """What ``Group.news`` tells of each group."""
-        return {group.key: group.news() for group in list(self.groups.values())}
+        """What ``Group.news`` tells of each group that has some."""
+        return {g.key: news for g in list(self.groups.values()) if (news := g.news())}
 
     # ---- what users store ----
 
@@ -434,7 +442,7 @@ class Group:
 
     def __init__(self, member: Member, processes: frozenset[int]) -> None:
         self.processes = processes
-        self.key = ",".join(map(str, sorted(processes)))
+        self.key = numbers(sorted(processes))
         self.count = self.total = 0
         self.last: deque[tuple[int, int, str]] = deque(maxlen=_REMEMBERED)
         self._told = 0
@@ -479,12 +487,14 @@ class Group:
             compare(self, f"launch {count + 1} of {name}")
 
     def news(self) -> list[tuple[int, int, str]]:
-        """The last launches, and of those before that were not told yet some."""
-        every = list(self.last)
-        before, last = every[:-_LAST], every[-_LAST:]
-        news = [(n, total, "") for n, total, _ in before if n % _SOME == 0 and n > self._told]
-        self._told = before[-1][0] if before else 0
-        return news + last
+        """The launches that were not told yet: the last ones, and of those before some."""
+        count = self.count - self._told
+        if not count:
+            return []
+        new = list(itertools.islice(reversed(self.last), count))[::-1]
+        self._told = new[-1][0]
+        before, last = new[:-_LAST], new[-_LAST:]
+        return [(n, total, "") for n, total, _ in before if n % _SOME == 0] + last
 
     def names(self) -> str:
         """The last launches by name, in words."""
@@ -505,7 +515,8 @@ class Group:
     ) -> list[Any]:
         """What every process of the group gives, in order; all of them say the same ``topic``.
 
-        Where some do something else, ``detail`` is told with it.
+        Where some do something else, ``detail`` is told with it. Values in a row that are the same
+        are told once: so what is the same in all costs little, and else all hear of all.
 
         Raises:
             PeerLost: one of them is gone.
@@ -513,7 +524,31 @@ class Group:
             RendezvousError: somebody has not come after ``patience`` seconds.
             ValueError: what this one gives is too long.
         """
-        return self.member.gather(self, topic, value, patience, detail)
+        told = self.member.gather(
+            self, topic, patience, value=value, detail=detail, compared=dict[str, Any]()
+        )
+        return _expanded(told)
+
+    def compare(
+        self, topic: str, compared: Mapping[str, Any], value: Any = None
+    ) -> tuple[dict[str, Differing], list[Any]]:
+        """What differs of the ``compared``, by name, and what every process gives as ``value``.
+
+        The coordinator compares, and tells only what differs, of many things some. What a process
+        does not name is not compared with what it has.
+
+        Raises:
+            PeerLost, ProgramMismatch, ValueError: as ``gather``.
+        """
+        told = self.member.gather(self, topic, None, value=value, detail="", compared=compared)
+        return told["differing"], _expanded(told)
+
+
+Differing = list[tuple[str, Any]]  # some values, each with the numbers of processes that have it
+
+
+def _expanded(told: Message) -> list[Any]:
+    return [value for length, value in told["runs"] for _ in range(length)]
 
 
 _NONE_YET = object()
@@ -526,26 +561,39 @@ def join(settings: Settings, about: Message) -> Member:
     Raises:
         RendezvousError: the coordinator does not answer or refuses, or not all have come in time.
     """
+    loop = Loop()
+    try:
+        return _joined(settings, loop, about)
+    except BaseException:
+        loop.call(partial(loop.later, _GRACE, loop.stop))  # when all is said
+        raise
+
+
+def _joined(settings: Settings, loop: Loop, about: Message) -> Member:
     deadline = time.monotonic() + settings.patience
     closed = ""
     while True:
         try:
-            line = Line(_found(settings, deadline))
+            sock = _found(settings, deadline)
         except RendezvousError:
             if closed:
                 raise RendezvousError(_joining(settings, closed)) from None
             raise
-        told, waiting = _asked(settings, line, about, deadline)
+        call = _Call(settings, loop, sock)
+        told = call.answer(about, deadline)
         if told.get("what") == "welcome":
-            return become(Member(settings, line, told["members"]))
+            member = become(Member(settings, loop, call.line, told))
+            loop.call(partial(member.begin, call.heard))
+            return member
+        call.line.close()
         if told.get("what") == "refused":
             raise RendezvousError(_joining(settings, f"the coordinator refuses: {told['why']}"))
         early = told.get("what") == "again"
         if early and closed != _EARLY:
             log.warn("%s", _joining(settings, f"{_EARLY}; waiting for it"))
-        closed = _EARLY if early else _unmet(settings, line, waiting)
+        closed = _EARLY if early else call.unmet()
         over = time.monotonic() + (_PAUSE if early else 0) >= deadline
-        if waiting or line.nonsense or over:
+        if call.is_final or over:
             raise RendezvousError(_joining(settings, closed))
         time.sleep(_PAUSE)  # what listens there may carry it on to a coordinator that comes later
 
@@ -554,67 +602,75 @@ _PAUSE = 0.5
 _EARLY = "the coordinator there belongs to an attempt that is over and has not ended yet"
 
 
-def _asked(
-    settings: Settings, line: Line, about: Message, deadline: float
-) -> tuple[Message, list[int]]:
-    """What the coordinator says, empty if it says nothing in time; and for whom it waited last."""
-    waiting: list[int] = []
+class _Call:
+    """A call of the coordinator, by a process that wants to join.
 
-    def give_up() -> None:
-        with contextlib.suppress(OSError):  # the other end has closed it just now
-            why = _waited(settings, waiting) + _whom_it_reaches(settings, line)
-            line.send(what="give up", why=why)
-        time.sleep(_PAUSE)  # a coordinator tells all, this process, too
-        line.close()
+    Attributes:
+        heard: the messages that come; an empty one when there will be none any more.
+    """
 
-    # the coordinator says nothing while nobody comes; a timer ends the wait
-    timer = threading.Timer(max(deadline - time.monotonic(), 0), give_up)
-    timer.daemon = True
-    timer.start()
-    line.send(
-        what="join", token=settings.token, process=settings.process, count=settings.count,
-        silence=settings.silence, attempt=settings.attempt, host=socket.gethostname(),
-        pid=os.getpid(), **about,
-    )  # fmt: skip
-    while (told := line.receive()).get("what") == "waiting":
-        waiting[:] = told["missing"]
-    timer.cancel()
-    if told.get("what") != "welcome":
-        line.close()
-        line.receive()
-    return told, waiting
+    def __init__(self, settings: Settings, loop: Loop, sock: socket.socket) -> None:
+        self._settings = settings
+        self.heard: SimpleQueue[Message] = SimpleQueue()
+        end = partial(self.heard.put, {})
+        self.line = Line(loop, sock, _seal(settings), self.heard.put, end)
+        self._is_known = False  # to the coordinator
 
+    def answer(self, about: Message, deadline: float) -> Message:
+        """What the coordinator says; empty if it says nothing in time."""
+        settings = self._settings
+        self.line.send(
+            what="join", token=settings.token, process=settings.process, count=settings.count,
+            silence=settings.silence, attempt=settings.attempt, host=socket.gethostname(),
+            pid=os.getpid(), **about,
+        )  # fmt: skip
+        told = self._next(deadline)
+        if told is not None and told.get("what") == "waiting":
+            self._is_known = True
+            told = self._next(deadline)
+        if told is None:
+            waited, advice = f"waited {settings.patience:g} s", self._whom_it_reaches()
+            self.line.send(what="give up", waited=waited, advice=advice)
+            told = self._next(time.monotonic() + _PAUSE)  # for whom, which it tells all
+        return told or {}
 
-def _unmet(settings: Settings, line: Line, waiting: list[int]) -> str:
-    """Why a coordinator that has neither welcomed nor refused this process did not."""
-    if line.nonsense:
+    def _next(self, deadline: float) -> Message | None:
+        with contextlib.suppress(Empty):
+            return self.heard.get(timeout=max(deadline - time.monotonic(), 0))
+        return None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is in vain to call again."""
+        return bool(self._is_known or self.line.nonsense or self.line.fault)
+
+    def unmet(self) -> str:
+        """Why a coordinator that has neither welcomed nor refused this process did not."""
+        if self.line.fault:
+            return self.line.fault
+        if self.line.nonsense:
+            return (
+                f"what listens there is no coordinator of this program: it says "
+                f"{self.line.nonsense!r}; choose another port, and speak TLS in all processes or "
+                "none"
+            )
+        if self._is_known:
+            return "the coordinator waited for others, and has ended"
         return (
-            f"what listens there is no coordinator of this program: it says {line.nonsense!r}; "
-            "choose another port, and speak TLS in all processes or none"
+            f"waited {self._settings.patience:g} s, and what listens there has not said a word: it "
+            "may be no coordinator, or one that speaks TLS"
         )
-    if not waiting:
+
+    def _whom_it_reaches(self) -> str:
+        """A name of this machine may lead to an address that only this machine has."""
+        host, _ = split(self._settings.address)
+        there = self.line.host
+        if is_loopback(host) or not is_loopback(there):
+            return ""
         return (
-            f"waited {settings.patience:g} s, and what listens there has not said a word: it may "
-            "be no coordinator, or one that speaks TLS"
+            f"; {host} is {there} here, which no other machine reaches: give the address that all "
+            "do"
         )
-    return _waited(settings, waiting)
-
-
-def _waited(settings: Settings, waiting: list[int]) -> str:
-    listed = ", ".join(map(str, waiting))
-    absent = f"process {listed} of {settings.count} has"
-    if len(waiting) > 1:
-        absent = f"processes {listed} of {settings.count} have"
-    return f"waited {settings.patience:g} s, and {absent} not come"
-
-
-def _whom_it_reaches(settings: Settings, line: Line) -> str:
-    """A name of this machine may lead to an address that only this machine has."""
-    host, _ = split(settings.address)
-    there = line.socket.getpeername()[0]
-    if is_loopback(host) or not is_loopback(there):
-        return ""
-    return f"; {host} is {there} here, which no other machine reaches: give the address that all do"
 
 
 def _joining(settings: Settings, why: str) -> str:
@@ -624,14 +680,12 @@ def _joining(settings: Settings, why: str) -> str:
     )
 
 
-def _found(settings: Settings, deadline: float) -> Socket:
+def _found(settings: Settings, deadline: float) -> socket.socket:
     """A connection to the coordinator, which may not be there yet."""
     pause = 0.01
     while True:
         try:
             return connected(settings, max(deadline - time.monotonic(), 0.1))
-        except ConnectionAbortedError as e:
-            raise RendezvousError(_joining(settings, str(e))) from None
         except OSError as e:
             if time.monotonic() + pause > deadline:
                 why = f"nobody answers there after {settings.patience:g} s: {e.strerror or e}"
@@ -640,26 +694,29 @@ def _found(settings: Settings, deadline: float) -> Socket:
         pause = min(2 * pause, 0.1)
 
 
-def connected(settings: Settings, patience: float = 10.0) -> Socket:
+def connected(settings: Settings, patience: float = 10.0) -> socket.socket:
     """A connection to the coordinator, on which nothing has been said, made within ``patience``.
 
     Raises:
         OSError: there is nobody, or not in time.
-        ConnectionAbortedError: the two ends do not trust each other.
     """
-    host, _ = there = split(settings.address)
-    sock = socket.create_connection(there, timeout=patience)
-    try:
-        found = sock if settings.credentials is None else settings.credentials.call(sock, host)
-    except OSError:
-        sock.close()
-        raise
-    found.settimeout(None)  # whoever answers may have nothing to say for as long as it likes
-    return found
+    return socket.create_connection(split(settings.address), timeout=patience)
+
+
+def _seal(settings: Settings) -> Seal | None:
+    """What TLS makes of such a connection, if it is to be spoken on it."""
+    host, _ = split(settings.address)
+    return None if settings.credentials is None else settings.credentials.call(host)
 
 
 def _warn(told: str) -> None:
-    """Warn of a process, in a thread that goes on also where warnings are errors."""
+    """Warn of a process, in a thread of its own: what users do with warnings may take long."""
+    with contextlib.suppress(RuntimeError):  # at its exit Python starts no thread
+        start(_warn_here, told)
+
+
+def _warn_here(told: str) -> None:
+    """Warn of it, also where warnings are errors."""
     try:
         warnings.warn(PeerSlow(told), stacklevel=1)
     except Exception:  # nobody has called this who could be raised to

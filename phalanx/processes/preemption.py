@@ -2,8 +2,8 @@
 
 Schedulers tell a process that with SIGTERM, some time before they kill it. Whoever is told sets a
 key in the store of the coordinator, for which all wait. Each then tells the last step that it has
-asked about, and lets no later one pass until it knows those of all; the step after the last of
-these is the one, for nobody has come to it yet.
+asked about, and lets no later one pass; process 0 tells all the step after the last of these, to
+which nobody has come yet.
 """
 
 from __future__ import annotations
@@ -74,10 +74,13 @@ class Watch:
             with self._changed:
                 self._held = True
             self.member.store(f"{_KEY}/{self.member.process}", str(self._latest))
-            keys = [f"{_KEY}/{process}" for process in range(self.member.count)]
-            steps = [int(self.member.stored(key, True, None) or -1) for key in keys]
+            if self.member.process == 0:
+                keys = [f"{_KEY}/{process}" for process in range(self.member.count)]
+                steps = [int(self.member.stored(key, True, None) or -1) for key in keys]
+                self.member.store(f"{_KEY}/agreed", str(max(steps) + 1))
+            agreed = self.member.stored(f"{_KEY}/agreed", True, None)
             with self._changed:
-                self._agreed = max(steps) + 1
+                self._agreed = None if agreed is None else int(agreed)
                 self._changed.notify_all()
 
 

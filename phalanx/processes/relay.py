@@ -14,9 +14,13 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Callable
+from functools import partial
 
 from phalanx.processes.apart import start
-from phalanx.processes.wire import close
+from phalanx.processes.line import Line
+from phalanx.processes.loop import Loop
+
+Begun = Callable[[socket.socket], Line]  # on which it has been said what the connection is for
 
 
 class Folder:
@@ -36,48 +40,36 @@ class Folder:
 
 
 class Relay:
-    """Carries what is said at ``address`` to where ``reach`` leads, as bytes."""
+    """Carries what is said at ``address`` to where ``reach`` leads, as bytes.
 
-    def __init__(self, reach: Callable[[], socket.socket]) -> None:
-        self._reach = reach
+    ``reach`` gives a connection, and ``begun`` one on which it is said what it is for.
+    """
+
+    def __init__(self, loop: Loop, reach: Callable[[], socket.socket], begun: Begun) -> None:
+        self._loop, self._reach, self._begun = loop, reach, begun
         self._folder = Folder()
         self.address = self._folder.address
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(self._folder.socket)
         self._listener.listen()
-        start(self._accept)
+        loop.call(partial(loop.accept, self._listener, lambda sock: start(self._connect, sock)))
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                here, _ = self._listener.accept()
-            except OSError:
-                return
-            try:
-                there = self._reach()
-            except OSError:
-                _silent.append(here)
-                continue
-            start(pump, here, there, True)
-            start(pump, there, here, False)
+    def _connect(self, sock: socket.socket) -> None:
+        try:
+            there = self._reach()
+        except OSError:
+            _silent.append(sock)
+            return
+        self._loop.call(partial(self._carry, sock, there))
+
+    def _carry(self, sock: socket.socket, reached: socket.socket) -> None:
+        there = self._begun(reached)
+        Line(self._loop, sock, on_end=there.close).carry_to(there)
 
     def close(self) -> None:
         """Accept no more; what is connected stays."""
-        close(self._listener)
+        self._loop.call(partial(self._loop.dismiss, self._listener))
         self._folder.remove()
 
 
 _silent: list[socket.socket] = []  # connections of the runtime, whose other ends are gone
-
-
-def pump(source: socket.socket, target: socket.socket, ends: bool) -> None:
-    """Carry bytes until ``source`` ends; then end ``target`` too, if it ``ends`` with it."""
-    try:
-        while data := source.recv(1 << 16):
-            target.sendall(data)
-    except OSError:
-        pass  # whichever is gone, nothing more is carried
-    if ends:
-        close(target)
-    else:
-        _silent.append(target)

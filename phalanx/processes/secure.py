@@ -1,18 +1,15 @@
 """Connections on which both ends show a certificate, and nobody else reads what is said.
 
-Sockets of ``ssl`` cannot be read by one thread while another writes, so what TLS makes of the bytes
-is kept apart from the socket that carries them.
+Nobody waits for a connection, not even for its beginning: what TLS makes of the bytes is kept apart
+from the socket that carries them.
 """
 
 from __future__ import annotations
 
 import os
 import ssl
-import threading
 from collections.abc import Mapping
 from typing import Any
-
-from phalanx.processes.wire import Socket
 
 FILES = ("mtls_cert_file", "mtls_key_file", "mtls_ca_file")
 PREFIX = "mtls_peer_uri_prefix"
@@ -46,22 +43,17 @@ class Credentials:
         self._calling = self._context(ssl.PROTOCOL_TLS_CLIENT, given)
         self._calling.check_hostname = not self.prefix
 
-    def call(self, sock: Socket, host: str) -> Sealed:
-        """The connection to the coordinator at ``host``, with TLS spoken on it.
-
-        Raises:
-            ConnectionAbortedError: the ends do not agree, or one is not who it should be.
-            OSError: the connection ends, or it takes too long.
-        """
+    def call(self, host: str) -> Seal:
+        """TLS for a connection to the coordinator at ``host``."""
         coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
         tls = self._calling.wrap_bio(coming, going, server_hostname=host)
-        return Sealed(sock, tls, coming, going, self.prefix)
+        return Seal(tls, coming, going, self.prefix)
 
-    def answer(self, sock: Socket) -> Sealed:
+    def answer(self) -> Seal:
         """The same at the other end."""
         coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
-        tls = self._serving.wrap_bio(coming, going, server_side=True)
-        return Sealed(sock, tls, coming, going, self.prefix)
+        return Seal(self._serving.wrap_bio(coming, going, server_side=True), coming, going,
+                    self.prefix)  # fmt: skip
 
     @staticmethod
     def _context(end: Any, given: Mapping[str, str | None]) -> ssl.SSLContext:
@@ -83,74 +75,71 @@ class Credentials:
         return context
 
 
-class Sealed:
-    """A socket by which both ends speak TLS; one thread may receive while others send."""
+class Seal:
+    """TLS on a connection: what its bytes say, and in which bytes to say something.
+
+    Attributes:
+        is_ready: whether both ends know that they take what the other has shown.
+    """
 
     def __init__(
-        self,
-        sock: Socket,
-        tls: ssl.SSLObject,
-        coming: ssl.MemoryBIO,
-        going: ssl.MemoryBIO,
-        prefix: str,
+        self, tls: ssl.SSLObject, coming: ssl.MemoryBIO, going: ssl.MemoryBIO, prefix: str
     ) -> None:
-        self._socket, self._tls, self._coming, self._going = sock, tls, coming, going
-        self._state = threading.Lock()
-        self._sending = threading.Lock()
-        try:
+        self._tls, self._coming, self._going, self._prefix = tls, coming, going, prefix
+        self._has_greeted = self.is_ready = False
+        if not tls.server_side:
             self._greet()
-            _check_names(self._tls.getpeercert() or {}, prefix)
-            if tls.server_side:
-                self.sendall(_TRUST)
-            elif self.recv(1) != _TRUST:
-                raise ConnectionAbortedError("the other end does not take the certificate shown")
+
+    def said(self) -> bytes:
+        """What is to be sent."""
+        return self._going.read()
+
+    def sealed(self, data: bytes | memoryview) -> bytes:
+        """The bytes by which to say ``data``."""
+        self._tls.write(data)
+        return self._going.read()
+
+    def opened(self, data: bytes) -> bytes:
+        """What is said by ``data``; the end of the connection, if that is empty.
+
+        Raises:
+            ConnectionAbortedError: the ends do not agree, or one is not who it should be.
+        """
+        if data:
+            self._coming.write(data)
+        else:
+            self._coming.write_eof()
+        try:
+            if not self._has_greeted:
+                self._greet()
+            said = self._read() if self._has_greeted else b""
         except ssl.SSLError as e:
             raise ConnectionAbortedError(_text_of_refusal(e)) from None
+        if self._has_greeted and not self.is_ready:
+            if said[:1] == _TRUST:
+                self.is_ready, said = True, said[1:]
+            elif said or not data:
+                raise ConnectionAbortedError("the other end does not take the certificate shown")
+        return said
 
     def _greet(self) -> None:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return
+        self._has_greeted = True
+        _check_names(self._tls.getpeercert() or {}, self._prefix)
+        if self._tls.server_side:
+            self._tls.write(_TRUST)
+            self.is_ready = True
+
+    def _read(self) -> bytes:
+        said = bytearray()
         while True:
             try:
-                self._tls.do_handshake()
-                return
-            except ssl.SSLWantReadError:
-                self._flush()
-                self._take()
-            finally:
-                self._flush()  # if it has failed, why
-
-    def _flush(self) -> None:
-        self._socket.sendall(self._going.read())
-
-    def _take(self) -> None:
-        """Wait for what comes."""
-        data = self._socket.recv(1 << 16)
-        with self._state:
-            if data:
-                self._coming.write(data)
-            else:
-                self._coming.write_eof()
-
-    def recv(self, size: int) -> bytes:
-        """What has come, ``size`` bytes at most; none at the end."""
-        while True:
-            try:
-                with self._state:
-                    return self._tls.read(size)
-            except ssl.SSLWantReadError:
-                self._take()
-            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
-                return b""
-
-    def sendall(self, data: bytes) -> None:
-        """Send all of ``data``."""
-        with self._sending:
-            with self._state:
-                self._tls.write(data)
-                sealed = self._going.read()
-            self._socket.sendall(sealed)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._socket, name)
+                said += self._tls.read(1 << 16)
+            except (ssl.SSLWantReadError, ssl.SSLZeroReturnError, ssl.SSLEOFError):
+                return bytes(said)
 
 
 def _text_of_refusal(error: ssl.SSLError) -> str:

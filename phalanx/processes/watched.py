@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-PULSE = 0.5  # seconds between signs of life
+PULSE = 0.5  # seconds between looks at what has come
 LATE = 10.0  # after so many seconds others are told that a process is slow
 
 
 class Silence:
-    """How long nothing has been heard of somebody who says something every PULSE seconds.
+    """How long nothing has been heard of somebody who gives signs of life.
 
     What this process has slept through itself, stopped or without a processor, does not count.
     """
@@ -55,3 +55,12 @@ class Lateness:
 def first_told(silence: float) -> float:
     """After which of a silence others are told of it, if so much of it is a loss."""
     return min(LATE, silence / 3)
+
+
+def pause(silence: float) -> float:
+    """How many seconds are between two signs of life.
+
+    >>> pause(100), pause(2)
+    (5.0, 0.3333333333333333)
+    """
+    return max(first_told(silence) / 2, 0.02)

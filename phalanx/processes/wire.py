@@ -1,53 +1,23 @@
 """Messages between processes: one JSON object to a line. Nothing is unpickled.
 
-A connection begins with one line of who is calling, and what for. Those that go on as plain bytes
-read no further than its end.
+A connection begins with one line of who is calling, and what for; some go on as plain bytes.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-import socket
-import time
 from typing import Any, cast
 
 LONGEST = 64 << 20  # of a line, in bytes
 FIRST = 1 << 16  # of the first, which anybody may send
 
 Message = dict[str, Any]
-Socket = Any  # one of the system's, or a ``secure.Sealed``
-
-
-def said_first(sock: Socket, patience: float) -> Message:
-    """The first message on a connection, of which nothing else is read; empty if there is none."""
-    deadline = time.monotonic() + patience
-    line = b""
-    with contextlib.suppress(OSError):
-        while not line.endswith(b"\n") and len(line) < FIRST:
-            sock.settimeout(max(deadline - time.monotonic(), 0.001))
-            line += sock.recv(1) or b"\n"
-            if not line.startswith(b"{"):
-                break
-    return message_of(line)
-
-
-def say(sock: Socket, **message: Any) -> None:
-    """Send one message."""
-    sock.sendall(encoded(message))
 
 
 def encoded(message: Message) -> bytes:
     """A message as the line that is sent."""
     return json.dumps(message).encode() + b"\n"
-
-
-def close(sock: Socket) -> None:
-    """End a connection, also for threads that wait for it."""
-    with contextlib.suppress(OSError):  # it has ended
-        sock.shutdown(socket.SHUT_RDWR)
-    sock.close()
 
 
 def message_of(line: bytes) -> Message:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from phalanx.base.config import config
 from phalanx.base.errors import ProgramMismatch
 from phalanx.base.extended import is_key
 from phalanx.core.program import Program
+from phalanx.processes.forms import first_of
 from phalanx.processes.joined import group_over
 from phalanx.run.array import DeviceArray, words_of
 from phalanx.run.backend import Module
@@ -40,23 +41,24 @@ def agree(
     what = f"compiling {program.name}"
     captured = [f"captured constant {i}, {_content(c)}" for i, c in enumerate(constants)]
     options = {"disable_most_optimizations": config.disable_most_optimizations} | options
-    told = [
-        _digest(module.as_text().encode()),
-        f"the devices {', '.join(str(d.id) for d in devices)}",
-        f"the compiler's options {sorted(options.items())}",
-        *captured,
-    ]
-    every = group.gather(what, told)
-    if all(other == told for other in every):
+    others = {
+        "devices": [f"the devices {', '.join(str(d.id) for d in devices)}"],
+        "options": [f"the compiler's options {sorted(options.items())}"],
+        "constants": captured,
+    }
+    told = {name: _digest(repr(lines).encode()) for name, lines in others.items()}
+    differing, _ = group.compare(what, {"equations": _digest(module.as_text().encode()), **told})
+    if not differing:
         return
-    if len({module for module, *_ in every}) > 1:
-        every = group.gather(f"{what}, which differs", [*program.lines(), *captured])
-    else:
-        every = [[_ALIKE, *rest] for _, *rest in every]
-    raise ProgramMismatch.of(_first_difference(every, sorted(group.processes))).at(what)
-
-
-_ALIKE = "the same equations"
+    name = next(name for name in ("equations", *others) if name in differing)
+    firsts = {first_of(processes): processes for processes, _ in differing[name]}
+    lines = others[name] if name in others else [*program.lines(), *captured]
+    mine = lines if group.member.process in firsts else None
+    every = dict(
+        zip(sorted(group.processes), group.gather(f"{what}, which differs", mine), strict=True)
+    )
+    have = {processes: every[first] for first, processes in firsts.items()}
+    raise ProgramMismatch.of(_first_difference(have)).at(what)
 
 
 def _digest(content: bytes) -> str:
@@ -78,12 +80,15 @@ def _content(constant: DeviceArray) -> str:
 _SHOWN = 4  # numbers
 
 
-def _first_difference(every: Sequence[Sequence[str]], processes: Sequence[int]) -> str:
-    for i in range(max(map(len, every))):
-        lines = [program[i] if i < len(program) else "nothing more" for program in every]
-        if len(set(lines)) > 1:
-            told = zip(processes, lines, strict=True)
-            return "; ".join(f"process {process} has: {line}" for process, line in told)
+def _first_difference(have: Mapping[str, Sequence[str]]) -> str:
+    """The first line that is not the same in all of the programs that some processes ``have``."""
+    for i in range(max(map(len, have.values()))):
+        lines = {ps: lines[i] if i < len(lines) else "nothing more" for ps, lines in have.items()}
+        if len({*lines.values()}) > 1:
+            return "; ".join(
+                f"processes {ps} have: {line}" if "," in ps else f"process {ps} has: {line}"
+                for ps, line in lines.items()
+            )
     return "their equations are alike, and how arrays lie or what is donated differs"
 
 

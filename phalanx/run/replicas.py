@@ -32,10 +32,11 @@ from phalanx.run.runtime import backend
 from phalanx.spmd.named import unreduced_along
 
 if TYPE_CHECKING:
-    from phalanx.processes.member import Group
+    from phalanx.processes.member import Differing, Group
     from phalanx.run.calls import LoadedProgram
 
 _SAMPLE = 128  # elements
+_ROWS_TOLD = 16  # processes that tell all what rows they have
 
 
 class Replica(Struct, frozen=True):
@@ -135,35 +136,30 @@ class Comparison:
         mine = [r for each in used if each[0] not in self._rows for r in _replicas(*each)]
         mapped = [MappedRows(name, x, self._rows[i]) for i, name, x in used if i in self._rows]
         mapped = [rows for rows in mapped if rows.differ]
-        digests = [digest(r.elements()) for r in mine]
+        told = {r.key: [digest(x := r.elements()), x.size] for r in mine}
         rows = [f"{m.values.shape}: {digest(m.values)}" for m in mapped]
-        told = [_joined(digests), _joined(rows)]
-        every = [said or told for said in group.gather(topic, told)]
-        if len({replicas for replicas, _ in every}) > 1:
-            self._find(mine, digests, group, topic)
-        if rows and len({rows for _, rows in every}) == 1:
+        order = sorted(group.processes)
+        asked = order[:: Blocks(len(order), _ROWS_TOLD).length]
+        ours = _joined(rows) if group.member.process in asked else None
+        differing, every = group.compare(topic, told, ours)
+        if differing:
+            self._find(mine, differing, group, topic)
+        same = {e for p, e in zip(order, every, strict=True) if p in asked and e is not None}
+        if rows and len(same) == 1 and _joined(rows) in same:
             _warn_of_same_rows(topic, mapped, len(group.processes))
 
     def _find(
-        self, mine: Sequence[Replica], digests: Sequence[int], group: Group, topic: str
+        self, mine: Sequence[Replica], differing: dict[str, Differing], group: Group, topic: str
     ) -> None:
-        """Raise ProgramMismatch if there is a replica that is not the same in all that have it.
+        """Raise ProgramMismatch about the first replica that differs between those that have it.
 
         One process may have such as another has not: parts of arrays.
         """
-        sizes = [r.elements().size for r in mine]
-        told = {r.key: each for r, *each in zip(mine, digests, sizes, strict=True)}
-        every = group.gather(f"{topic}, with arguments that differ", told)
-        found: dict[str, list[list[int]]] = {}
-        for said in every:
-            for key, each in said.items():
-                found.setdefault(key, []).append(each)
-        differing = [key for key, each in found.items() if any(e != each[0] for e in each)]
-        if differing:
-            key, size = differing[0], found[differing[0]][0][1]
-            here = next((r for r in mine if r.key == key), None)
-            others = len({k.rpartition("/")[0] for k in differing}) - 1
-            raise _differs(topic, _first_difference(here, size, group, topic), others)
+        key = min(differing, key=lambda key: int(key.partition("/")[0]))
+        (_, (_, size)), *_ = differing[key]
+        here = next((r for r in mine if r.key == key), None)
+        others = len({k.partition("/")[0] for k in differing}) - 1
+        raise _differs(topic, _first_difference(here, size, group, topic), others)
 
 
 def _replicas(number: int, name: str, x: Any) -> Iterator[Replica]:

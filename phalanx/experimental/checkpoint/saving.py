@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 from collections.abc import Sequence
@@ -102,19 +101,20 @@ class Saving:
         mine = {
             "folder": self._folder and self._folder.path.name,
             "failure": error and together.failure_of(error),
-            "leaves": [[c.leaf.path, c.leaf.dtype, c.leaf.shape, c.joined, c.grain] for c in told],
+            "rows": [_rows(c) for c in told if c.joined is not None],
         }
+        leaves = {str(i): _alike(c) for i, c in enumerate(told)} | {str(len(told)): None}
         try:
-            every = together.gather(f"saving step {self.step} in {self.place}", mine)
+            topic = f"saving step {self.step} in {self.place}"
+            differing, every = together.compare(topic, leaves, mine)
             if error is not None:
                 raise error
             if every[0]["failure"]:
                 raise together.raised(every[0]["failure"], 0, str(self.place))
-            alike = [_check_alike(leaf) for leaf in _columns([one["leaves"] for one in every])]
-            self._contents = [
-                _joined(c, of_all) if c.joined is not None else c
-                for c, of_all in zip(told, alike, strict=True)
-            ]
+            if differing:
+                raise _differ(differing[min(differing, key=int)])
+            rows = zip(*[one["rows"] for one in every], strict=True)
+            self._contents = [c if c.joined is None else _joined(c, next(rows)) for c in told]
         except BaseException:
             self._abandon()
             raise
@@ -201,47 +201,41 @@ def _form(c: Content) -> tuple[Sequence[int], Any, Sequence[int]]:
     return type.shape, dtype, chunk_of(type.shape, c.grain, dtype.itemsize)
 
 
-def _columns(every: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """What all processes say of each leaf.
-
-    Raises:
-        TreeError: they do not have the same leaves.
-    """
-    paths = [[leaf[0] for leaf in one] for one in every]
-    for process, other in enumerate(paths):
-        for mine, theirs in itertools.zip_longest(paths[0], other):
-            if mine != theirs:
-                raise trees.TreeError(
-                    f"{_WHO}: the processes save trees that differ: where process 0 has "
-                    f"{f'tree{mine}' if mine else 'nothing'}, process {process} has "
-                    f"{f'tree{theirs}' if theirs else 'nothing'}"
-                )
-    return list(zip(*every, strict=True))
+def _rows(c: Content) -> tuple[int, int]:
+    """How many rows of a leaf this process has, and in what pieces they are written."""
+    assert c.joined is not None
+    return c.leaf.shape[c.joined], c.grain[c.joined]
 
 
-def _check_alike(leaf: Sequence[Any]) -> Sequence[Any]:
-    """Raise an error if processes say different things of a leaf."""
-    path, dtype, shape, dim, _ = leaf[0]
-    for process, (_, *theirs, _) in enumerate(leaf):
-        whole = list(theirs[1])
-        if dim is not None and theirs[2] == dim and len(whole) == len(shape):
-            whole[dim] = shape[dim]  # of an axis over processes each may have as many rows
-        if [theirs[0], whole, theirs[2]] != [dtype, list(shape), dim]:
-            raise trees.TreeError(
-                f"{_WHO}: tree{path} differs: it is {dtype}{list(shape)} in process 0, and "
-                f"{theirs[0]}{list(theirs[1])} in process {process}"
-            )
-    return leaf
+def _alike(c: Content) -> list[Any]:
+    """What all processes say of a leaf; of an axis over processes each may have as many rows."""
+    shape = ["rows" if dim == c.joined else size for dim, size in enumerate(c.leaf.shape)]
+    return [c.leaf.path, f"{c.leaf.dtype}[{', '.join(map(str, shape))}]"]
 
 
-def _joined(c: Content, of_all: Sequence[Any]) -> Content:
+def _differ(leaf: Sequence[tuple[str, Any]]) -> trees.TreeError:
+    """The error about a leaf of which processes say different things; None where there is none."""
+    (some, one), (others, other), *_ = leaf
+    if one is None or other is None or one[0] != other[0]:
+        here, there = (f"tree{said[0]}" if said else "nothing" for said in (one, other))
+        return trees.TreeError(
+            f"{_WHO}: the processes save trees that differ: where process {some} has {here}, "
+            f"process {others} has {there}"
+        )
+    return trees.TreeError(
+        f"{_WHO}: tree{one[0]} differs: it is {one[1]} in process {some}, and {other[1]} in "
+        f"process {others}"
+    )
+
+
+def _joined(c: Content, of_all: Sequence[tuple[int, int]]) -> Content:
     """The content as rows of the whole array, of which each process has some."""
     dim = c.joined
     assert dim is not None
-    rows = [shape[dim] for _, _, shape, _, _ in of_all]
+    rows = [count for count, _ in of_all]
     before = sum(rows[: together.process()])
     grain = list(c.grain)
-    grain[dim] = math.gcd(*rows, *(lengths[dim] for *_, lengths in of_all)) or 1
+    grain[dim] = math.gcd(*rows, *(length for _, length in of_all)) or 1
     shape = (*c.leaf.shape[:dim], sum(rows), *c.leaf.shape[dim + 1 :])
     if len(of_all) == 1:
         grain[dim] = c.grain[dim]

@@ -7,6 +7,7 @@ in the store of the coordinator, which a thread may ask at any time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from phalanx.processes.joined import joined_member
@@ -26,6 +27,18 @@ def gather(topic: str, value: Any) -> list[Any]:
     """
     member = joined_member()
     return [value] if member is None else member.everyone.gather(topic, value)
+
+
+def compare(
+    topic: str, compared: Mapping[str, Any], value: Any
+) -> tuple[dict[str, Any], list[Any]]:
+    """``Group.compare`` of all processes.
+
+    Raises:
+        PeerLost, ProgramMismatch: one is gone, or does something else.
+    """
+    member = joined_member()
+    return ({}, [value]) if member is None else member.everyone.compare(topic, compared, value)
 
 
 Failure = tuple[int, str]  # a number of the system's, or 0, and what is told

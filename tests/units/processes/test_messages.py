@@ -1,5 +1,6 @@
 """Messages on connections: how they are written, read, and refused."""
 
+import queue
 import socket
 import threading
 
@@ -8,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phalanx.processes import line as lines
-from phalanx.processes.differing import Sums, ahead
-from phalanx.processes.forms import SAID, is_understood
+from phalanx.processes import loop as loops
+from phalanx.processes.differing import Counted, Sums, ahead
+from phalanx.processes.forms import SAID, among, is_understood, numbers
 from phalanx.processes.line import Line
+from phalanx.processes.loop import Loop
 from phalanx.processes.watched import Silence
-from phalanx.processes.wire import FIRST, encoded, message_of, said_first, split
+from phalanx.processes.wire import encoded, message_of, split
 
 LEAVES = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text()
 VALUES = st.recursive(LEAVES, lambda x: st.lists(x) | st.dictionaries(st.text(), x), max_leaves=8)
@@ -47,55 +50,111 @@ def test_what_is_no_object_is_no_message(text):
     assert message_of(text + b"\n") == {}
 
 
-def test_messages_keep_their_order_both_ways(ends):
-    one, other = map(Line, ends)
+class Talking:
+    """An end of a connection, and what has come to it; an empty message is the end."""
+
+    def __init__(self, loop, sock):
+        self._heard = queue.SimpleQueue()
+        self.line = Line(loop, sock, None, self._heard.put, lambda: self._heard.put({}))
+        self.send = self.line.send
+
+    def receive(self):
+        return self._heard.get(timeout=10)
+
+
+@pytest.fixture
+def loop():
+    made = Loop()
+    yield made
+    made.call(made.stop)
+
+
+@pytest.fixture
+def talking(ends, loop):
+    return [Talking(loop, end) for end in ends]
+
+
+def test_messages_keep_their_order_both_ways(talking):
+    one, other = talking
     for i in range(200):
         one.send(number=i, text="x" * i)
         other.send(number=-i)
     assert [other.receive()["number"] for _ in range(200)] == [*range(200)]
     assert [one.receive()["number"] for _ in range(200)] == [*range(0, -200, -1)]
-    one.close(1)
+    one.line.close(1)
     assert other.receive() == {}
     other.send(nobody="is there")  # and that is no error
 
 
-def test_what_was_said_before_the_end_arrives(ends):
-    one, other = map(Line, ends)
+def test_what_was_said_before_the_end_arrives(talking):
+    one, other = talking
     for i in range(50):
         one.send(number=i, text="x" * 100_000)
-    threading.Thread(target=one.close, args=(10,)).start()
+    one.line.close()
     assert [other.receive()["number"] for _ in range(50)] == [*range(50)]
     assert other.receive() == {}
 
 
-def test_who_does_not_read_is_cut_off_and_holds_up_nobody(ends, monkeypatch):
+def test_who_does_not_read_is_cut_off_and_holds_up_nobody(ends, loop, monkeypatch):
     monkeypatch.setattr(lines, "_MOST", 1 << 20)
-    one = Line(ends[0])
-    while not one.fault:
+    one = Talking(loop, ends[0])
+    for _ in range(200):
         one.send(text="x" * 100_000)
-    assert "does not read" in one.fault
     assert one.receive() == {}
+    assert "does not read what it is told" in one.line.fault
 
 
-def test_a_message_that_is_too_long_ends_the_connection(ends):
-    one, other = map(Line, ends)
-    other.longest = 1000
-    one.send(text="x" * 500_000)
-    assert other.receive() == {} and other.nonsense.startswith(b'{"text": "xx')
+@pytest.mark.parametrize("said", [b'{"a": "xx', b'{"a": "xxxxx"}\n' * 2])
+def test_a_message_that_is_too_long_ends_the_connection(ends, loop, said):
+    one = Talking(loop, ends[0])
+    one.line.longest = 8
+    ends[1].sendall(said)
+    assert one.receive() == {}
+    assert one.line.nonsense == said[: len(one.line.nonsense)] != b""
 
 
-@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n", b"{" * (FIRST + 1), b"{}", b"\x16\x03"])
-def test_the_first_line_may_be_anybodys(ends, data):
-    here, there = ends
-    here.sendall(data)
-    assert said_first(there, 0.2) == {}
+@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n", b"\x16\x03", b"\n", b'{"a": 1}\n{}\n'])
+def test_what_is_no_message_ends_the_connection(ends, loop, data):
+    one = Talking(loop, ends[0])
+    ends[1].sendall(data)
+    first = one.receive()
+    assert first in ({}, {"a": 1})
+    assert first == {} or one.receive() == {}
+    assert one.line.nonsense
+    assert ends[1].recv(10) == b""
 
 
-def test_of_the_first_line_nothing_more_is_read(ends):
-    here, there = ends
-    here.sendall(b'{"what": "runtime"}\nbytes that follow')
-    assert said_first(there, 1) == {"what": "runtime"}
-    assert there.recv(100) == b"bytes that follow"
+def test_bytes_are_carried_both_ways_as_fast_as_they_are_taken(loop):
+    """More of them than may wait; what follows the message by which it began, too."""
+    (here, left), (there, right) = socket.socketpair(), socket.socketpair()
+    for sock in (here, there):
+        sock.settimeout(10)
+    one = Line(loop, left)
+    other = Line(loop, right, on_end=one.end)
+    one.on_message = lambda message: one.carry_to(other)
+    sent = bytes(range(256)) * (1 << 15)
+    writer = threading.Thread(target=here.sendall, args=(b'{"what": "runtime"}\n' + sent,))
+    writer.start()
+    got = bytearray()
+    while len(got) < len(sent):
+        got += there.recv(1 << 16)
+        assert other._size <= lines._AHEAD + loops._BUFFER
+    writer.join(10)
+    assert got == sent
+    there.sendall(b"back")
+    assert here.recv(10) == b"back"
+    there.close()
+    assert here.recv(10) == b""
+    here.close()
+
+
+def test_a_loop_goes_on_when_something_fails_in_it(loop):
+    told, after = queue.SimpleQueue(), queue.SimpleQueue()
+    loop.fault = told.put
+    loop.call(lambda: 1 / 0)
+    loop.call(lambda: loop.every(0.001, lambda: after.put(1)))
+    assert "ZeroDivisionError" in told.get(timeout=10)
+    assert [after.get(timeout=10) for _ in range(3)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -111,15 +170,15 @@ def test_what_is_no_address(address):
 RIGHT = {
     "pulse": {"launches": {"0,1": [[1, 2, "f"]]}},
     "gather": {
-        "key": "0,1/3", "topic": "t", "detail": "", "value": [None], "launched": {"0,1": 2},
-        "launches": {},
+        "key": "0,1/3", "topic": "t", "detail": "", "value": [None], "compared": {},
+        "launched": {"0,1": 2}, "launches": {},
     },
     "set": {"key": "k", "value": "v"},
     "get": {"key": "k", "number": 1, "wait": True},
     "no more": {"key": "k", "number": 1},
     "delete": {"key": "k"},
     "failed": {"traceback": "..."},
-    "give up": {"why": "..."},
+    "give up": {"waited": "...", "advice": ""},
     "bye": {"launched": {}},
 }  # fmt: skip
 
@@ -141,9 +200,26 @@ def test_what_nobody_says_is_not_understood(what):
         assert not is_understood({"what": what, "key": "k", "value": "v"}, 0, 2)
 
 
-@pytest.mark.parametrize("key", ["1,0/3", "0,0/3", "0,2/3", "1/3", "0,1", "0,1/", "/3", "0,1/3\n"])
+@pytest.mark.parametrize(
+    "key",
+    ["1,0/3", "0,0/3", "0,2/3", "1/3", "0,1", "0,1/", "/3", "0,1/3\n", "0-1/3", "0-999999999/3"],
+)
 def test_a_meeting_is_of_those_that_there_are_in_order_and_oneself(key):
     assert not is_understood({"what": "gather", **RIGHT["gather"], "key": key}, 0, 2)
+
+
+@given(st.sets(st.integers(0, 40)))
+def test_a_group_is_its_numbers(processes):
+    told = numbers(sorted(processes))
+    assert among(told, 41) == processes
+    if processes:
+        assert among(told, max(processes)) == frozenset()
+
+
+@given(st.from_regex(r"[0-9,\-]{0,12}", fullmatch=True))
+def test_a_group_has_one_name(name):
+    processes = among(name, 50)
+    assert not processes or numbers(sorted(processes)) == name
 
 
 # ---- what differs -------------------------------------------------------------------------------
@@ -151,23 +227,55 @@ def test_a_meeting_is_of_those_that_there_are_in_order_and_oneself(key):
 
 def test_launches_are_compared_with_all_that_was_told_before():
     sums = Sums()
-    first = {"launches": {"0,1,2": [[1, 11, "f"], [2, 22, "g"]]}}
-    assert sums.differ({0: first, 1: first}) == ""
-    assert sums.differ({2: {"launches": {"0,1,2": [[2, 23, "h"]]}}}) == (
+    first = {"0,1,2": [[1, 11, "f"], [2, 22, "g"]]}
+    assert (sums.differ(0, first), sums.differ(1, first)) == ("", "")
+    assert sums.differ(2, {"0,1,2": [[2, 23, "h"]]}) == (
         "launch 2 over processes 0,1,2, or one before it, is not alike in all"
     )
 
 
+def test_launches_told_one_by_one_differ_in_that_launch():
+    sums = Sums()
+    for number in range(1, 100):
+        assert sums.differ(0, {"0,1": [[number, 7 * number, "f"]]}) == ""
+    for number in range(1, 60):
+        assert sums.differ(1, {"0,1": [[number, 7 * number, "f"]]}) == ""
+    assert "or one before it" in sums.differ(1, {"0,1": [[60, 1, "g"]]})  # 0 was asked long ago
+    for number in range(100, 104):
+        told = [sums.differ(p, {"0,1": [[number, 7 * number + p * (number > 102), f"f{p}"]]})
+                for p in (0, 2)]  # fmt: skip
+    assert told == [
+        "",
+        "in launch 103 over processes 0,1: process 0 is at: f0; process 2 is at: f2",
+    ]
+
+
 def test_other_groups_have_other_launches():
     sums = Sums()
-    assert sums.differ({0: {"launches": {"0,1": [[1, 11, "f"]]}}}) == ""
-    assert sums.differ({2: {"launches": {"2,3": [[1, 99, "g"]]}}}) == ""
+    assert sums.differ(0, {"0,1": [[1, 11, "f"]]}) == ""
+    assert sums.differ(2, {"2,3": [[1, 99, "g"]]}) == ""
 
 
 def test_nobody_is_ahead_where_all_have_launched_as_much():
-    pulses = {1: {"launches": {"0,1": [[3, 81, "f"]]}}}
-    assert ahead({0: "compile g"}, {0: {"0,1": 3}}, pulses) == ""
-    assert ahead({0: "compile g"}, {0: {"0,1": 2}}, {}) == ""
+    last = {1: {"0,1": [[3, 81, "f"]]}}
+    assert ahead({0: "compile g"}, {0: {"0,1": 3}}, last, 2) == ""
+    assert ahead({0: "compile g"}, {0: {"0,1": 2}}, {}, 2) == ""
+
+
+groups = st.sampled_from(["0,1", "1,2", "0,1,2", "2,3", "0,1,2,3"])
+
+
+@given(st.permutations(range(4)), st.lists(st.dictionaries(groups, st.integers(0, 2)), min_size=4))
+def test_counts_differ_exactly_where_somebody_is_ahead(order, launched):
+    """Of those who come one by one, each tells how often it has launched over its own groups."""
+    counted, come = Counted(4), {}
+    for process in order:
+        own = {g: n for g, n in launched[process].items() if process in among(g, 4)}
+        come[process] = own
+        differs = counted.differ(process, own)
+        assert differs == bool(ahead(dict.fromkeys(come, "step"), come, {}, 4))
+        if differs:
+            break
 
 
 def test_what_this_process_slept_through_is_no_silence(monkeypatch):

@@ -18,8 +18,7 @@ from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch
 from phalanx.processes import forms
 from phalanx.processes.hub import Hub
 from phalanx.processes.joined import forget
-from phalanx.processes.line import Line
-from phalanx.processes.member import Member, join
+from phalanx.processes.member import join
 from tests.units.processes.test_hub import (  # noqa: F401  (a fixture)
     ALIKE,
     coordinator,
@@ -47,7 +46,14 @@ class Troublesome:
 
     def gather(self, value, key):
         self.say(
-            what="gather", key=key, topic="step", detail="", value=value, launched={}, launches={}
+            what="gather",
+            key=key,
+            topic="step",
+            detail="",
+            value=value,
+            compared={},
+            launched={},
+            launches={},
         )
 
 
@@ -133,6 +139,7 @@ GOOD = {
     "launches": {"0,1": [[1, 2, "f"]]},
     "launched": {"0,1": 1},
     "key": "0,1/1",
+    "compared": {},
     "number": 1,
     "wait": True,
 }
@@ -146,7 +153,7 @@ def said_wrongly():
         yield {n: x for n, x in whole.items() if n != name}
         wrong = [x for x in WRONG["one"] if not forms.SAID[what][name](x)]
         yield from [whole | {name: x} for x in wrong[:2]]
-    for key in ("0/1", "1,0/1", "0,0/1", "0,1,9/1", "0,1", "0,1/x", ""):
+    for key in ("0/1", "1,0/1", "0,0/1", "0,1,9/1", "0,1", "0,1/x", "0-1/1", "0-99999999/1", ""):
         yield {"what": "gather"} | {n: GOOD.get(n, "") for n in forms.SAID["gather"]} | {"key": key}
     yield from ({}, {"what": None}, {"what": []}, {"what": "join"}, {"what": "nothing"})
 
@@ -193,6 +200,7 @@ DRAWN = {
     "key": st.sampled_from(["0,1/1", "1/1", "0,1/2"]) | texts,
     "number": numbers,
     "wait": st.booleans(),
+    "compared": st.dictionaries(texts, texts, max_size=2),
     "value": st.recursive(texts | numbers | st.none(), st.lists, max_leaves=3),
 }
 
@@ -232,10 +240,10 @@ def test_a_fault_of_the_coordinator_is_told(coordinator, monkeypatch):  # noqa: 
             member.stored("a", wait=True, patience=10)
 
 
-def test_a_fault_of_a_member_is_told(coordinator, monkeypatch):  # noqa: F811
+def test_a_fault_of_a_member_is_told(coordinator):  # noqa: F811
     hub = coordinator(2)
     here, _ = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
-    monkeypatch.setattr(Member, "_heard", lambda *_: {}["a fault"])
+    here._line.on_message = lambda message: {}["a fault"]
     with pytest.raises(PeerLost, match=r"fails here: KeyError"):
         here.stored("a", wait=True, patience=10)
 
@@ -267,7 +275,7 @@ def test_many_threads_ask_for_one_key(coordinator):  # noqa: F811
 
 
 def test_what_is_too_long_is_refused_where_it_is_said(coordinator, monkeypatch):  # noqa: F811
-    for place in ("member", "line"):
+    for place in ("member", "hub"):
         monkeypatch.setattr(f"phalanx.processes.{place}.LONGEST", 1 << 20)
     hub = coordinator(3)
     three = meet(hub, *[wanting(hub, i, 3) for i in range(3)])
@@ -290,18 +298,3 @@ def test_two_jobs_at_one_port_are_told(coordinator):  # noqa: F811
             join(wanting(hub, 1, 2), ALIKE)
         time.sleep(0.3)
     assert one.verdict is None
-
-
-def test_who_never_reads_is_ended_before_memory_is(monkeypatch):
-    monkeypatch.setattr("phalanx.processes.line._MOST", 1 << 20)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        there = socket.create_connection(server.getsockname())
-        here, _ = server.accept()
-    line = Line(here)
-    for _ in range(200):
-        line.post(b"x" * (1 << 16))
-    assert "does not read what it is told" in line.fault
-    assert line.receive() == {}
-    line._writer.join(5)
-    assert not line._writer.is_alive()
-    there.close()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from phalanx.processes.joined import joined_member
+from phalanx.run.runtime import backend
 
 
 class _State:
@@ -21,18 +24,12 @@ class _State:
         return member.count if member else 1
 
     @property
-    def client(self) -> None:
-        """What speaks to the others, of which there are none.
+    def client(self) -> Any:
+        """What speaks to the others through the runtime's service; None if there are none.
 
-        Raises:
-            NotImplementedError: there are some.
+        It has its stored values and its barriers. Where a process is lost, they raise PeerLost.
         """
-        if joined_member():
-            raise NotImplementedError(
-                "jax._src.distributed.global_state.client is not offered where several processes "
-                "compute together: save with phalanx.experimental.checkpoint, and tell the others "
-                "with phalanx.distributed.key_value_set"
-            )
+        return backend().client_for_libraries()
 
 
 global_state = _State()

@@ -332,6 +332,10 @@ class Backend(Protocol):
         """
         ...
 
+    def client_for_libraries(self) -> Any:
+        """What libraries for JAX speak through to other processes; None if there are none."""
+        ...
+
     def complete(self) -> None:
         """Wait until what this process does with others is done.
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jaxlib import utils
 
+from phalanx.base.errors import JaxRuntimeError
 from phalanx.xla.jaxlib_versions import xc
 
 if TYPE_CHECKING:
@@ -98,6 +100,53 @@ def gpu_arguments() -> dict[str, Any]:
 def distributed_client() -> Any:
     """What clients of plugins speak through to other processes; None if there are none."""
     return _connected[0][1] if _connected else None
+
+
+class Client:
+    """What libraries say through XLA's client to other processes, with errors of ours.
+
+    XLA ends no such call when a process is lost: so it waits out of reach, and is left alone then.
+    """
+
+    def __init__(self, member: Member, client: Any) -> None:
+        self._member, self._client = member, client
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in _SERVED:
+            raise AttributeError(f"the client of other processes has {', '.join(_SERVED)}: {name}")
+        ask = getattr(self._client, name)
+
+        def asked(*args: Any, **named: Any) -> Any:
+            self._member.check(name)
+            try:
+                return self._member.in_another_thread(
+                    partial(ask, *args, **named), name, lambda: True
+                )
+            except xc.JaxRuntimeError as e:
+                raise JaxRuntimeError(str(e)) from None
+
+        return asked
+
+
+_SERVED = (
+    "blocking_key_value_get",
+    "blocking_key_value_get_bytes",
+    "get_live_nodes",
+    "key_value_delete",
+    "key_value_dir_get",
+    "key_value_dir_get_bytes",
+    "key_value_increment",
+    "key_value_set",
+    "key_value_set_bytes",
+    "key_value_try_get",
+    "key_value_try_get_bytes",
+    "wait_at_barrier",
+)
+
+
+def client_for_libraries() -> Client | None:
+    """The client of the coordination service that libraries ask for; None for a process alone."""
+    return Client(*_connected[0]) if _connected else None
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from phalanx.xla.host_callbacks import wait_for_callbacks
 from phalanx.xla.jaxlib_versions import VERSION, ends_the_compiler
 from phalanx.xla.memory import free_memory
 from phalanx.xla.module import XlaModule
-from phalanx.xla.processes import Service, connect, leave
+from phalanx.xla.processes import Service, client_for_libraries, connect, leave
 from phalanx.xla.sharded import held, is_deleted, is_in_parts
 from phalanx.xla.topology import described
 
@@ -55,6 +55,7 @@ class XlaBackend:
     coordinate = staticmethod(Service)
     dealt = staticmethod(dealt)
     meet = staticmethod(connect)
+    client_for_libraries = staticmethod(client_for_libraries)
     complete = staticmethod(complete)
     end_anyway = staticmethod(end_anyway)
     part = staticmethod(leave)

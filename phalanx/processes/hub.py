@@ -10,10 +10,10 @@ ended yet, to come ``again``; then ``gathered``, ``got``, ``slow``, ``left``, ``
 ``verdict``, and every so often ``pulse``. A verdict is why nothing can be computed together any
 more.
 
-There may be thousands. So one thread serves all (``Loop``), what one says costs as much however
-many there are, and nothing that names all of them is told to each. Nobody waits for one who does
-not read: each connection keeps what is said on it (``Line``). What is of no form that members have
-is the end of who said it; and where this fails itself, all are told.
+There may be thousands. So one thread serves all (``EventLoop``), what one says costs the same
+however many there are, and nothing that names all of them is told to each. Nobody waits for one who
+does not read: each connection keeps what is said on it (``Line``). What is of no form that members
+have is the end of who said it; and where this fails itself, all are told.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from phalanx.base import log
 from phalanx.processes import differing, forms
 from phalanx.processes.apart import start
 from phalanx.processes.line import Line
-from phalanx.processes.loop import Loop
+from phalanx.processes.loop import EventLoop
 from phalanx.processes.watched import PULSE, Lateness, Silence, first_told, pause
 from phalanx.processes.wire import FIRST, LONGEST, Message, encoded
 
@@ -181,7 +181,7 @@ class Hub:
         _let_open(_FILES * count)
         self._listener = socket.create_server(address, family=family, backlog=4096)
         self.port: int = self._listener.getsockname()[1]
-        self._loop = Loop()
+        self._loop = EventLoop()
         self._loop.fault = self._failed_here
         self._loop.call(partial(self._loop.accept, self._listener, self._admit))
         self._loop.call(partial(self._loop.every, PULSE, self._watch))

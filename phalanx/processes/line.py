@@ -11,7 +11,7 @@ from functools import partial
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING
 
-from phalanx.processes.loop import Loop
+from phalanx.processes.loop import EventLoop
 from phalanx.processes.wire import LONGEST, Message, encoded, message_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Line:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: EventLoop,
         sock: socket.socket,
         seal: Seal | None = None,
         on_message: Callable[[Message], object] = lambda message: None,

@@ -29,7 +29,7 @@ _BUFFER = 1 << 16  # bytes that are read at a time
 _WAKING = 1 << 12  # bytes that wake it are read at a time
 
 
-class Loop:
+class EventLoop:
     """Such a thread.
 
     Attributes:

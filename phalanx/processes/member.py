@@ -39,7 +39,7 @@ from phalanx.processes.differing import launches
 from phalanx.processes.forms import numbers
 from phalanx.processes.joined import become, joined_member
 from phalanx.processes.line import Line
-from phalanx.processes.loop import Loop
+from phalanx.processes.loop import EventLoop
 from phalanx.processes.relay import Relay
 from phalanx.processes.watched import PULSE, Lateness, Silence, first_told, pause
 from phalanx.processes.wire import LONGEST, Message, encoded, is_loopback, split
@@ -75,7 +75,7 @@ class Settings(Struct, frozen=True):
 class Member:
     """A connection to the coordinator, from ``join`` to ``leave``."""
 
-    def __init__(self, settings: Settings, loop: Loop, line: Line, welcome: Message) -> None:
+    def __init__(self, settings: Settings, loop: EventLoop, line: Line, welcome: Message) -> None:
         self.settings = settings
         self.process, self.count = settings.process, settings.count
         self._first: Message = welcome["first"]  # who process 0 is
@@ -561,7 +561,7 @@ def join(settings: Settings, about: Message) -> Member:
     Raises:
         RendezvousError: the coordinator does not answer or refuses, or not all have come in time.
     """
-    loop = Loop()
+    loop = EventLoop()
     try:
         return _joined(settings, loop, about)
     except BaseException:
@@ -569,7 +569,7 @@ def join(settings: Settings, about: Message) -> Member:
         raise
 
 
-def _joined(settings: Settings, loop: Loop, about: Message) -> Member:
+def _joined(settings: Settings, loop: EventLoop, about: Message) -> Member:
     deadline = time.monotonic() + settings.patience
     closed = ""
     while True:
@@ -609,7 +609,7 @@ class _Call:
         heard: the messages that come; an empty one when there will be none any more.
     """
 
-    def __init__(self, settings: Settings, loop: Loop, sock: socket.socket) -> None:
+    def __init__(self, settings: Settings, loop: EventLoop, sock: socket.socket) -> None:
         self._settings = settings
         self.heard: SimpleQueue[Message] = SimpleQueue()
         end = partial(self.heard.put, {})

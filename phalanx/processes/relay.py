@@ -18,7 +18,7 @@ from functools import partial
 
 from phalanx.processes.apart import start
 from phalanx.processes.line import Line
-from phalanx.processes.loop import Loop
+from phalanx.processes.loop import EventLoop
 
 Begun = Callable[[socket.socket], Line]  # on which it has been said what the connection is for
 
@@ -45,7 +45,7 @@ class Relay:
     ``reach`` gives a connection, and ``begun`` one on which it is said what it is for.
     """
 
-    def __init__(self, loop: Loop, reach: Callable[[], socket.socket], begun: Begun) -> None:
+    def __init__(self, loop: EventLoop, reach: Callable[[], socket.socket], begun: Begun) -> None:
         self._loop, self._reach, self._begun = loop, reach, begun
         self._folder = Folder()
         self.address = self._folder.address

@@ -21,7 +21,7 @@ from pathlib import Path
 from phalanx.processes.forms import numbers
 from phalanx.processes.hub import Hub
 from phalanx.processes.line import Line
-from phalanx.processes.loop import Loop
+from phalanx.processes.loop import EventLoop
 from phalanx.processes.watched import pause
 from phalanx.processes.wire import encoded
 
@@ -91,7 +91,7 @@ class Crowd:
         self.count, self.port = count, port
         self.everyone = numbers(range(count))
         self.heard = Counter()
-        self.loop = Loop()
+        self.loop = EventLoop()
         order = random.Random(0).sample(range(count), count)
         self.members = sorted([Member(self, i) for i in order], key=lambda m: m.process)
         self.wait("welcome", count)

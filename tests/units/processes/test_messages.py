@@ -13,7 +13,7 @@ from phalanx.processes import loop as loops
 from phalanx.processes.differing import Counted, Sums, ahead
 from phalanx.processes.forms import SAID, among, is_understood, numbers
 from phalanx.processes.line import Line
-from phalanx.processes.loop import Loop
+from phalanx.processes.loop import EventLoop
 from phalanx.processes.watched import Silence
 from phalanx.processes.wire import encoded, message_of, split
 
@@ -64,7 +64,7 @@ class Talking:
 
 @pytest.fixture
 def loop():
-    made = Loop()
+    made = EventLoop()
     yield made
     made.call(made.stop)
 

@@ -292,12 +292,13 @@ def _key_of_tree(x: Any) -> Any:
 
 
 def _rows(x: Any, role: Role, mesh: Any) -> Any:
-    """``x``; the parts of a sum that is still to be taken as rows."""
+    """``x``; if its ``role`` is unreduced, its summands, stacked as rows."""
     return _moved(row_of, x, role, role, in_rows(role), mesh)
 
 
 def _of_rows(x: Any, role: Role, mesh: Any) -> Any:
-    """The sum, still to be taken, of which ``x`` has the parts as rows; others as they are."""
+    """The reverse: the unreduced array whose summands are the rows of ``x``; ``x`` itself if its
+    ``role`` is not unreduced."""
     return _moved(part_of, x, role, in_rows(role), role, mesh)
 
 

@@ -38,8 +38,10 @@ _NEVER_CHANGE = PLAIN | {bool, float, complex}
 
 
 class AsItIs:
-    """A Python value among arguments: a node of the tree, without leaves, that is put together to
-    ``value`` itself. What it is tells calls apart; an object that may change is another in each."""
+    """A Python value among the arguments: a tree node without leaves that unflattens to ``value``.
+
+    Nodes are equal if their values are equal and of a class whose objects never change; any other
+    object is equal to itself alone, in one call, since it may have changed before the next."""
 
     __slots__ = ("key", "value")
 

@@ -33,8 +33,9 @@ from phalanx.transforms.storage import size_in_bytes
 class DeviceLanes(Struct, frozen=True):
     """The ``size`` lanes of ``axis`` that a device has.
 
-    They meet in what communicates over any of the axes ``over``. ``at_once`` says of a segment
-    how many of so many lanes run together, by which of its inputs each lane has of its own.
+    They meet in equations that communicate over any of the axes ``over``. ``at_once(program, own,
+    size)`` is how many of ``size`` lanes run a segment together, if each lane has its own value of
+    the inputs that ``own`` marks.
     """
 
     axis: Any

@@ -23,11 +23,11 @@ Names = tuple[Any, ...]  # of axes
 
 
 class Split(Struct, frozen=True):
-    """Where the rest of an axis lies of which an array dimension has only a part.
+    """How the lanes of an axis are divided, if an array dimension has only a part of them.
 
-    Its lanes are dealt out in ``blocks``, one to each position of the axes ``names``, of ``sizes``,
-    the first of them outermost. Where the positions go ``together`` they must agree on what they
-    run, even if it does not communicate.
+    There is one of the ``blocks`` at each position of the axes ``names``, of ``sizes``, the first
+    of them outermost. ``together`` says that all positions must run the same, even what does not
+    communicate: the compiler may insert communication between them.
     """
 
     names: Names
@@ -67,7 +67,7 @@ class Axis(Struct, frozen=True):
         return () if self.spec is None else self.spec.layout[0]
 
     def batched_spec(self, type: ArrayType, dim: int) -> MeshSpec | None:
-        """How an array of lanes of ``type`` lies that has them in dimension ``dim``.
+        """The spec of an array of lanes of ``type``, with the lanes in dimension ``dim``.
 
         Args:
             type: the type of the array.

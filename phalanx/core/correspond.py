@@ -1,11 +1,12 @@
-"""How results lie, from how operands do: by the dimensions that correspond.
+"""Sharding propagation: the specs of results from those of operands, by labels of dimensions.
 
-A primitive says in ``dims`` which dimensions of its operands and results are the same one: they
-have equal labels. The axes that cut a dimension of an operand cut what has its label in the
-results. A label that no result has is summed up, or looked at as a whole. The rest follows.
+A primitive labels in ``dims`` the dimensions of its operands and results, as an einsum does: a
+product of matrices has the operands "ik" and "kj", and the result "ij". Mesh axes that cut a
+dimension of an operand cut every dimension of the results with the same label. A label that no
+result has is summed up, as "k" is, or must not be cut (``Whole``).
 
-Where a value is a sum that is still to be taken, what is linear in it can be done to the parts:
-it says in ``linear`` which operands it is linear in.
+An unreduced operand is a sum that is still to be taken. An operation that is linear in it may be
+applied to the summands, and its result is unreduced, too; ``linear`` names such operands.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class Taken(Struct, frozen=True):
 
 
 class LeftSums(TypedDict, total=False):
-    """What operations are told that sum up dimensions: over which ``unreduced`` axes sums are left
-    to be taken, where these cut such a dimension. Sums over other axes are taken."""
+    """The parameters of operations that sum over dimensions: where ``unreduced`` axes cut such a
+    dimension, the sum over them is left to be taken. Sums over other axes are taken."""
 
     unreduced: tuple[str, ...]
 
@@ -85,7 +86,8 @@ class Dims(Struct, frozen=True):
 
 
 def alike(*types: ArrayType, **_: Any) -> Dims:
-    """The rule of operations whose result has the dimensions of the operands, scalars apart."""
+    """The rule of elementwise operations: the result has the dimensions of the operands, of which
+    some may be scalars."""
     return Dims(tuple([tuple(range(t.ndim)) for t in types]), (tuple(range(_rank(types))),))
 
 
@@ -122,13 +124,13 @@ def propagate_shardings(
     results: Sequence[ArrayType],
     linear: LinearIn = (),
 ) -> list[ArrayType]:
-    """``results`` as types that say how they lie, where operands lie as ``types`` say.
+    """``results`` with the specs that follow from those of the operands' ``types``.
 
     Args:
         name: the name of the operation, for messages.
         dims: the dimensions that correspond.
         types: those of the operands.
-        results: those of the results, which do not say how they lie.
+        results: those of the results, without specs.
         linear: the operands in which it is linear.
 
     Raises:
@@ -287,8 +289,8 @@ class _Propagation:
         raise coded(refused, "sum", name=self.name, possible=possible, every=every)
 
     def left_of(self, length: int, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The axes that cut a dimension of ``length``: what is left of one as a single row is
-        whole, since it has no parts."""
+        """The axes among ``names`` that cut a dimension of ``length``: all of them, but none where
+        the length is 1 and they have several positions, since one row cannot be divided."""
         if length != 1 or self.mesh is None:
             return names
         sizes = self.mesh.shape

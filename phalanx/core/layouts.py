@@ -1,7 +1,7 @@
-"""Layouts: which axes cut which dimensions of an array.
+"""Layouts: which axes cut which dimensions of an array: ``(("x",), ())`` cuts the first by "x".
 
-Their words are the same for the axes of a region, which the user named, and for those of the mesh
-of a whole program, over which they lie.
+The axes are those of a region, which the user named, or those of the mesh of a whole program, over
+which the axes of regions are divided: ``over_mesh`` goes from one to the other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Entry = TypeVar("_Entry")
 
 
 class Cut(Struct, frozen=True):
-    """How ``axis`` is dealt out: in ``blocks``, one to each position of the axes ``mesh``."""
+    """An ``axis`` of a region in ``blocks``, one for each position of the mesh axes ``mesh``."""
 
     axis: Any
     blocks: Blocks
@@ -42,7 +42,7 @@ class Target(Struct, frozen=True):
 
 
 def over_mesh(layout: Layout, cuts: tuple[Cut, ...]) -> Layout:
-    """``layout``, which is in terms of a region's axes, in terms of the mesh axes under them.
+    """``layout`` with the axes of a region replaced by the mesh axes over which they are divided.
 
     >>> over_mesh(((), ("i",)), (Cut("i", Blocks(6, 4), ("m0", "m1")),))
     ((), ('m0', 'm1'))

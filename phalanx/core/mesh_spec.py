@@ -1,7 +1,8 @@
-"""How values lie over a mesh, as types say it: along the axes of type Explicit.
+"""The sharding that is a part of a type: which mesh axes of type Explicit cut which dimension.
 
-A type without it says nothing: the value is whole on every device, or the compiler decides. Over
-Manual axes, inside ``shard_map``, it says the same of sums: there its axes are ``Typed``.
+The type ``f32[8@x,4]`` has the spec ``P('x', None)``. A type without a spec says nothing: the value
+is whole on every device, or the compiler decides. Inside ``shard_map`` a spec also says over which
+Manual axes sums are still to be taken; their names are ``Typed``.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class MeshSpec:
         unreduced: frozenset[Any] = _NONE,
         reduced: frozenset[Any] = _NONE,
     ) -> MeshSpec | None:
-        """What lies so; None where that says nothing."""
+        """The spec of these; None if it would say nothing."""
         dims = tuple(map(tuple, layout))
         sums = unreduced | reduced
         if not (any(dims) or sums):
@@ -82,16 +83,16 @@ class MeshSpec:
         return MeshSpec.of(self.mesh, layout, self.unreduced, self.reduced)
 
     def without_dims(self, dims: Iterable[int]) -> MeshSpec | None:
-        """How it lies without the dimensions ``dims``, which are gone."""
+        """The spec after the dimensions ``dims`` are removed."""
         gone = set(dims)
         return self.with_layout([a for d, a in enumerate(self.layout) if d not in gone])
 
     def with_dim(self, dim: int, axes: Iterable[str] = ()) -> MeshSpec | None:
-        """How it lies with a further dimension at ``dim``, which ``axes`` cut."""
+        """The spec after a dimension is inserted at ``dim``, which ``axes`` cut."""
         return self.with_layout([*self.layout[:dim], tuple(axes), *self.layout[dim:]])
 
     def without_axes(self, axes: Iterable[Any]) -> MeshSpec | None:
-        """How a block lies that ``axes`` have cut out already, along the others."""
+        """The spec without ``axes``: that of a block, which they have cut out already."""
         taken = frozenset(axes)
         left = [[a for a in names if a not in taken] for names in self.layout]
         return MeshSpec.of(self.mesh, left, self.unreduced - taken, self.reduced - taken)
@@ -116,7 +117,7 @@ class MeshSpec:
 
     @property
     def cotangent(self) -> MeshSpec | None:
-        """How the cotangent of what lies so lies: what is reduced is unreduced, and reversed."""
+        """The spec of the cotangent: unreduced along the axes that were reduced, and vice versa."""
         return MeshSpec.of(self.mesh, self.layout, self.reduced, self.unreduced)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -127,7 +128,7 @@ class MeshSpec:
 
 
 def both(explicit: MeshSpec | None, manual: MeshSpec | None) -> MeshSpec | None:
-    """What ``explicit`` says along axes of type Explicit, and ``manual`` along Manual ones."""
+    """The spec of ``explicit`` along axes of type Explicit, and of ``manual`` along Manual ones."""
     told = explicit and explicit.explicit
     sums = manual and manual.manual
     if told is None or sums is None:

@@ -100,7 +100,7 @@ class NoRule(Struct, frozen=True):
 
 
 def no_results(*_: Any, **__: Any) -> tuple[()]:
-    """Of an operation without results, what its results are: their types, their tangents."""
+    """The type rule, or the tangents, of an operation without results: an empty tuple."""
     return ()
 
 
@@ -147,12 +147,12 @@ class Example(Struct, frozen=True):
 
 
 class Fold(Struct, frozen=True):
-    """How a collective takes the lanes that lie in an array: they become one, a few at a time.
+    """How a collective combines the lanes of an array, a few at a time: a monoid, and a last step.
 
     Attributes:
-        local: ``(x)`` to the leading lanes of ``x`` as one.
-        combine: ``(x, y)`` to one of two such.
-        identity: ``(dtype)`` to the scalar that changes nothing.
+        local: ``(x)`` combines the lanes in the leading dimension of ``x``, as a sum over it does.
+        combine: ``(x, y)`` combines two such results, as adding does.
+        identity: ``(dtype)`` gives the scalar that changes nothing, as 0 does.
         finalize: ``(axis, totals, dims, **params)`` to the results and the dimensions of their
             lanes, where ``totals`` are all lanes of an operand as one, or, of an operand that has
             None in ``dims``, what all lanes share.
@@ -182,15 +182,16 @@ class Elements(Struct, frozen=True):
     """How the elements of the result come from those of the operands.
 
     Attributes:
-        copied: whether a number in the result is one of the operands', or what fills a place in
-            which there is none, so that it is NaN only where they are.
-        fused: whether an element of the result takes a few elements of the operands: a compiler
-            makes it where it is needed, again for every use, and stores nothing.
-        windows: ``(*operands, **params)`` to what is read or written of the first operand by
-            number: indices, whose last dimension has one for each of some dimensions of that, the
-            lengths of a window in all, and those dimensions. None if there are no indices.
-        written: the number of the operand that is written into windows of the first; None: these
-            are read alone.
+        copied: whether each number in the result is one of an operand or a fill value, as in
+            ``transpose`` and ``pad``: then it is NaN only if an operand is.
+        fused: whether an element of the result depends on few elements of the operands, as in
+            ``add`` and ``slice``: a compiler computes it where it is used, and stores nothing.
+        windows: ``(*operands, **params)`` to the windows of the first operand that are read or
+            written by index, as in ``gather``: the indices (their last dimension has one number
+            for each indexed dimension), the window's length in each dimension, and the indexed
+            dimensions. None if there are no indices.
+        written: the number of the operand that is written into these windows, as in ``scatter``;
+            None: they are only read.
         operations: how many of arithmetic each element takes, of the largest of operands and
             results, or, as a pair, each real and each complex one; or ``(results, *types,
             **params)``, of types, to how many there are in all. None: none where ``copied``,

@@ -320,7 +320,8 @@ class Frame(Struct, frozen=True):
         )
 
     def with_first(self, more: Iterable[T], values: Sequence[T]) -> list[T]:
-        """``values``, one for each operand, with ``more`` before what the programs see of them."""
+        """``values``, one for each operand, with ``more`` inserted behind the choices, where the
+        operands of the programs begin."""
         return [*self.choices(values), *more, *self.body_operands(values)]
 
     def into(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -340,10 +341,10 @@ class Frame(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells this frame from others around its first program.
+        """The part of a key that stands for this frame in what is memoized on its first program.
 
-        What is made of a frame is kept with that program, and each of the others may be the first
-        one somewhere else, or be the same: so none is held.
+        It refers to the other programs weakly: two programs that were each the first of a frame
+        with the other one would keep each other alive.
         """
         _, *others = self.every
         return (*map(weakref.ref, others), self.ins, self.outs, self.runs)
@@ -361,27 +362,27 @@ class Frame(Struct, frozen=True):
 
     @property
     def body_roles(self) -> Roles:
-        """The roles of the operands that the programs see, in order."""
+        """The roles of the operands of the programs: of all but choices."""
         return tuple([r for r in self.ins if r is not CHOICE])
 
     def body_operands(self, values: Iterable[T]) -> list[T]:
-        """Of ``values``, one for each operand, those for what the programs see."""
+        """Those of ``values``, one for each operand, that belong to operands of the programs."""
         return [v for r, v in zip(self.ins, values, strict=True) if r is not CHOICE]
 
     def choices(self, values: Iterable[T]) -> list[T]:
-        """Of ``values``, one for each operand, those for what chooses between programs."""
+        """Those of ``values``, one for each operand, that belong to choices between programs."""
         return [v for r, v in zip(self.ins, values, strict=True) if r is CHOICE]
 
     def carried_in(self, values: Iterable[T]) -> list[T]:
-        """Of ``values``, one for each operand, those for what is carried."""
+        """Those of ``values``, one for each operand, that belong to the carry."""
         return [v for r, v in zip(self.ins, values, strict=True) if r is CARRY]
 
     def carried_out(self, values: Iterable[T]) -> list[T]:
-        """Of ``values``, one for each result, those for what is carried."""
+        """Those of ``values``, one for each result, that belong to the carry."""
         return [v for r, v in zip(self.outs, values, strict=True) if r is CARRY]
 
     def with_carry(self, values: Sequence[T], carry: Sequence[T]) -> list[T]:
-        """``values``, one for each operand, with those of ``carry`` for what is carried."""
+        """``values``, one for each operand, with those of the carry replaced by ``carry``."""
         new = iter(carry)
         return [next(new) if r is CARRY else v for r, v in zip(self.ins, values, strict=True)]
 
@@ -391,8 +392,8 @@ class Frame(Struct, frozen=True):
         return isinstance(self.runs, Loop)
 
     def stored(self, type: ArrayType) -> Role:
-        """The role of a further result, of which a run gives ``type``, and of the operand that
-        takes it to another such frame: a slice for each of the runs that may differ."""
+        """The role of a value of ``type`` that each run of this frame gives, and the same run of
+        another such frame takes, such as a residual: a row for each run, unless all are equal."""
         axes = [axis for axis, _ in self.runs.axes]
         unreduced, reduced = NOWHERE, NOWHERE
         if type.spec is not None:
@@ -411,11 +412,12 @@ class Frame(Struct, frozen=True):
 
     @property
     def lanes(self) -> frozenset[Any]:
-        """The named axes that are known to the programs alone."""
+        """The named axes over which the programs run as lanes; a loop has none."""
         return frozenset([a for a, _ in self.runs.axes]) if isinstance(self.runs, Lanes) else _NONE
 
     def alike(self, role: Role) -> Axes:
-        """The named axes along which all lanes have the same of what has ``role``, in full size."""
+        """The named axes along which all lanes get the same of an operand with ``role``, each with
+        the number of all its lanes, also of those on other devices."""
         if not isinstance(self.runs, Lanes):
             return ()
         apart = role.axes | role.sums

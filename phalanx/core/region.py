@@ -50,10 +50,10 @@ class ChunkedLanes(Struct, frozen=True):
 
 
 class Block(Struct, frozen=True):
-    """What one device runs of a region: ``program`` on its parts of the operands.
+    """What one device runs of a region: ``program``, on the device's parts of the operands.
 
-    The program communicates with other devices over ``names``, one for each axis of the region.
-    What does not run all lanes together is ``chunked``.
+    ``names`` are the axes over which it communicates with other devices, one for each axis of the
+    region. ``chunked`` lists the parts of it that do not run all lanes of the device together.
     """
 
     program: Program

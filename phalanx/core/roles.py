@@ -1,11 +1,19 @@
 """Roles: what an operand or a result of an operation is to the programs that it runs.
 
-What is neither carried nor a choice is whole, or cut: a layout says which axes of the runs cut
-which dimensions. A run sees a *slice*, of which the dimensions that are cut are no longer part, or
-a *block*, in which they are shorter; or a slice along some axes, and a block along others, over
-which lanes of it are dealt out. Everything that transformations do follows from that. Of what
-is *unreduced* along axes of the runs, a sum that is still to be taken, each run has a part, of the
-shape of the whole; what is *reduced* is the same in all of them, and its cotangent unreduced.
+An operation such as ``scan`` or ``mapped`` runs a program several times. The role of each operand
+says what one run gets of it; what transformations do with the operation follows from the roles. For
+an operand of shape (4, 6) and four runs along an axis ``i``:
+
+- FIXED: each run gets all of it, shape (4, 6);
+- CARRY: the first run gets it, shape (4, 6), and each other run what the run before gave;
+- ``slices((("i",),))``: each run gets one row, shape (6,), as in ``vmap`` and ``scan``;
+- ``blocks((("i",),))``: each run gets a quarter of the rows, shape (1, 6), as in ``shard_map``;
+- CHOICE: no run gets it; it is the number of the program that runs, as in ``cond``.
+
+An array may be sliced along some axes and in blocks along others: a slice over lanes, whose lanes
+are divided over further axes. Along axes of the runs an array may also be *unreduced*: each run has
+a summand of its shape, and the array is their sum. If it is *reduced*, all runs have the same, and
+its cotangent is unreduced.
 """
 
 from __future__ import annotations
@@ -27,9 +35,9 @@ ROWS = "<rows>"  # the axis of the runs of a loop, which nobody else names
 
 
 class Role(Struct, frozen=True):
-    """What an operand or a result is to a program; ``layout`` says what a run sees of it.
+    """What an operand or a result is to a program: ``layout`` has the axes that cut each dimension.
 
-    Of what the ``sliced`` axes cut it sees one row, without the dimension.
+    A dimension that an axis in ``sliced`` cuts is removed in a run; others become shorter.
 
     >>> x = ArrayType((4, 6, 8), float)
     >>> slices((("i",), (), ("j",))).inner(x, (("i", 4), ("j", 8))).shape
@@ -120,20 +128,28 @@ class Role(Struct, frozen=True):
     # ---- dimensions of the whole, and of what a run sees ----
 
     def inner_dim(self, dim: int) -> int:
-        """Where dimension ``dim`` of the whole lies in what a run sees; were it one that is gone,
-        where it would lie."""
+        """The number that dimension ``dim`` of the whole array has inside of a run; for one that is
+        sliced away, the number that it would have.
+
+        >>> slices((("i",),)).inner_dim(2)
+        1
+        """
         return dim - sum(d < dim for d in self._gone)
 
     def outer_dim(self, dim: int) -> int:
-        """Where in the whole a further dimension lies that a run sees as its dimension ``dim``."""
+        """The number that dimension ``dim`` of a run has in the whole array.
+
+        >>> slices((("i",),)).outer_dim(1)
+        2
+        """
         gone = self._gone
         for d in gone:
             dim += d <= dim
         return dim
 
     def insert_dim(self, dim: int, cutting: tuple[Any, ...] = ()) -> Role:
-        """The role of the array that has a further dimension at ``dim``, cut into blocks if any
-        axes are ``cutting`` it.
+        """The role of the array after a dimension is inserted at ``dim``, in blocks along the axes
+        that are ``cutting`` it.
 
         >>> blocks((("i",),)).insert_dim(2, ("j",))
         block[i, :, j]
@@ -147,7 +163,8 @@ class Role(Struct, frozen=True):
         return replace(self, name=self.name if self.sliced else "block", layout=layout)
 
     def compose(self, inside: Role) -> Role:
-        """The role of an array of which a run sees what has the role ``inside`` to runs in it.
+        """The role of an array to runs inside of runs: the outer runs get what this role says, and
+        the inner runs get of that what ``inside`` says.
 
         >>> slices(((), ("i",))).compose(slices((("j",),)))
         each[j, i]
@@ -159,9 +176,9 @@ class Role(Struct, frozen=True):
     # ---- one axis of several ----
 
     def place(self, axis: Any, inner: Axes = ()) -> int | None:
-        """Where a run would see the dimension that ``axis`` cuts; None: it cuts none.
+        """The dimension that ``axis`` cuts, counted as a run counts; None: it cuts none.
 
-        Where the ``inner`` axes do not cut it yet, the dimensions that they cut are seen, too.
+        The dimensions that ``inner`` axes slice are counted, too: those axes have not cut it yet.
 
         >>> columns = slices((("i",), ("j",)))
         >>> columns.place("j"), columns.place("j", (("i", 4),))
@@ -171,7 +188,8 @@ class Role(Struct, frozen=True):
         return self.without(*[name for name, _ in inner]).inner_dim(cut[0]) if cut else None
 
     def rows_before(self, axis: Any, axes: Axes) -> int:
-        """How many rows of positions of ``axes`` there are for which ``axis`` counts anew.
+        """How often positions along ``axis`` start again at 0 along the dimension that it cuts: the
+        product of the sizes, in ``axes``, of those that cut it before ``axis``.
 
         >>> blocks((("j", "i"),)).rows_before("i", (("i", 2), ("j", 3)))
         3
@@ -214,19 +232,19 @@ Roles = tuple[Role, ...]
 def slices(
     layout: Layout, unreduced: frozenset[Any] = NOWHERE, reduced: frozenset[Any] = NOWHERE
 ) -> Role:
-    """One slice for every run: of what is cut, each dimension by one axis, it sees one row."""
+    """Each run gets one row of every dimension that is cut, without the dimension."""
     return _cut("each", layout, unreduced, reduced, _axes(layout))
 
 
 def blocks(
     layout: Layout, unreduced: frozenset[Any] = NOWHERE, reduced: frozenset[Any] = NOWHERE
 ) -> Role:
-    """One block for every run: of the dimensions that are cut it sees an equal part of the rows."""
+    """Each run gets an equal part of the rows of every dimension that is cut."""
     return _cut("block", layout, unreduced, reduced, NOWHERE)
 
 
 def each(dim: int) -> Role:
-    """One slice along ``dim`` for every run of a loop."""
+    """Each run of a loop gets one row along ``dim``, without the dimension."""
     return slices(along(dim, ROWS))
 
 

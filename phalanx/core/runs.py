@@ -40,8 +40,8 @@ class Loop(Struct, frozen=True):
 class Lanes(Struct, frozen=True):
     """The program runs at every position of the named ``axes`` at the same time.
 
-    Where the axis has further positions, which operands and results here are not of, ``total`` is
-    an integer or what tells one: how many it has in all.
+    If the axis has further positions elsewhere, as on other devices, ``total`` is the number of
+    all: an integer, or an object with ``__index__``.
     """
 
     axes: Axes

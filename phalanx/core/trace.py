@@ -47,13 +47,13 @@ class Trace:
         raise NotImplementedError
 
     def owns(self, x: Tracer) -> bool:
-        """Whether ``x`` is more to this interpretation than a constant."""
+        """Whether this trace made the tracer ``x``, or treats it as if; all else is a constant."""
         return x._trace is self
 
     # Of a mutable reference (`refs.py`), which is at home here or in a trace around this one.
 
     def home_of(self, value: Any) -> Trace:
-        """Where a reference is at home that is made now, to hold ``value``."""
+        """The trace that a new reference with this ``value`` belongs to."""
         del value
         return self
 
@@ -277,7 +277,7 @@ def known_value(x: Any) -> Any:
 
 
 class Root(Trace):
-    """The bottom of every stack of traces. The ``run`` room plugs in what is done with arrays."""
+    """The bottom of every stack of traces. The package ``run`` sets what is done with arrays."""
 
     __slots__ = ("evaluate", "lay")
 

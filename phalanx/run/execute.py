@@ -292,15 +292,16 @@ def plan_program(
 
 
 def _as_sum(said: Sharding, actual: Sharding) -> Sharding:
-    """``actual``, as ``said`` names it where that is of a sum: no whole value is put so."""
+    """``said`` if it names an unreduced result in the layout ``actual``, as ``P(unreduced={"x"})``
+    does, else ``actual``. The layout alone does not tell a sum from copies."""
     return said if unreduced_along(said) and said.plain is actual else actual
 
 
 def _within(said: Sharding) -> Sharding:
-    """The name by which ``said`` inside a program tells a result.
+    """The name that a result gets from ``said``, a constraint inside of the program.
 
-    It is over the mesh that is set where only types of axes differ, and has no entries for what is
-    whole at the end, as where nobody says how a result lies.
+    It is over the mesh that is set, if only the types of axes differ, and has no entries for whole
+    dimensions at the end, as names of results have that no constraint names.
     """
     if not isinstance(said, NamedSharding):
         return said

@@ -97,10 +97,11 @@ def _mesh_of_types(program: Program) -> AbstractMesh | None:
 
 
 def _axes_of_types(program: Program) -> NamedSharding | None:
-    """How a row lies that is cut by all axes along which types of results say how these lie.
+    """The Explicit axes of the types of the results, as the sharding of one dimension that all of
+    them cut; None if there are none.
 
-    Only a part of the program may have Explicit axes: that the mesh is set of which they are of
-    type Auto says that results lie as the compiler decides.
+    Axes that are Auto in the mesh that is set are left out: the user set it so that the compiler
+    decides how results are cut along them, and only a part of the program sees them as Explicit.
     """
     mesh = _mesh_of_types(program)
     if mesh is None:

@@ -71,7 +71,7 @@ def over(sharding: Sharding, devices: Sequence[Any]) -> Sharding:
 
 
 def resolve_devices(sharding: Sharding, devices: Sequence[Any], who: str) -> Sharding:
-    """The same, of what must have devices.
+    """The same for a value that must be on devices.
 
     Raises:
         NoMesh: it needs more or fewer than there are.
@@ -167,7 +167,8 @@ def sharding_of_lanes(sharding: Sharding, dim: int, axes: Sequence[str] | None =
 
 
 def stack_partials(sharding: Sharding) -> Sharding:
-    """How the parts of sums lie that are still to be taken, one after the other in a dimension.
+    """The sharding of the summands of an unreduced array, stacked along one dimension, which is cut
+    by the axes along which the array is unreduced; any other sharding as it is.
 
     >>> stack_partials(NamedSharding(Mesh([0, 1], "x"), P(unreduced={"x"}))).spec
     P('x')

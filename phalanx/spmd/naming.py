@@ -1,4 +1,4 @@
-"""Which words tell how a result lies: those of a mesh that the user or the program named."""
+"""Names of the shardings of results: a compiled program gives layouts, and users know meshes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from phalanx.spmd.sharding import Sharding
 def candidate_shardings(
     program: Program, mesh: ProgramMesh, given: Iterable[Sharding]
 ) -> list[NamedSharding]:
-    """The names in which ``program`` speaks of how arrays lie: of what is ``given``, of regions."""
+    """The shardings over meshes that results of ``program`` may be named after: those of ``given``
+    arguments, of constraints, and of regions."""
     told = (r for r in regions(program) if r.mesh is not None or not mesh.leaves_open(r))
     whole = [_named_by_region(region, mesh, ()) for region in told]
     return list(dict.fromkeys([*(s for s in given if isinstance(s, NamedSharding)), *whole]))
@@ -31,11 +32,11 @@ def named_results(
     known: Sequence[NamedSharding],
     results: Sequence[Sharding],
 ) -> list[Sharding]:
-    """How each result of ``program`` lies, in words that its user knows.
+    """The sharding of each result of ``program``, over a mesh that its user knows.
 
-    What a region gives is told by the axes of the region. Anything else is told as what lies the
-    same way, or over the mesh of what is ``known``; without names where the axes of none can tell
-    it.
+    A result of a region is named after the axes of the region. Any other gets the name of a
+    ``known`` sharding with the same layout, or else one over the mesh of one; if no such mesh can
+    express it, it stays without a name.
 
     Args:
         program: what is compiled.
@@ -55,8 +56,8 @@ def named_results(
 
 
 def named(plain: Sharding, type: ArrayType, known: Sequence[NamedSharding]) -> Sharding:
-    """``plain``, as one of ``known``, in whichever memory, or over the mesh of one, if that can
-    tell it."""
+    """``plain`` by the name of one of ``known`` with this layout, in whichever memory, or else over
+    the mesh of one that can express it."""
     whole = [s for s in known if not s.spec.has_sums]
     alike = [s for s in whole if s.plain.in_memory(None) is plain.plain.in_memory(None)]
     same = (s.in_memory(plain.memory) for s in alike)
@@ -66,9 +67,9 @@ def named(plain: Sharding, type: ArrayType, known: Sequence[NamedSharding]) -> S
 
 
 def in_full(name: Sharding, ndim: int) -> Sharding:
-    """``name``, with an entry for each of ``ndim`` dimensions where types tell how arrays lie.
+    """``name``; over a mesh with Explicit axes with an entry for each of ``ndim`` dimensions.
 
-    So it is the sharding of the type, and equal to what a user compares it with.
+    Then it equals the sharding of the type, with which users compare it.
 
     >>> from phalanx.spmd.mesh import AxisType
     >>> mesh = Mesh([0, 1], "x", axis_types=AxisType.Explicit)

@@ -40,8 +40,9 @@ ShardingsOver = Callable[
 class ProgramMesh(Struct, frozen=True):
     """The devices of a program, and the mesh that they form.
 
-    Over those of ``levels[k]`` lie the axes of regions without a mesh of their own that have ``k``
-    axes around them.
+    ``levels[k]`` are the axes of the mesh over which a region's axis is divided that has ``k`` axes
+    around it: for a ``pmap`` in a ``pmap``, ``levels[0]`` for the outer axis and ``levels[1]`` for
+    the inner one. Regions with a mesh of their own do not use them.
     """
 
     devices: Devices
@@ -121,7 +122,7 @@ def _with_regions(equations: Iterable[Equation]) -> Iterator[tuple[Equation, Reg
 
 
 def is_no_region(e: Equation) -> bool:
-    """Whether what the sub-programs of ``e`` do is for the program to see to, if it has some."""
+    """Whether ``e`` is none: its sub-programs, if it has some, belong to the program itself."""
     return e.prim.on_devices.region is None
 
 
@@ -131,12 +132,12 @@ def mesh_of(
     every: bool = False,
     shardings_over: ShardingsOver = lambda devices: (),
 ) -> ProgramMesh | None:
-    """Where the regions of ``program`` lie; None if that is of no consequence.
+    """The devices and the mesh for the regions of ``program``; None if any device will do, since
+    no axis is divided over several devices, and no region names its devices.
 
-    It is of none where no axis lies over several devices and none has devices prescribed.
-    ``every``: the program runs on all ``available`` devices, also on those that regions, which
-    may lie anywhere among them, do not need. ``shardings_over``: how its values lie over
-    the devices that were found.
+    ``every``: the program runs on all ``available`` devices, also on those that no region needs.
+    ``shardings_over(devices)`` gives the shardings of its values, which the mesh expresses, too, if
+    possible.
 
     Raises:
         MeshesDiffer: regions have meshes that do not go together.
@@ -163,7 +164,8 @@ def mesh_of(
 
 
 def _among(devices: Devices, counts: list[int]) -> ProgramMesh:
-    """All ``devices``, of which regions need a part: the others do the same, or hold padding."""
+    """A mesh of all ``devices``, for regions that need fewer: the others repeat what these compute,
+    or hold padding."""
     spare, rest = divmod(len(devices), math.prod(counts))
     *levels, further = _levels([len(devices), 1] if rest else [*counts, spare])
     return ProgramMesh(devices, tuple(itertools.chain(*levels, further)), tuple(levels))
@@ -180,7 +182,7 @@ def _counts(region: Region, room: int) -> list[int]:
 
 
 def _levels(counts: list[int]) -> Levels:
-    """Mesh axes of prime size for each level, so that other layouts can be told in them."""
+    """Mesh axes of prime size for each level, in which most other layouts can be expressed, too."""
     names = (f"m{i}" for i in itertools.count())
     return tuple(tuple((next(names), factor) for factor in primes(count)) for count in counts)
 
@@ -204,7 +206,7 @@ def _over_meshes(
     program: Program, meshes: Sequence[AnyMesh], available: Sequence[Any], every: bool,
     shardings_over: ShardingsOver,
 ) -> ProgramMesh:  # fmt: skip
-    """The devices of ``meshes``, in axes in which all of them can be told.
+    """The devices of ``meshes``, with axes in which every mesh can be expressed.
 
     Where none of them has devices, they are the first of those ``available``.
     """
@@ -230,7 +232,8 @@ def _over_meshes(
 
 
 def open_size(program: Program) -> int | None:
-    """How many devices regions of ``program`` need that say a mesh, and not which devices."""
+    """The number of devices that a region of ``program`` needs whose mesh has none; None if there
+    is no such region."""
     return next((mesh.size for mesh in _meshes(program) if not mesh.has_devices), None)
 
 
@@ -256,7 +259,7 @@ def _taken(program: Program, mesh: Mesh) -> Devices:
 
 
 def _grid(mesh: AnyMesh, devices: Devices) -> Sharding:
-    """How an array lies that has one element for each place of ``mesh`` held by ``devices``."""
+    """The sharding over ``devices`` of an array with one element for each position of ``mesh``."""
     place = {d: i for i, d in enumerate(devices)}
     held = _held(mesh, devices)
     return Sharding(devices, held.axis_sizes, [place[d] for d in held.flat])
@@ -278,7 +281,7 @@ def _held(mesh: AnyMesh, devices: Devices) -> Mesh:
 
 @memoized(64)
 def _under(mesh: AnyMesh, devices: Devices, axes: MeshAxes) -> dict[str, MeshAxes]:
-    """For each axis of ``mesh`` those of ``axes``, over ``devices``, over which it lies."""
+    """For each axis of ``mesh``, the ``axes`` of the program's mesh of ``devices`` that form it."""
     sizes = dict(axes)
     layout = axes_of(_grid(mesh, devices), len(mesh.axes), axes)
     assert layout is not None, "mesh_of chose axes in which it can be told"
@@ -436,7 +439,7 @@ def _placement(
 
 
 def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
-    """Per input, the layout that the first region wants that takes it; None if none does."""
+    """Per input, the layout in which the first region that uses it takes it; None if none does."""
     wanted: dict[Atom, Layout] = {}
     for equation, region, cuts in _decided(program, mesh):
         for atom, layout in zip(equation.inputs, region.in_layouts, strict=True):
@@ -445,7 +448,7 @@ def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
 
 
 def given_outputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
-    """Per output, the layout that the region gives it that makes it; None if none does."""
+    """Per output, the layout in which a region makes it; None if none does."""
     given: dict[Atom, Layout] = {}
     for equation, region, cuts in _decided(program, mesh):
         for var, layout in zip(equation.outputs, region.out_layouts, strict=True):
@@ -456,7 +459,8 @@ def given_outputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
 def _decided(
     program: Program, mesh: ProgramMesh
 ) -> Iterator[tuple[Equation, Region, tuple[Cut, ...]]]:
-    """The regions that say along every axis of ``mesh`` how their arrays lie."""
+    """The regions that divide, or repeat, their arrays along every axis of ``mesh``: they leave
+    nothing to the compiler."""
     for equation, region in region_equations(program):
         if not mesh.leaves_open(region):
             yield equation, region, mesh.cuts(region)

@@ -23,7 +23,7 @@ from phalanx.transforms.stage import evaluate
 
 
 class BatchTracer(Tracer):
-    """The lanes of a value, as dimension ``dim`` of ``value``."""
+    """A value that has lanes, which ``value`` holds in its dimension ``dim``."""
 
     __slots__ = ("_dim", "_value")
 

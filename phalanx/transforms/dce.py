@@ -23,8 +23,8 @@ _EFFECTS: Wanted = attrgetter("effects")
 
 
 def _live(program: Program, needed: set[Atom], wanted: Wanted = _EFFECTS) -> Iterator[Equation]:
-    """The equations that what is ``needed`` by then needs, or that are ``wanted``, from the last
-    one on."""
+    """The ``wanted`` equations and those that give what is ``needed``, from the last one on;
+    the caller adds to ``needed`` what each of them takes."""
     any_wanted = wanted is not _EFFECTS or program.effects
     for e in reversed(program.equations):
         if not needed.isdisjoint(e.outputs) or (any_wanted and wanted(e)):
@@ -61,7 +61,8 @@ def prune(program: Program, fixed: int) -> tuple[Program, list[int]]:
 def without_unused_inputs(program: Program) -> tuple[Program, list[int]]:
     """``program`` on the inputs alone that it needs, and their positions.
 
-    Of those that lie over a mesh one is needed: it tells where results are that depend on none.
+    If types of inputs have specs, one of these inputs is kept in any case: it tells on which mesh
+    results are that depend on no input.
     """
     pruned, kept = memoize_on(program, "without unused inputs", lambda: _without_unused(program))
     return (pruned if len(kept) < len(program.inputs) else program), kept
@@ -93,7 +94,7 @@ def _giving(program: Program, wanted: Marks) -> Program:
 
 
 def _made(program: Program, wanted: Marks) -> Program | None:
-    """None where all is needed."""
+    """``program`` with what the ``wanted`` results need; None if that is all of it."""
     outputs = tuple(compress(program.outputs, wanted))
     needed: set[Atom] = set(outputs)
     equations: list[Equation] = []
@@ -129,7 +130,7 @@ def _narrowed(e: Equation, needed: set[Atom]) -> Equation:
 
 
 def _taking(program: Program, seen: Marks) -> Program:
-    """``program`` on those inputs alone that are ``seen``."""
+    """``program`` with those inputs alone that ``seen`` marks."""
     if all(seen):
         return program
     inputs = compress(program.inputs, seen)
@@ -148,7 +149,7 @@ def _frame(e: Equation) -> Frame | None:
 
 
 def _given(frame: Frame, wanted: Sequence[bool]) -> Marks:
-    """The results that are ``wanted``, and those that a run needs of the one before it."""
+    """Marks of the results that are ``wanted`` or that the next run of a loop needs."""
 
     def needed_again(given: Sequence[bool]) -> list[bool]:
         carried = iter(frame.carried_in(_read(frame, tuple(given))))

@@ -23,12 +23,13 @@ LINEAR = "a linear input"  # what a value varies along that depends on one
 
 
 def partial_eval(program: Program, linear: Sequence[bool]) -> Program:
-    """``program``, whose operations compute what depends on ``linear`` inputs or what does not."""
+    """``program`` with each operation that runs programs split in two: one computes what depends on
+    ``linear`` inputs, the other what does not."""
     return _partial_eval(program, linear)[0]
 
 
 def _partial_eval(program: Program, linear: Sequence[bool]) -> tuple[Program, list[bool]]:
-    """The same, and which results depend on ``linear`` inputs."""
+    """The same, with marks of the results that depend on ``linear`` inputs."""
     moving: set[Atom] = set(compress(program.inputs, linear))
     names: dict[Atom, Atom] = {}
     equations: list[Equation] = []
@@ -122,7 +123,7 @@ def _narrowed(
 
 
 def _joined(halves: Linearized, tangents: Sequence[Atom]) -> Program:
-    """Of each result the tangent if it has one, and else the value."""
+    """For each result its tangent if it has one, else its value."""
     primal = halves.primal
     computed = primal.outputs[len(halves.nonzero) :]
     residuals = halves.residuals(primal.inputs, computed)

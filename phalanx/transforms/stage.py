@@ -51,8 +51,8 @@ class StagedTracer(Tracer):
 
 
 class _Touched(Struct):
-    """Of a reference from outside of a program: the input for what it holds at first, what it holds
-    now, and the line that wrote this last, if one did."""
+    """A reference that a program captured: the input for its first value, the atom of its present
+    value, and the user's line that wrote this, if any did."""
 
     var: Var
     value: Any
@@ -60,12 +60,13 @@ class _Touched(Struct):
 
 
 class Staged(NamedTuple):
-    """What tracing gave.
+    """The result of tracing.
 
     Attributes:
-        program: it takes what is captured first, and gives what is written first.
-        captured: traced values from outside, and references, of which it takes what they hold.
-        written: those references that it writes, each with the line that does.
+        program: its first inputs are what was captured, its first outputs the last values of the
+            references that were written.
+        captured: traced values from outside, and references, for which it takes their values.
+        written: the references that it writes, each with the user's line that does.
     """
 
     program: Program
@@ -213,7 +214,7 @@ class Stage(Trace):
         return not isinstance(x, Var) or self._needed(x) <= made
 
     def write(self, equation: Equation) -> None:
-        """Take over an equation as it is."""
+        """Append an equation of another program as it is."""
         self.of_mesh |= any([v.type.of_mesh for v in equation.outputs])
         self.equations.append(equation)
 
@@ -223,7 +224,7 @@ class Stage(Trace):
         return [name for var, name in self.origins.items() if var in needed and name]
 
     def _needed(self, var: Var) -> set[Var]:
-        """All from which ``var`` is computed, and itself."""
+        """``var`` and all variables from which it is computed."""
         needed = {var}
         for equation in reversed(self.equations):
             if any(v in needed for v in equation.outputs):
@@ -303,14 +304,14 @@ def stage_with_refs(
 
 
 def loaded(values: Sequence[Any]) -> list[Any]:
-    """``values``, of which references are what they hold now."""
+    """``values``, with references replaced by what they hold now."""
     if Ref not in map(type, values):
         return [*values]
     return [load(x) if type(x) is Ref else x for x in values]
 
 
 def refuse_written(written: Mapping[Ref, Any], who: str) -> None:
-    """Raise RefError if there is a reference that a function writes of which ``who`` is made."""
+    """Raise RefError if there is one: a reference that the function of ``who`` writes."""
     for ref, where in written.items():
         raise RefError(
             f"{who}: {ref._describe()} is written inside, at {where}, and can only be read there; "

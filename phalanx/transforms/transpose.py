@@ -29,13 +29,14 @@ _NO_PARTS: dict[_Along, Any] = {}
 
 
 class _Cotangents:
-    """What has come together of the cotangents of variables.
+    """The cotangents that were added up so far, for each variable.
 
-    A cotangent is of the type of its variable, but that along axes along which this is reduced it
-    is unreduced. How it lies until it is taken, the compiler decides: a sum over what axes of type
-    Explicit cut need not be taken before. One that varies, or is unreduced, along axes along which
-    that of the variable does not is a *part*: every position has one, and the cotangent is their
-    sum.
+    The type of a cotangent is that of its variable, with unreduced and reduced axes swapped. Inside
+    ``shard_map``, for y = x * w with x varying along "i" and w the same everywhere, the rule gives
+    ct * x for w, which varies: each position has a *part*, and the cotangent of w is the sum of the
+    parts over "i". ``parts`` holds them apart from ``wholes``; they are summed up when the
+    cotangent is taken. Until then the compiler decides how it is cut along Explicit axes, so that
+    sums over these need not be taken before, either.
     """
 
     __slots__ = ("parts", "wholes")
@@ -45,7 +46,7 @@ class _Cotangents:
         self.parts: dict[Var, dict[_Along, Any]] = {}
 
     def add(self, var: Any, ct: Any) -> None:
-        """Add ``ct`` to that of ``var``."""
+        """Add ``ct`` to the cotangent of ``var``."""
         if ct is ZERO:
             return
         sums, key = self.wholes, var
@@ -57,7 +58,8 @@ class _Cotangents:
         sums[key] = add(sums[key], ct) if key in sums else ct
 
     def take(self, var: Var) -> Any:
-        """The cotangent of ``var``, which gets no more; ``ZERO`` if it got none."""
+        """Remove and return the cotangent of ``var``, with all its parts summed up; ``ZERO`` if
+        nothing was added."""
         whole = self.wholes.pop(var, ZERO)
         for (along, left), part in self.parts.pop(var, _NO_PARTS).items():
             total = laid(part, var.type.cotangent.spec) if left else part
@@ -69,9 +71,9 @@ class _Cotangents:
         return fitted(whole, var.type.cotangent)
 
     def take_part(self, var: Var) -> Any:
-        """The same, or a part of it if that is all there is.
+        """The same, but if there are only parts, they are returned as they are.
 
-        To sum after a linear operation is to sum before it, but there may be fewer elements.
+        A linear operation may be applied before the sum or after it; its result may be smaller.
         """
         parts = self.parts.get(var, _NO_PARTS)
         if len(parts) != 1 or var in self.wholes or any([left for _, left in parts]):
@@ -80,7 +82,8 @@ class _Cotangents:
         return varying_along(part, var.type.varying)
 
     def take_to_sum(self, var: Var) -> Any:
-        """The same for what sums it over dimensions: as it lies, so nothing is gathered before."""
+        """The same for an operation that sums the cotangent over dimensions: in the sharding that
+        it has, so that it is not gathered before."""
         kind, whole = var.type.cotangent, self.wholes.get(var, ZERO)
         if whole is ZERO or var in self.parts or kind.spec is None or kind.spec.has_sums:
             return self.take_part(var)
@@ -89,8 +92,8 @@ class _Cotangents:
 
 
 def _by_itself(ct: Any, wanted: ArrayType) -> Any:
-    """``ct``, one of those that are added up to what is of the type ``wanted``: a part of a sum
-    where that is one, and no sum along Manual axes where it is none."""
+    """``ct`` as a summand of a cotangent of the type ``wanted``: unreduced along the same axes, and
+    varying along Manual axes along which ``ct`` alone is unreduced."""
     kind = typeof(ct)
     if not any([t.spec is not None and t.spec.has_sums for t in (kind, wanted)]):
         return ct
@@ -104,7 +107,8 @@ def _by_itself(ct: Any, wanted: ArrayType) -> Any:
 
 
 def _beyond(kind: ArrayType, wanted: ArrayType) -> _Along:
-    """The axes along which what is of ``kind`` varies, and is unreduced, and ``wanted`` not."""
+    """The axes along which ``kind`` varies and ``wanted`` does not, and those along which it is
+    unreduced and ``wanted`` is not."""
     return kind.varying - wanted.varying, kind.unreduced - wanted.unreduced
 
 
@@ -169,7 +173,7 @@ def _transpose_equation(
 
 
 def _taking(prim: Primitive, cotangents: _Cotangents) -> Callable[[Var], Any]:
-    """How cotangents are taken for the rule of ``prim``."""
+    """The method by which the rule of ``prim`` gets cotangents of its results."""
     if prim.cotangent == SUMMED:
         return cotangents.take_to_sum
     axes = prim.named_axes
@@ -209,7 +213,7 @@ def _in_parts(e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]) -> S
 
 
 def _open(operand: Any) -> Any:
-    """``operand`` as one of which types say nothing."""
+    """``operand`` with a type that has no spec along Explicit axes."""
     if type(operand) is not Linear:
         return in_the_open(operand)
     spec = operand.type.spec
@@ -217,8 +221,9 @@ def _open(operand: Any) -> Any:
 
 
 def _follows_types(prim: Primitive, cts: Sequence[Any]) -> bool:
-    """Whether cotangents lie as types say by themselves: those of elementwise operations, of what
-    moves elements, and of programs. Of a sum that is still to be taken something linear is needed.
+    """Whether the rule of ``prim`` gives cotangents with the specs of their types: elementwise
+    operations do, those that move elements, and programs. For an unreduced cotangent, a linear
+    operation is needed.
     """
     if prim.subprograms is not None or prim.user_rules is not None:
         return True
@@ -234,7 +239,7 @@ def _answers_zeros(e: Equation) -> bool:
 
 
 def _must_be_known(x: Any, role: Role | None) -> bool:
-    """Whether ``x`` is linear, and says where to read or what to take: nothing is linear in that.
+    """Whether ``x`` is a linear operand of integers, such as an index, in which nothing is linear.
 
     Integers to which a program gives a ``role`` may only pass through it.
     """

@@ -134,6 +134,7 @@ def initialize(
             answers at the address, somebody has not come in time, they were told different counts,
             two of them the same number, their versions differ, or one does not take the
             certificate of another.
+        PeerLost: a process ends when all have met, before it is ready.
         ValueError: something is not given and was not found, or makes no sense; the accelerators
             of this machine cannot be dealt out to its processes.
         OSError: the file of a certificate cannot be read.
@@ -176,6 +177,7 @@ def initialize(
             )  # fmt: skip
             _coordinating[:] = [(started, lingering)]
         member = join(settings, _alike())
+        atexit.register(backend().end_anyway)  # after `shutdown`
         backend().meet(member, gpus)
     except AddressTaken as taken:
         raise _refused_there(settings) or RendezvousError(str(taken)) from None
@@ -183,11 +185,11 @@ def initialize(
         _close_coordinator(_LINGERS)
         raise
     except BaseException:
+        forget()
         _close_coordinator(0)
         raise
     tell_of_exceptions()
     keep_some()
-    atexit.register(backend().end_anyway)  # after `shutdown`
     atexit.register(shutdown)
 
 

@@ -40,7 +40,7 @@ class Service:
         with _quiet():
             self._service = xc.get_distributed_runtime_service(
                 self._folder.address, count, heartbeat_timeout=_NEVER, shutdown_timeout=1,
-                recoverable=True,
+                cluster_register_timeout=_NEVER, recoverable=True,
             )  # fmt: skip
 
     def close(self) -> None:
@@ -50,13 +50,17 @@ class Service:
 
 
 def connect(member: Member, gpus: Sequence[int] | None) -> None:
-    """Let the clients of this process know the other processes, and see those GPUs alone."""
+    """Let the clients of this process know the other processes, and see those GPUs alone.
+
+    Raises:
+        PeerLost: one of them is lost before its client has come, for which all others wait.
+    """
     with _quiet():
         client = xc.get_distributed_runtime_client(
-            member.relay.address, member.process, init_timeout=60, shutdown_timeout=1,
+            member.relay.address, member.process, init_timeout=_NEVER, shutdown_timeout=1,
             heartbeat_timeout=_NEVER, shutdown_on_destruction=False,
         )  # fmt: skip
-        client.connect()
+        member.in_another_thread(client.connect, "distributed.initialize", lambda: True)
     _connected[:] = [(member, client)]
     _visible[:] = gpus or ()
 

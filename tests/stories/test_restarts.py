@@ -85,6 +85,42 @@ def test_who_is_back_early_waits_for_those_that_still_save(machines):
         assert f"[{me}] process {me} is done in attempt 1" in output
 
 
+def test_who_is_killed_before_the_runtimes_meet_is_told_of(tmp_path):
+    """They wait for all of them, where neither an exception nor a signal reaches them."""
+    script = tmp_path / "story.py"
+    script.write_text(
+        textwrap.dedent("""
+        import os, signal, sys
+        import phalanx
+        from phalanx.api import distributed
+        if os.environ["PHALANX_PROCESS_ID"] == "1":
+            join = distributed.join
+            def joined(*arguments):
+                join(*arguments)
+                os.kill(os.getpid(), signal.SIGKILL)
+            distributed.join = joined
+        try:
+            distributed.initialize()
+        except phalanx.errors.PeerLost as e:
+            print(e, distributed.is_initialized(), flush=True)
+        """)
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "phalanx", "launch", "-n", "3", str(script)],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert ended.returncode == 137, ended.stderr
+    told = [line for line in ended.stdout.splitlines() if "distributed.initialize" in line]
+    assert len(told) == 2, ended.stdout
+    for line in told:
+        assert "process 1" in line and "it was killed by SIGKILL" in line and line.endswith("False")
+    assert "SIGTERM" not in ended.stderr and "SIGABRT" not in ended.stderr
+
+
 def test_a_process_of_which_nothing_tells_others_is_alone():
     alone = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "PHALANX"))}
     story = """

@@ -4,6 +4,7 @@ Those that behave so are sockets of this test; all others must go on, or be told
 """
 
 import contextlib
+import functools
 import json
 import socket
 import threading
@@ -93,6 +94,7 @@ def at_once(works):
 
 
 LARGE = "x" * (4 << 20)
+LOOP = functools.reduce(lambda inner, _: [inner], range(100_000), [])  # deeper than JSON goes
 
 
 def test_who_does_not_read_holds_up_nobody(trouble):
@@ -238,6 +240,15 @@ def test_a_fault_of_the_coordinator_is_told(coordinator, monkeypatch):  # noqa: 
     for member in two:
         with pytest.raises(PeerLost, match=r"(?s)the coordinator .* a fault of its own.*KeyError"):
             member.stored("a", wait=True, patience=10)
+
+
+def test_what_is_nested_too_deeply_is_the_end_of_who_says_it(trouble, monkeypatch):
+    monkeypatch.setitem(Hub._answers, "set", lambda *_: json.dumps(LOOP))
+    hub, other, (one,) = trouble(2)
+    other.say(what="set", key="a", value="b")
+    lost = one.failure("step")
+    assert (lost.process, hub._verdict["kind"]) == (1, "lost")
+    assert "it is nested too deeply" in lost.why
 
 
 def test_a_fault_of_a_member_is_told(coordinator):  # noqa: F811

@@ -7,7 +7,7 @@ from phalanx.api.checkpoint import (
     remat,
     saved_residuals,
 )
-from phalanx.base.lazily import known_by as _known_by
+from phalanx.base.known import known_by as _known_by
 from phalanx.control import policies as checkpoint_policies
 
 __all__ = [

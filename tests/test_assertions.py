@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 # which say with an exception that something does not hold
-LAWS = [*sorted((ROOT / "phalanx/laws").glob("*.py")), ROOT / "phalanx/core/check.py"]
+LAWS = [*sorted((ROOT / "phalanx/laws").glob("*.py*")), ROOT / "phalanx/core/check.py"]
 FILES = [path for path in TESTS if path.name.startswith("test_")]
 PYTESTS = {"raises", "warns", "skip", "fail"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
@@ -76,7 +76,8 @@ def checking(path):
 
 def imported_file(node):
     path = ROOT / (node.module or "").replace(".", "/")
-    return next((p for p in (path.with_suffix(".py"), path / "__init__.py") if p.exists()), None)
+    package = (path / "__init__.pyi", path / "__init__.py")
+    return next((p for p in (path.with_suffix(".py"), *package) if p.exists()), None)
 
 
 def fixtures(path):

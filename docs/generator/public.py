@@ -16,7 +16,7 @@ import numpy as np
 
 import phalanx
 from docs.generator.subjects import SUBJECTS
-from phalanx.base.lazily import ROOMS
+from phalanx.base.known import ROOMS
 from phalanx.core.absent import ABSENT
 from phalanx.run.array import DeviceArray
 

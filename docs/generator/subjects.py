@@ -45,7 +45,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "About this installation": ["phalanx.environment"],
     },
     "phalanx.numpy": {
-        "Making arrays": ["phalanx.numpy.creation", "phalanx.numpy.spacing"],
+        "Making arrays": ["phalanx.numpy.creation", "phalanx.numpy.ranges"],
         "Arithmetic": ["phalanx.numpy.arithmetic"],
         "Rounding, signs, exponents": ["phalanx.numpy.rounding"],
         "Exponentials, logarithms, trigonometry": ["phalanx.numpy.transcendental"],
@@ -85,8 +85,8 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "Special functions": ["phalanx.lax.special", "phalanx.lax.polynomials"],
         "Shape, slices, order": ["phalanx.lax.shape", "phalanx.lax.values"],
         "Positions that are data": ["phalanx.lax.index", "phalanx.ops.index"],
-        "Reductions": ["phalanx.lax.reduce", "phalanx.lax.window"],
-        "Sorting": ["phalanx.lax.sort"],
+        "Reductions": ["phalanx.lax.reductions", "phalanx.lax.window"],
+        "Sorting": ["phalanx.lax.sorting"],
         "Products": [
             "phalanx.lax.contract",
             "phalanx.lax.ragged",
@@ -111,7 +111,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
     },
     "phalanx.random": {
         "Keys": ["phalanx.random.keys", "phalanx.random.declared"],
-        "Uniform numbers, integers, coins": ["phalanx.random.uniform"],
+        "Uniform numbers, integers, coins": ["phalanx.random.uniforms"],
         "Orders and choices": ["phalanx.random.choices"],
         "Distributions": [
             "phalanx.random.distributions",

@@ -20,8 +20,8 @@ from phalanx.api.arguments import check_callable
 from phalanx.api.callbacks import Positions, effects_of, lane_positions, on_host
 from phalanx.api.transformed import P
 from phalanx.base import tree
-from phalanx.base.kinds import is_ndarray
 from phalanx.base.log import inform
+from phalanx.base.numpy_kinds import is_ndarray
 from phalanx.base.source import name_of, user_frame, user_location
 from phalanx.core.axes import is_internal
 from phalanx.ops.callback import Host, call_host

@@ -16,14 +16,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from inspect import signature, unwrap
 from types import FunctionType, ModuleType, TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
 from phalanx.base import dialect
 from phalanx.base.config import config
 from phalanx.base.errors import PhalanxError, ShardingTypeError, suggest
 from phalanx.base.former_names import FORMER_KEYWORDS, REPLACED_KEYWORDS
-from phalanx.base.kinds import is_dtype, is_sequence
-from phalanx.base.lazily import known_by, later
+from phalanx.base.kinds import is_sequence
+from phalanx.base.known import known_by
+from phalanx.base.lazily import at_hand, later
+from phalanx.base.numpy_kinds import is_dtype
 from phalanx.base.source import is_internal, is_ours
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,6 +48,7 @@ _KEPT = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryE
 _made: dict[
     Callable[..., Any], Callable[..., Any]
 ] = {}  # by function; one that wraps it is another
+_others: set[Callable[..., Any]] = set()  # that were made so
 
 
 def with_boundary(made: Callable[[Callable[..., None], Callable[[Exception], None]], F]) -> F:
@@ -69,6 +72,7 @@ def boundary(function: F) -> F:
     if made is not None:
         other = made(_explain, hide_frames)
         other.__dict__.update(function.__dict__)  # what was attached since, such as `add.reduce`
+        _others.add(other)
         return other
 
     @functools.wraps(function)
@@ -108,22 +112,39 @@ def bound(*owners: Any) -> None:
     place.
     """
     for owner in owners:
-        if isinstance(owner, ModuleType) and "__getattr__" not in vars(owner):
-            later(owner.__name__)
+        if isinstance(owner, ModuleType):
+            if "__getattr__" not in vars(owner):
+                later(owner.__name__)
+            at_hand(owner.__name__)
         names = getattr(owner, "__all__", None) or [n for n in vars(owner) if n[0] != "_"]
         for name in names:
             value = vars(owner).get(name)  # which is not there yet, if it is imported later
-            if isinstance(value, FunctionType) and is_ours(unwrap(value).__code__.co_filename):
-                setattr(owner, name, _once(value))
+            if isinstance(owner, ModuleType) and name in vars(owner):
+                setattr(owner, name, publish(owner.__name__, name, value))
             elif isinstance(value, classmethod):
                 setattr(owner, name, classmethod(_once(cast("Any", value).__func__)))
-            elif isinstance(value, type) and isinstance(owner, ModuleType):
-                for one in value.__mro__:
-                    _constructed(one, _MAKING)
-                _constructed(type(value), _NAMING)
-                _completed(value)
-            if isinstance(owner, ModuleType):
-                known_by(owner.__name__, name, vars(owner).get(name))
+            elif _is_of_ours(value):
+                setattr(owner, name, _once(value))
+
+
+def publish(module: str, name: str, value: Any) -> Any:
+    """What ``module`` offers as ``name``, behind the boundary, and known by that place."""
+    if _is_of_ours(value):
+        value = _once(value)
+    elif isinstance(value, type):
+        for one in value.__mro__:
+            _constructed(one, _MAKING)
+        _constructed(type(value), _NAMING)
+        _completed(value)
+    known_by(module, name, value)
+    return value
+
+
+def _is_of_ours(value: Any) -> TypeGuard[FunctionType]:
+    """Whether it is a function of ours that is not behind the boundary yet."""
+    if not isinstance(value, FunctionType) or value in _others:
+        return False
+    return value.__code__.co_filename != __file__ and is_ours(unwrap(value).__code__.co_filename)
 
 
 def _constructed(owner: type, names: tuple[str, ...]) -> None:

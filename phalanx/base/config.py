@@ -28,7 +28,6 @@ from msgspec import Struct
 
 from phalanx.base import jax_options
 from phalanx.base.errors import ConfigError, UnknownOption, nearest, suggest
-from phalanx.base.extended import KEY_TYPES
 from phalanx.base.kinds import is_iterable
 from phalanx.base.places import user_cache
 from phalanx.base.precision import PRECISIONS
@@ -281,7 +280,7 @@ OPTIONS: dict[str, Option] = {
         Option(
             "default_prng_impl",
             "threefry2x32",
-            _one_of(*map(str, KEY_TYPES)),
+            _one_of("threefry2x32", "rbg", "unsafe_rbg"),
             str,
             "The generator of keys that say no other, and of keys in their old form.",
             tracing=True,

@@ -20,8 +20,9 @@ from phalanx.base.boundary import hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import suggest
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
-from phalanx.base.kinds import class_of, is_dtype, is_ndarray, is_subclass, is_tuple
+from phalanx.base.kinds import class_of, is_subclass, is_tuple
 from phalanx.base.lengths import Length
+from phalanx.base.numpy_kinds import is_dtype, is_ndarray
 from phalanx.base.source import user_location, warn_user
 
 if TYPE_CHECKING:  # which the face plugs in

@@ -1,15 +1,13 @@
 """Questions about values of which nothing is known.
 
 ``type(x)`` and ``isinstance(x, list)`` leave type checkers with what holds unknown things; these
-say that it may be anything.
+say that it may be anything. Those about what NumPy has are in ``numpy_kinds``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
-
-import numpy as np
 
 class_of: Callable[[Any], Any] = type
 
@@ -18,8 +16,6 @@ TUPLE: type = tuple
 LIST: type = list
 SEQUENCE: tuple[type, ...] = (tuple, list)
 SLICE: type = slice
-NDARRAY: type = np.ndarray
-GENERIC: type = np.generic
 
 
 def is_tuple(x: object) -> TypeGuard[tuple[Any, ...]]:
@@ -50,21 +46,6 @@ def is_dict(x: object) -> TypeGuard[dict[Any, Any]]:
 def is_mapping(x: object) -> TypeGuard[Mapping[Any, Any]]:
     """Whether ``x`` is a mapping."""
     return isinstance(x, Mapping)
-
-
-def is_ndarray(x: object) -> TypeGuard[np.ndarray[Any, Any]]:
-    """Whether ``x`` is an array of NumPy."""
-    return isinstance(x, np.ndarray)
-
-
-def is_generic(x: object) -> TypeGuard[np.generic]:
-    """Whether ``x`` is a number, or another scalar, of NumPy."""
-    return isinstance(x, np.generic)
-
-
-def is_dtype(x: object) -> TypeGuard[np.dtype[Any]]:
-    """Whether ``x`` is a dtype of NumPy."""
-    return isinstance(x, np.dtype)
 
 
 def is_subclass(x: Any, kind: type) -> bool:

@@ -1,4 +1,4 @@
-"""What few programs use, imported when somebody first asks for it."""
+"""What a package offers, imported when somebody first asks for it."""
 
 # the frame of who looks for a module, or for a name in one
 # pyright: reportPrivateUsage=false
@@ -7,49 +7,46 @@ from __future__ import annotations
 
 import dis
 import importlib
-import inspect
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import FunctionType, ModuleType
-from typing import Any, ForwardRef
+from types import ModuleType
+from typing import Any
 
-from msgspec import StructMeta
-
+from phalanx.base.connecting import connect, stub_of
 from phalanx.base.errors import no_name, suggest
 
 
 def later(
     package: str,
-    *modules: str,
+    *,
     refused: Mapping[str, str] | None = None,
     unlisted: Collection[str] = (),
     **names: Sequence[str],
 ) -> None:
-    """Give ``package``, which offers more than it has imported, ``__getattr__`` and ``__dir__``.
+    """Give ``package`` what its stub declares, each name imported when somebody first asks for it.
 
-    They are set, not returned, so that type checkers, which take a ``__getattr__`` for any name,
-    see the names alone: those in ``__all__``, imported under ``TYPE_CHECKING`` where they are lazy.
+    The stub, which lies beside it, is the one list of names: type checkers and editors read it,
+    and so do ``__all__``, ``__dir__`` and ``__getattr__`` that are set here. A module without one
+    says of names that it lacks which are near, and that is all.
 
     Args:
         package: its name.
-        modules: modules of it that are public.
         refused: why names are not there.
         unlisted: names that are there, and that completion does not show.
-        names: of further modules, which are no attributes, what they have for the package.
+        names: of modules of a package without a stub, what they have for it.
     """
     there = vars(sys.modules[package])
-    sources = {name: module for module, own in names.items() for name in own}
+    sources = {**(_sources.get(package) or _declared(there))}
+    for module, own in names.items():
+        sources |= {name: (f"{package}.{module}", name) for name in own}
 
     def get(name: str) -> Any:
+        if name in sources:
+            connect()
+            return there[name] if name in there else _found(package, name, sources[name])
         if name.startswith("__"):  # of Python's own machinery, which asks whether it is there
             raise AttributeError(name)
-        if name in modules:
-            return importlib.import_module(f"{package}.{name}")
-        if name in sources:
-            value = getattr(importlib.import_module(f"{package}.{sources[name]}"), name)
-            known_by(package, name, value)
-            there[name] = value
-            return value
         try:
             raise missing(package, name, listed, refused or {})
         except (AttributeError, ImportError) as error:
@@ -62,47 +59,50 @@ def later(
             for name, value in there.items()
             if not name.startswith("_") and not isinstance(value, ModuleType)
         ]
-        return sorted({*own, *modules, *sources}.difference(unlisted))
+        return sorted({*own}.difference(unlisted))
 
     there.update(__getattr__=get, __dir__=listed)
+    if sources:
+        _sources[package] = sources
+        # what array libraries ask for, and nobody reads, is not listed
+        there["__all__"] = [name for name in sources if not name.startswith("__array")]
 
 
-ROOMS: dict[int, str] = {}  # by id, of what is known by a public place: what module defines it
+def at_hand(package: str) -> None:
+    """Put into ``package`` what it declares and others have imported by now."""
+    there = vars(sys.modules[package])
+    for name, (module, own) in _sources.get(package, {}).items():
+        found: Any = sys.modules.get(module)
+        if name not in there and hasattr(found, own or "__name__"):
+            there[name] = getattr(found, own) if own else found
 
 
-def known_by(place: str, name: str, value: Any) -> None:
-    """Let a function or class of ours be known by the public ``place`` where users find it.
-
-    That is what ``repr``, pickles and tracebacks name then, and not the room that it lies in. A
-    package goes before modules in it; else the place that comes first stays. Records are left out:
-    their signatures are read from annotations, with the names of their module.
-    """
-    if not isinstance(value, (FunctionType, type)) or not value.__module__.startswith("phalanx."):
-        return
-    if isinstance(value, StructMeta) or value.__name__ != name.rpartition(".")[2]:
-        return  # or a second name
-    placed = id(value) in ROOMS or value.__module__ == "phalanx.errors"  # as all errors are
-    if placed and not value.__module__.startswith(f"{place}."):
-        return
-    room = ROOMS.setdefault(id(value), value.__module__)
-    if isinstance(value, FunctionType):
-        value.__qualname__ = name
-        within = inspect.unwrap(value)  # which others ask for the place in its stead
-        if within.__name__ == value.__name__:
-            within.__module__, within.__qualname__ = place, name
-    elif value.__module__ != place and "__firstlineno__" in vars(value):
-        del value.__firstlineno__  # a line of another file
-    if isinstance(value, type) and "__annotations__" in vars(value):
-        _name_room(value.__annotations__, room)
-    value.__module__ = place
+Source = tuple[str, str]  # of a name: the module that has it, and its name there; "": it is that
+_sources: dict[str, Mapping[str, Source]] = {}  # by package
+_IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.*))$|^(\w+) = (\w+)$", re.MULTILINE)
 
 
-def _name_room(annotations: dict[str, Any], room: str) -> None:
-    """Let strings among ``annotations`` of a class be read where the class was written."""
-    for name, said in annotations.items():
-        text = said.__forward_arg__ if isinstance(said, ForwardRef) else said  # of a named tuple
-        if isinstance(text, str):
-            annotations[name] = ForwardRef(text, module=room, is_class=True)
+def _declared(module: Mapping[str, Any]) -> dict[str, Source]:
+    """Where the names are that the stub of a module, if there is one, declares."""
+    package, stub = module["__name__"], stub_of(module["__spec__"])
+    sources: dict[str, Source] = {}
+    for source, several, one, alias, meant in _IMPORT.findall(stub or ""):
+        for part in filter(None, map(str.strip, (several or one).split(","))):
+            own = part.partition(" as ")[0]
+            sources[own] = (f"{source}.{own}", "") if source == package else (source, own)
+        if alias:
+            sources[alias] = sources[meant]
+    return sources
+
+
+def _found(package: str, name: str, source: Source) -> Any:
+    """What ``package`` offers as ``name``, made public and kept there."""
+    module, own = source
+    value: Any = importlib.import_module(module)
+    if own:  # the boundary imports NumPy: by its name, so that this does not
+        boundary: Any = importlib.import_module("phalanx.base.boundary")
+        value = boundary.publish(package, name, getattr(value, own))
+    return vars(sys.modules[package]).setdefault(name, value)  # that of the thread that was first
 
 
 def missing(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from phalanx.api.arguments import check_callable
 from phalanx.api.jit import Jitted
 from phalanx.api.shardings import ShardingPrefix
+from phalanx.base.boundary import bound
 from phalanx.base.config import settings
 from phalanx.lax.layout import with_sharding_constraint
 from phalanx.spmd.mesh import NO_MESH
@@ -78,3 +80,6 @@ def pjit(
         return _Pjit(fun, in_shardings=in_shardings, **options).function()
     made = _PjitToCopies(fun, in_shardings=in_shardings, out_shardings=out_shardings, **options)
     return made.function()
+
+
+bound(sys.modules[__name__])

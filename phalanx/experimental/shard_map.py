@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Set
 from typing import Any
 
 from phalanx.api import shard_map as current
+from phalanx.base.boundary import bound
 from phalanx.spmd.mesh import AnyMesh
 
 
@@ -43,3 +45,5 @@ def shard_map(
 
 
 __all__ = ["shard_map"]
+
+bound(sys.modules[__name__])

@@ -7,33 +7,6 @@ the primitive computes. Each returns nothing, or raises an ``AssertionError`` th
 was found, and what was expected.
 """
 
-import sys as _sys
+from phalanx.base.lazily import later as _later
 
-from phalanx.base.boundary import bound as _bound
-from phalanx.laws.compare import (
-    BatchError,
-    DerivativeError,
-    JitError,
-    LawBroken,
-    PmapError,
-    PrimitiveError,
-)
-from phalanx.laws.derivatives import check_grads
-from phalanx.laws.mapping import check_batch, check_jit, check_pmap
-from phalanx.laws.primitives import check_primitive
-
-__all__ = [
-    "BatchError",
-    "DerivativeError",
-    "JitError",
-    "LawBroken",
-    "PmapError",
-    "PrimitiveError",
-    "check_batch",
-    "check_grads",
-    "check_jit",
-    "check_pmap",
-    "check_primitive",
-]
-
-_bound(_sys.modules[__name__])
+_later(__name__)

@@ -25,7 +25,8 @@ from phalanx.api.vmap import vmap
 from phalanx.base import dtypes
 from phalanx.base.config import config
 from phalanx.base.extended import is_key
-from phalanx.base.kinds import is_generic, is_ndarray, is_sequence
+from phalanx.base.kinds import is_sequence
+from phalanx.base.numpy_kinds import is_generic, is_ndarray
 from phalanx.core.check import check
 from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
 from phalanx.core.types import ArrayType, operand_type, typeof

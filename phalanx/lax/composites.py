@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from phalanx.base import tree
-from phalanx.base.kinds import is_generic, is_sequence
+from phalanx.base.kinds import is_sequence
+from phalanx.base.numpy_kinds import is_generic
 from phalanx.control.composite import composite as named
 from phalanx.core.types import Array, typeof
 from phalanx.lax.bodies import leaves_of, remembered, trace_body

@@ -9,7 +9,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes, lattice
-from phalanx.base.kinds import GENERIC, is_ndarray
+from phalanx.base.numpy_kinds import GENERIC, is_ndarray
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept, integers, is_python

@@ -9,13 +9,14 @@ weight is how many inputs reach one output, the fan-out how many outputs one inp
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from phalanx import lax, random
 from phalanx import numpy as jnp
 from phalanx.base import dtypes
-from phalanx.base.boundary import boundary
+from phalanx.base.boundary import bound, boundary
 from phalanx.core.types import Array, ArrayLike, DTypeLike, KeyLike
 from phalanx.lax.layout import takes_out_sharding
 
@@ -507,3 +508,6 @@ def delta_orthogonal(
         return jnp.zeros(shape, matrix.dtype).at[center].set(matrix)
 
     return init
+
+
+bound(sys.modules[__name__])

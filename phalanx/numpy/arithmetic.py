@@ -9,7 +9,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import COMPLEXES, FLOATS, INEXACT, is_unsigned
-from phalanx.base.kinds import GENERIC
+from phalanx.base.numpy_kinds import GENERIC
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.lax.loops import while_loop

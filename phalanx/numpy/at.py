@@ -11,7 +11,8 @@ from phalanx import ops
 from phalanx.base import dtypes, lattice, registry
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import DtypeError
-from phalanx.base.kinds import NDARRAY, TUPLE
+from phalanx.base.kinds import TUPLE
+from phalanx.base.numpy_kinds import NDARRAY
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array, ArrayLike
 from phalanx.lax.branches import cond

@@ -17,8 +17,9 @@ from phalanx.base import dtypes, lattice, lengths
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.errors import ShapeError
 from phalanx.base.extended import is_key
-from phalanx.base.kinds import GENERIC, NDARRAY, SEQUENCE
+from phalanx.base.kinds import SEQUENCE
 from phalanx.base.lengths import Length, integer
+from phalanx.base.numpy_kinds import GENERIC, NDARRAY
 from phalanx.base.source import user_location
 from phalanx.core.types import SCALARS, Array, ShapeLike
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding

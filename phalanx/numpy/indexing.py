@@ -23,9 +23,10 @@ from phalanx.base import beside, dtypes, lattice, tree
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import NonConcreteBooleanIndexError, coded
 from phalanx.base.extended import is_key
-from phalanx.base.kinds import GENERIC, LIST, NDARRAY, SEQUENCE, SLICE, TUPLE, is_ndarray
+from phalanx.base.kinds import LIST, SEQUENCE, SLICE, TUPLE
 from phalanx.base.lengths import Length, larger, slice_of, smaller
 from phalanx.base.lengths import length as as_length
+from phalanx.base.numpy_kinds import GENERIC, NDARRAY, is_ndarray
 from phalanx.base.plain import brief
 from phalanx.base.source import warn_user
 from phalanx.control.one_program import staged

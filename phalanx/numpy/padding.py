@@ -11,8 +11,9 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.base.kinds import NDARRAY, SEQUENCE, is_dict
+from phalanx.base.kinds import SEQUENCE, is_dict
 from phalanx.base.lengths import larger, length
+from phalanx.base.numpy_kinds import NDARRAY
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import divmod, floor_divide, literal

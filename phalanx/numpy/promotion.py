@@ -18,8 +18,9 @@ from phalanx.base.broadcasting import common_shape
 from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError, ShapeError, coded
-from phalanx.base.kinds import NDARRAY, SEQUENCE, class_of
+from phalanx.base.kinds import SEQUENCE, class_of
 from phalanx.base.lengths import length
+from phalanx.base.numpy_kinds import NDARRAY
 from phalanx.base.plain import brief
 from phalanx.base.source import arguments_of_library, user_location, warn_user
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value

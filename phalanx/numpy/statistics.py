@@ -36,9 +36,9 @@ from phalanx.numpy.promotion import (
     repeated,
     value_of,
 )
+from phalanx.numpy.ranges import linspace
 from phalanx.numpy.reductions import Axis, masked, max, min, sum
 from phalanx.numpy.search import searchsorted
-from phalanx.numpy.spacing import linspace
 
 # ---- mean and variance ----------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ from phalanx.ops.shape import broadcast_to, dimension, expand_dims, iota, slice_
 from phalanx.random.distributions import draw_gumbel
 from phalanx.random.generators import sources
 from phalanx.random.keys import single
-from phalanx.random.uniform import as_shape, draw_bits, draw_uniform, is_high, randint
+from phalanx.random.uniforms import as_shape, draw_bits, draw_uniform, is_high, randint
 
 _INT = np.dtype(np.int32)
 

@@ -18,7 +18,7 @@ from phalanx.random.distributions import draw_exponential, draw_normal
 from phalanx.random.generators import sources
 from phalanx.random.keys import single
 from phalanx.random.rejection import check_method, draw_gamma
-from phalanx.random.uniform import (
+from phalanx.random.uniforms import (
     as_parameter,
     as_shape,
     but_last_axis,

@@ -36,7 +36,7 @@ from phalanx.ops import (
 from phalanx.ops.shape import broadcast_to
 from phalanx.random.generators import sources
 from phalanx.random.keys import single
-from phalanx.random.uniform import (
+from phalanx.random.uniforms import (
     as_parameter,
     as_shape,
     as_uniform,

@@ -19,7 +19,7 @@ from phalanx.ops.basis import check_lengths
 from phalanx.ops.shape import broadcast_to
 from phalanx.random.distributions import draw_standard_normal
 from phalanx.random.keys import single
-from phalanx.random.uniform import as_parameter, as_shape, float_dtype, shape_of_draws
+from phalanx.random.uniforms import as_parameter, as_shape, float_dtype, shape_of_draws
 
 Lengths = tuple[int, ...]
 

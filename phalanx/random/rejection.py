@@ -28,7 +28,7 @@ from phalanx.ops.shape import broadcast_to
 from phalanx.random.distributions import as_normal
 from phalanx.random.generators import Source, source, sources
 from phalanx.random.keys import single
-from phalanx.random.uniform import (
+from phalanx.random.uniforms import (
     as_parameter,
     as_uniform,
     bits_of,

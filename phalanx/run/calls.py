@@ -20,7 +20,8 @@ import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
-from phalanx.base.kinds import GENERIC, class_of
+from phalanx.base.kinds import class_of
+from phalanx.base.numpy_kinds import GENERIC
 from phalanx.base.recent import Recent
 from phalanx.core.program import Program
 from phalanx.core.refs import Ref

@@ -13,7 +13,8 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.config import settings
 from phalanx.base.keys import key_of
-from phalanx.base.kinds import GENERIC, class_of
+from phalanx.base.kinds import class_of
+from phalanx.base.numpy_kinds import GENERIC
 from phalanx.base.plain import brief
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location

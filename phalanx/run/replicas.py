@@ -22,7 +22,7 @@ from msgspec import Struct
 from phalanx.base import dtypes
 from phalanx.base.config import config
 from phalanx.base.errors import ProgramMismatch
-from phalanx.base.kinds import is_ndarray
+from phalanx.base.numpy_kinds import is_ndarray
 from phalanx.base.source import user_location, warn_user
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import typeof

@@ -13,8 +13,9 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
 from phalanx.base import dtypes
-from phalanx.base.kinds import SEQUENCE, is_mapping, is_ndarray
+from phalanx.base.kinds import SEQUENCE, is_mapping
 from phalanx.base.lengths import Length, larger, symbolic
+from phalanx.base.numpy_kinds import is_ndarray
 from phalanx.core.builder import Body, Builder
 from phalanx.core.program import Atom, Equation, Literal, Program, Var
 from phalanx.core.types import ArrayType

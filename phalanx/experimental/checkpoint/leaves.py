@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from phalanx.base import dtypes
 from phalanx.base.extended import KEY_TYPES, WORD, is_key, key_type_in_files, name_in_files
-from phalanx.base.kinds import class_of, is_ndarray
+from phalanx.base.kinds import class_of
+from phalanx.base.numpy_kinds import is_ndarray
 from phalanx.base.plain import brief
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks

@@ -13,7 +13,7 @@ from phalanx.api.aot import sharding_of
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError, ShapeError, TreeError
 from phalanx.base.extended import is_key
-from phalanx.base.kinds import is_dtype
+from phalanx.base.numpy_kinds import is_dtype
 from phalanx.base.plain import brief
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType, typeof

@@ -1,0 +1,50 @@
+"""The names of ``phalanx.scipy.linalg``, each with the module that has it."""
+
+from phalanx.scipy.linalg.forms import (
+    eigh as eigh,
+    eigh_tridiagonal as eigh_tridiagonal,
+    hessenberg as hessenberg,
+    polar as polar,
+    qr as qr,
+    qr_multiply as qr_multiply,
+    rsf2csf as rsf2csf,
+    schur as schur,
+    svd as svd,
+)
+from phalanx.scipy.linalg.functions import (
+    expm as expm,
+    expm_frechet as expm_frechet,
+    funm as funm,
+    solve_sylvester as solve_sylvester,
+    sqrtm as sqrtm,
+)
+from phalanx.scipy.linalg.structured import (
+    block_diag as block_diag,
+    circulant as circulant,
+    companion as companion,
+    convolution_matrix as convolution_matrix,
+    dft as dft,
+    fiedler as fiedler,
+    fiedler_companion as fiedler_companion,
+    hadamard as hadamard,
+    hankel as hankel,
+    helmert as helmert,
+    hilbert as hilbert,
+    invhilbert as invhilbert,
+    invpascal as invpascal,
+    leslie as leslie,
+    pascal as pascal,
+    toeplitz as toeplitz,
+)
+from phalanx.scipy.linalg.systems import (
+    cho_factor as cho_factor,
+    cho_solve as cho_solve,
+    cholesky as cholesky,
+    det as det,
+    inv as inv,
+    lu as lu,
+    lu_factor as lu_factor,
+    lu_solve as lu_solve,
+    solve as solve,
+    solve_triangular as solve_triangular,
+)

@@ -55,7 +55,7 @@ def _launch(alone: Program, sigs: Sequence[Signature], donate: tuple[int, ...]) 
         here = memoize_on(alone, "here", lambda: _of_one(alone.input_types, params))
         return compile_program(here, sigs, donate)
     share, ins = sharing.share, tuple(map(_cut_in, params["ins"]))
-    params |= {"devices": share.devices, "mesh": None, "dealt": share.lane_blocks}
+    params |= {"devices": share.devices, "mesh": None, "lane_blocks": share.lane_blocks}
     params["axes"] = ((share.axis, share.lane_blocks.size),)
     types = tuple([share.whole(s.type, d) for s, d in zip(sigs, ins, strict=True)])
 

@@ -58,6 +58,7 @@ NAVIGATION = {  # the titles of the parts, and their pages, with short titles wh
         "pmap <pmap>",
         "Axes of any size <lanes>",
         "Gradient accumulation <lanes-at-once>",
+        "The same bits on any devices <reproducible>",
         "Collectives <collectives>",
         "Derivatives with pmap <gradients>",
         "Meshes and sharding <axes>",

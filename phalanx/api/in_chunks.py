@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 from phalanx.api.arguments import Flat
+from phalanx.base.config import settings
 from phalanx.base.source import name_of, user_location
-from phalanx.control.chunks import AtOnce
+from phalanx.control.chunks import AtOnce, Reproducible
 from phalanx.control.vectorized import vectorized
 from phalanx.core.layouts import along
 from phalanx.core.refs import Ref, refuse_aliases, refuse_differing, store_all
@@ -32,6 +33,24 @@ def checked_at_once(at_once: Any, who: str) -> AtOnce:
     if count < 1:
         raise ValueError(f"{given}; got {count} at {user_location()}")
     return count
+
+
+def lanes_alone(at_once: AtOnce, reproducible: bool | None, who: str) -> AtOnce:
+    """``at_once``, or lanes that know nothing of each other where results are to be
+    ``reproducible``; None: as the option says.
+
+    Raises:
+        ValueError: several lanes are to run at once.
+    """
+    if not (settings().reproducible if reproducible is None else reproducible):
+        return at_once
+    if at_once not in (None, 1):
+        raise ValueError(
+            f"{who}: lanes_at_once={at_once!r} and reproducible, at {user_location()}: what lanes "
+            "that run together compute may depend on how many they are, so each runs alone; leave "
+            "out one of the two"
+        )
+    return Reproducible()
 
 
 def in_chunks(

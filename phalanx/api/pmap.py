@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, overload
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from phalanx.api.arguments import (
     without_static,
 )
 from phalanx.api.enclosing import enclosing, inside
-from phalanx.api.in_chunks import checked_at_once
+from phalanx.api.in_chunks import checked_at_once, lanes_alone
 from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.over_processes import devices_of_all, group_of, over_processes
@@ -37,7 +37,7 @@ from phalanx.base.boundary import hiding
 from phalanx.base.config import config
 from phalanx.base.errors import AxisSizeError, ReplicationError, ShardingTypeError
 from phalanx.base.source import user_location
-from phalanx.control.chunks import AtOnce
+from phalanx.control.chunks import AtOnce, Reproducible
 from phalanx.control.mapped import mapped
 from phalanx.control.spanned import spanned
 from phalanx.core import axes
@@ -88,9 +88,11 @@ class Pmapped(StagedFunction):
         donate_argnums: Any = (),
         mesh: Mesh | None = None,
         lanes_at_once: AtOnce = None,
+        reproducible: bool | None = None,
     ) -> None:
         super().__init__(fun, "pmap")
-        self.at_once = checked_at_once(lanes_at_once, self.who)
+        self.at_once: AtOnce = checked_at_once(lanes_at_once, self.who)
+        self.reproducible = reproducible
         self.axes = MappedAxes.of(self.who, axis_name, mesh)
         self.in_axes, in_key = snapshot(in_axes)
         self.out_axes, out_key = snapshot(out_axes)
@@ -111,7 +113,8 @@ class Pmapped(StagedFunction):
                 f"{self.axes.names}, at {user_location()}; sizes are told by the arguments, or "
                 "else by the mesh"
             )
-        self._remember(self.axes, in_key, out_key, axis_size, self.devices, self.at_once)
+        key = self.axes, in_key, out_key, axis_size, self.devices, self.at_once, reproducible
+        self._remember(*key)
 
     def _shared_by(
         self, leaves: Sequence[Any], ins: Roles, names: LeafNames
@@ -155,10 +158,13 @@ class Pmapped(StagedFunction):
     def _trace(self, given: CallArgs, context: _Context) -> TracedFunction:
         ins, sizes, types = context.in_axes, context.axis_sizes, array_types(given.types)
         sharing = context.processes and self._sharing(context.processes, sizes)
-        with self._entered(sizes, sharing):
+        at_once = lanes_alone(self.at_once, self.reproducible, self.who)
+        with self._entered(sizes, sharing), _inside(at_once):
             lanes = [r.inner(t, sizes) for t, r in zip(types, ins, strict=True)]
             flat, staged = self._stage(given, lanes)
         program, captured, written = staged
+        if isinstance(at_once, Reproducible):
+            _refuse_other_orders(program, self.who)
         results = program.output_types[len(written) :]
         for type, name in zip(results, result_names(flat.out_tree), strict=False):
             _refuse_sums(type, name, self.who)
@@ -170,7 +176,7 @@ class Pmapped(StagedFunction):
             "axes": sizes,
             "ins": ins,
             "outs": outs,
-            "at_once": self.at_once,
+            "at_once": at_once,
         }
         if sharing is None:
             prim, where = mapped, {"devices": context.devices, "mesh": self.axes.mesh}
@@ -283,6 +289,26 @@ class Pmapped(StagedFunction):
         return placement.placements(whole, mesh, local[:1])[0]
 
 
+def _inside(at_once: AtOnce) -> AbstractContextManager[None]:
+    """While a function is traced of which ``at_once`` lanes run: mapped functions in reproducible
+    ones are such, too."""
+    if not isinstance(at_once, Reproducible):
+        return nullcontext()
+    return config.override(reproducible=True)
+
+
+def _refuse_other_orders(program: Program, who: str) -> None:
+    """Raise ValueError if something in ``program`` is left to the compiler that may change bits."""
+    for e in program.walk():
+        if e.prim is mapped and not isinstance(e.params["at_once"], Reproducible):
+            (inner,) = e.programs
+            raise ValueError(
+                f"{who}: {inner.name}, at {e.location}, is divided over a mesh or not reproducible "
+                "itself: there numbers are added up in an order that depends on the devices. Leave "
+                f"out reproducible, at {user_location()}, or use pmap in place of it"
+            )
+
+
 def _refuse_sums(type: ArrayType, name: str, who: str) -> None:
     """Raise ShardingTypeError if a result in one lane, of ``type``, is a sum still to be taken, or
     one whose cotangent is: those are over devices, and the lanes have these."""
@@ -324,6 +350,7 @@ def pmap(
     donate_argnums: int | Sequence[int] = (),
     mesh: Mesh | None = None,
     lanes_at_once: AtOnce = None,
+    reproducible: bool | None = None,
 ) -> Wrapped[P, R]: ...
 @overload
 def pmap(
@@ -339,6 +366,7 @@ def pmap(
     donate_argnums: int | Sequence[int] = (),
     mesh: Mesh | None = None,
     lanes_at_once: AtOnce = None,
+    reproducible: bool | None = None,
 ) -> Compiling: ...
 def pmap(
     fun: Callable[..., Any] | None = None,
@@ -353,6 +381,7 @@ def pmap(
     donate_argnums: int | Sequence[int] = (),
     mesh: Mesh | None = None,
     lanes_at_once: AtOnce = None,
+    reproducible: bool | None = None,
 ) -> Any:
     """Map a function over an axis in parallel on all devices: out[i] = fun(x[i]) in lane i.
 
@@ -388,6 +417,9 @@ def pmap(
         lanes_at_once: how many lanes of a device run at once, in a loop over chunks of them between
             the places where lanes communicate: an integer, "all", or None for what serves best. It
             changes no result but in the order in which numbers are added up.
+        reproducible: whether results, and derivatives of them, are the same to the bit on any
+            number of devices of one kind: each lane runs alone, and what lanes add up is added in
+            an order that depends on their number alone. None: as the option ``reproducible`` says.
 
     Returns:
         A function with the methods ``lower``, ``trace``, ``eval_shape``, ``clear_cache`` and
@@ -396,8 +428,8 @@ def pmap(
     Raises:
         AxisSizeError: the arguments disagree about the size of the axis.
         TreeError: in_axes or out_axes do not fit the tree.
-        ValueError: a name is no axis of the mesh, a spec does not fit an array, or lanes_at_once
-            is no positive number.
+        ValueError: a name is no axis of the mesh, a spec does not fit an array, lanes_at_once is no
+            positive number, or what is to be reproducible cannot be.
         ReplicationError: a result with out_axes None may differ between lanes.
         DeviceError: each process passes rows of its own, in what is compiled or is a loop; or an
             array over processes is passed, and what is mapped is not one.
@@ -425,6 +457,7 @@ def pmap(
         "donate_argnums": donate_argnums,
         "mesh": mesh,
         "lanes_at_once": lanes_at_once,
+        "reproducible": reproducible,
     }
     if fun is None:
         return functools.partial(pmap, axis_name=axis_name, **options)

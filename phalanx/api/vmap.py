@@ -16,7 +16,7 @@ from phalanx.api.arguments import (
     result_names,
     wrap,
 )
-from phalanx.api.in_chunks import checked_at_once, in_chunks
+from phalanx.api.in_chunks import checked_at_once, in_chunks, lanes_alone
 from phalanx.api.lanes_by_class import axes_by_class
 from phalanx.api.ref_calls import store_copies, with_copies
 from phalanx.api.stages import watched
@@ -190,6 +190,7 @@ def vmap(
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
     lanes_at_once: AtOnce = None,
+    reproducible: bool = False,
 ) -> Callable[P, R]:
     """Vectorize a function: ``fun`` on every example, out[i] = fun(x[i]), all at once.
 
@@ -210,6 +211,9 @@ def vmap(
             collective such as ``psum`` takes in is added up chunk by chunk; one example at a time
             runs its own number of iterations of a ``while_loop``, and one branch of a ``cond``.
             None: all, operation by operation.
+        reproducible: whether each example runs alone, and what collectives take in is added in an
+            order that depends on the number of examples alone; so the result is that of ``pmap``
+            with this option to the bit.
 
     Returns:
         A function with the parameters of ``fun``, whose mapped arguments and results have one
@@ -235,7 +239,7 @@ def vmap(
     over = (spmd_axis_name,) if isinstance(spmd_axis_name, str) else spmd_axis_name
     over = None if over is None else tuple(over)
 
-    at_once = checked_at_once(lanes_at_once, who)
+    at_once = lanes_alone(checked_at_once(lanes_at_once, who), reproducible, who)
     if over is not None and at_once is not None:
         raise ValueError(
             f"{who}: spmd_axis_name deals the examples out over devices, and lanes_at_once has a "

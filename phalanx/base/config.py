@@ -239,6 +239,7 @@ OPTIONS: dict[str, Option] = {
             "remove_size_one_mesh_axis_from_type", "In shard_map types know of axes of length > 1."
         ),
         _flag("keep_lanes", "Keep what vmap does in a program as one operation in lanes."),
+        _flag("reproducible", "Give pmap the same bits on any number of devices."),
         _flag("wrap_integers", "Let Python ints wrap around to dtypes that do not hold them."),
         _log("log_compiles", "Log a warning for each program that is compiled."),
         _log("explain_cache_misses", "Log a warning when a function is traced, and what is new."),
@@ -450,6 +451,7 @@ class LayeredOptions:
     disable_most_optimizations: bool
     disable_vmap_shmap_error: bool
     remove_size_one_mesh_axis_from_type: bool
+    reproducible: bool
     wrap_integers: bool
     log_compiles: bool
     explain_cache_misses: bool

@@ -25,7 +25,12 @@ from phalanx.transforms.replication import Varying
 from phalanx.transforms.storage import peak, size_in_bytes
 from phalanx.transforms.work import work, work_of
 
-AtOnce = int | Literal["all"] | None
+
+class Reproducible(Struct, frozen=True):
+    """Each lane runs by itself, as a program that knows nothing of the others."""
+
+
+AtOnce = int | Literal["all"] | Reproducible | None
 LANE = "<lane>"  # the axis of lanes, where its name does not matter
 
 
@@ -89,9 +94,16 @@ class Chunks(Struct, frozen=True):
         # what is left over is another program, which need not run after the loop
         return _most_dividing(size, at_once) if segment.effects else at_once
 
+    @property
+    def reproducible(self) -> bool:
+        """Whether what a lane computes may not depend on which lanes a device has besides."""
+        return isinstance(self.asked, Reproducible)
+
     def _wanted(self, segment: Program, own: Marks, size: int) -> int:
         if self.asked == "all":
             return size
+        if isinstance(self.asked, Reproducible):
+            return 1
         if self.asked is not None:
             return min(self.asked, size)
         best = size if segment.effects else self._serving_best(segment, own, size)

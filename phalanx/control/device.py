@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from phalanx.base.source import user_location
 from phalanx.control.chunks import Chunks
 from phalanx.control.schedule import DeviceLanes, chunks_of, scheduled
 from phalanx.core.axes import Axis, Names, Split
@@ -49,16 +50,24 @@ def _block(
     chunked: list[ChunkedLanes] = []
     parting = _may_part(program, ins, parted)
     for axis, lanes in zip(axes, cut, strict=True):
-        if lanes.size == lanes.count > 1 and axis not in parting:
+        alone = lanes.size == lanes.count > 1 and not chunks.reproducible
+        if alone and axis not in parting:
             names.append(axis)
             continue
         names.append(("the blocks of", axis))
-        here = Axis(axis, lanes.length, Split((names[-1],), (lanes.count,), lanes, parted))
+        rest = Split((names[-1],), (lanes.count,), lanes, parted)
+        here = Axis(axis, lanes.length, rest, in_order=chunks.reproducible)
+        if parted and chunks.reproducible:
+            raise ValueError(
+                f"{program.name}: reproducible lanes, at {user_location()}, each of which the "
+                "compiler parts along further axes of the mesh, and adds numbers up as it likes; "
+                "give all axes of the mesh to the lanes, or leave the mesh out"
+            )
         if not parted:  # what the compiler puts in may need all devices, in every lane
             meeting = frozenset(axes[axes.index(axis) :])
-            schedule = DeviceLanes(axis, lanes.length, meeting, chunks)
+            schedule = DeviceLanes(axis, lanes.length, meeting, chunks, chunks.reproducible)
             program = scheduled(program, schedule, tuple([axis in r.axes for r in ins]))
-            chunked += chunks_of(program, axis)
+            chunked += chunks_of(program, schedule)
         program = _of_many_lanes(program, here, ins, outs)
         ins, outs = (tuple([r.without(axis) for r in roles]) for roles in (ins, outs))
     if any(r.layout for r in (*ins, *outs)):

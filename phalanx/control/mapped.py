@@ -159,8 +159,8 @@ def _region(
     *, program: Program, axes: Axes, ins: Roles, outs: Roles, devices: Devices, mesh: Grid | None,
     at_once: AtOnce, lane_blocks: UnevenBlocks | None = None,
 ) -> Region:  # fmt: skip
-    if mesh is None and at_once is None and lane_blocks is None:
-        program, axes, ins, outs = _with_inside(program, axes, ins, outs)
+    if mesh is None and lane_blocks is None and not isinstance(at_once, int | str):
+        program, axes, ins, outs = _with_inside(program, axes, ins, outs, at_once)
     names = tuple([name for name, _ in axes])
     return Region(
         program,
@@ -178,14 +178,14 @@ def _region(
 
 
 def _with_inside(
-    program: Program, axes: Axes, ins: Roles, outs: Roles
+    program: Program, axes: Axes, ins: Roles, outs: Roles, at_once: AtOnce
 ) -> tuple[Program, Axes, Roles, Roles]:
     """What runs at the positions of all axes, if that is another mapped program and nothing else.
 
     So its lanes take their operands where these lie, and their results stay there.
     """
     inside = program.only
-    if inside is None or inside.prim is not mapped or not _is_free(axes, **inside.params):
+    if inside is None or inside.prim is not mapped or not _is_free(axes, at_once, **inside.params):
         return program, axes, ins, outs
     further: Axes = inside.params["axes"]
     return _with_inside(
@@ -193,16 +193,19 @@ def _with_inside(
         (*axes, *further),
         tuple([r.compose(i) for r, i in zip(ins, inside.params["ins"], strict=True)]),
         tuple([r.compose(i) for r, i in zip(outs, inside.params["outs"], strict=True)]),
+        at_once,
     )
 
 
 def _is_free(
-    around: Axes, *, axes: Axes, devices: Devices, mesh: Grid | None, at_once: AtOnce,
-    lane_blocks: UnevenBlocks | None = None, **_: Any,
+    around: Axes, outside: AtOnce, *, axes: Axes, devices: Devices, mesh: Grid | None,
+    at_once: AtOnce, lane_blocks: UnevenBlocks | None = None, **_: Any,
 ) -> bool:  # fmt: skip
-    """Whether nothing but the axes ``around`` a mapped program says where its lanes run."""
+    """Whether nothing but the axes ``around`` a mapped program says where its lanes run, as many
+    at once as are said to ``outside``."""
     hides = {name for name, _ in around}.intersection(name for name, _ in axes)
-    return not hides and all(said is None for said in (devices, mesh, at_once, lane_blocks))
+    said = (devices, mesh, lane_blocks)
+    return not hides and at_once == outside and all(x is None for x in said)
 
 
 def _frame(

@@ -13,6 +13,7 @@ import numpy as np
 
 from phalanx.base import lengths
 from phalanx.control.family import with_subprograms
+from phalanx.control.isolated import behind_barriers, hidden
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Frame, Program
@@ -24,16 +25,20 @@ I32, I64 = np.dtype("int32"), np.dtype("int64")
 
 
 def _frame(
-    *, program: Program, ins: Roles, outs: Roles, length: int, reverse: bool, unroll: int
-) -> Frame:
+    *, program: Program, ins: Roles, outs: Roles, length: int, reverse: bool, unroll: int,
+    isolated: bool = False,
+) -> Frame:  # fmt: skip
     return Frame((program,), ins, outs, Loop(length, reverse))
 
 
 def _lower(
     b: Builder, *xs: Value, program: Program, ins: Roles, outs: Roles, length: int,
-    reverse: bool, unroll: int,
+    reverse: bool, unroll: int, isolated: bool = False,
 ) -> list[Value]:  # fmt: skip
-    """A loop that counts, and writes rows into whole arrays as it goes."""
+    """A loop that counts, and writes rows into whole arrays as it goes.
+
+    Of one that is ``isolated`` the compiler does not know how often it runs, nor what is around.
+    """
     frame = Frame((program,), ins, outs, Loop(length, reverse))
     counted = I32 if lengths.fits(length, np.iinfo(I32).max) else I64
 
@@ -42,7 +47,8 @@ def _lower(
         given = frame.with_carry(xs, frame.carried_out(state))
         rows = zip(given, ins, b.ins, program.inputs, strict=True)
         inputs = [_row(b, x, at, t, v.type) if r.layout else x for x, r, t, v in rows]
-        results = zip(state, b.inline(program, *inputs), outs, b.outs, strict=True)
+        given = behind_barriers(b, program, i, inputs) if isolated else b.inline(program, *inputs)
+        results = zip(state, given, outs, b.outs, strict=True)
         return [new if r is CARRY else _write(b, old, new, at, t) for old, new, r, t in results]
 
     def body(b: Builder, i: Value, *state: Value) -> list[Value]:
@@ -60,9 +66,10 @@ def _lower(
     if not length:
         return start  # there is no row that the body could be given
     in_whole_steps = length - length % unroll
+    end = hidden(b, length) if isolated else None
 
     def more(b: Builder, i: Value, *_: Value) -> Value:
-        return b.compare(i, b.constant(in_whole_steps, counted), "LT")
+        return b.compare(i, b.constant(in_whole_steps, counted) if end is None else end, "LT")
 
     state = b.while_([b.constant(0, counted), *start], more, body)[1:]
     for i in range(length % unroll):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
@@ -20,12 +21,14 @@ from msgspec.structs import replace
 
 from phalanx.control.call import call
 from phalanx.control.framed import own_inside, own_values
+from phalanx.control.isolated import isolated
 from phalanx.control.numbered import hoist_axis_index
 from phalanx.control.segment import fold_over, segment
 from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import ChunkedLanes
 from phalanx.core.runs import Marks
+from phalanx.ops.barrier import optimization_barrier
 from phalanx.transforms.dce import live_equations
 from phalanx.transforms.storage import size_in_bytes
 
@@ -35,13 +38,15 @@ class DeviceLanes(Struct, frozen=True):
 
     They meet in equations that communicate over any of the axes ``over``. ``at_once(program, own,
     size)`` is how many of ``size`` lanes run a segment together, if each lane has its own value of
-    the inputs that ``own`` marks.
+    the inputs that ``own`` marks. ``isolated``: what is compiled of a lane, or of what all share,
+    depends on nothing around it.
     """
 
     axis: Any
     size: int
     over: frozenset[Any]
     at_once: Callable[[Program, Marks, int], int]
+    isolated: bool = False
 
     def meet_in(self, e: Equation) -> bool:
         """Whether an equation is one for all lanes."""
@@ -57,14 +62,15 @@ def scheduled(program: Program, lanes: DeviceLanes, own: Marks) -> Program:
     return memoize_on(program, key, lambda: _scheduled(program, lanes, own)) or program
 
 
-def chunks_of(program: Program, axis: Any) -> list[ChunkedLanes]:
-    """The segments of a schedule for lanes of ``axis``, those of sub-programs included."""
+def chunks_of(program: Program, lanes: DeviceLanes) -> list[ChunkedLanes]:
+    """The segments of a schedule for ``lanes``, those of sub-programs included."""
+    axis = lanes.axis
     found: list[ChunkedLanes] = []
     for e in program.walk():
         if e.prim is segment and e.params["of"] == axis:
             ends = [end for p in e.programs for end in p.equations if fold_over(end, axis)]
             until = tuple([f"{end.prim} at {end.location}" for end in ends])
-            found.append(ChunkedLanes(axis, e.params["at_once"], until))
+            found.append(ChunkedLanes(axis, e.params["at_once"], until, lanes.isolated))
     return found
 
 
@@ -172,32 +178,71 @@ class _Stages:
             here[self.stages[e], self.kinds[e]].append(e)
         for stage in sorted({stage for stage, _ in here}):
             shared, lanes, meetings = (here[stage, kind] for kind in (SHARED, LANES, MEETING))
-            yield from shared
+            yield from self._shared(shared)
             made = {v for e in lanes for v in e.outputs}
             ends = [
                 e
                 for e in meetings
                 if fold_over(e, self.lanes.axis) and not made.isdisjoint(e.inputs)
+                if not self.lanes.isolated
             ]
             yield from self._segment([*lanes, *ends])
-            yield from [self._met(e) for e in meetings if e not in ends]
+            yield from self._between_barriers([self._met(e) for e in meetings if e not in ends])
 
     def _segment(self, equations: Sequence[Equation]) -> Sequence[Equation]:
         """``equations`` as one operation, if a few lanes at a time are to run them."""
-        inside = Counter([a for e in equations for a in e.inputs])
-        made = {v: None for e in equations for v in e.outputs}
-        outputs = [v for v in made if self.uses[v] > inside[v]]
-        inputs = [a for a in inside if isinstance(a, Var) and a not in made]
+        inputs, outputs = self._ends(equations)
         program = Program(inputs, [*equations], outputs, self.program.name)
         size = self.lanes.size
         own = tuple([v in self.own for v in inputs])
         at_once = self.lanes.at_once(program, own, size) if equations else size
-        if at_once >= size:
+        if not equations or (at_once >= size and not self.lanes.isolated):
             return equations
         self.cut = True
         params = {"program": program, "of": self.lanes.axis, "at_once": at_once}
         results = tuple(outputs)
         return [Equation(segment, [*inputs], params, results, None)]
+
+    def _ends(self, equations: Sequence[Equation]) -> tuple[list[Var], list[Var]]:
+        """What ``equations`` take that others made, and what they make that others take."""
+        inside = Counter([a for e in equations for a in e.inputs])
+        made = {v: None for e in equations for v in e.outputs}
+        outputs = [v for v in made if self.uses[v] > inside[v]]
+        return [a for a in inside if isinstance(a, Var) and a not in made], outputs
+
+    def _shared(self, equations: Sequence[Equation]) -> Iterator[Equation]:
+        """``equations`` of what all lanes share, each run of them isolated, if lanes are."""
+        if not self.lanes.isolated:
+            yield from equations
+            return
+        self.cut = True
+        for meet, some in groupby(equations, self.lanes.meet_in):
+            if meet:
+                yield from self._between_barriers([*some])
+            else:
+                yield self._isolated([*some])
+
+    def _isolated(self, equations: Sequence[Equation]) -> Equation:
+        inputs, outputs = self._ends(equations)
+        program = Program(inputs, [*equations], outputs, self.program.name)
+        return Equation(isolated, [*inputs], {"program": program}, tuple(outputs), None)
+
+    def _between_barriers(self, equations: Sequence[Equation]) -> Sequence[Equation]:
+        """``equations`` which others are not fused with, if lanes are isolated."""
+        if not self.lanes.isolated or not equations:
+            return equations
+        self.cut = True
+        inputs, outputs = self._ends(equations)
+        names: dict[Atom, Var] = {v: Var(v.type) for v in (*inputs, *outputs)}
+        inside = [
+            e.update(
+                inputs=[names.get(a, a) for a in e.inputs],
+                outputs=tuple([names.get(v, v) for v in e.outputs]),
+            )
+            for e in equations
+        ]
+        before = _barrier(inputs, [names[v] for v in inputs])
+        return [*before, *inside, *_barrier([names[v] for v in outputs], outputs)]
 
     def _met(self, e: Equation) -> Equation:
         """``e``, whose programs have schedules of their own."""
@@ -211,6 +256,12 @@ class _Stages:
             return e
         self.cut = True
         return e.reframed(made)
+
+
+def _barrier(values: Sequence[Var], behind: Sequence[Var]) -> list[Equation]:
+    if not values:
+        return []
+    return [Equation(optimization_barrier, [*values], {}, tuple(behind), None)]
 
 
 def _bytes(atoms: Sequence[Atom]) -> int:

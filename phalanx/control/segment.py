@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from msgspec import Struct
 
-from phalanx.base import dtypes
 from phalanx.control.branch import branch
 from phalanx.control.call import frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
@@ -29,6 +27,7 @@ from phalanx.core.runs import Loop, Marks
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import broadcast, convert, full, move, zeros
 from phalanx.ops.domains import I32
+from phalanx.ops.in_order import accumulating
 from phalanx.ops.lanes import folded, is_there, only_where
 from phalanx.ops.reduce import reduce_or
 from phalanx.ops.shape import concatenate, expand_dims, merge_dims, slice_dim, split_dim, squeeze
@@ -40,7 +39,6 @@ from phalanx.transforms.stage import evaluate
 
 Values = Sequence[Any]
 Pair = tuple[Any, int | None]  # a value, and the dimension of its lanes
-F32 = np.dtype(np.float32)
 
 
 def fold_over(e: Equation, axis: Any) -> Fold | None:
@@ -74,7 +72,7 @@ class _Lane(Struct, frozen=True):
 
     def identity_values(self) -> list[Any]:
         """What has taken in no lane."""
-        types = [(_accumulating(a.type), fold) for a, fold in self.taken]
+        types = [(accumulating(a.type), fold) for a, fold in self.taken]
         return [full(t.shape, fold.identity(t.dtype), t.dtype) for t, fold in types]
 
     def together(self, some: Values, more: Values) -> list[Any]:
@@ -108,15 +106,9 @@ def _results(program: Program, lanes: Marks, values: Values, count: int) -> list
     return [expand_dims(y, (0,)) for y in evaluate(program, alone)]
 
 
-def _accumulating(type: ArrayType) -> ArrayType:
-    """The type in which values of ``type`` are taken in: in few bits, small ones would be lost."""
-    narrow = dtypes.is_floating(type.dtype) and type.dtype.itemsize < F32.itemsize
-    return type.update(dtype=F32, weak=False) if narrow else type
-
-
 def _real(there: Any, x: Any, fold: Fold) -> Any:
     """``x`` as it is taken in, of the lanes that are ``there``; None: of all."""
-    type = _accumulating(typeof(x))
+    type = accumulating(typeof(x))
     x = _converted(x, type)
     return x if there is None else only_where(there, x, fold.identity(type.dtype))
 
@@ -173,7 +165,8 @@ def _in_chunks(
         return [slice_dim(x, first, last, 0) if m else x for x, m in pairs]
 
     whole = axis.size // at_once * at_once
-    kept, totals = _looped(lane, lanes, at_once, part(0, whole), whole)
+    isolated = axis.in_order
+    kept, totals = _looped(lane, lanes, at_once, part(0, whole), whole, isolated)
     if whole < axis.size:
         last, more = lane.run(lanes, part(whole, axis.size), axis.size - whole)
         kept = [concatenate(x, y, dim=0) for x, y in zip(kept, last, strict=True)]
@@ -183,9 +176,10 @@ def _in_chunks(
 
 
 def _looped(
-    lane: _Lane, lanes: Marks, at_once: int, operands: Values, whole: int
+    lane: _Lane, lanes: Marks, at_once: int, operands: Values, whole: int, isolated: bool
 ) -> tuple[list[Any], list[Any]]:
-    """What ``run`` gives of the ``whole`` lanes, of ``at_once`` after the other."""
+    """What ``run`` gives of the ``whole`` lanes, of ``at_once`` after the other; ``isolated``: the
+    same to the bit, however many there are."""
     loop, count = Loop(whole // at_once), len(lanes)
     shape = (loop.size, at_once)
     rows = [split_dim(x, 0, shape) if m else x for x, m in zip(operands, lanes, strict=True)]
@@ -206,9 +200,11 @@ def _looped(
     outs = (*[each(0)] * kept, *[CARRY] * len(start))
     if at_once == 1:
         rows, body = operands, _of_rows(body, ins, outs)
+    params: dict[str, Any] = {"isolated": True} if isolated else {}
     results = scan(
-        *rows, *start, program=body, length=loop.size, reverse=False, unroll=1, ins=ins, outs=outs
-    )
+        *rows, *start, program=body, length=loop.size, reverse=False, unroll=1, ins=ins, outs=outs,
+        **params,
+    )  # fmt: skip
     stored = [x if at_once == 1 else merge_dims(x, 0) for x in results[:kept]]
     return stored, list(results[kept : kept + len(lane.taken)])
 

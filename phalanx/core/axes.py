@@ -50,6 +50,8 @@ class Axis(Struct, frozen=True):
         rest: how the other lanes are dealt out; None: all are here.
         over: axes of a mesh along which the dimension is to lie.
         spec: that of the type of an array of one value for each lane; None: it says nothing.
+        in_order: whether what takes in all lanes does so in an order that depends on their number
+            alone, however they are dealt out.
 
     >>> Axis("batch", 8).size
     8
@@ -60,6 +62,7 @@ class Axis(Struct, frozen=True):
     rest: Split | None = None
     over: tuple[str, ...] | None = None
     spec: MeshSpec | None = None
+    in_order: bool = False
 
     @property
     def cut(self) -> tuple[str, ...]:

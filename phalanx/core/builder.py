@@ -201,6 +201,11 @@ class Structural(Protocol):
         """
         ...
 
+    def isolate(self) -> None:
+        """Have the module compiled without what would round values otherwise where more is known
+        of what they are used for."""
+        ...
+
     def optimization_barrier(self, xs: Values) -> list[Value]:
         """``xs``; the compiler moves no computation from one side to the other."""
         ...

@@ -38,15 +38,17 @@ class ChunkedLanes(Struct, frozen=True):
     """A part of a program that runs ``at_once`` lanes of ``axis`` at a time.
 
     ``until`` names the collectives at its end that take in lanes, and the user's lines.
+    ``reproducible``: what it gives is to the bit the same on any number of devices.
     """
 
     axis: Any
     at_once: int
     until: tuple[str, ...]
+    reproducible: bool = False
 
     def __str__(self) -> str:
         end = f", up to {', '.join(self.until)}" if self.until else ""
-        return f"{self.at_once} at a time{end}"
+        return f"{self.at_once} at a time{end}{', reproducible' if self.reproducible else ''}"
 
 
 class Block(Struct, frozen=True):

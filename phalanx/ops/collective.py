@@ -62,11 +62,14 @@ from phalanx.ops.compare import max as maximum
 from phalanx.ops.compare import min as minimum
 from phalanx.ops.domains import I32, Domain, check_domain, f32, number
 from phalanx.ops.elementwise import div
+from phalanx.ops.in_order import Exchanges, totals_in_order, tree_of_lanes
 from phalanx.ops.lanes import (
     axis_index,
     folded,
     from_blocks,
+    index_of,
     into_blocks,
+    lanes_at,
     leading,
     named_by_axes,
     of_block,
@@ -77,7 +80,7 @@ from phalanx.ops.lanes import (
 )
 from phalanx.ops.ordering import as_integers, from_integers
 from phalanx.ops.reduce import highest, lowest, reduce_max, reduce_min
-from phalanx.ops.shape import concatenate, iota, merge_dims, split_dim
+from phalanx.ops.shape import concatenate, expand_dims, iota, merge_dims, split_dim
 
 Partition = tuple[tuple[int, ...], ...]
 Groups = Partition | None
@@ -117,6 +120,23 @@ def _reduce_groups(axis: Axis, x: Any, groups: Partition, prim: Primitive) -> An
     if axis.outside:
         (totals,) = prim(totals, axes=axis.outside, groups=None)
     return rows_at(totals, mine)
+
+
+def _in_order(axis: Axis, fold: Fold, xs: Sequence[Any]) -> list[Any]:
+    return totals_in_order(axis, fold, xs, Exchanges(all_gather, all_to_all))
+
+
+def _groups_in_order(axis: Axis, x: Any, groups: Partition, prim: Primitive) -> Any:
+    """``_reduce_groups`` of the lanes of each group in their order, whoever has them."""
+    fold = prim.fold
+    assert fold is not None
+    every = _every_lane(axis, x)
+    group_of = np.zeros(axis.total, np.int32)
+    for g, members in enumerate(groups):
+        group_of[list(members)] = g
+    totals = [tree_of_lanes(fold, lanes_at(every, members)) for members in groups]
+    rows = [expand_dims(total, (0,)) for total in totals]
+    return rows_at(concatenate(*rows, dim=0), of_lanes(axis, group_of))
 
 
 def _lower_reduction(
@@ -173,8 +193,18 @@ class _Reduction(Struct, frozen=True):
         pairs = list(zip(xs, dims, strict=True))
         if groups is not None:
             lanes = [leading(x, d, axis.size) for x, d in pairs]
-            outs = tuple([_reduce_groups(axis, x, groups, self.prim()) for x in lanes])
+            reduce = _groups_in_order if axis.in_order else _reduce_groups
+            outs = tuple([reduce(axis, x, groups, self.prim()) for x in lanes])
             return outs, (0,) * len(xs)
+        if axis.in_order:
+            totals = [self.repeated(x, axis.total) if d is None else x for x, d in pairs]
+            varying = [i for i, d in enumerate(dims) if d is not None]
+            lanes = [leading(xs[i], dims[i], axis.size) for i in varying]
+            for i, total in zip(varying, _in_order(axis, fold, lanes), strict=True):
+                totals[i] = total
+            others = without(axes, axis.name)
+            outs = self.prim()(*totals, axes=others, groups=None) if others else tuple(totals)
+            return outs, (None,) * len(xs)
         totals = [x if d is None else folded(axis, fold, x, d) for x, d in pairs]
         return self.finalize(axis, totals, dims, axes=axes, groups=None)
 
@@ -442,8 +472,10 @@ def _exchange(
 def _beyond(prim: Primitive, axis: Axis, axes: Names, sizes: Ints) -> tuple[int, Ints, Exchange]:
     """Which of ``axes`` is ``axis``, their sizes, and the exchange beyond the lanes here."""
     k = axes.index(axis.name)
-    outside = axes[:k] + axis.outside + axes[k + 1 :]
-    counts = sizes[:k] + axis.sizes_outside + sizes[k + 1 :]
+    done = prim.fold is not None and axis.in_order  # what the other blocks have is taken in, too
+    blocks, counts_of_blocks = ((), ()) if done else (axis.outside, axis.sizes_outside)
+    outside = axes[:k] + blocks + axes[k + 1 :]
+    counts = sizes[:k] + counts_of_blocks + sizes[k + 1 :]
 
     def exchange(y: Any) -> Any:
         return prim(y, axes=outside, sizes=counts, groups=None)
@@ -593,11 +625,27 @@ _SCATTERED = Fold(_sum_of_lanes, _sum_of_two, lambda dtype: 0, _psum_scatter_fin
 
 
 def _psum_scatter_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
+    if axis.in_order:
+        (total,) = _in_order(axis, _SCATTERED, [x])
+        return _scattered_in_order(axis, total, k, sizes, exchange)
     return _scattered(axis, folded(axis, _SCATTERED, x, 0), k, sizes, exchange)
+
+
+def _scattered_in_order(axis: Axis, total: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
+    """Of ``total``, the sum over all lanes of ``axis``, to each lane that lies here its own."""
+    shape = typeof(total).shape[1:]
+    rows = move(reshape(total, shape=(*sizes, *shape)), k, 0)
+    mine = rows_at(rows, index_of(axis))
+    mine = reshape(mine, shape=(axis.size, math.prod(sizes) // sizes[k], *shape))
+    if exchange is None:
+        return reshape(mine, shape=(axis.size, *shape)), 0
+    return exchange(move(mine, 1, 0)), 0
 
 
 def _psum_scatter_groups(axis: Axis, x: Any, groups: Partition) -> Batched:
     exchanged, _ = _all_to_all_groups(axis, x, groups)
+    if axis.in_order:
+        return tree_of_lanes(_SCATTERED, move(exchanged, 1, 0)), 0
     return reduce_sum(exchanged, dims=(1,)), 0
 
 

@@ -90,7 +90,9 @@ _SURELY_FITS = 1 << 20  # all arrays of a program none of which takes more bytes
 _IN_TURN = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 # In 0.10 it takes barriers away before it fuses, so that what stands behind one is made again, and
 # it cannot write them into the functions that it makes of small loops.
-_BARRIERS_STAY = {"xla_disable_hlo_passes": "cse_barrier_expander,small-while-loop-hoisting"}
+_MOVES_BARRIERS = ("cse_barrier_expander", "small-while-loop-hoisting")
+# It makes products of quotients where it has seen already that divisors are the same.
+_REARRANGES = ("algsimp",)
 # Most of the compiler's time goes to optimizing code, and on CPU to that of fusions; later than
 # 0.10 it has no other way to make this, and in 0.10 the other way lacks operations on booleans.
 _QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -240,12 +242,15 @@ def _default_options(lowered: XlaModule, platform: str) -> dict[str, Any]:
     on_cpu = platform == "cpu"
     options: dict[str, Any] = {}
     code = lowered.bytecode if on_cpu else b""
-    if any(product in code for product in _PRODUCTS) or _may_sum_products(lowered, code):
+    fuses = any(product in code for product in _PRODUCTS) or _may_sum_products(lowered, code)
+    if fuses or (on_cpu and lowered.isolated):
         options |= _SAFE
     if on_cpu and lowered.largest <= _DONE_AT_ONCE:
         options |= _IN_TURN
-    if OLD and b"optimization_barrier" in code:
-        options |= _BARRIERS_STAY
+    moves = _MOVES_BARRIERS if OLD and b"optimization_barrier" in code else ()
+    rearranges = _REARRANGES if on_cpu and lowered.isolated else ()
+    if without := ",".join((*moves, *rearranges)):
+        options["xla_disable_hlo_passes"] = without
     if config.disable_most_optimizations:
         options = options | _QUICK | (_QUICK_ON_CPU if on_cpu else {})
     return options

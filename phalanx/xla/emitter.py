@@ -77,6 +77,7 @@ class Emitter:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.plans: Sequence[Plan] = ()  # for any of which this is written, where it is for several
+        self.isolated = False  # whether what is compiled of a part may not depend on what is around
         self.moves_memory = False  # whether a value was brought to other memory than the devices'
         self.equation: Equation | None = None  # that is being lowered
         self.scope: dict[Any, Any] = {}

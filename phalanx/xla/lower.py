@@ -135,7 +135,8 @@ def build(
         except ir.MLIRError as error:
             raise refused(error, name, user_location()) from None
     asked = tuple(b.inspections)
-    return XlaModule(module, plan, tuple(out_types), donate, b.callbacks, asked, name, b.largest)
+    types = tuple(out_types)
+    return XlaModule(module, plan, types, donate, b.callbacks, asked, name, b.largest, b.isolated)
 
 
 def _laid_out(types: Sequence[ArrayType], layouts: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

@@ -34,6 +34,7 @@ class XlaModule(Struct, frozen=True, dict=True):
     inspections: tuple[Inspection, ...]
     name: str
     largest: int  # bytes of the largest array in it
+    isolated: bool  # whether it is compiled so that parts of it do not depend on each other
 
     @property
     def is_for_its_devices(self) -> bool:

@@ -202,6 +202,9 @@ class StructuralEmitter(LengthEmitter):
             "stablehlo.scatter", [x.type], operands, attributes, ([scalar, scalar], body)
         )[0]
 
+    def isolate(self) -> None:
+        self.isolated = True
+
     def optimization_barrier(self, xs: Sequence[Value]) -> list[Value]:
         if not xs or self.symbolic:
             return list(xs)  # a barrier does not learn the lengths of what goes through

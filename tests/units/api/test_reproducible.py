@@ -1,0 +1,88 @@
+"""What can be reproducible, and what is refused."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import P, lax
+
+HERE = "test_reproducible.py"
+
+
+def total(x):
+    return lax.psum(x * 0.1, "i")
+
+
+def rows():
+    return np.random.default_rng(0).normal(size=(13, 700)).astype(np.float32)
+
+
+def test_the_option_is_for_pmaps_that_do_not_say():
+    x = rows()
+    with phalanx.config.override(reproducible=True):
+        found = phalanx.pmap(total, "i").placement(x)
+        apart = phalanx.pmap(total, "i", reproducible=False, lanes_at_once="all").placement(x)
+    assert all(chunk.reproducible for chunk in found.chunked)
+    assert found.chunked
+    assert not apart.chunked
+
+
+def test_a_pmap_inside_is_reproducible_like_the_outer_one():
+    f = phalanx.pmap(lambda x: phalanx.pmap(total, "i")(x) + 1, reproducible=True)
+    program = f.trace(np.ones((2, 3, 4), np.float32)).program
+    outer, inside = [e for e in program.walk() if e.prim.name == "mapped"]
+    assert inside.params["at_once"] == outer.params["at_once"] is not None
+
+
+@pytest.mark.parametrize("transform", [phalanx.pmap, phalanx.vmap])
+def test_lanes_that_run_together_are_refused(transform):
+    for at_once in (2, "all"):
+        with pytest.raises(ValueError, match=f"lanes_at_once={at_once!r} and reproducible.*{HERE}"):
+            transform(jnp.sin, lanes_at_once=at_once, reproducible=True)(rows())
+    np.testing.assert_array_equal(
+        transform(jnp.cos, lanes_at_once=1, reproducible=True)(rows()),
+        transform(jnp.cos, reproducible=True)(rows()),
+    )
+
+
+@pytest.mark.spmd
+def test_what_the_compiler_divides_is_refused():
+    count = phalanx.device_count() // 2 * 2
+    if not count:
+        pytest.skip("one device")
+    mesh = phalanx.make_mesh((2, count // 2), ("i", "rest"), devices=phalanx.devices()[:count])
+    if count > 2:
+        f = phalanx.pmap(total, "i", mesh=mesh, reproducible=True)
+        with pytest.raises(ValueError, match=f"reproducible lanes, at {HERE}"):
+            f(rows()[:2])
+
+    def over_mesh(x):
+        spread = phalanx.shard_map(total, mesh=mesh, in_specs=P("i"), out_specs=P())
+        return spread(x)
+
+    f = phalanx.pmap(
+        over_mesh, "lanes", mesh=phalanx.make_mesh((1,), ("lanes",)), reproducible=True
+    )
+    with pytest.raises(ValueError):
+        f(rows()[:1, None])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int32", "complex64"])
+def test_dtypes_are_added_up_as_one_device_does(dtype):
+    """Small numbers beside large ones, in 32 bits where there are fewer."""
+    x = (rows() * 100).astype(dtype)
+
+    def f(x):
+        return lax.psum((x, x.ravel()[:3] * 2), "i")
+
+    every = [
+        phalanx.pmap(f, "i", devices=phalanx.devices()[:n], reproducible=True)(x)
+        for n in {1, min(3, phalanx.device_count()), phalanx.device_count()}
+    ]
+    for found in every:
+        for a, b in zip(found, every[0], strict=True):
+            assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+    wide = np.asarray(x).astype(np.complex128).sum(0)
+    near = {"bfloat16": 1e-2, "float16": 2e-3}.get(dtype, 1e-5)
+    np.testing.assert_allclose(np.asarray(every[0][0])[0].astype(complex), wide, near, 1000 * near)

@@ -9,7 +9,7 @@ import dis
 import importlib
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -18,11 +18,7 @@ from phalanx.base.errors import no_name, suggest
 
 
 def later(
-    package: str,
-    *,
-    refused: Mapping[str, str] | None = None,
-    unlisted: Collection[str] = (),
-    **names: Sequence[str],
+    package: str, *, refused: Mapping[str, str] | None = None, unlisted: Collection[str] = ()
 ) -> None:
     """Give ``package`` what its stub declares, each name imported when somebody first asks for it.
 
@@ -34,12 +30,9 @@ def later(
         package: its name.
         refused: why names are not there.
         unlisted: names that are there, and that completion does not show.
-        names: of modules of a package without a stub, what they have for it.
     """
     there = vars(sys.modules[package])
-    sources = {**(_sources.get(package) or _declared(there))}
-    for module, own in names.items():
-        sources |= {name: (f"{package}.{module}", name) for name in own}
+    sources = _sources.get(package) or _declared(there)
 
     def get(name: str) -> Any:
         if name in sources:

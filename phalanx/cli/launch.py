@@ -15,54 +15,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FrameType
 from typing import BinaryIO
 
 from phalanx.api.distributed import Coordinator, credentials_of, listening_at
 from phalanx.base.errors import RendezvousError
 from phalanx.cli import scripts
-from phalanx.cli.numbers import natural, positive
 from phalanx.processes import wire
 
 _GRACE = 10.0  # seconds that the others have when one has failed; then they are ended
 _HARDER = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)  # what one more Ctrl-C is passed on as
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-
-
-def add_command(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
-    """Let the command line know `phalanx launch`."""
-    command = add_parser(
-        "launch",
-        usage="phalanx launch [-n N] [options] script.py [arguments ...]",
-        description="Run a program in several processes, on this machine or on several, which "
-        "meet in phalanx.distributed.initialize() and compute together.",
-        epilog="example: phalanx launch -n 2 train.py --epochs 5",
-    )
-    command.add_argument(
-        "-n", "--nproc", type=positive, default=1, metavar="N", help="processes on this machine"
-    )
-    command.add_argument(
-        "--nnodes", type=positive, default=1, metavar="N", help="machines, each with as many"
-    )
-    command.add_argument(
-        "--node-rank", type=natural, default=0, metavar="I", help="which machine this is, from 0"
-    )
-    command.add_argument(
-        "--coordinator", metavar="HOST:PORT",
-        help="where the first machine listens for the others (default: this machine alone)",
-    )  # fmt: skip
-    command.add_argument(
-        "--devices-per-process", type=positive, metavar="N",
-        help="GPUs of the machine, or parts of the CPU, for each process (default: all GPUs, dealt "
-        "out evenly)",
-    )  # fmt: skip
-    command.add_argument(
-        "--max-restarts", type=natural, default=0, metavar="N",
-        help="how often to start all again when one has failed (default: 0)",
-    )  # fmt: skip
-    scripts.add_script(command, "those of the script")
-    command.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

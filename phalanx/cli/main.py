@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-import phalanx
 from phalanx.base.errors import suggest
 from phalanx.base.kinds import is_dict
-from phalanx.cli import launch, options, scripts
+from phalanx.base.version import __version__
+from phalanx.cli import options
 from phalanx.cli.numbers import positive
 
 
@@ -96,7 +96,7 @@ def parser() -> Grammar:
         description=_listed(),
         epilog="phalanx COMMAND -h shows the options of a command; example: phalanx devices",
     )
-    top.add_argument("--version", action="version", version=f"phalanx {phalanx.__version__}")
+    top.add_argument("--version", action="version", version=f"phalanx {__version__}")
     commands = top.add_subparsers(
         dest="command", metavar="COMMAND", prog="phalanx", help=argparse.SUPPRESS
     )
@@ -149,7 +149,16 @@ def parser() -> Grammar:
     )  # fmt: skip
     cache.set_defaults(run=_run_of("cache"))
 
-    launch.add_command(commands.add_parser)
+    launching = commands.add_parser(
+        "launch",
+        usage="phalanx launch [-n N] [options] script.py [arguments ...]",
+        description="Run a program in several processes, on this machine or on several, which "
+        "meet in phalanx.distributed.initialize() and compute together.",
+        epilog="example: phalanx launch -n 2 train.py --epochs 5",
+    )
+    options.add_launch_options(launching)
+    options.add_script(launching, "those of the script")
+    launching.set_defaults(run=_run_of("launch"))
 
     compiling = commands.add_parser(
         "compile",
@@ -159,7 +168,7 @@ def parser() -> Grammar:
         epilog="example: phalanx compile train.py --for v5e:2x4",
     )
     options.add_compile_options(compiling)
-    scripts.add_script(compiling, "those of the script")
+    options.add_script(compiling, "those of the script")
     compiling.set_defaults(run=_run_of("compiling"))
 
     checking = commands.add_parser(
@@ -172,7 +181,7 @@ def parser() -> Grammar:
         epilog="example: phalanx check train.py",
     )
     options.add_check_options(checking)
-    scripts.add_script(checking, "those of the script")
+    options.add_script(checking, "those of the script")
     checking.set_defaults(run=_run_of("checking"))
     _add_reports(commands)
     return top
@@ -188,7 +197,7 @@ def _add_reports(commands: Any) -> None:
         epilog="example: phalanx explain --html report.html train.py",
     )
     options.add_explain_options(explaining)
-    scripts.add_script(explaining, "those of the script")
+    options.add_script(explaining, "those of the script")
     explaining.set_defaults(run=_run_of("explaining"))
 
     profiling = commands.add_parser(
@@ -199,7 +208,7 @@ def _add_reports(commands: Any) -> None:
         epilog="example: phalanx profile --html profile.html train.py",
     )
     options.add_profile_options(profiling)
-    scripts.add_script(profiling, "those of the script")
+    options.add_script(profiling, "those of the script")
     profiling.set_defaults(run=_run_of("profiling"))
 
     planning = commands.add_parser(
@@ -212,7 +221,7 @@ def _add_reports(commands: Any) -> None:
         epilog="example: phalanx plan train.py --on v5p:8x8x8",
     )
     options.add_plan_options(planning)
-    scripts.add_script(planning, "those of the script")
+    options.add_script(planning, "those of the script")
     planning.set_defaults(run=_run_of("planning"))
 
     measuring = commands.add_parser(

@@ -8,13 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from phalanx.cli.numbers import natural, positive
+
 __all__ = [
     "add_check_options",
     "add_compile_options",
     "add_explain_options",
+    "add_launch_options",
     "add_outputs",
     "add_plan_options",
     "add_profile_options",
+    "add_script",
     "with_options_behind",
 ]
 
@@ -26,6 +30,14 @@ class _Explain(argparse.Action):
         self, command: argparse.ArgumentParser, _: Any, codes: Any, name: Any = None
     ) -> None:
         command.exit(importlib.import_module("phalanx.cli.checking").explain(codes))
+
+
+def add_script(command: argparse.ArgumentParser, arguments: str) -> None:
+    """Let a command take a script, or a module with -m, and what else it says of ``arguments``."""
+    command.add_argument("-m", dest="module", action="store_true", help="script is a module")
+    command.add_argument("script", help="the file of the script, or with -m its module")
+    rest = command.add_argument("arguments", nargs=argparse.REMAINDER, help=arguments)
+    rest.required = False  # nor named where the script is missing
 
 
 def add_check_options(command: argparse.ArgumentParser) -> None:
@@ -70,6 +82,32 @@ def add_explain_options(command: argparse.ArgumentParser) -> None:
         help="the machine whose times are modelled: v5p:4x4x4, h100:64, or a chip as v5e or h200",
     )  # fmt: skip
     add_outputs(command)
+
+
+def add_launch_options(command: argparse.ArgumentParser) -> None:
+    """Let a command take how many processes there are, and where."""
+    command.add_argument(
+        "-n", "--nproc", type=positive, default=1, metavar="N", help="processes on this machine"
+    )
+    command.add_argument(
+        "--nnodes", type=positive, default=1, metavar="N", help="machines, each with as many"
+    )
+    command.add_argument(
+        "--node-rank", type=natural, default=0, metavar="I", help="which machine this is, from 0"
+    )
+    command.add_argument(
+        "--coordinator", metavar="HOST:PORT",
+        help="where the first machine listens for the others (default: this machine alone)",
+    )  # fmt: skip
+    command.add_argument(
+        "--devices-per-process", type=positive, metavar="N",
+        help="GPUs of the machine, or parts of the CPU, for each process (default: all GPUs, dealt "
+        "out evenly)",
+    )  # fmt: skip
+    command.add_argument(
+        "--max-restarts", type=natural, default=0, metavar="N",
+        help="how often to start all again when one has failed (default: 0)",
+    )  # fmt: skip
 
 
 def add_plan_options(command: argparse.ArgumentParser) -> None:

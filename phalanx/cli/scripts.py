@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import os
 import runpy
@@ -16,17 +15,9 @@ from types import ModuleType
 from phalanx.base.main_module import is_starting, main_module
 from phalanx.compat.serving import is_installed
 
-__all__ = ["FAILED", "INTERRUPTED", "add_script", "is_there", "run_reporting", "run_script"]
+__all__ = ["FAILED", "INTERRUPTED", "is_there", "run_reporting", "run_script"]
 
 FAILED, INTERRUPTED = 2, 128 + signal.SIGINT  # as shells say it
-
-
-def add_script(command: argparse.ArgumentParser, arguments: str) -> None:
-    """Let a command take a script, or a module with -m, and what else it says of ``arguments``."""
-    command.add_argument("-m", dest="module", action="store_true", help="script is a module")
-    command.add_argument("script", help="the file of the script, or with -m its module")
-    rest = command.add_argument("arguments", nargs=argparse.REMAINDER, help=arguments)
-    rest.required = False  # nor named where the script is missing
 
 
 def is_there(command: str, script: str, is_module: bool) -> bool:

@@ -30,6 +30,17 @@ def test_importing_a_package_imports_nothing_that_computes(name):
     assert run(f"import sys, {name}; dir({name}); print({HEAVY})") == "[]"
 
 
+@pytest.mark.parametrize("words", ["--help", "--version", "launch --help", "chek", "plan --help"])
+def test_the_command_line_explains_itself_without_anything_that_computes(words):
+    program = f"""
+import contextlib, io, sys
+from phalanx.cli import main
+with contextlib.suppress(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+    main({words.split()})
+print({HEAVY})"""
+    assert run(program).splitlines()[-1] == "[]"
+
+
 SET = "import os; os.environ['PHALANX_ENABLE_X64'] = '1'"
 UNSET = "del os.environ['PHALANX_ENABLE_X64']"
 X64 = "print(phalanx.config.enable_x64, phalanx.numpy.zeros(2).dtype)"

@@ -1,0 +1,12 @@
+"""The names of ``phalanx.insight``, each with the module that has it."""
+
+from phalanx.insight.checking import check as check
+from phalanx.insight.explained import explain as explain
+from phalanx.insight.findings import (
+    CODES as CODES,
+    Code as Code,
+    Finding as Finding,
+)
+from phalanx.insight.planning import plan as plan
+from phalanx.insight.profiled import profiling as profiling
+from phalanx.insight.report import Report as Report

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.insight`: what `check` and `explain` of a training step take.
+"""`python -m benchmarks.insight`: what `check`, `explain` and `verify` of a step take.
 
 The step is that of a transformer with twelve layers, in eight lanes. The smallest CPU time of
 several runs counts, because other programs take time, too.
@@ -45,6 +45,8 @@ def main() -> None:
     compiling = seconds(lambda: step().trace(params, tokens, tokens).lower().compile())
     explaining = seconds(lambda: phalanx.explain(step())(params, tokens, tokens))
     print(f"tracing and compilation {compiling:.1f} s, explain {explaining:.1f} s")
+    verifying = seconds(lambda: phalanx.verify(step())(params, tokens, tokens))
+    print(f"verify {verifying:.1f} s, {verifying / compiling:.1f} times as long as compilation")
 
 
 if __name__ == "__main__":

@@ -97,6 +97,7 @@ NAVIGATION = {  # the titles of the parts, and their pages, with short titles wh
         "Planning a training run <plan>",
         "debugging-nan",
         "Finding mistakes <checking>",
+        "Why do my numbers differ? <verify>",
         "types",
     ],
     "Programs on meshes": [

@@ -162,6 +162,7 @@ from phalanx.environment import print_environment_info as print_environment_info
 from phalanx.insight.checking import check as check
 from phalanx.insight.explained import explain as explain
 from phalanx.insight.planning import plan as plan
+from phalanx.insight.verified import verify as verify
 from phalanx.lax import stop_gradient as stop_gradient
 from phalanx.lax.layout import reshard as reshard
 from phalanx.numpy.refs import (

@@ -66,6 +66,7 @@ COMMANDS = {
         "launch": "in several processes, on this machine or on several",
         "compile": "and compile its functions for accelerators that are not here",
         "check": "and find probable mistakes in the functions that it compiles",
+        "verify": "and compare what its functions compute on devices with one device",
         "explain": "and report the cost, communication and memory of these functions",
         "profile": "and measure the time of each line, of each device and of the host",
         "plan": "and estimate its training step on another machine",
@@ -189,6 +190,20 @@ def parser() -> Grammar:
 
 def _add_reports(commands: Any) -> None:
     """What runs a script, and reports on what it compiles."""
+    verifying = commands.add_parser(
+        "verify",
+        usage="phalanx verify [--devices N] [--against float64] [--json | --html FILE] [-m] "
+        "script.py [args ...]",
+        description="Run a script, and run each function that it compiles for several devices "
+        "again on one: whether the numbers are the same up to rounding and, if not, the first "
+        "operation that differs. The exit status is 1 if something differs, and 2 if the script "
+        "fails.",
+        epilog="example: phalanx verify --devices 8 train.py",
+    )
+    options.add_verify_options(verifying)
+    scripts.add_script(verifying, "those of the script")
+    verifying.set_defaults(run=_run_of("verifying"))
+
     explaining = commands.add_parser(
         "explain",
         usage="phalanx explain [--on MACHINE] [--json | --html FILE] [-m] script.py [args ...]",

@@ -19,6 +19,7 @@ __all__ = [
     "add_plan_options",
     "add_profile_options",
     "add_script",
+    "add_verify_options",
     "with_options_behind",
 ]
 
@@ -153,6 +154,19 @@ def add_profile_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--arrays", action="store_true", default=_default(command, False),
         help="watch the arrays that there are, too: which lines make them, and which leak",
+    )  # fmt: skip
+    add_outputs(command)
+
+
+def add_verify_options(command: argparse.ArgumentParser) -> None:
+    """Those of `phalanx verify`."""
+    command.add_argument(
+        "--devices", type=positive, metavar="N", default=_default(command, None),
+        help="run on the CPU, divided into so many devices",
+    )  # fmt: skip
+    command.add_argument(
+        "--against", choices=["one-device", "float64"], default=_default(command, "one-device"),
+        help="compare with one device (the default), or tell by float64 which lines lose digits",
     )  # fmt: skip
     add_outputs(command)
 

@@ -10,3 +10,4 @@ from phalanx.insight.findings import (
 from phalanx.insight.planning import plan as plan
 from phalanx.insight.profiled import profiling as profiling
 from phalanx.insight.report import Report as Report
+from phalanx.insight.verified import Verified as Verified, verify as verify

@@ -14,6 +14,7 @@ from phalanx.insight.report import (
     Chart,
     Facts,
     Kind,
+    Listing,
     Part,
     Report,
     Table,
@@ -64,6 +65,8 @@ def _section(part: Part) -> str:
         inner = _facts(part)
     elif isinstance(part, Chart):
         inner = _chart(part)
+    elif isinstance(part, Listing):
+        inner = f'<div class="wide"><pre>{escape(part.text)}</pre></div>'
     else:
         inner = _timeline(part)
     note = f'<p class="note">{escape(part.note)}</p>' if part.note else ""

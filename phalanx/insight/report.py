@@ -21,8 +21,8 @@ from msgspec import Struct
 from phalanx.base.source import file_name
 
 __all__ = [
-    "Chart", "Column", "Facts", "Kind", "Part", "Report", "Table", "Timeline", "link", "short_line",
-    "shown",
+    "Chart", "Column", "Facts", "Kind", "Listing", "Part", "Report", "Table", "Timeline", "link",
+    "short_line", "shown",
 ]  # fmt: skip
 
 Kind = Literal[
@@ -167,7 +167,19 @@ class Timeline(_Printed, frozen=True):
         return list(dict.fromkeys([kind for _, own in self.rows for *_, kind in own]))
 
 
-Part = Facts | Table | Chart | Timeline
+class Listing(_Printed, frozen=True):
+    """The text of a program."""
+
+    title: str
+    text: str
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The text."""
+        return {"title": self.title, "text": self.text}
+
+
+Part = Facts | Table | Chart | Timeline | Listing
 
 
 @dataclass(frozen=True)

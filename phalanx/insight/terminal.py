@@ -12,7 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from phalanx.base.plain import plain
-from phalanx.insight.report import Chart, Column, Facts, Report, Table, Timeline, shown
+from phalanx.insight.report import Chart, Column, Facts, Listing, Report, Table, Timeline, shown
 
 __all__ = ["rendered"]
 
@@ -41,6 +41,9 @@ def rendered(report: Report, width: int) -> Iterator[Grid | Text]:
             yield _facts(part)
         elif isinstance(part, Chart):
             yield from map(_text, _chart(part, _across(width, _LABEL)))
+        elif isinstance(part, Listing):  # to be copied: no line is cut
+            lines = part.text.splitlines()
+            yield from [Text(plain(_GAP + line), no_wrap=True, overflow="ignore") for line in lines]
         else:
             yield from map(_text, _timeline(part, width))
         for line in _wrapped(part.note, width - len(_GAP)):

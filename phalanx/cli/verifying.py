@@ -1,0 +1,111 @@
+"""`phalanx verify script.py` compares what a script computes on devices with one device."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import Struct, field
+
+from phalanx.api.stages import Traced, on_given, watching
+from phalanx.base.config import config
+from phalanx.base.errors import ConfigError, PhalanxError
+from phalanx.base.plain import plain
+from phalanx.base.source import Location, lines_of_users, user_location
+from phalanx.cli.explaining import aside, write
+from phalanx.cli.options import add_verify_options, with_options_behind
+from phalanx.cli.scripts import INTERRUPTED, is_there, run_reporting
+from phalanx.insight.report import Column, Report, Table, short_line
+from phalanx.insight.verified import Verified, is_divided, verified
+
+__all__ = ["run"]
+
+_FAILED = (PhalanxError, NotImplementedError, MemoryError)
+
+
+class _Seen(Struct):
+    """What was compared, and what was not: one row for each function."""
+
+    reports: list[tuple[Verified, Location]] = field(default_factory=list[Any])
+    failed: list[tuple[str, Location, str]] = field(default_factory=list[Any])
+    alone: int = 0
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the script; 1 if something differs, and its own status if it did not come to its end."""
+    arguments = with_options_behind(arguments, add_verify_options)
+    if not is_there("verify", arguments.script, arguments.module):
+        return 2
+    if arguments.devices is not None:
+        try:
+            config.update("platforms", "cpu")
+            config.update("num_cpu_devices", arguments.devices)
+        except ConfigError as e:
+            print(f"phalanx verify: {e}", file=sys.stderr)
+            return 2
+    with _verifying(arguments.against) as seen, aside(arguments.json):
+        status = run_reporting(arguments.script, arguments.module, arguments.arguments)
+    reports = [report for report, _ in seen.reports]
+    different = [r for r in reports if not r.agrees]
+    told: list[Report] = [*reports] if arguments.json else [_all(seen, status), *different]
+    write(told, arguments.json, arguments.html)
+    return status or (1 if different else 0)
+
+
+@contextmanager
+def _verifying(against: str) -> Generator[_Seen]:
+    """Verify each function that is compiled inside a block, when it is called first."""
+    seen = _Seen()
+
+    def look(traced: Traced, leaves: Sequence[Any]) -> None:
+        if against != "float64" and not is_divided(traced, leaves):
+            seen.alone += 1
+            return
+        where = user_location()
+        try:
+            seen.reports.append((verified(traced, leaves, against, where), where))
+        except _FAILED as e:
+            seen.failed.append((traced.fun_name, where, f"{e}".partition("\n")[0]))
+
+    with watching(look, on_given), lines_of_users():
+        yield seen
+
+
+def _all(seen: _Seen, status: int) -> Report:
+    """A row for each function, and what there is to say of all of them."""
+    rows = [
+        (plain(r.title), where.full, "agrees" if r.agrees else "differs", r.line or "")
+        for r, where in seen.reports
+    ]
+    rows += [(plain(name), where.full, "not compared", "") for name, where, _ in seen.failed]
+    columns = (
+        Column("function"), Column("called at", "line"), Column("verdict"),
+        Column("first difference", "line"),
+    )  # fmt: skip
+    note = " ".join([f"{name}: {why}." for name, _, why in seen.failed])
+    return Report("verify", (Table("functions", columns, tuple(rows), note),), _said(seen, status))
+
+
+def _said(seen: _Seen, status: int) -> str:
+    count = len(seen.reports)
+    bad = [r for r, _ in seen.reports if not r.agrees]
+    if not count and not seen.failed:
+        said = "Nothing was compared: the script compiled nothing that runs on several devices"
+        if seen.alone:
+            said += f", and {seen.alone} function{'s' * (seen.alone > 1)} on one"
+    elif bad:
+        line = next((r.line for r in bad if r.line), None)
+        at = f", first at {short_line(line)}" if line else ""
+        said = (
+            f"{len(bad)} of {count} function{'s' * (count > 1)} differ{'s' * (len(bad) == 1)}{at}"
+        )
+    else:
+        said = f"{count} function{'s' * (count != 1)} compared: no difference"
+    if seen.failed:
+        said += f"; {len(seen.failed)} could not be compared"
+    if status:
+        said += " before the script " + ("was interrupted" if status == INTERRUPTED else "failed")
+    return f"{said}."

@@ -1,0 +1,123 @@
+"""A program as it would be on one device: nothing in it says how values lie; and in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.config import config
+from phalanx.base.extended import is_key
+from phalanx.base.kinds import is_tuple
+from phalanx.core.interpret import interpret
+from phalanx.core.memoize import memoize_on
+from phalanx.core.primitive import Primitive
+from phalanx.core.program import Equation, Literal, Program
+from phalanx.core.runs import Once
+from phalanx.core.trace import current
+from phalanx.core.types import Array, ArrayType
+from phalanx.laws.compare import of_numpy, to_numpy
+from phalanx.ops.basis import convert
+from phalanx.ops.bits import bitcast
+from phalanx.ops.lay import lay, recast
+from phalanx.ops.vary import pvary
+from phalanx.run.constrain import constrain
+from phalanx.run.put import device_put
+from phalanx.transforms.derive import trace_closed
+
+__all__ = ["alone", "plain", "wider"]
+
+_AS_IT_IS = frozenset({constrain, device_put, lay, recast, pvary})  # they change no number
+_BY_BITS = frozenset({bitcast})  # what they give depends on how many bits an operand has
+
+
+def wider(dtype: Any) -> Any:
+    """The dtype of 64 or 128 bits of what is a floating-point or complex number.
+
+    >>> wider(np.dtype("float32")), wider(np.dtype("int32"))
+    (dtype('float64'), dtype('int32'))
+    """
+    if is_key(dtype) or not dtypes.is_inexact(dtype):
+        return dtype
+    return np.dtype("complex128" if dtypes.is_complex(dtype) else "float64")
+
+
+def plain(type: ArrayType, wide: bool = False) -> ArrayType:
+    """``type``, which says nothing of devices and axes; of 64 bits where it is to be ``wide``."""
+    return ArrayType(type.shape, wider(type.dtype) if wide else type.dtype, type.weak)
+
+
+def alone(program: Program, wide: bool = False) -> Program:
+    """``program``, in which no lanes meet, on one device, in float64 where it is to be ``wide``."""
+    return memoize_on(program, ("alone", wide), lambda: _alone(program, wide))
+
+
+def _alone(program: Program, wide: bool) -> Program:
+    def run(*xs: Any) -> tuple[Sequence[Any], None]:
+        results = interpret(program, xs, step, constant)
+        types = [plain(t, wide) for t in program.output_types]
+        return [_as(x, t.dtype) for x, t in zip(results, types, strict=True)], None
+
+    def step(e: Equation, operands: tuple[Any, ...]) -> Any:
+        return _step(e, operands, wide)
+
+    def constant(literal: Literal) -> Any:
+        return _constant(literal, wide)
+
+    types = [plain(t, wide) for t in program.input_types]
+    with config.override(enable_x64=wide or config.enable_x64):
+        return trace_closed(run, types, program.name).program
+
+
+def _step(e: Equation, operands: tuple[Any, ...], wide: bool) -> Any:
+    if e.prim in _AS_IT_IS:
+        return operands if e.prim.multi else operands[0]
+    frame = e.frame
+    if frame is not None and isinstance(frame.runs, Once) and len(frame.programs) == 1:
+        inside = alone(frame.programs[0], wide)
+        return interpret(inside, operands, lambda e, xs: _bound(e.prim, xs, e.params))
+    if frame is not None:
+        frame = frame.rewritten(lambda p: alone(p, wide))
+        return _bound(e.prim, operands, frame.into(e.params))
+    params = {name: value for name, value in e.params.items() if name != "unreduced"}
+    if not wide:
+        return _bound(e.prim, operands, params)
+    return _wide(e, operands, params)
+
+
+def _bound(prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    return current().process(prim, tuple(operands), params)
+
+
+def _wide(e: Equation, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """An operation in float64; as it is, where it cannot be computed so."""
+    if e.prim not in _BY_BITS:
+        dtyped = {k: wider(v) if isinstance(v, np.dtype) else v for k, v in params.items()}
+        try:
+            return _bound(e.prim, operands, dtyped)
+        except (TypeError, ValueError, NotImplementedError):
+            pass  # it knows no such numbers
+    given = [_as(x, a.type.dtype) for x, a in zip(operands, e.inputs, strict=True)]
+    results = _bound(e.prim, given, params)
+    return _each(lambda x: _as(x, wider(x.aval.dtype)), results)
+
+
+def _each(f: Callable[[Any], Any], results: Any) -> Any:
+    return tuple([*map(f, results)]) if is_tuple(results) else f(results)
+
+
+def _as(x: Any, dtype: Any) -> Any:
+    have = x.aval.dtype if isinstance(x, Array) else np.asarray(x).dtype
+    return x if have == dtype else convert(x, dtype=dtype, weak=False)
+
+
+def _constant(literal: Literal, wide: bool) -> Any:
+    value: Any = literal.value
+    if isinstance(value, Array):
+        here = to_numpy(value)
+        value = of_numpy(here, value.dtype) if is_key(value.dtype) else here
+    if not wide or isinstance(value, Array):
+        return value
+    return np.asarray(value).astype(wider(literal.type.dtype))[()]

@@ -1,0 +1,162 @@
+"""Whether rounding explains that numbers differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from phalanx.base import dtypes
+from phalanx.base.errors import PhalanxError
+from phalanx.core.layouts import Axes
+from phalanx.core.program import Program
+from phalanx.insight.exchanges import Values
+from phalanx.insight.reference import Reference
+from phalanx.laws.compare import rounding, wide
+
+__all__ = ["Comparison", "Judge", "difference"]
+
+_TIMES = 32  # as much as operands that are rounded change a result, another order may
+_REFUSED = (PhalanxError, TypeError, ValueError, NotImplementedError, ArithmeticError)
+
+
+class Comparison(Struct, frozen=True):
+    """How a result on devices and that of one device compare.
+
+    Attributes:
+        differs: whether rounding does not explain it.
+        equal: whether all bits are the same.
+        error: the largest difference, relative to the largest element.
+        allowed: the largest that rounding explains.
+        position: of the lane, where there are some.
+        index: of the element that differs most.
+        found: that element, on devices.
+        expected: the same on one device.
+    """
+
+    differs: bool
+    equal: bool
+    error: float
+    allowed: float
+    position: int = 0
+    index: tuple[int, ...] = ()
+    found: Any = None
+    expected: Any = None
+
+
+class Judge:
+    """Compares what devices give with what one device gives, in higher precision where needed."""
+
+    def __init__(self, device: Any) -> None:
+        self.plain = Reference(device)
+        self.wide = Reference(device, wide=True)
+
+    def compare(
+        self,
+        program: Program,
+        inputs: Sequence[Values],
+        axes: Axes,
+        found: Sequence[Values],
+    ) -> list[Comparison]:
+        """A comparison for each result of ``program``, which devices ``found`` from ``inputs``."""
+        expected = self.plain(program, inputs, axes)
+        told = [_compared(x, y, 0.0) for x, y in zip(found, expected, strict=True)]
+        if not any([c.differs for c in told]):
+            return told
+        try:
+            exact = self.wide(program, [_widened(values) for values in inputs], axes)
+            moved = self.wide(program, _perturbed(inputs), axes)
+        except _REFUSED:
+            return told
+        return [
+            _compared(x, z, _TIMES * max(_apart(y, z), _apart(w, z))) if c.differs else c
+            for c, x, y, z, w in zip(told, found, expected, exact, moved, strict=True)
+        ]
+
+    def alike(self, found: Sequence[Values], expected: Sequence[Values]) -> bool:
+        """Whether values are the same but for their last digits."""
+        pairs = zip(found, expected, strict=True)
+        return not any([_compared(x, y, 0.0).differs for x, y in pairs])
+
+
+def difference(found: Values, expected: Values) -> float:
+    """The largest difference, relative to the largest element."""
+    scale = max([_errors(x, y)[1] for x, y in zip(found, expected, strict=True)])
+    return _over(_apart(found, expected), scale)
+
+
+def _compared(found: Values, expected: Values, spread: float) -> Comparison:
+    """Of values at each position; ``spread`` is what rounding of operands changes."""
+    dtype = found[0].dtype
+    worst = Comparison(False, True, 0.0, 0.0)
+    for p, (x, y) in enumerate(zip(found, expected, strict=True)):
+        if x is y:
+            continue
+        if x.shape != y.shape:
+            return Comparison(True, False, np.inf, 0.0, p, (), x.shape, y.shape)
+        if np.array_equal(x, y) and x.dtype == y.dtype:
+            continue
+        errors, scale = _errors(x, y)
+        allowed = spread + rounding(dtype) * scale if dtypes.is_inexact(dtype) else spread
+        top = float(errors.max(initial=0.0))
+        if top == 0 and worst.differs:
+            continue
+        index = tuple(map(int, np.unravel_index(int(errors.argmax()), errors.shape)))
+        one = Comparison(
+            bool(top > allowed), False, _over(top, scale), _over(allowed, scale), p, index,
+            x[index], y[index],
+        )  # fmt: skip
+        if worst.equal or (one.differs, one.error) > (worst.differs, worst.error):
+            worst = one
+    return worst
+
+
+def _over(size: float, scale: float) -> float:
+    return size / scale if scale else size
+
+
+def _errors(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
+    """The difference of each element, and the size of the largest one."""
+    if not dtypes.is_inexact(x.dtype):
+        if dtypes.is_inexact(y.dtype):
+            y = np.asarray(y, x.dtype)
+        return (x != y).astype(float), 1.0
+    a, b = wide(x), wide(y)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    finite = np.isfinite(a) & np.isfinite(b)
+    errors = np.where(same, 0.0, np.inf)
+    with np.errstate(all="ignore"):
+        errors = np.where(finite, np.abs(np.where(finite, a, 0) - np.where(finite, b, 0)), errors)
+    return errors, float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
+
+
+def _apart(xs: Values, ys: Values) -> float:
+    """How far values are from each other, anywhere."""
+    return max([float(_errors(x, y)[0].max(initial=0.0)) for x, y in zip(xs, ys, strict=True)])
+
+
+def _widened(values: Values) -> Values:
+    known: dict[int, np.ndarray] = {}
+    return [known.setdefault(id(x), wide_of(x)) for x in values]
+
+
+def wide_of(x: np.ndarray) -> np.ndarray:
+    """``x`` in 64 bits if it is of floating-point numbers."""
+    return wide(x) if dtypes.is_inexact(x.dtype) else x
+
+
+def _perturbed(inputs: Sequence[Values]) -> list[Values]:
+    """``inputs`` in 64 bits, of which each number is rounded otherwise."""
+    rng, known = np.random.default_rng(0), dict[int, np.ndarray]()
+
+    def one(x: np.ndarray) -> np.ndarray:
+        if not dtypes.is_inexact(x.dtype):
+            return x
+        if id(x) not in known:
+            eps = float(dtypes.finfo(x.dtype).eps)
+            known[id(x)] = wide(x) * (1 + eps * rng.uniform(-1, 1, x.shape))
+        return known[id(x)]
+
+    return [list(map(one, values)) for values in inputs]

@@ -1,0 +1,404 @@
+"""``verify``: whether a program gives the same numbers on its devices as on one of them."""
+
+# What a traced function holds is private to users, not to the analyses of it.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from phalanx.api.stages import Traced, TracedCall, few
+from phalanx.api.transformed import P
+from phalanx.base import tree
+from phalanx.base.boundary import boundary
+from phalanx.base.errors import ArgumentError, DeviceError, OutOfMemory, PhalanxError
+from phalanx.base.source import Location, lines_of_users, name_of
+from phalanx.core.program import Program
+from phalanx.insight.digits import lost_digits
+from phalanx.insight.explained import traceable, whole
+from phalanx.insight.judged import Comparison, Judge
+from phalanx.insight.narrowing import Culprit, Narrowing
+from phalanx.insight.reference import host_value
+from phalanx.insight.repeating import program_text
+from phalanx.insight.report import Column, Facts, Listing, Part, Report, Table, short_line
+from phalanx.insight.taps import inlined
+from phalanx.insight.workarounds import way_around
+from phalanx.run.array import DeviceArray, default_sharding, moved
+from phalanx.run.calls import LoadedProgram
+from phalanx.run.eager import as_array
+from phalanx.run.execute import compile_program
+from phalanx.run.planning import RequestedShardings, constraints
+from phalanx.spmd.constraint import is_abstract
+from phalanx.transforms.stage import loaded
+
+__all__ = ["AGAINST", "Verified", "is_divided", "verified", "verify"]
+
+AGAINST = ("one-device", "float64")
+
+
+@dataclass(frozen=True)
+class Verified(Report):
+    """What ``verify`` found out.
+
+    Args:
+        title: what it is about.
+        parts: facts and tables.
+        verdict: what matters most.
+        agrees: whether all results are those of one device, up to rounding.
+        line: ``path:line`` of the first operation that differs, where that was found.
+    """
+
+    agrees: bool = True
+    line: str | None = None
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@boundary
+def verify(f: Callable[P, Any], against: str = "one-device") -> Callable[..., Verified]:
+    """Verify a program: a function of the arguments of ``f`` that compares its devices with one.
+
+    ``f`` is compiled and run as it is. Then it is run on one device, where nothing is divided:
+    lanes one after the other, and collectives by their definitions. All results, gradients among
+    them, are compared. Where rounding does not explain a difference, the program is cut into
+    pieces that are compared in the same way, down to one operation. The report says which
+    one it is, its line, how its operands lie, the numbers, and what to do; and has a short
+    program that repeats it.
+
+    Args:
+        f: a function, or what ``jit``, ``pmap`` or ``shard_map`` made of one.
+        against: "one-device"; or "float64", which tells the lines in which digits are lost.
+
+    Returns:
+        That function; it gives a report with the attributes ``agrees`` and ``line``.
+
+    Raises:
+        ArgumentError: there is nothing of that name to compare with.
+        DeviceError: arguments, or devices, belong to several processes.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> share = phalanx.pmap(lambda x: x / phalanx.lax.psum(x, "i"), "i")
+    >>> report = phalanx.verify(share)(jnp.arange(1.0, 5.0))
+    >>> report.agrees
+    True
+    """
+    if against not in AGAINST:
+        known = " or ".join(map(repr, AGAINST))
+        raise ArgumentError(f"verify: against must be {known}, got {against!r}")
+    traced = traceable(f, "verify")
+
+    def checked(*args: Any, **kwargs: Any) -> Verified:
+        with lines_of_users():
+            return verified(traced.trace(*args, **kwargs), tree.leaves((args, kwargs)), against)
+
+    checked.__name__ = checked.__qualname__ = f"verify({name_of(f)})"
+    return checked
+
+
+class _Run(Struct, frozen=True):
+    """A traced function and the arrays that it is called with."""
+
+    call: TracedCall
+    arrays: list[DeviceArray]
+
+    def compiled(self, program: Program, further: int = 0) -> LoadedProgram:
+        """``program``, which gives so many further results before those of the function."""
+        call, places = self.call, self.call.said
+        if places is not None:
+            places = RequestedShardings(places.ins, (*(None,) * further, *places.outs))
+        sigs = [x._sig for x in self.arrays]
+        return compile_program(program, sigs, (), dict(call.compiler_options), places)
+
+    def on_devices(self, program: Program, further: int = 0) -> Sequence[Any]:
+        """What the devices give."""
+        return self.compiled(program, further)(self.arrays)
+
+
+def verified(
+    traced: Traced,
+    leaves: Sequence[Any],
+    against: str = "one-device",
+    where: Location | None = None,
+    is_short: bool = False,
+) -> Verified:
+    """The report on a function that was traced for a call with ``leaves``.
+
+    Args:
+        traced: the function.
+        leaves: those of its arguments that are arrays.
+        against: what it is compared with.
+        where: the line that called it.
+        is_short: whether it is a program that was made to repeat a difference.
+    """
+    call = whole(traced)
+    given = [as_array(x) for x in (*loaded(traced._traced.captured), *leaves)]
+    asked = call.places.ins
+    if not all([x.sharding.is_fully_addressable for x in given]):
+        raise DeviceError(
+            f"verify: arguments of {traced.fun_name} lie on devices of several processes, and one "
+            "device of this process is to compute it all; verify it in one process, with as many "
+            "CPU devices (PHALANX_NUM_CPU_DEVICES)"
+        )
+    run = _Run(call, [x if s is None else moved(x, s) for x, s in zip(given, asked, strict=True)])
+    if against == "float64":
+        return _against_float64(traced, run)
+    return _Verifying(traced, run, where, is_short).report()
+
+
+def is_divided(traced: Traced, leaves: Sequence[Any]) -> bool:
+    """Whether a function runs on several devices, or in lanes, so that it can be compared."""
+    call = traced._traced
+    if any([p.on_devices.region is not None for p in call.program.primitives]):
+        return True
+    said = [s for s in (*call.places.ins, *call.places.outs) if s is not None]
+    said += [s for s, _ in constraints(call.program)]
+    said += [x.sharding for x in (*loaded(call.captured), *leaves) if isinstance(x, DeviceArray)]
+    return any([len(s.device_list) > 1 for s in said if not is_abstract(s)])
+
+
+def _home() -> Any:
+    return default_sharding().device_list[0]
+
+
+def _against_float64(traced: Traced, run: _Run) -> Verified:
+    inputs = list(map(host_value, run.arrays))
+    lost = lost_digits(inlined(run.call.program), inputs, _home())
+    columns = (
+        Column("line", "line"), Column("operation"), Column("error"), Column("of operands"),
+        Column("digits left", "count"),
+    )  # fmt: skip
+    rows = [
+        (_place(e.location), e.prim.name, f"{after:.1e}", f"{before:.1e}", digits)
+        for e, before, after, digits in lost.rows
+    ]
+    note = "Errors are relative to the largest element, and those of all lanes and steps."
+    parts = (Table("lines that lose digits", columns, tuple(rows), note),)
+    title = f"{traced.fun_name}({few(run.call.types)}) against float64"
+    line = lost.culprit.location if lost.culprit is not None else None
+    if line is None:
+        told = f"No line loses digits: results have a relative error of {lost.error:.1e}."
+        return Verified(title, parts, told)
+    told = (
+        f"Results have a relative error of {lost.error:.1e}; most digits are lost in "
+        f"{short_line(_place(line))} ({lost.culprit.prim.name if lost.culprit else ''}). Compute "
+        "that line in a wider dtype, or write it otherwise: subtract before you square, scale "
+        "before you add, use logsumexp, log1p, expm1."
+    )
+    return Verified(title, parts, told, agrees=False, line=line.full)
+
+
+class _Verifying:
+    """A comparison with one device."""
+
+    def __init__(self, traced: Traced, run: _Run, where: Location | None, is_short: bool) -> None:
+        self.traced, self.run, self.where, self.is_short = traced, run, where, is_short
+        self.judge = Judge(_home())
+        self.program = run.call.program
+        self.too_large = False
+
+    def report(self) -> Verified:
+        compiled = self.run.compiled(self.program)
+        self.devices = len(compiled.executable.devices)
+        found = compiled(self.run.arrays)
+        values = [[host_value(x)] for x in found]
+        told = self._compared(values)
+        agrees = not self.too_large and not any([c.differs for c in told])
+        if agrees:
+            return self._made([self._summary(told), self._results(told)], self._agrees(told), True)
+        narrowing = Narrowing(
+            inlined(self.program), self.run.on_devices, self.run.arrays, self.judge
+        )
+        culprit = narrowing.culprit()
+        if culprit is not None:
+            return self._differs(told, culprit)
+        parts: list[Part] = [self._summary(told), self._results(told)]
+        if narrowing.gone and self._is_gone(narrowing, values):
+            said = (
+                f"{self._count(told)} from {self._of_one(told)}, and not where values inside are "
+                "results, too: the partitioner decides otherwise then. It happens between "
+                f"{_between(narrowing.gone[-1])}. Fix how values lie there, with "
+                "with_sharding_constraint, and verify again."
+            )
+            return self._made(parts, said, False)
+        said = "Every operation gives what one device gives of the same operands"
+        if self.too_large:
+            said += (
+                "; the program as a whole does not fit on one device, and was compared in pieces."
+            )
+        else:
+            said += (
+                ": the results differ by rounding that the program makes larger. "
+                'verify(f, against="float64") tells where.'
+            )
+        return self._made(parts, said, True)
+
+    def _compared(self, found: Sequence[Any]) -> list[Comparison]:
+        inputs = [[host_value(x)] for x in self.run.arrays]
+        try:
+            return self.judge.compare(self.program, inputs, (), found)
+        except (OutOfMemory, MemoryError):
+            self.too_large = True
+            return []
+
+    def _is_gone(self, narrowing: Narrowing, before: Sequence[Any]) -> bool:
+        """Whether devices give something else of the program without calls."""
+        last = narrowing.last
+        if last is None:
+            return True
+        return not self.judge.alike([[host_value(x)] for x in last], before)
+
+    # ---- what is said ----
+
+    def _made(
+        self, parts: Sequence[Part], said: str, agrees: bool, line: Location | None = None
+    ) -> Verified:
+        devices = f"{self.devices} device{'s' * (self.devices > 1)} against one"
+        title = f"{self.traced.fun_name}({few(self.run.call.types)}) on {devices}"
+        full = line.full if line is not None else None
+        return Verified(title, tuple(parts), said, agrees=agrees, line=full)
+
+    def _agrees(self, told: Sequence[Comparison]) -> str:
+        same = sum([c.equal for c in told])
+        bits = "to the bit" if same == len(told) else "up to rounding"
+        if len(told) > same > 0:
+            bits += f", {same} of them to the bit"
+        devices = f"{self.devices} device{'s' * (self.devices > 1)}"
+        if len(told) == 1:
+            return f"The result of {devices} is that of one device {bits}."
+        return f"The {len(told)} results of {devices} are those of one device {bits}."
+
+    def _count(self, told: Sequence[Comparison]) -> str:
+        bad = sum([c.differs for c in told])
+        if len(told) <= 1:
+            return "The result differs"
+        return f"{bad} of {len(told)} results differ{'s' * (bad == 1)}"
+
+    def _of_one(self, told: Sequence[Comparison]) -> str:
+        return "those of one device" if len(told) > 1 else "that of one device"
+
+    def _summary(self, told: Sequence[Comparison]) -> Facts:
+        notes: list[str] = []
+        if self.run.call.program.effects:
+            notes.append("It calls Python or prints, which happened in each run.")
+        if self.too_large:
+            notes.append("It does not fit on one device as a whole.")
+        items: list[tuple[str, Any, Any]] = [
+            ("devices", self.devices, "count"),
+            ("results", len(self.program.outputs), "count"),
+            ("equal to the bit", sum([c.equal for c in told]), "count"),
+            ("different", sum([c.differs for c in told]), "count"),
+        ]
+        if self.where is not None:
+            items.insert(0, ("called at", _place(self.where), "line"))
+        return Facts("comparison", tuple(items), " ".join(notes))
+
+    def _results(self, told: Sequence[Comparison]) -> Table:
+        call, types = self.traced._traced, self.program.output_types
+        first = len(call.written)
+        names = [f"reference {k}" for k in range(first)] + _names(call)
+        names += [f"argument {k}" for k in call.stored]
+        rows = [
+            (name, str(type), f"{c.error:.1e}", f"{c.allowed:.1e}", _word(c))
+            for name, type, c in zip(names, types, told, strict=False)
+        ]
+        columns = (
+            Column("result"), Column("type"), Column("difference"), Column("rounding"),
+            Column("verdict"),
+        )  # fmt: skip
+        note = "Relative to the largest element; rounding is what it may explain."
+        return Table("results", columns, tuple(rows), note)
+
+    def _differs(self, told: Sequence[Comparison], culprit: Culprit) -> Verified:
+        e, c = culprit.equation, culprit.comparison
+        lane = f" in lane {c.position}" if culprit.path and c.position else ""
+        said = (
+            f"{self._count(told)} from {self._of_one(told)}, first at "
+            f"{short_line(_place(e.location))}: {e.prim.name} gives {_number(c.found)} on "
+            f"{self.devices} devices and {_number(c.expected)} on one, of the same operands{lane}. "
+            f"{way_around(e, bool(culprit.path))}"
+        )
+        parts: list[Part] = [self._where(culprit), self._operands(culprit)]
+        text = None if self.is_short else program_text(culprit, inlined(self.program))
+        if text is not None:
+            parts.append(_repeating(text))
+        parts += [self._summary(told), self._results(told)]
+        return self._made(parts, said, False, e.location)
+
+    def _where(self, culprit: Culprit) -> Facts:
+        e, c = culprit.equation, culprit.comparison
+        items: list[tuple[str, Any, Any]] = [
+            ("line", _place(e.location), "line"),
+            ("operation", e.prim.name, "text"),
+            ("result", str(e.outputs[0].type), "text"),
+            ("element", str(c.index), "text"),
+            ("on devices", _number(c.found), "text"),
+            ("on one device", _number(c.expected), "text"),
+            ("difference", f"{c.error:.1e}", "text"),
+            ("rounding", f"{c.allowed:.1e}", "text"),
+        ]
+        if culprit.step:
+            items.append(("step of the loop", ", ".join(map(str, culprit.step)), "text"))
+        return Facts("first difference", tuple(items))
+
+    def _operands(self, culprit: Culprit) -> Table:
+        kinds = [("operand", a.type, x) for a, x in
+                 zip(culprit.equation.inputs, culprit.operands, strict=True)]  # fmt: skip
+        kinds += [("result", v.type, x) for v, x in
+                  zip(culprit.equation.outputs, culprit.results, strict=True)]  # fmt: skip
+        rows = [(what, str(type), _lying(x)) for what, type, x in kinds]
+        columns = Column("what"), Column("type"), Column("lies as")
+        return Table("operands", columns, tuple(rows))
+
+
+def _repeating(text: str) -> Listing:
+    made: dict[str, Any] = {"__name__": "<repeats>"}
+    try:
+        exec(compile(text.rpartition("print(")[0], "<repeats>", "exec"), made)
+        f, operands = made["f"], made["operands"]
+        said = verified(f.trace(*operands), operands, is_short=True).verdict
+    except (PhalanxError, TypeError, ValueError) as error:
+        said = f"it does not run here, {error}"
+    return Listing("a program that repeats it", text, f"It was run: {said}")
+
+
+def _names(call: TracedCall) -> list[str]:
+    count = call.out_tree.num_leaves
+    leaves = tree.leaves_with_path(call.out_tree.unflatten(range(count)))
+    return [f"result{tree.keystr(path)}" for path, _ in leaves]
+
+
+def _word(c: Comparison) -> str:
+    if c.differs:
+        return "differs"
+    return "equal" if c.equal else "rounding"
+
+
+def _number(x: Any) -> str:
+    return f"{x:.7g}" if isinstance(x, float | np.floating) else str(x)
+
+
+def _lying(x: Any) -> str:
+    if isinstance(x, DeviceArray):
+        return str(x.sharding)
+    return "not used" if x is None else "a constant"
+
+
+def _between(piece: Program) -> str:
+    places = [e.location for e in piece.equations if e.location is not None]
+    if not places:
+        return "lines that are not known"
+    first, last = short_line(_place(places[0])), short_line(_place(places[-1]))
+    return first if first == last else f"{first} and {last}"
+
+
+def _place(location: Location | None) -> str:
+    if location is None:
+        return "unknown"
+    function = "" if location.function == "<module>" else f" ({location.function})"
+    return f"{location.full}{function}"

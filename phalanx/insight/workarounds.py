@@ -1,0 +1,29 @@
+"""What to do about an operation that gives wrong numbers on several devices."""
+
+from __future__ import annotations
+
+from phalanx.core.program import Equation
+
+__all__ = ["way_around"]
+
+_BY_NAME = {
+    "dot_general": "Shard each dimension of the product by one axis: take two steps with "
+    "with_sharding_constraint, or use out_sharding= along Explicit axes.",
+    "scan": "Leave the dimension that the loop runs over whole, with_sharding_constraint(xs, "
+    "P(None, ...)), or do not constrain values in its body.",
+    "reduce_max": "Use lax.pmax in shard_map, or look for a NaN with jnp.isnan(x).any().",
+    "reduce_min": "Use lax.pmin in shard_map, or look for a NaN with jnp.isnan(x).any().",
+}
+
+
+def way_around(e: Equation, in_lanes: bool) -> str:
+    """The advice, for an operation that runs ``in_lanes`` or as the compiler divides it."""
+    if e.prim.name in _BY_NAME:
+        return _BY_NAME[e.prim.name]
+    if e.prim.name.endswith("callback"):
+        return "It calls Python, which may give something else each time; that is no fault."
+    if e.prim.named_axes is not None:
+        return "Take lax.all_gather, and combine what was gathered in each lane."
+    if in_lanes:
+        return "Run lanes one at a time: lanes_at_once=1."
+    return "Lay its operands whole before: x = lax.with_sharding_constraint(x, P())."

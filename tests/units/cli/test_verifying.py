@@ -1,0 +1,73 @@
+"""``phalanx verify`` runs a script, and compares what it computes on devices with one."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+RIGHT = """
+import numpy as np, phalanx
+from phalanx import lax
+x = np.random.default_rng().normal(size=(8, 3)).astype("f")
+share = phalanx.pmap(lambda x: x / lax.psum(x, "i"), "i")
+print(share(x).shape, phalanx.jit(lambda x: x + 1)(x).shape)
+"""
+WRONG = """
+import numpy as np, phalanx
+import phalanx.numpy as jnp
+x = np.ones((8, 3), "f")
+x[1, 1] = np.nan
+lies = phalanx.NamedSharding(phalanx.make_mesh((8,), ("x",)), phalanx.P("x"))
+f = phalanx.jit(lambda x: jnp.max(x, 0), in_shardings=lies)
+f(x)
+"""
+
+
+def verify(folder, text, *words):
+    script = folder / "train.py"
+    script.write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "phalanx", "verify", "--devices", "8", *words, str(script)]
+    environment = {**os.environ, "PHALANX_NUM_CPU_DEVICES": "8", "COLUMNS": "100"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_a_right_script(tmp_path):
+    done = verify(tmp_path, RIGHT)
+    assert done.returncode == 0, done.stderr
+    assert "(8, 3) (8, 3)" in done.stdout
+    assert "1 function compared: no difference." in done.stdout
+
+
+def test_a_wrong_one_ends_with_its_line_and_a_status(tmp_path):
+    done = verify(tmp_path, WRONG)
+    assert done.returncode == 1, done.stderr
+    assert "1 of 1 function differs, first at train.py:7." in done.stdout
+    assert "reduce_max gives 1 on 8 devices and nan on one" in " ".join(done.stdout.split())
+
+
+def test_json(tmp_path):
+    (report,) = json.loads(verify(tmp_path, WRONG, "--json").stdout)
+    assert report["verdict"].startswith("The result differs from that of one device")
+
+
+def test_lines_that_lose_digits(tmp_path):
+    text = "import phalanx\nf = phalanx.jit(lambda x: (x + 1e6) - 1e6)\nf(phalanx.numpy.pi)\n"
+    done = verify(tmp_path, text, "--against", "float64")
+    assert done.returncode == 1, done.stderr
+    assert "first at train.py:2" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "text, status, told",
+    [
+        ("print(1)", 0, "Nothing was compared: the script compiled nothing"),
+        (RIGHT + "\nraise ValueError('no data')", 2, "no difference before the script failed."),
+        ("open('nowhere.csv')", 2, "before the script failed"),
+    ],
+)
+def test_scripts_with_little_to_compare(tmp_path, text, status, told):
+    done = verify(tmp_path, text)
+    assert done.returncode == status, done.stderr
+    assert told in " ".join(done.stdout.split())

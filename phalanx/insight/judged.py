@@ -16,13 +16,13 @@ from phalanx.insight.exchanges import Values
 from phalanx.insight.reference import Reference
 from phalanx.laws.compare import rounding, wide
 
-__all__ = ["Comparison", "Judge", "difference"]
+__all__ = ["Compared", "Judge", "difference"]
 
 _TIMES = 32  # as much as operands that are rounded change a result, another order may
 _REFUSED = (PhalanxError, TypeError, ValueError, NotImplementedError, ArithmeticError)
 
 
-class Comparison(Struct, frozen=True):
+class Compared(Struct, frozen=True):
     """How a result on devices and that of one device compare.
 
     Attributes:
@@ -59,8 +59,8 @@ class Judge:
         inputs: Sequence[Values],
         axes: Axes,
         found: Sequence[Values],
-    ) -> list[Comparison]:
-        """A comparison for each result of ``program``, which devices ``found`` from ``inputs``."""
+    ) -> list[Compared]:
+        """How each result compares of ``program``, which devices ``found`` from ``inputs``."""
         expected = self.plain(program, inputs, axes)
         told = [_compared(x, y, 0.0) for x, y in zip(found, expected, strict=True)]
         if not any([c.differs for c in told]):
@@ -87,15 +87,15 @@ def difference(found: Values, expected: Values) -> float:
     return _over(_apart(found, expected), scale)
 
 
-def _compared(found: Values, expected: Values, spread: float) -> Comparison:
+def _compared(found: Values, expected: Values, spread: float) -> Compared:
     """Of values at each position; ``spread`` is what rounding of operands changes."""
     dtype = found[0].dtype
-    worst = Comparison(False, True, 0.0, 0.0)
+    worst = Compared(False, True, 0.0, 0.0)
     for p, (x, y) in enumerate(zip(found, expected, strict=True)):
         if x is y:
             continue
         if x.shape != y.shape:
-            return Comparison(True, False, np.inf, 0.0, p, (), x.shape, y.shape)
+            return Compared(True, False, np.inf, 0.0, p, (), x.shape, y.shape)
         if np.array_equal(x, y) and x.dtype == y.dtype:
             continue
         errors, scale = _errors(x, y)
@@ -104,7 +104,7 @@ def _compared(found: Values, expected: Values, spread: float) -> Comparison:
         if top == 0 and worst.differs:
             continue
         index = tuple(map(int, np.unravel_index(int(errors.argmax()), errors.shape)))
-        one = Comparison(
+        one = Compared(
             bool(top > allowed), False, _over(top, scale), _over(allowed, scale), p, index,
             x[index], y[index],
         )  # fmt: skip

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 
+from phalanx.core.blocks import Blocks
 from phalanx.core.program import Equation, Program, Var
-from phalanx.insight.judged import Comparison, Judge
+from phalanx.insight.judged import Compared, Judge
 from phalanx.insight.reference import host_value, stretch
 from phalanx.insight.taps import Path, Tapped, enters, program_at, tapped
 
@@ -47,7 +48,7 @@ class Culprit(Struct, frozen=True):
     path: Path
     operands: Sequence[Any]
     results: Sequence[Any]
-    comparison: Comparison
+    comparison: Compared
     step: tuple[int, ...] = ()
 
 
@@ -76,7 +77,7 @@ class Narrowing(Struct):
 
     def _search(self, path: Path, start: int, stop: int) -> Culprit | None:
         body = program_at(self.program, path)
-        size = max(1, -(-(stop - start) // _PIECES))
+        size = max(1, Blocks(stop - start, _PIECES).length)
         cuts = [*range(start, stop, size), stop]
         pieces = [stretch(body, a, b) for a, b in pairwise(cuts)]
         seen = self._seen(path, pieces)
@@ -92,7 +93,7 @@ class Narrowing(Struct):
         return None
 
     def _at(
-        self, path: Path, number: int, seen: _Seen, step: tuple[int, ...], what: Comparison
+        self, path: Path, number: int, seen: _Seen, step: tuple[int, ...], what: Compared
     ) -> Culprit:
         """The operation, or one inside of it."""
         e = program_at(self.program, path).equations[number]
@@ -125,7 +126,7 @@ class _Seen:
         self._number = {v: k for k, v in enumerate(taps.variables)}
         self._values = {v: host_value(x) for v, x in arrays.items()}
 
-    def compared(self, piece: Program, judge: Judge) -> tuple[tuple[int, ...], Comparison] | None:
+    def compared(self, piece: Program, judge: Judge) -> tuple[tuple[int, ...], Compared] | None:
         """The first step in which ``piece`` gives something else on one device, and what."""
         rows = self.taps.rows()
         for step, places in rows[:: max(1, len(rows) // _STEPS)]:

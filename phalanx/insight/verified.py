@@ -21,7 +21,7 @@ from phalanx.base.source import Location, lines_of_users, name_of
 from phalanx.core.program import Program
 from phalanx.insight.digits import lost_digits
 from phalanx.insight.explained import traceable, whole
-from phalanx.insight.judged import Comparison, Judge
+from phalanx.insight.judged import Compared, Judge
 from phalanx.insight.narrowing import Culprit, Narrowing
 from phalanx.insight.reference import host_value
 from phalanx.insight.repeating import program_text
@@ -51,6 +51,11 @@ class Verified(Report):
         verdict: what matters most.
         agrees: whether all results are those of one device, up to rounding.
         line: ``path:line`` of the first operation that differs, where that was found.
+
+    >>> import phalanx
+    >>> report = phalanx.verify(lambda x: 2 * x)(1.0)
+    >>> report.agrees, report.line
+    (True, None)
     """
 
     agrees: bool = True
@@ -238,7 +243,7 @@ class _Verifying:
             )
         return self._made(parts, said, True)
 
-    def _compared(self, found: Sequence[Any]) -> list[Comparison]:
+    def _compared(self, found: Sequence[Any]) -> list[Compared]:
         inputs = [[host_value(x)] for x in self.run.arrays]
         try:
             return self.judge.compare(self.program, inputs, (), found)
@@ -263,7 +268,7 @@ class _Verifying:
         full = line.full if line is not None else None
         return Verified(title, tuple(parts), said, agrees=agrees, line=full)
 
-    def _agrees(self, told: Sequence[Comparison]) -> str:
+    def _agrees(self, told: Sequence[Compared]) -> str:
         same = sum([c.equal for c in told])
         bits = "to the bit" if same == len(told) else "up to rounding"
         if len(told) > same > 0:
@@ -273,16 +278,16 @@ class _Verifying:
             return f"The result of {devices} is that of one device {bits}."
         return f"The {len(told)} results of {devices} are those of one device {bits}."
 
-    def _count(self, told: Sequence[Comparison]) -> str:
+    def _count(self, told: Sequence[Compared]) -> str:
         bad = sum([c.differs for c in told])
         if len(told) <= 1:
             return "The result differs"
         return f"{bad} of {len(told)} results differ{'s' * (bad == 1)}"
 
-    def _of_one(self, told: Sequence[Comparison]) -> str:
+    def _of_one(self, told: Sequence[Compared]) -> str:
         return "those of one device" if len(told) > 1 else "that of one device"
 
-    def _summary(self, told: Sequence[Comparison]) -> Facts:
+    def _summary(self, told: Sequence[Compared]) -> Facts:
         notes: list[str] = []
         if self.run.call.program.effects:
             notes.append("It calls Python or prints, which happened in each run.")
@@ -298,7 +303,7 @@ class _Verifying:
             items.insert(0, ("called at", _place(self.where), "line"))
         return Facts("comparison", tuple(items), " ".join(notes))
 
-    def _results(self, told: Sequence[Comparison]) -> Table:
+    def _results(self, told: Sequence[Compared]) -> Table:
         call, types = self.traced._traced, self.program.output_types
         first = len(call.written)
         names = [f"reference {k}" for k in range(first)] + _names(call)
@@ -314,7 +319,7 @@ class _Verifying:
         note = "Relative to the largest element; rounding is what it may explain."
         return Table("results", columns, tuple(rows), note)
 
-    def _differs(self, told: Sequence[Comparison], culprit: Culprit) -> Verified:
+    def _differs(self, told: Sequence[Compared], culprit: Culprit) -> Verified:
         e, c = culprit.equation, culprit.comparison
         lane = f" in lane {c.position}" if culprit.path and c.position else ""
         said = (
@@ -373,7 +378,7 @@ def _names(call: TracedCall) -> list[str]:
     return [f"result{tree.keystr(path)}" for path, _ in leaves]
 
 
-def _word(c: Comparison) -> str:
+def _word(c: Compared) -> str:
     if c.differs:
         return "differs"
     return "equal" if c.equal else "rounding"

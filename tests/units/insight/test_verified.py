@@ -37,7 +37,6 @@ def test_a_planted_fault_is_found_at_its_line(fault):
         report = phalanx.verify(fault.step())(*fault.arguments())
     assert not report.agrees, report.verdict
     assert report.line == fault.line, report.verdict
-    assert phalanx.verify(fault.step())(*fault.arguments()).agrees
 
 
 @settings(max_examples=5)

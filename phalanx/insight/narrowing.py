@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 
+from phalanx.base.source import Location
 from phalanx.core.blocks import Blocks
 from phalanx.core.program import Equation, Program, Var
 from phalanx.insight.judged import Compared, Judge
@@ -50,6 +51,12 @@ class Culprit(Struct, frozen=True):
     results: Sequence[Any]
     comparison: Compared
     step: tuple[int, ...] = ()
+
+    @property
+    def location(self) -> Location | None:
+        """Its line, or where it has none of its own, the first one inside."""
+        inside = [e.location for p in self.equation.programs for e in p.walk() if e.location]
+        return self.equation.location or next(iter(inside), None)
 
 
 class Narrowing(Struct):

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from phalanx.api.aot import ShapeDtypeStruct
 from phalanx.api.stages import Traced, TracedCall, few
 from phalanx.api.transformed import P
-from phalanx.base import tree
+from phalanx.base import dtypes, tree
 from phalanx.base.boundary import boundary
 from phalanx.base.errors import ArgumentError, DeviceError, OutOfMemory, PhalanxError
+from phalanx.base.extended import is_key
 from phalanx.base.source import Location, lines_of_users, name_of
 from phalanx.core.program import Program
 from phalanx.insight.digits import lost_digits
@@ -28,6 +30,7 @@ from phalanx.insight.repeating import program_text
 from phalanx.insight.report import Column, Facts, Listing, Part, Report, Table, short_line
 from phalanx.insight.taps import inlined
 from phalanx.insight.workarounds import way_around
+from phalanx.ops.callback import host_call
 from phalanx.run.array import DeviceArray, default_sharding, moved
 from phalanx.run.calls import LoadedProgram
 from phalanx.run.eager import as_array
@@ -39,6 +42,10 @@ from phalanx.transforms.stage import loaded
 __all__ = ["AGAINST", "Verified", "is_divided", "verified", "verify"]
 
 AGAINST = ("one-device", "float64")
+_CHANGES = (
+    "It was not compared with one device: it calls Python, and a second run on the same devices "
+    "gives something else. Pass random numbers as arguments, or draw them from a key."
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,8 @@ def verify(f: Callable[P, Any], against: str = "one-device") -> Callable[..., Ve
         against: "one-device"; or "float64", which tells the lines in which digits are lost.
 
     Returns:
-        That function; it gives a report with the attributes ``agrees`` and ``line``.
+        That function, also of ``ShapeDtypeStruct``, for which numbers are drawn; it gives a report
+        with the attributes ``agrees`` and ``line``.
 
     Raises:
         ArgumentError: there is nothing of that name to compare with.
@@ -100,10 +108,31 @@ def verify(f: Callable[P, Any], against: str = "one-device") -> Callable[..., Ve
 
     def checked(*args: Any, **kwargs: Any) -> Verified:
         with lines_of_users():
-            return verified(traced.trace(*args, **kwargs), tree.leaves((args, kwargs)), against)
+            made = traced.trace(*args, **kwargs)
+            return verified(made, _leaves(made._traced, args, kwargs), against)
 
     checked.__name__ = checked.__qualname__ = f"verify({name_of(f)})"
     return checked
+
+
+def _leaves(call: TracedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The arrays among the arguments of a call, drawn where only a type is given."""
+    fixed = {i for i, _ in call.static.positional}
+    named = dict(call.static.keywords)
+    dynamic = tuple([x for i, x in enumerate(args) if i not in fixed])
+    others = {name: x for name, x in kwargs.items() if name not in named}
+    rng = np.random.default_rng(0)
+    return [_drawn(x, rng) for x in tree.leaves((call.arranged(dynamic), others))]
+
+
+def _drawn(x: Any, rng: np.random.Generator) -> Any:
+    if not isinstance(x, ShapeDtypeStruct):
+        return x
+    if is_key(x.dtype):
+        raise ArgumentError(f"verify: numbers are drawn for {x}, and keys are not; pass an array")
+    if dtypes.is_inexact(x.dtype):
+        return rng.normal(size=x.shape).astype(x.dtype)
+    return rng.integers(0, 2, x.shape).astype(x.dtype)
 
 
 class _Run(Struct, frozen=True):
@@ -210,8 +239,12 @@ class _Verifying:
     def report(self) -> Verified:
         compiled = self.run.compiled(self.program)
         self.devices = len(compiled.executable.devices)
-        found = compiled(self.run.arrays)
-        values = [[host_value(x)] for x in found]
+        values = [[host_value(x)] for x in compiled(self.run.arrays)]
+        if not values:
+            return self._made([], "It gives no results, so there is nothing to compare.", True)
+        calls = [e for e in self.program.walk() if e.prim is host_call]
+        if calls and self._changes(compiled, values):
+            return self._made([], _CHANGES, False, calls[0].location)
         told = self._compared(values)
         agrees = not self.too_large and not any([c.differs for c in told])
         if agrees:
@@ -250,6 +283,11 @@ class _Verifying:
         except (OutOfMemory, MemoryError):
             self.too_large = True
             return []
+
+    def _changes(self, compiled: LoadedProgram, before: Sequence[Any]) -> bool:
+        """Whether another run on the same devices gives something else."""
+        again = [[host_value(x)] for x in compiled(self.run.arrays)]
+        return not self.judge.alike(again, before)
 
     def _is_gone(self, narrowing: Narrowing, before: Sequence[Any]) -> bool:
         """Whether devices give something else of the program without calls."""
@@ -320,11 +358,11 @@ class _Verifying:
         return Table("results", columns, tuple(rows), note)
 
     def _differs(self, told: Sequence[Compared], culprit: Culprit) -> Verified:
-        e, c = culprit.equation, culprit.comparison
+        e, c, where = culprit.equation, culprit.comparison, culprit.location
         lane = f" in lane {c.position}" if culprit.path and c.position else ""
         said = (
             f"{self._count(told)} from {self._of_one(told)}, first at "
-            f"{short_line(_place(e.location))}: {e.prim.name} gives {_number(c.found)} on "
+            f"{short_line(_place(where))}: {e.prim.name} gives {_number(c.found)} on "
             f"{self.devices} devices and {_number(c.expected)} on one, of the same operands{lane}. "
             f"{way_around(e, bool(culprit.path))}"
         )
@@ -333,12 +371,12 @@ class _Verifying:
         if text is not None:
             parts.append(_repeating(text))
         parts += [self._summary(told), self._results(told)]
-        return self._made(parts, said, False, e.location)
+        return self._made(parts, said, False, where)
 
     def _where(self, culprit: Culprit) -> Facts:
         e, c = culprit.equation, culprit.comparison
         items: list[tuple[str, Any, Any]] = [
-            ("line", _place(e.location), "line"),
+            ("line", _place(culprit.location), "line"),
             ("operation", e.prim.name, "text"),
             ("result", str(e.outputs[0].type), "text"),
             ("element", str(c.index), "text"),

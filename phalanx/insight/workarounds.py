@@ -20,8 +20,6 @@ def way_around(e: Equation, in_lanes: bool) -> str:
     """The advice, for an operation that runs ``in_lanes`` or as the compiler divides it."""
     if e.prim.name in _BY_NAME:
         return _BY_NAME[e.prim.name]
-    if e.prim.name.endswith("callback"):
-        return "It calls Python, which may give something else each time; that is no fault."
     if e.prim.named_axes is not None:
         return "Take lax.all_gather, and combine what was gathered in each lane."
     if in_lanes:

@@ -153,6 +153,34 @@ def test_one_device_is_said_to_be_one():
     assert [row["result"] for row in rows] == ["result['a']", "result['b']"]
 
 
+def test_what_is_static_or_has_a_shape_alone():
+    power = phalanx.jit(lambda x, n: x**n, static_argnums=1)
+    assert phalanx.verify(power)(X, 3).agrees
+    row = phalanx.ShapeDtypeStruct((8, 3), "float32")
+    report = phalanx.verify(pmap(lambda x, i: x[i % 3] + lax.psum(x, "i"), "i"))(
+        row, phalanx.ShapeDtypeStruct((8,), "int32")
+    )
+    assert report.agrees, report.verdict
+    with pytest.raises(ArgumentError, match="keys are not"):
+        phalanx.verify(random.bits)(phalanx.eval_shape(random.key, 0))
+
+
+def test_nothing_and_what_changes_from_run_to_run():
+    assert "no results" in phalanx.verify(pmap(lambda x: None, "i"))(X).verdict
+    source = np.random.default_rng(0)
+
+    def draw(x):
+        return source.normal(size=x.shape).astype("f")
+
+    def lane(x):
+        return x + phalanx.pure_callback(draw, phalanx.ShapeDtypeStruct((8,), "float32"), x)
+
+    report = phalanx.verify(pmap(lane, "i"))(X)
+    assert not report.agrees
+    assert "a second run on the same devices gives something else" in report.verdict
+    assert report.line == line_of(lane, "pure_callback")
+
+
 def test_the_line_that_loses_digits():
     def variance(x):
         mean = jnp.mean(x)

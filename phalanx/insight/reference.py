@@ -158,7 +158,7 @@ class Reference:
     ) -> list[Values]:
         """Once; of several programs the one that each position chooses. All run those that any of
         them chose, since they may meet there."""
-        given = frame.shown(operands)
+        given = frame.body_operands(operands)
         if CHOICE not in frame.ins:
             return self(frame.programs[0], given, axes)
         (number,) = frame.choices(operands)

@@ -201,7 +201,7 @@ def _add_reports(commands: Any) -> None:
         epilog="example: phalanx verify --devices 8 train.py",
     )
     options.add_verify_options(verifying)
-    scripts.add_script(verifying, "those of the script")
+    options.add_script(verifying, "those of the script")
     verifying.set_defaults(run=_run_of("verifying"))
 
     explaining = commands.add_parser(

@@ -39,7 +39,7 @@ class ArrayType:
         dtype: the dtype.
         weak: whether the dtype gives way to others, as that of a Python number.
         varying: the axes of a mesh along which the value varies, inside ``shard_map``.
-        lies: how it lies along axes of type Explicit; None where nothing is said.
+        spec: how it lies along axes of type Explicit; None where nothing is said.
 
     >>> ArrayType((3, 4), np.dtype("float32")) is ArrayType((3, 4), np.dtype("float32"))
     True

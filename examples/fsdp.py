@@ -72,12 +72,12 @@ def fully_sharded(mesh, state):
 
 
 def sharded_step(mesh, state):
-    """The step, which takes and gives a state that is cut, and takes a batch that is cut."""
-    spec, rows = fully_sharded(mesh, state), NamedSharding(mesh, P("data"))
+    """The step from a sharded state and a sharded batch to the next state."""
+    shardings, rows = fully_sharded(mesh, state), NamedSharding(mesh, P("data"))
     return jit(
         step,
-        in_shardings=(spec, rows, rows),
-        out_shardings=(spec, NamedSharding(mesh, P())),
+        in_shardings=(shardings, rows, rows),
+        out_shardings=(shardings, NamedSharding(mesh, P())),
         donate_argnums=0,
     )
 

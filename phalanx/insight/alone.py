@@ -1,4 +1,4 @@
-"""A program as it would be on one device: nothing in it says how values lie; and in float64."""
+"""A program as it would be on one device: without shardings; and in float64."""
 
 from __future__ import annotations
 

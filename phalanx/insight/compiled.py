@@ -39,7 +39,7 @@ from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["Built", "built", "devices_of"]
 
-Lying = tuple[tuple[str, str, str], ...]
+ArgumentShardings = tuple[tuple[str, str, str], ...]
 _AXES = ("data", "fsdp", "tensor")
 _SMALL = 0.01  # of the largest array of the state: smaller ones are copied, not parted
 
@@ -51,13 +51,13 @@ class Built(Struct, frozen=True):
         timing: what it takes, by what the compiler made.
         operations: of products, of each chip.
         exchanged: what chips exchange.
-        lying: of each argument its name, its type, and the axes that it is parted along.
+        shardings: for each argument its name, its type, and the mesh axes over which it is sharded.
     """
 
     timing: Timing
     operations: float
     exchanged: Sequence[Collective]
-    lying: Lying
+    shardings: ArgumentShardings
 
 
 def devices_of(chips: Machine) -> list[Any]:
@@ -100,7 +100,7 @@ def built(traced: Traced, load: Load, chips: Machine, parting: Parting) -> Built
     mesh = make_mesh(sizes, axes, devices=devices_of(chips))
     told = f"plan: {traced.fun_name}, compiled for {chips.name} over {parting}"
     try:
-        compiled, lying = _compiled(traced, load, mesh)
+        compiled, shardings = _compiled(traced, load, mesh)
     except OutOfMemory as e:
         said = str(e)[max(str(e).find("RESOURCE_EXHAUSTED"), 0) :]
         raise OutOfMemory(f"{told}: {said}; data=, fsdp= and tensor= choose another mesh") from None
@@ -109,14 +109,14 @@ def built(traced: Traced, load: Load, chips: Machine, parting: Parting) -> Built
             f"{told}: it says itself on which devices it runs, as shard_map does, and cannot be "
             f"parted anew; phalanx compile --for {chips.name} compiles it as it is written"
         ) from None
-    return _read(compiled, load, chips, parting, lying)
+    return _read(compiled, load, chips, parting, shardings)
 
 
 # ---- compiling ----------------------------------------------------------------------------------
 
 
-def _compiled(traced: Traced, load: Load, mesh: Mesh) -> tuple[Compiled, Lying]:
-    """The step, parted over ``mesh``, and how its arguments lie there."""
+def _compiled(traced: Traced, load: Load, mesh: Mesh) -> tuple[Compiled, ArgumentShardings]:
+    """The step over ``mesh``, and the shardings of its arguments."""
     call = whole(traced)
     program = call.program
     pairs = state_of(call, program)
@@ -144,11 +144,11 @@ def _compiled(traced: Traced, load: Load, mesh: Mesh) -> tuple[Compiled, Lying]:
     step.__name__ = traced.fun_name
     donated = tuple([i for i, _ in pairs])
     made = jit(step, in_shardings=ins, out_shardings=outs, donate_argnums=donated)
-    lying = [
+    shardings = [
         (call.names[i], str(kind), str(home.spec) if any(home.spec) else "whole")
         for i, (kind, home) in enumerate(zip(call.types, ins, strict=True))
     ]
-    return made.lower(*map(struct, call.types)).compile(), tuple(lying)
+    return made.lower(*map(struct, call.types)).compile(), tuple(shardings)
 
 
 def _of_state(kind: ArrayType, mesh: Mesh) -> P:
@@ -169,7 +169,7 @@ def _of_state(kind: ArrayType, mesh: Mesh) -> P:
 
 
 def _read(
-    compiled: Compiled, load: Load, chips: Machine, parting: Parting, lying: Lying
+    compiled: Compiled, load: Load, chips: Machine, parting: Parting, shardings: ArgumentShardings
 ) -> Built:  # fmt: skip
     run, exchanged = compiled.runtime_executable(), compiled.collectives()
     kernels, talking = run.kernels(), {"send", "recv", *[c.operation for c in exchanged]}
@@ -189,7 +189,7 @@ def _read(
     # an instruction that multiplies reads and writes meanwhile, and takes longer where that does
     waiting = [k.count * max(0.0, k.moved / bandwidth - k.products / peak) for k in own]
     found = timed(chips, parting, operations / peak, sum(waiting), seconds, float(needed))
-    return Built(found, operations, exchanged, lying)
+    return Built(found, operations, exchanged, shardings)
 
 
 def _among(e: Exchange, chips: Machine, parting: Parting) -> tuple[str, int, int]:

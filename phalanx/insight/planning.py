@@ -23,7 +23,7 @@ __all__ = ["OPEN", "partings", "plan", "plan_of"]
 _CLEARLY = 0.95  # times whose ratio is below this differ
 _TENSOR = 64  # over more chips nobody parts products
 _SHOWN = 40  # meshes in the table
-_LYING = Column("array"), Column("type"), Column("sharding")
+_SHARDINGS = Column("array"), Column("type"), Column("sharding")
 OPEN = Parting(0, 0, 0)  # whatever is best
 
 
@@ -321,7 +321,7 @@ def _compiled(load: Load, chips: Machine, made: Built) -> tuple[Table, ...]:
     return (
         Table("trace and compiled program", columns, tuple(rows), note),
         Table("compiled collectives", by, tuple(exchanged), "Bytes of the result on a chip."),
-        Table("compiled shardings", _LYING, made.lying),
+        Table("compiled shardings", _SHARDINGS, made.shardings),
     )
 
 

@@ -130,12 +130,12 @@ def _over_mesh(culprit: Culprit) -> list[str] | None:
     results = [x.sharding for x in culprit.results if isinstance(x, DeviceArray)]
     lines = [
         f"mesh = phalanx.make_mesh({tuple(sizes)}, {tuple(axes)})",
-        f"lie = [{', '.join(map(_sharding, given))}]",
+        f"shardings = [{', '.join(map(_sharding, given))}]",
     ]
     if len(culprit.results) == len(results) == 1:
         lines.append(f"result = {_sharding(results[0])}")
-        return [*lines, "f = phalanx.jit(operation, in_shardings=lie, out_shardings=result)"]
-    return [*lines, "f = phalanx.jit(operation, in_shardings=lie)"]
+        return [*lines, "f = phalanx.jit(operation, in_shardings=shardings, out_shardings=result)"]
+    return [*lines, "f = phalanx.jit(operation, in_shardings=shardings)"]
 
 
 def _sharding(given: Any) -> str:

@@ -80,7 +80,7 @@ def verify(f: Callable[P, Any], against: str = "one-device") -> Callable[..., Ve
     lanes one after the other, and collectives by their definitions. All results, gradients among
     them, are compared. Where rounding does not explain a difference, the program is cut into
     pieces that are compared in the same way, down to one operation. The report says which
-    one it is, its line, how its operands lie, the numbers, and what to do; and has a short
+    one it is, its line, the shardings of its operands, the numbers, and what to do; and has a short
     program that repeats it.
 
     Args:
@@ -175,7 +175,7 @@ def verified(
     asked = call.places.ins
     if not all([x.sharding.is_fully_addressable for x in given]):
         raise DeviceError(
-            f"verify: arguments of {traced.fun_name} lie on devices of several processes, and one "
+            f"verify: arguments of {traced.fun_name} are on devices of several processes, and one "
             "device of this process is to compute it all; verify it in one process, with as many "
             "CPU devices (PHALANX_NUM_CPU_DEVICES)"
         )
@@ -260,7 +260,7 @@ class _Verifying:
             said = (
                 f"{self._count(told)} from {self._of_one(told)}, and not where values inside are "
                 "results, too: the partitioner decides otherwise then. It happens between "
-                f"{_between(narrowing.gone[-1])}. Fix how values lie there, with "
+                f"{_between(narrowing.gone[-1])}. Fix the shardings of values there, with "
                 "with_sharding_constraint, and verify again."
             )
             return self._made(parts, said, False)
@@ -394,8 +394,8 @@ class _Verifying:
                  zip(culprit.equation.inputs, culprit.operands, strict=True)]  # fmt: skip
         kinds += [("result", v.type, x) for v, x in
                   zip(culprit.equation.outputs, culprit.results, strict=True)]  # fmt: skip
-        rows = [(what, str(type), _lying(x)) for what, type, x in kinds]
-        columns = Column("what"), Column("type"), Column("lies as")
+        rows = [(what, str(type), _sharding(x)) for what, type, x in kinds]
+        columns = Column("what"), Column("type"), Column("sharding")
         return Table("operands", columns, tuple(rows))
 
 
@@ -426,7 +426,7 @@ def _number(x: Any) -> str:
     return f"{x:.7g}" if isinstance(x, float | np.floating) else str(x)
 
 
-def _lying(x: Any) -> str:
+def _sharding(x: Any) -> str:
     if isinstance(x, DeviceArray):
         return str(x.sharding)
     return "not used" if x is None else "a constant"

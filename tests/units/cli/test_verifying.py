@@ -19,8 +19,8 @@ import numpy as np, phalanx
 import phalanx.numpy as jnp
 x = np.ones((8, 3), "f")
 x[1, 1] = np.nan
-lies = phalanx.NamedSharding(phalanx.make_mesh((8,), ("x",)), phalanx.P("x"))
-f = phalanx.jit(lambda x: jnp.max(x, 0), in_shardings=lies)
+sharding = phalanx.NamedSharding(phalanx.make_mesh((8,), ("x",)), phalanx.P("x"))
+f = phalanx.jit(lambda x: jnp.max(x, 0), in_shardings=sharding)
 f(x)
 """
 

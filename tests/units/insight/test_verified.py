@@ -70,8 +70,8 @@ def asked_along_two_axes(x, w):
 
 
 def over_the_sum(f):
-    lies = [NamedSharding(mesh(), spec) for spec in (P(None, "x"), P("x", None))]
-    return phalanx.jit(f, in_shardings=lies)
+    shardings = [NamedSharding(mesh(), spec) for spec in (P(None, "x"), P("x", None))]
+    return phalanx.jit(f, in_shardings=shardings)
 
 
 def test_a_product_that_the_partitioner_gets_wrong():
@@ -84,8 +84,8 @@ def test_a_product_that_the_partitioner_gets_wrong():
     assert float(first["on one device"]) != float(first["on devices"])
     rows = report["operands"].as_json()["rows"]
     assert [row["what"] for row in rows] == ["operand", "operand", "result"]
-    assert "P(None, 'x')" in rows[0]["lies as"]
-    assert "P('x', ('z', 'y'))" in rows[2]["lies as"]
+    assert "P(None, 'x')" in rows[0]["sharding"]
+    assert "P('x', ('z', 'y'))" in rows[2]["sharding"]
 
 
 def test_the_program_that_repeats_it_runs_and_repeats_it(capsys):

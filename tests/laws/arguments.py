@@ -95,7 +95,7 @@ ARGUMENTS = {
         "closure_convert eval_shape linear_transpose linearize vjp": (reverse, X),
         "checkpoint custom_gradient remat": (reverse,),
         "check explain grad hessian jacfwd jacobian jacrev jit make_jaxpr make_program named_call "
-        "pmap shard_map smap value_and_grad vmap": (reverse,),
+        "pmap shard_map smap value_and_grad verify vmap": (reverse,),
         "plan": (reverse, "v5e:4"),
         "jvp": (reverse, (X,), (X,)),
         "make_array_from_callback": ((2, 3), WHOLE, lambda index: np.ones((2, 3))[index]),

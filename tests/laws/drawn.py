@@ -14,6 +14,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.control.compiled_call import compiled_call
+from phalanx.control.isolated import isolated
 from phalanx.control.segment import segment
 from phalanx.control.spanned import spanned
 from phalanx.core.primitive import REGISTRY
@@ -276,9 +277,13 @@ EVERYTHING = (*BACKWARD, "rule", "loop")
 
 def holding_programs():
     """All primitives with programs that functions of the user's can make in one process."""
-    made_in_lowering, over_processes, not_inside_another = segment, spanned, compiled_call
+    made_in_lowering, over_processes, not_inside_another = (
+        {segment, isolated},
+        spanned,
+        compiled_call,
+    )
     every = {p for p in REGISTRY.values() if p.subprograms is not None}
-    return every - {made_in_lowering, over_processes, not_inside_another}
+    return every - made_in_lowering - {over_processes, not_inside_another}
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ WITHOUT_EXAMPLES = {
     "call", "checkpoint", "compiled_call", "composite", "cond", "custom_jvp", "custom_vjp",
     "custom_vjp_linear",
     "custom_vjp_unknown", "custom_vmap", "exported", "foreign_call", "host_call",
-    "inspect_sharding", "length", "linear_call", "mapped", "report", "rng_uniform", "scan",
-    "segment", "spanned", "vectorized", "while", "with_sharding_constraint",
+    "inspect_sharding", "isolated", "length", "linear_call", "mapped", "report", "rng_uniform",
+    "scan", "segment", "spanned", "vectorized", "while", "with_sharding_constraint",
 }  # fmt: skip
 WITH_WINDOWS = sorted(n for n, p in REGISTRY.items() if p.elements.windows is not None)
 RULES = ("linearize", "transpose", "batch")

@@ -52,7 +52,7 @@ def test_the_compiler_parts_the_step_as_planned(chips, traced, parting):
     assert found.operations == pytest.approx(products / 8, rel=0.15)
     kinds = {c.operation for c in found.exchanged}
     assert "all-reduce" in kinds and ("all-gather" in kinds) == (parting.fsdp > 1)
-    assert [row[2] for row in found.lying] == [
+    assert [row[2] for row in found.shardings] == [
         "P(None, 'fsdp', None)" if parting.fsdp > 1 else "whole", "whole",
         "P(('data', 'fsdp'))",
     ]  # fmt: skip
@@ -112,7 +112,7 @@ def test_lanes_are_the_parts(chips):
     load = load_of(traced)
     found = built(traced, load, chips, Parting(8, 1, 1))
     assert found.operations == pytest.approx(sum(load.operations.values()) / 8)
-    assert [row[2] for row in found.lying] == ["whole", "P('lanes')"]
+    assert [row[2] for row in found.shardings] == ["whole", "P('lanes')"]
     report = planning.plan_of(traced, chips, compiled=True)
     (only,) = report["best meshes"].as_json()["rows"]
     assert (only["data"], only["fsdp"], only["tensor"]) == (8, 1, 1)
@@ -127,7 +127,7 @@ def test_of_chips_that_are_more_than_lanes_several_do_the_same(chips):
     load = load_of(traced)
     found = built(traced, load, chips, Parting(8, 1, 1))
     assert found.operations == pytest.approx(sum(load.operations.values()) / 4)
-    assert [row[2] for row in found.lying] == ["whole", "P('lanes')"]
+    assert [row[2] for row in found.shardings] == ["whole", "P('lanes')"]
 
 
 def test_the_batch_is_cut_where_it_is(chips):
@@ -141,7 +141,7 @@ def test_the_batch_is_cut_where_it_is(chips):
     traced = ph.jit(recurrent).trace(of(WIDE, WIDE), of(8, ROWS, WIDE), X)
     load = load_of(traced)
     found = built(traced, load, chips, Parting(8, 1, 1))
-    assert [row[2] for row in found.lying][1:] == [
+    assert [row[2] for row in found.shardings][1:] == [
         "P(None, ('data', 'fsdp'))", "P(('data', 'fsdp'))",
     ]  # fmt: skip
     assert found.operations == pytest.approx(sum(load.operations.values()) / 8, rel=0.1)

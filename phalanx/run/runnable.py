@@ -17,7 +17,7 @@ from phalanx.base.errors import DeletedArray, NonFiniteError
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entering
-from phalanx.core.types import ArrayType
+from phalanx.core.types import NOWHERE, ArrayType
 from phalanx.run.array import DeviceArray, Signature, moved
 from phalanx.run.backend import Executable, Single
 from phalanx.run.calls import LoadedProgram, Run
@@ -76,9 +76,9 @@ class Runnable(LoadedProgram):
             for i, (want, s) in enumerate(zip(wanted, out_shardings, strict=True))
             if want is not None and want is not s
         }
-        self.out_sigs = [
-            Signature.of(t, s) for t, s in zip(program.output_types, out_shardings, strict=True)
-        ]
+        # position by position, types of a part of a function say where they vary; arrays do not
+        types = [t.update(varying=NOWHERE) if t.varying else t for t in program.output_types]
+        self.out_sigs = list(map(Signature.of, types, out_shardings))
 
     def __call__(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
         """Run on arrays of the signatures that it was compiled for."""

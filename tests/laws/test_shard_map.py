@@ -235,6 +235,16 @@ def test_values_one_by_one(program):
         close(program.mapped()(*args), expected)
 
 
+@pytest.mark.parametrize("axes", [m for m in MESHES if within_devices(m) and len(m) == 2], ids=str)
+def test_a_branch_that_is_chosen_along_one_axis_one_by_one(axes):
+    steps = ("pmean", ("y", "x")), ("chosen", ("x",))
+    program = Drawn(axes, P(("y", "x"), None), P(None), steps)
+    args = program.arguments()
+    expected = phalanx.jit(program.reference())(*args)
+    with phalanx.disable_jit():
+        close(program.mapped()(*args), expected)
+
+
 def scalar(f):
     """A number that depends on all results of ``f``."""
     return lambda *args: sum(jnp.sum(jnp.sin(y)) for y in f(*args))

@@ -221,24 +221,24 @@ def mesh_of(api: Any, kind: str = "Auto") -> Any:
     return api.make_mesh((2, 4), ("data", "model"), axis_types=types)
 
 
-def lying(api: Any, *spec: Any) -> Any:
+def sharding(api: Any, *spec: Any) -> Any:
     return api.NamedSharding(mesh_of(api), api.P(*spec))
 
 
 @case("device_put of NumPy over a mesh", kind="waits")
 def put_over_mesh(np: Any, api: Any) -> Callable:
-    x, spec = np.ones((256, 256), np.float32), lying(api, "data", "model")
-    return lambda: api.device_put(x, spec)
+    x, target = np.ones((256, 256), np.float32), sharding(api, "data", "model")
+    return lambda: api.device_put(x, target)
 
 
 @case("reshard over a mesh", kind="fresh")
 def reshard(np: Any, api: Any) -> tuple[Callable, Callable]:
     # of one array, some libraries keep on the host what they have moved before
     x = np.ones((256, 256), np.float32)
-    spec, wanted = lying(api, "data", "model"), lying(api, "model")
+    before, after = sharding(api, "data", "model"), sharding(api, "model")
     return (
-        lambda: api.device_put(x, spec),
-        lambda placed: api.block_until_ready(api.device_put(placed, wanted)),
+        lambda: api.device_put(x, before),
+        lambda placed: api.block_until_ready(api.device_put(placed, after)),
     )
 
 
@@ -249,7 +249,7 @@ def shard_mapped(np: Any, api: Any) -> Callable:
         lambda x: api.lax.psum(x, "model"),
         mesh=mesh_of(api), in_specs=both, out_specs=api.P("data"),
     )  # fmt: skip
-    f, x = api.jit(f), api.device_put(np.ones((8, 16), np.float32), lying(api, "data", "model"))
+    f, x = api.jit(f), api.device_put(np.ones((8, 16), np.float32), sharding(api, "data", "model"))
     return lambda: f(x)
 
 
@@ -257,8 +257,8 @@ def training_over_mesh(np: Any, api: Any, mesh: Any) -> tuple:
     """Parameters of twelve layers and a batch, on a mesh."""
     rng = np.random.default_rng(1)
     text = rng.integers(0, transformer.VOCABULARY, (DEVICES, transformer.LENGTH + 1), np.int32)
-    spec = api.tree.map(lambda spec: api.NamedSharding(mesh, spec), transformer.specs(api))
-    params = api.device_put(transformer.init(np), spec)
+    shardings = api.tree.map(lambda spec: api.NamedSharding(mesh, spec), transformer.specs(api))
+    params = api.device_put(transformer.init(np), shardings)
     rows = api.NamedSharding(mesh, api.P("data"))
     return params, *api.device_put((text[:, :-1], text[:, 1:]), rows)
 

@@ -119,8 +119,8 @@ class ShapeDtypeStruct:
         along = f", vma={set(self.vma)}" if self.vma else ""
         if manual.unreduced or manual.reduced:
             along = f", manual_axis_type={manual}"
-        spec = "" if self.sharding is None else f", sharding={self.sharding}"
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{spec}{along})"
+        over = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{over}{along})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()

@@ -78,8 +78,8 @@ def _places(
 ) -> Iterator[str]:
     for i, (was, now) in enumerate(zip(old[:count], new[:count], strict=True)):
         if was is not now and was != now:
-            lay, spec = (getattr(sig, "sharding", None) or "on the host" for sig in (was, now))
-            yield f"{names[i]} lies {_where(spec)}, and lay {_where(lay)}"
+            before, there = (getattr(sig, "sharding", None) or "on the host" for sig in (was, now))
+            yield f"{names[i]} lies {_where(there)}, and lay {_where(before)}"
 
 
 def _where(place: Any) -> str:

@@ -29,11 +29,11 @@ def behind_barriers(
     return b.optimization_barrier(b.inline(program, *inputs))
 
 
-def hidden(b: Builder, count: int) -> Value:
+def hidden(b: Builder, count: int, dtype: np.dtype = I32) -> Value:
     """``count`` so that the compiler does not know it; modules with such are compiled with care
     for bits."""
     b.isolate()
-    return b.optimization_barrier([b.constant(count, I32)])[0]
+    return b.optimization_barrier([b.constant(count, dtype)])[0]
 
 
 def _frame(*, program: Program) -> Frame:

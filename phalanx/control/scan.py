@@ -66,7 +66,7 @@ def _lower(
     if not length:
         return start  # there is no row that the body could be given
     in_whole_steps = length - length % unroll
-    end = hidden(b, length) if isolated else None
+    end = hidden(b, length, counted) if isolated else None
 
     def more(b: Builder, i: Value, *_: Value) -> Value:
         return b.compare(i, b.constant(in_whole_steps, counted) if end is None else end, "LT")

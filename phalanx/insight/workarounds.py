@@ -9,7 +9,7 @@ __all__ = ["way_around"]
 _BY_NAME = {
     "dot_general": "Shard each dimension of the product by one axis: take two steps with "
     "with_sharding_constraint, or use out_sharding= along Explicit axes.",
-    "scan": "Leave the dimension that the loop runs over whole, with_sharding_constraint(xs, "
+    "scan": "Do not shard the dimension that the loop runs over, with_sharding_constraint(xs, "
     "P(None, ...)), or do not constrain values in its body.",
     "reduce_max": "Use lax.pmax in shard_map, or look for a NaN with jnp.isnan(x).any().",
     "reduce_min": "Use lax.pmin in shard_map, or look for a NaN with jnp.isnan(x).any().",
@@ -24,4 +24,4 @@ def way_around(e: Equation, in_lanes: bool) -> str:
         return "Take lax.all_gather, and combine what was gathered in each lane."
     if in_lanes:
         return "Run lanes one at a time: lanes_at_once=1."
-    return "Lay its operands whole before: x = lax.with_sharding_constraint(x, P())."
+    return "Replicate its operands before: x = lax.with_sharding_constraint(x, P())."

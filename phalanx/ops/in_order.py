@@ -22,10 +22,10 @@ from phalanx.core.primitive import Fold
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import broadcast, convert, move, reshape, zeros
 from phalanx.ops.compare import select
+from phalanx.ops.domains import F32
 from phalanx.ops.lanes import is_there, lanes_at
 from phalanx.ops.shape import concatenate, merge_dims, slice_dim, split_dim
 
-F32 = np.dtype(np.float32)
 SMALL = 1024  # elements of a lane up to which one exchange is faster than two of less
 
 Combine = Callable[[Any, Any], Any]
@@ -63,14 +63,10 @@ def tree_of_lanes(fold: Fold, x: Any) -> Any:
 def tree(combine: Combine, rows: Any) -> Any:
     """The leading ``rows`` as one: neighbours first."""
     while (count := typeof(rows).shape[0]) > 1:
-        pairs = _pairs(combine, slice_dim(rows, 0, count // 2 * 2, 0))
+        pairs = combine(*_of_pairs(slice_dim(rows, 0, count // 2 * 2, 0)))
         last = slice_dim(rows, count - count % 2, count, 0)
         rows = concatenate(pairs, last, dim=0) if count % 2 else pairs
     return reshape(rows, shape=typeof(rows).shape[1:])
-
-
-def _pairs(combine: Combine, rows: Any) -> Any:
-    return combine(*_of_pairs(rows))
 
 
 def _of_pairs(rows: Any) -> tuple[Any, Any]:

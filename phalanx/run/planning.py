@@ -177,8 +177,8 @@ def make_plan(
 def _over_one(devices: Devices, shardings: Sequence[Sharding]) -> placement.ProgramMesh:
     """The mesh of a program without regions, in axes that can express all ``shardings``."""
     meshes = [s.mesh.axes for s in shardings if isinstance(s, NamedSharding)]
-    most = (*map(stack_partials, shardings), *shardings)  # equal to others
-    ordered = [with_devices_counted_as(s, devices) for s in dict.fromkeys(most)]
+    every = (*map(stack_partials, shardings), *shardings)  # most are equal to others
+    ordered = [with_devices_counted_as(s, devices) for s in dict.fromkeys(every)]
     axes = fewest_axes(meshes, ordered) or prime_axes(len(devices), *ordered)
     return placement.ProgramMesh(devices, axes, ())
 
@@ -345,12 +345,12 @@ def check_devices(
     placed = [(_input(name_of_input(i), sigs[i].type), sigs[i].sharding) for i in fixed]
     widest = said[0] if said else max(placed, key=lambda p: len(p[1].device_list))
     there = set(widest[1].device_list)
-    distinct = next((p for p in placed if not there.issuperset(p[1].device_list)), None)
-    if distinct is None:
+    elsewhere = next((p for p in placed if not there.issuperset(p[1].device_list)), None)
+    if elsewhere is None:
         return
     if not over and placement.mesh_of(program, backend().local_devices()) is not None:
         return
-    pair = [distinct, widest]
+    pair = [elsewhere, widest]
     _refuse(program, sorted(pair, key=placed.index) if widest in placed else pair)
 
 

@@ -140,11 +140,11 @@ def _reading(sig: Signature, every: tuple[_Along, ...]) -> _Reading:
         for tile in itertools.product(*(along.tiles for along in cut))
     )
     counts = [None if along.length is None else len(along.tiles) for along in every]
-    spec = of_part(sharding, positions, tuple(counts))
+    sharding_of_part = of_part(sharding, positions, tuple(counts))
     shape = tuple(along.length for along in every if along.length is not None)
     type = sig.type.update(shape=shape)
     part = _within(sharding.shard_shape(sig.type.shape), every)
-    return _Reading(positions, part, Signature.of(type, spec))
+    return _Reading(positions, part, Signature.of(type, sharding_of_part))
 
 
 def _within(block: Sequence[int], every: tuple[_Along, ...]) -> Callable[[DeviceArray], Any]:

@@ -64,8 +64,15 @@ def test_what_the_compiler_divides_is_refused():
     f = phalanx.pmap(
         over_mesh, "lanes", mesh=phalanx.make_mesh((1,), ("lanes",)), reproducible=True
     )
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="both must be over the same mesh"):
         f(rows()[:1, None])
+
+
+def test_a_pmap_inside_that_is_not_reproducible_is_refused():
+    inside = phalanx.pmap(total, "i", reproducible=False)
+    f = phalanx.pmap(lambda x: inside(x), reproducible=True)
+    with pytest.raises(ValueError, match=rf"total, at {HERE}.* not reproducible itself.*{HERE}"):
+        f(rows()[:4].reshape(2, 2, 700))
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int32", "complex64"])

@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from phalanx.cli.main import parser
+from phalanx.insight.verified import AGAINST
+
 RIGHT = """
 import numpy as np, phalanx
 from phalanx import lax
@@ -74,3 +77,11 @@ def test_scripts_with_little_to_compare(tmp_path, text, status, told):
     done = verify(tmp_path, text)
     assert done.returncode == status, done.stderr
     assert told in " ".join(done.stdout.split())
+
+
+def test_the_command_compares_with_what_the_function_does():
+    """The command line has a list of its own, so that its help imports nothing that computes."""
+    for against in AGAINST:
+        assert parser().parse_args(["verify", "--against", against, "f.py"]).against == against
+    with pytest.raises(SystemExit):
+        parser().parse_args(["verify", "--against", "nothing", "f.py"])

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import NamedSharding, P, lax, pmap, random
+from phalanx.core.primitive import REGISTRY
 from phalanx.core.roles import blocks, slices
 from phalanx.errors import ArgumentError
-from phalanx.insight.exchanges import coordinates
+from phalanx.insight.exchanges import EXCHANGES, coordinates
 from phalanx.insight.reference import Reference, host_value, part, whole
 from tests.laws.lanes import programs
 from tests.units.insight.planted import FAULTS
@@ -29,6 +30,12 @@ def line_of(f, text):
 
 def mesh():
     return phalanx.make_mesh((2, 2, 2), ("x", "y", "z"))
+
+
+def test_every_collective_has_a_definition():
+    exchange_nothing = {"axis_index", "pvary"}
+    named = {name for name, prim in REGISTRY.items() if prim.named_axes is not None}
+    assert {*EXCHANGES} == named - exchange_nothing
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

@@ -239,16 +239,23 @@ class Planned:
         """How the results lie, and where each is to be moved then; None: nowhere.
 
         A result has the name that the user asks for, or else that of its type or of the input that
-        it is, or else one by which the program is known.
+        it is, or else one by which the program is known. What comes otherwise than planned, as
+        compilers leave what has no elements, is moved to where it should be.
         """
         program, plan, asked = self.program, self.plan, self.places.outs
-        actual = [s if self._committed else s.freed() for s in executable.out_shardings]
+        made = executable.out_shardings
+        settled = [s or m for s, m in zip(plan.out_shardings, made, strict=True)]
+        actual = [s if self._committed else s.freed() for s in settled]
         actual = named_results(program, plan.mesh, known, actual)
         told = inferred_outputs(program, self._placed, plan.devices)
         ranks = [t.ndim for t in program.output_types]
         results = list(map(_named_by, actual, asked, told, ranks))
         kinds = zip(asked, results, memories_of_results(program), strict=True)
-        return results, [s.in_memory(m) if m and want is None else want for want, s, m in kinds]
+        wanted = [s.in_memory(m) if m and want is None else want for want, s, m in kinds]
+        for i, (s, m) in enumerate(zip(settled, made, strict=True)):
+            if s is not m:
+                wanted[i], results[i] = wanted[i] or results[i], m
+        return results, wanted
 
 
 def compile_program(

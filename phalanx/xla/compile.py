@@ -779,9 +779,8 @@ def _chosen(protos: Sequence[Any], plan: Plan | Packed) -> list[Sharding]:
     return [from_xla_sharding(_hlo.HloSharding.from_proto(proto), plan.devices) for proto in protos]
 
 
-def _is_as_asked(want: Sharding, has: Sharding, type: ArrayType) -> bool:
-    """Whether parts of a result are those that are asked for; without elements, as large as they:
-    those the compiler of jaxlib 0.10 leaves whole."""
+def _has_parts_of(want: Sharding, has: Sharding, type: ArrayType) -> bool:
+    """Whether an array of ``type`` has the same parts by both shardings."""
     if (want.tiles, want.assignment) == (has.tiles, has.assignment):
         return True
     return not type.size and want.shard_shape(type.shape) == has.shard_shape(type.shape)
@@ -790,20 +789,25 @@ def _is_as_asked(want: Sharding, has: Sharding, type: ArrayType) -> bool:
 def _given(lowered: XlaModule | Packed, chosen: Sequence[Any] | None) -> tuple[Sharding, ...]:
     """How results lie, which is as it was asked for: an array made of other parts is another.
 
+    Those without elements the compiler of jaxlib 0.10 leaves whole: whoever runs it moves them.
     Nothing is ``chosen`` in a module of one device, which all run, and something where there are
     no results.
     """
     plan = lowered.plan
     if plan.independent or chosen is None or not plan.out_shardings:
         return tuple(plan.out_shardings)  # type: ignore[arg-type]
-    made = _chosen(chosen, plan)
-    results = zip(plan.out_shardings, made, lowered.out_types, strict=True)
+    results = zip(plan.out_shardings, _chosen(chosen, plan), lowered.out_types, strict=True)
+    given: list[Sharding] = []
     for number, (want, has, type) in enumerate(results):
-        if want is not None and not _is_as_asked(want, has, type):
+        if want is None or _has_parts_of(want, has, type):
+            given.append(want or has)
+        elif not type.size:
+            given.append(has)
+        else:
             raise RuntimeFailure(
                 f"{lowered.name}, at {user_location()}: the compiler cuts the dimensions of result "
                 f"{number} into {has.tiles or (1,)} parts where {want.tiles or (1,)} were asked "
                 "for, or deals them out to other devices: leave out what it is told in "
                 "compiler_options= and XLA_FLAGS"
             )
-    return _settled(plan.out_shardings, lambda: made)
+    return tuple(given)

@@ -102,6 +102,8 @@ def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
 
 
 def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
+    if not type.size:  # there is nothing to carry over
+        return cut(np.empty(type.shape, type.dtype), type, target)
     copies = _addressable_copies(source)
     if target in copies:
         return parts_of(lent(raw))[copies.index(target)]

@@ -40,6 +40,7 @@ pygments_dark_style = "a11y-high-contrast-dark"
 python_maximum_signature_line_length = 78
 toc_object_entries_show_parents = "hide"
 
+smartquotes = False  # what is copied out of a page is as it was typed
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
 suppress_warnings = ["misc.highlighting_failure"]

@@ -13,7 +13,7 @@ from phalanx.api.vmap import vmap
 from phalanx.base import dtypes, tree
 from phalanx.base.source import name_of, user_location
 from phalanx.core.types import typeof
-from phalanx.numpy.structured import eye
+from phalanx.numpy.matrices import eye
 from phalanx.ops.basis import move, reshape
 from phalanx.ops.shape import slice as slice_
 

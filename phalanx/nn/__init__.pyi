@@ -39,4 +39,4 @@ from phalanx.nn.normalize import (
     softmax as softmax,
     standardize as standardize,
 )
-from phalanx.numpy.transcendental import tanh as tanh
+from phalanx.numpy.trigonometric import tanh as tanh

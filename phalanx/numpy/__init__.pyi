@@ -114,33 +114,32 @@ from phalanx.numpy.arithmetic import (
     subtract as subtract,
     true_divide as true_divide,
 )
-from phalanx.numpy.calculus import (
-    convolve as convolve,
-    correlate as correlate,
+from phalanx.numpy.differences import (
     diff as diff,
     ediff1d as ediff1d,
     gradient as gradient,
-    interp as interp,
-    polyadd as polyadd,
-    polymul as polymul,
-    polyval as polyval,
     trapezoid as trapezoid,
-    unwrap as unwrap,
 )
-from phalanx.numpy.choice import (
-    allclose as allclose,
+from phalanx.numpy.convolution import convolve as convolve, correlate as correlate
+from phalanx.numpy.interpolation import interp as interp
+from phalanx.numpy.polynomials import polyadd as polyadd, polymul as polymul, polyval as polyval
+from phalanx.numpy.trigonometric import unwrap as unwrap
+from phalanx.numpy.searching import (
     argwhere as argwhere,
-    array_equal as array_equal,
-    array_equiv as array_equiv,
     flatnonzero as flatnonzero,
-    heaviside as heaviside,
-    isclose as isclose,
-    nan_to_num as nan_to_num,
     nonzero as nonzero,
-    select as select,
     where as where,
 )
-from phalanx.numpy.contraction import (
+from phalanx.numpy.logic import (
+    allclose as allclose,
+    array_equal as array_equal,
+    array_equiv as array_equiv,
+    isclose as isclose,
+)
+from phalanx.numpy.arithmetic import heaviside as heaviside
+from phalanx.numpy.floating_point import nan_to_num as nan_to_num
+from phalanx.numpy.indexing import select as select
+from phalanx.numpy.products import (
     cross as cross,
     dot as dot,
     inner as inner,
@@ -180,7 +179,7 @@ from phalanx.numpy.cumulative import (
     nancumprod as nancumprod,
     nancumsum as nancumsum,
 )
-from phalanx.numpy.einstein import (
+from phalanx.numpy.einsums import (
     einsum as einsum,
     einsum_path as einsum_path,
     matvec as matvec,
@@ -223,22 +222,9 @@ from phalanx.numpy.joining import (
     vstack as vstack,
 )
 from phalanx.numpy.logic import (
-    angle as angle,
-    bitwise_and as bitwise_and,
-    bitwise_count as bitwise_count,
-    bitwise_invert as bitwise_invert,
-    bitwise_left_shift as bitwise_left_shift,
-    bitwise_not as bitwise_not,
-    bitwise_or as bitwise_or,
-    bitwise_right_shift as bitwise_right_shift,
-    bitwise_xor as bitwise_xor,
-    conj as conj,
-    conjugate as conjugate,
     equal as equal,
     greater as greater,
     greater_equal as greater_equal,
-    imag as imag,
-    invert as invert,
     iscomplex as iscomplex,
     iscomplexobj as iscomplexobj,
     isfinite as isfinite,
@@ -249,7 +235,6 @@ from phalanx.numpy.logic import (
     isreal as isreal,
     isrealobj as isrealobj,
     isscalar as isscalar,
-    left_shift as left_shift,
     less as less,
     less_equal as less_equal,
     logical_and as logical_and,
@@ -257,10 +242,28 @@ from phalanx.numpy.logic import (
     logical_or as logical_or,
     logical_xor as logical_xor,
     not_equal as not_equal,
+)
+from phalanx.numpy.complex_numbers import (
+    angle as angle,
+    conj as conj,
+    conjugate as conjugate,
+    imag as imag,
     real as real,
+)
+from phalanx.numpy.bits import (
+    bitwise_and as bitwise_and,
+    bitwise_count as bitwise_count,
+    bitwise_invert as bitwise_invert,
+    bitwise_left_shift as bitwise_left_shift,
+    bitwise_not as bitwise_not,
+    bitwise_or as bitwise_or,
+    bitwise_right_shift as bitwise_right_shift,
+    bitwise_xor as bitwise_xor,
+    invert as invert,
+    left_shift as left_shift,
     right_shift as right_shift,
 )
-from phalanx.numpy.packing import (
+from phalanx.numpy.bits import (
     packbits as packbits,
     unpackbits as unpackbits,
 )
@@ -310,36 +313,39 @@ from phalanx.numpy.reductions import (
 from phalanx.numpy.rounding import (
     around as around,
     ceil as ceil,
-    copysign as copysign,
     fix as fix,
     floor as floor,
-    frexp as frexp,
-    ldexp as ldexp,
     modf as modf,
-    nextafter as nextafter,
     rint as rint,
     round as round,
-    signbit as signbit,
-    spacing as spacing,
     trunc as trunc,
 )
-from phalanx.numpy.search import (
+from phalanx.numpy.floating_point import (
+    copysign as copysign,
+    frexp as frexp,
+    ldexp as ldexp,
+    nextafter as nextafter,
+    signbit as signbit,
+    spacing as spacing,
+)
+from phalanx.numpy.sorting import (
     argpartition as argpartition,
     argsort as argsort,
-    digitize as digitize,
     lexsort as lexsort,
     partition as partition,
-    ravel_multi_index as ravel_multi_index,
     searchsorted as searchsorted,
     sort as sort,
     sort_complex as sort_complex,
     top_k as top_k,
+)
+from phalanx.numpy.histograms import digitize as digitize
+from phalanx.numpy.index_arrays import (
+    ravel_multi_index as ravel_multi_index,
     unravel_index as unravel_index,
 )
-from phalanx.numpy.selection import (
+from phalanx.numpy.indexing import (
     choose as choose,
     compress as compress,
-    extract as extract,
     fill_diagonal as fill_diagonal,
     place as place,
     put as put,
@@ -347,6 +353,7 @@ from phalanx.numpy.selection import (
     take as take,
     take_along_axis as take_along_axis,
 )
+from phalanx.numpy.sorting import extract as extract
 from phalanx.numpy.sets import (
     intersect1d as intersect1d,
     isin as isin,
@@ -359,7 +366,7 @@ from phalanx.numpy.sets import (
     unique_inverse as unique_inverse,
     unique_values as unique_values,
 )
-from phalanx.numpy.shaping import (
+from phalanx.numpy.manipulation import (
     atleast_1d as atleast_1d,
     atleast_2d as atleast_2d,
     atleast_3d as atleast_3d,
@@ -397,11 +404,8 @@ from phalanx.numpy.standard import (
 )
 from phalanx.numpy.statistics import (
     average as average,
-    bincount as bincount,
     corrcoef as corrcoef,
     cov as cov,
-    histogram as histogram,
-    histogram_bin_edges as histogram_bin_edges,
     mean as mean,
     nanmean as nanmean,
     nanstd as nanstd,
@@ -409,37 +413,48 @@ from phalanx.numpy.statistics import (
     std as std,
     var as var,
 )
-from phalanx.numpy.structured import (
-    bartlett as bartlett,
-    blackman as blackman,
+from phalanx.numpy.histograms import (
+    bincount as bincount,
+    histogram as histogram,
+    histogram_bin_edges as histogram_bin_edges,
+)
+from phalanx.numpy.matrices import (
     diag as diag,
-    diag_indices as diag_indices,
-    diag_indices_from as diag_indices_from,
     diagflat as diagflat,
     diagonal as diagonal,
     eye as eye,
-    fromfunction as fromfunction,
-    hamming as hamming,
-    hanning as hanning,
     identity as identity,
-    indices as indices,
-    ix_ as ix_,
-    kaiser as kaiser,
-    mask_indices as mask_indices,
-    meshgrid as meshgrid,
-    mgrid as mgrid,
-    ogrid as ogrid,
     trace as trace,
     tri as tri,
     tril as tril,
-    tril_indices as tril_indices,
-    tril_indices_from as tril_indices_from,
     triu as triu,
-    triu_indices as triu_indices,
-    triu_indices_from as triu_indices_from,
     vander as vander,
 )
-from phalanx.numpy.transcendental import (
+from phalanx.numpy.windows import (
+    bartlett as bartlett,
+    blackman as blackman,
+    hamming as hamming,
+    hanning as hanning,
+    kaiser as kaiser,
+)
+from phalanx.numpy.index_arrays import (
+    diag_indices as diag_indices,
+    diag_indices_from as diag_indices_from,
+    indices as indices,
+    ix_ as ix_,
+    mask_indices as mask_indices,
+    tril_indices as tril_indices,
+    tril_indices_from as tril_indices_from,
+    triu_indices as triu_indices,
+    triu_indices_from as triu_indices_from,
+)
+from phalanx.numpy.ranges import (
+    fromfunction as fromfunction,
+    meshgrid as meshgrid,
+    mgrid as mgrid,
+    ogrid as ogrid,
+)
+from phalanx.numpy.trigonometric import (
     acos as acos,
     acosh as acosh,
     arccos as arccos,
@@ -458,25 +473,26 @@ from phalanx.numpy.transcendental import (
     cosh as cosh,
     deg2rad as deg2rad,
     degrees as degrees,
+    hypot as hypot,
+    rad2deg as rad2deg,
+    radians as radians,
+    sin as sin,
+    sinh as sinh,
+    tan as tan,
+    tanh as tanh,
+)
+from phalanx.numpy.exponents import (
     exp as exp,
     exp2 as exp2,
     expm1 as expm1,
-    hypot as hypot,
-    i0 as i0,
     log as log,
     log10 as log10,
     log1p as log1p,
     log2 as log2,
     logaddexp as logaddexp,
     logaddexp2 as logaddexp2,
-    rad2deg as rad2deg,
-    radians as radians,
-    sin as sin,
-    sinc as sinc,
-    sinh as sinh,
-    tan as tan,
-    tanh as tanh,
 )
+from phalanx.numpy.special import i0 as i0, sinc as sinc
 from phalanx.numpy.universal import (
     frompyfunc as frompyfunc,
     ufunc as ufunc,

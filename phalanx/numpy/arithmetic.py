@@ -8,7 +8,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes, lattice
-from phalanx.base.dtypes import COMPLEXES, FLOATS, INEXACT, is_unsigned
+from phalanx.base.dtypes import COMPLEXES, FLOATS, INEXACT, is_unsigned, is_weak
 from phalanx.base.numpy_kinds import GENERIC
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
@@ -765,3 +765,29 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
     if max is not None:
         out = minimum(max, out)
     return out
+
+
+@one_program
+def heaviside(x: ArrayLike, at_zero: ArrayLike, /) -> Array:
+    """The unit step, elementwise: 0 where x < 0, ``at_zero`` where x = 0, 1 where x > 0.
+
+    Args:
+        x: real numbers, as an array, or a number.
+        at_zero: the result where x is 0.
+
+    Returns:
+        An array of the shape to which the arguments broadcast.
+
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+        TypeError: an argument is complex.
+
+    >>> print(jnp.heaviside(jnp.array([-1.0, 0.0, 2.0]), 0.5))
+    [0.  0.5 1. ]
+    """
+    first = x
+    x, y = arrays("heaviside", x, at_zero, to=dtypes.to_inexact)
+    zero, one = literal(x, 0), literal(x, 1)
+    out = ops.select(ops.lt(x, zero), zero, ops.select(ops.eq(x, zero), y, one))
+    out = ops.select(ops.ne(x, x), x, out)
+    return convert(out, out.aval.dtype, is_weak(first) and is_weak(at_zero))

@@ -19,8 +19,8 @@ from phalanx.lax.branches import cond
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.loops import scan
 from phalanx.numpy import arithmetic
-from phalanx.numpy.indexing import READ_MODES, WRITE_MODES, mode_of, read, write, written
 from phalanx.numpy.promotion import convert, kind_of, operand
+from phalanx.numpy.subscripts import READ_MODES, WRITE_MODES, mode_of, read, write, written
 
 
 class At:

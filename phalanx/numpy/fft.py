@@ -22,10 +22,10 @@ from phalanx.base.lengths import Length, symbolic
 from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
+from phalanx.numpy.complex_numbers import conj
 from phalanx.numpy.creation import arange, on_device
-from phalanx.numpy.logic import conj
+from phalanx.numpy.manipulation import moveaxis, roll
 from phalanx.numpy.promotion import ArrayLike, as_array, convert, dims, inexact, shape_entries
-from phalanx.numpy.shaping import moveaxis, roll
 from phalanx.ops.fft import MOST
 
 __all__ = [

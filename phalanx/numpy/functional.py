@@ -16,8 +16,8 @@ from phalanx.base.kinds import SEQUENCE
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
 from phalanx.numpy.promotion import ArrayLike, as_array, boolean, convert, dim
+from phalanx.numpy.searching import where
 from phalanx.numpy.signatures import CoreDims, Names
 from phalanx.numpy.signatures import signature as parsed
 from phalanx.transforms.batch import batch, place_lanes

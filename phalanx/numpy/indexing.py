@@ -1,668 +1,474 @@
-"""Reading and writing parts of arrays: ``x[index]``, ``x.at[index]``, take, put.
-
-An index is worked off in three steps, each of which has an inverse that writes: slices with
-strides; one window, whose start may be data, for all other slices and single integers; a
-gather for arrays of integers. Integers become starts, not shapes, so that reading row after
-row runs one and the same executable.
-
-Outside the array, reading yields the nearest element and writing does nothing, unless
-``mode`` says otherwise; there is no way to raise an error from a running program.
-"""
+"""Elements at computed positions along an axis: take, put, choose, select and their kind."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import Any, cast
+import builtins
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from msgspec import Struct, field
 
 from phalanx import ops
-from phalanx.base import beside, dtypes, lattice, tree
-from phalanx.base.broadcasting import check_fills, common_shape
-from phalanx.base.errors import NonConcreteBooleanIndexError, coded
-from phalanx.base.extended import is_key
-from phalanx.base.kinds import LIST, SEQUENCE, SLICE, TUPLE
-from phalanx.base.lengths import Length, larger, slice_of, smaller
-from phalanx.base.lengths import length as as_length
-from phalanx.base.numpy_kinds import GENERIC, NDARRAY, is_ndarray
-from phalanx.base.plain import brief
-from phalanx.base.source import warn_user
-from phalanx.control.one_program import staged
-from phalanx.core.trace import ROOT, current, describe, is_known
-from phalanx.core.types import Array, ArrayType
+from phalanx.base import dtypes, lattice
+from phalanx.base.broadcasting import common_shape
+from phalanx.control.one_program import one_program
+from phalanx.core.types import Array
+from phalanx.numpy import arithmetic
 from phalanx.numpy.arithmetic import literal
-from phalanx.numpy.creation import array
 from phalanx.numpy.promotion import (
+    ArrayLike,
     as_array,
+    boolean,
+    broadcast,
     convert,
     from_host,
-    is_python_scalar,
-    kind_of,
-    operand,
+    no_out,
+    promote_arrays,
+    value_of,
 )
-from phalanx.ops.basis import zeros
+from phalanx.numpy.searching import flatnonzero, where
+from phalanx.numpy.subscripts import (
+    WRITE_MODES,
+    counted_from_front,
+    fitted,
+    getitem,
+    known_mask,
+    mode_of,
+    write,
+    written,
+)
 
 _I32 = np.dtype("int32")
 
-# ---- the parts of an index ------------------------------------------------------------------
 
+@one_program
+def take(
+    a: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Array:
+    """The elements of ``a`` at ``indices`` along ``axis``, or of the flattened array.
 
-class IndexPlan(Struct):
-    """What an index does to each dimension of an array, and how the result is laid out.
+    Args:
+        a: the array.
+        indices: integers, of any shape, which takes the place of ``axis`` in the result.
+        axis: the axis along which indices count; None flattens the array first.
+        out: must be None.
+        mode: outside the array "fill" (the default) yields ``fill_value``, "clip" the nearest
+            element (the first for all negative ones), "wrap" counts on from the beginning.
+        unique_indices: a promise that no index comes twice.
+        indices_are_sorted: a promise that indices increase.
+        fill_value: by default nan, or the least integer.
 
-    Attributes:
-        slices: the dimensions that are cut out by a slice: (start, step, count).
-        points: the dimensions at which one position is taken, and it: a number or an array.
-        lookups: the dimensions at which arrays of positions are looked up, and they.
-        layout: in order, per dimension of the result, what it is: a dimension of the array,
-            None for a new one, or "lookup" for all dimensions of the lookups' common shape.
-    """
-
-    shape: tuple[int, ...]
-    slices: dict[int, tuple[int, int, int]] = field(default_factory=dict[int, tuple[int, int, int]])
-    points: dict[int, Any] = field(default_factory=dict[int, Any])
-    lookups: dict[int, Any] = field(default_factory=dict[int, Any])
-    layout: list[Any] = field(default_factory=list[Any])
-
-    def sizes(self) -> tuple[int, ...]:
-        """The lengths of the dimensions once slices are cut out and points taken."""
-        return tuple(
-            1 if d in self.points else self.slices[d][2] if d in self.slices else n
-            for d, n in enumerate(self.shape)
-        )
-
-
-def plan(x: Any, index: Any, from_end: bool = True) -> tuple[Any, IndexPlan]:
-    """``index`` taken apart, and ``x`` with the dimensions that boolean scalars add.
-
-    Without ``from_end`` negative positions lie outside, and do not count from the end.
+    Returns:
+        An array of the dtype of ``a``: its shape, with that of ``indices`` in place of ``axis``.
 
     Raises:
-        IndexError: it has too many entries, a mask of the wrong shape, or takes one element
-            along a dimension of length 0.
-        TypeError: an entry is none of integer, slice, None, ..., array or list of integers or
-            bools; or the index is a list, and no tuple of entries.
-        NonConcreteBooleanIndexError: a mask is traced.
+        AxisError: there is no dimension ``axis``.
+
+    >>> print(jnp.take(jnp.array([10, 20, 30]), jnp.array([2, 0])))
+    [30 10]
     """
-    entries = _entries(index)
-    x, entries = _with_masks(x, entries)
-    entries = _filled(x, entries)
-    out = IndexPlan(x.aval.shape)
-    has_arrays = any(isinstance(e, (Array, np.ndarray)) and e.ndim for e in entries)
-    dim = 0
-    for e in entries:
-        if e is None or e is Ellipsis:
-            out.layout.append(e)
-            continue
-        length = out.shape[dim]
-        if not length and not isinstance(e, SLICE) and not getattr(e, "ndim", 0):
-            raise IndexError(
-                f"an index selects one element of dimension {dim} of an array {x.aval}, which has "
-                "none there"
-            )
-        if isinstance(e, SLICE):
-            out.slices[dim] = _slice(e, length)
-            out.layout.append(dim)
-        elif has_arrays:
-            out.lookups[dim] = _position(e, length, from_end)
-            out.layout.append("lookup")
-        else:
-            out.points[dim] = _position(e, length, from_end)
-        dim += 1
-    out.layout = _with_one_lookup(out.layout)
-    return x, out
-
-
-def _with_one_lookup(layout: list[Any]) -> list[Any]:
-    """Lookups beside each other stay in place; those with others between them come first.
-
-    An ellipsis stands between them, too, even one that stands for no dimension.
-    """
-    rest = [e for e in layout if e != "lookup" and e is not Ellipsis]
-    if "lookup" not in layout:
-        return rest
-    first = layout.index("lookup")
-    count = layout.count("lookup")
-    if layout[first : first + count] != ["lookup"] * count:
-        return ["lookup", *rest]
-    first -= layout[:first].count(Ellipsis)
-    return [*rest[:first], "lookup", *rest[first:]]
-
-
-def _entries(index: Any) -> list[Any]:
-    if isinstance(index, (LIST, range)):
-        raise TypeError(
-            f"a {type(index).__name__} alone cannot index an array; convert it, as in "
-            f"x[jnp.array({index})], or use a tuple for one entry per dimension"
-        )
-    given = index if isinstance(index, TUPLE) else (index,)
-    return [_entry(e) for e in given]
-
-
-_PLAIN: tuple[type, ...] = (slice, int, np.bool_)
-
-
-def _entry(e: Any) -> Any:
-    if e is None or e is Ellipsis or isinstance(e, _PLAIN):
-        return e
-    if isinstance(e, (Array, NDARRAY, GENERIC)):
-        dtypes.refuse_masked(e)
-        if dtypes.is_integer(e.dtype) or e.dtype == np.bool_:
-            return e if isinstance(e, Array) or e.ndim else np.asarray(e)[()]
-        raise TypeError(
-            f"an index must be made of integers or booleans, got {_described(e)}; convert it "
-            "with .astype(int)"
-        )
-    if isinstance(e, (LIST, TUPLE, range)):
-        return _entry(_of_sequence(e))
-    of_many = getattr(e, "ndim", 0)  # an array of another library, which is no one integer
-    if not of_many and not isinstance(e, (str, float, complex)) and hasattr(e, "__index__"):
-        return as_length(e)
-    advice = beside.advice_on(e) or ("; convert it with np.asarray" if of_many else "")
-    raise TypeError(
-        f"an index must be made of integers, slices, None, ... and arrays, got {brief(e)} of type "
-        f"{type(e).__name__}{advice}"
-    )
-
-
-def _of_sequence(e: Any) -> Any:
-    """A list or tuple within an index, of numbers and arrays, as the array that it stands for."""
-    if any(isinstance(leaf, Array) for leaf in tree.leaves(e)):
-        return array(e)
-    out = np.asarray(e)
-    if not out.size:
-        return out.astype(_I32)
-    # as beyond the array as it was, where indices have 32 bits
-    return np.clip(out, -(2**31), 2**31 - 1) if out.dtype == np.int64 else out
-
-
-def _described(e: Any) -> str:
-    return str(e.aval) if isinstance(e, Array) else f"an array of {e.dtype}"
-
-
-def _is_mask(e: Any) -> bool:
-    return isinstance(e, (bool, np.bool_)) or getattr(e, "dtype", None) == np.bool_
-
-
-def _with_masks(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
-    """Masks as the positions where they hold; one without dimensions adds a dimension."""
-    if not any(map(_is_mask, entries)):
-        return x, entries
-    out: list[Any] = []
-    dim = 0
-    used = sum(_consumed(e) for e in entries)
-    for e in entries:
-        if e is Ellipsis:
-            dim += x.aval.ndim - used
-        if not _is_mask(e):
-            out.append(e)
-            dim += _consumed(e)
-            continue
-        mask = known_mask(e)
-        if not mask.ndim:
-            x = ops.expand_dims(x, (dim,))
-            mask = mask.reshape(1)
-            used += 1
-        lengths = x.aval.shape[dim : dim + mask.ndim]
-        if len(lengths) < mask.ndim or any(map(_misfits, mask.shape, lengths)):
-            raise IndexError(
-                f"a mask of shape {mask.shape} does not fit dimension {dim} and following of an "
-                f"array {x.aval}"
-            )
-        out += [i.astype(_I32) for i in np.nonzero(mask)]
-        dim += mask.ndim
-    return x, out
-
-
-def _misfits(mask: int, length: int) -> bool:
-    """Whether a mask cannot be of that length along a dimension; one without elements can."""
-    return mask not in (0, length)
-
-
-def _consumed(e: Any) -> int:
-    """How many dimensions of the array an entry is about."""
-    if e is None or e is Ellipsis or isinstance(e, (bool, np.bool_)):
-        return 0
-    return e.ndim if _is_mask(e) else 1
-
-
-def known_mask(e: Any) -> np.ndarray:
-    """The mask ``e`` on the host.
-
-    Raises:
-        NonConcreteBooleanIndexError: it is traced.
-    """
-    if not is_known(e):
-        error = NonConcreteBooleanIndexError(
-            f"a mask, {describe(e)}, is used as an index, but which elements it selects, and so "
-            "the shape of the result, is not known while tracing. Use jnp.where(mask, x, "
-            "other), x.at[mask].set(value) with one value, or jnp.nonzero(mask, size=...)"
-        )
-        raise coded(error, "mask", type=str(e.aval))
-    return np.asarray(e)
-
-
-def _filled(x: Any, entries: list[Any]) -> list[Any]:
-    """``entries`` with as many slices as are missing behind the ellipsis, or at the end."""
-    dots = [i for i, e in enumerate(entries) if e is Ellipsis]
-    if len(dots) > 1:
-        raise IndexError("an index can have one ellipsis (...), got several")
-    used = sum(_consumed(e) for e in entries)
-    missing = x.aval.ndim - used
-    if missing < 0:
-        raise IndexError(
-            f"too many indices: an array {x.aval} has {x.aval.ndim} dimensions, got {used}"
-        )
-    at = dots[0] + 1 if dots else len(entries)
-    return [*entries[:at], *[slice(None)] * missing, *entries[at:]]
-
-
-def _slice(s: slice, length: int) -> tuple[int, int, int]:
-    for part in (s.start, s.stop, s.step):
-        if not is_known(part):
-            raise IndexError(
-                f"a slice needs bounds that are known while tracing, got {describe(part)}; for a "
-                "window of fixed length at a traced start use lax.dynamic_slice, or index with "
-                "start + jnp.arange(length)"
-            )
-    return slice_of(s, length)
-
-
-def _position(e: Any, length: int, from_end: bool) -> Any:
-    """Positions counted from the front: a Python int, a NumPy array, or an array."""
-    if isinstance(e, (int, GENERIC, Length)):
-        i = as_length(e)
-        return i + length if from_end and i < 0 else i
-    if is_ndarray(e):
-        counted = np.where(e < 0, e.astype(np.int64) + length, e) if from_end else e
-        return counted.astype(dtypes.default_int())
-    return counted_from_front(e, length) if from_end else _wide(e)
-
-
-def counted_from_front(i: Any, length: int) -> Any:
-    """The array ``i`` of positions, negative ones counted from the end, in 32 bits or more."""
-    wide = _wide(i)
-    if dtypes.is_unsigned(i.aval.dtype):
-        return wide
-    return ops.select(
-        ops.lt(wide, literal(wide, 0)), ops.add(wide, ops.constant_like(wide, length)), wide
-    )
-
-
-def _wide(i: Any) -> Any:
-    return convert(i, i.aval.dtype if i.aval.dtype.itemsize >= 4 else _I32)
-
-
-# ---- the three steps, reading and writing ---------------------------------------------------
-
-
-def _strided(p: IndexPlan) -> dict[int, tuple[int, int, int]]:
-    return {d: s for d, s in p.slices.items() if s[1] != 1 and s[2] != 1 and s[2] != 0}
-
-
-def _read_strided(x: Any, strided: dict[int, tuple[int, int, int]]) -> Any:
-    shape = x.aval.shape
-    start, limit, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    for d, (first, step, count) in strided.items():
-        last = first + (count - 1) * step
-        start[d], limit[d] = last, first + 1
-        if step > 0:
-            start[d], limit[d] = first, smaller(first + count * step, shape[d])
-        strides[d] = abs(step)
-    x = ops.slice(x, start=tuple(start), limit=tuple(limit), strides=tuple(strides))
-    return _turned(x, strided)
-
-
-def _turned(x: Any, strided: dict[int, tuple[int, int, int]]) -> Any:
-    backwards = tuple(d for d, (_, step, _) in strided.items() if step < 0)
-    return ops.reverse(x, dims=backwards) if backwards else x
-
-
-def _write_strided(x: Any, part: Any, strided: dict[int, tuple[int, int, int]]) -> Any:
-    """``x`` with ``part`` where ``_read_strided`` reads: between its elements, those of ``x``."""
-    shape = x.aval.shape
-    config = [(0, 0, 0)] * len(shape)
-    mask: Any = True
-    for d, (first, step, count) in strided.items():
-        gap, low = abs(step), first if step > 0 else first + (count - 1) * step
-        config[d] = (low, shape[d] - low - (count - 1) * gap - 1, gap - 1)
-        place = ops.iota(dtype=_I32, shape=shape, dim=d)
-        past = ops.sub(place, literal(place, low))
-        here = ops.and_(
-            ops.and_(ops.ge(past, np.int32(0)), ops.le(past, literal(past, (count - 1) * gap))),
-            ops.eq(ops.rem(past, np.int32(gap)), np.int32(0)),
-        )
-        mask = here if mask is True else ops.and_(mask, here)
-    between = zeros(x.aval.update(shape=())) if is_key(x.aval.dtype) else literal(x, 0)
-    dilated = ops.pad(_turned(part, strided), between, config=tuple(config))
-    return ops.select(mask, dilated, x)
-
-
-def _window(p: IndexPlan) -> tuple[list[Any], tuple[int, ...]] | None:
-    """Where the window of slices and points starts, and its lengths; None if it is all."""
-    strided = _strided(p)
-    plain = {d: s for d, s in p.slices.items() if d not in strided}
-    if not p.points and all(s[2] == p.shape[d] for d, s in plain.items()):
-        return None
-    starts: list[Any] = [np.int32(0)] * len(p.shape)
-    for d, (first, _, count) in plain.items():
-        starts[d] = ops.value_of(first if count else 0, _I32)
-    for d, i in p.points.items():
-        starts[d] = _start(i, p.shape[d])
-    return starts, p.sizes()
-
-
-def _start(i: Any, length: int) -> Any:
-    if isinstance(i, (int, Length)):
-        return ops.value_of(smaller(larger(i, 0), larger(length - 1, 0)), _I32)
-    return _signed(i, _I32)
-
-
-def _signed(i: Any, dtype: np.dtype) -> Any:
-    """Positions in a dtype with signs: those beyond its last number are beyond all arrays."""
-    if dtypes.is_unsigned(i.dtype) and i.dtype.itemsize >= dtype.itemsize:
-        i = ops.min(i, ops.constant_like(i, np.iinfo(dtype).max))
-    return convert(i, dtype)
-
-
-def _outside(p: IndexPlan) -> Any:
-    """Whether a point lies outside; a Python bool where that is known."""
-    outside: Any = False
-    for d, i in p.points.items():
-        n = p.shape[d]
-        if isinstance(i, (int, Length)):
-            if not 0 <= i < n:
-                return True
-            continue
-        beyond = ops.ge(i, literal(i, n))
-        if not dtypes.is_unsigned(i.aval.dtype):
-            beyond = ops.or_(ops.lt(i, literal(i, 0)), beyond)
-        outside = beyond if outside is False else ops.or_(outside, beyond)
-    return outside
-
-
-class _Lookup(Struct, frozen=True):
-    """A gather or scatter of ``IndexPlan.lookups``: its indices [..., k] and their arrangement."""
-
-    indices: Any
-    numbers: ops.GatherDimensionNumbers
-    window: tuple[int, ...]
-    inside: bool
-    """Whether all positions are known to lie inside the array."""
-
-
-def _lookup(p: IndexPlan) -> _Lookup:
-    shape = common_shape("index", *(np.shape(i) for i in p.lookups.values()))
-    known = all(isinstance(i, (int, np.ndarray)) for i in p.lookups.values())
-    if known:
-        columns = [np.broadcast_to(np.asarray(i), shape) for i in p.lookups.values()]
-        indices: Any = from_host(np.stack(columns, -1).astype(dtypes.default_int()))
-        inside = all(
-            bool(np.all((np.asarray(i) >= 0) & (np.asarray(i) < p.shape[d])))
-            for d, i in p.lookups.items()
-        )
-    else:
-        indices, inside = _index_rows(list(p.lookups.values()), shape), False
-    dims = tuple(p.lookups)
-    sizes = p.sizes()
-    before = p.layout[: p.layout.index("lookup")]
-    first = sum(e is not None for e in before)
-    rest = len(sizes) - len(dims)
-    offset = tuple(i if i < first else i + len(shape) for i in range(rest))
-    window = tuple(1 if d in dims else n for d, n in enumerate(sizes))
-    return _Lookup(indices, ops.GatherDimensionNumbers(offset, dims, dims), window, inside)
-
-
-def _index_rows(columns: list[Any], shape: tuple[int, ...]) -> Any:
-    wide = any(getattr(c, "dtype", _I32).itemsize > 4 for c in columns if hasattr(c, "dtype"))
-    dtype = np.dtype("int64") if wide else _I32
-    out: list[Any] = []
-    for c in columns:
-        if isinstance(c, (int, Length)):
-            out.append(ops.full(shape, ops.value_of(c, dtype), dtype))
-        else:
-            c = from_host(c) if isinstance(c, np.ndarray) else c
-            out.append(ops.broadcast_to(_signed(c, dtype), shape))
-    if len(out) == 1:
-        return ops.reshape(out[0], shape=(*shape, 1))
-    return ops.stack(out, len(shape))
-
-
-def _result_shape(p: IndexPlan) -> tuple[int, ...]:
-    sizes = p.sizes()
-    out: list[int] = []
-    for e in p.layout:
-        if e == "lookup":
-            out += common_shape("index", *(np.shape(i) for i in p.lookups.values()))
-        else:
-            out.append(1 if e is None else sizes[cast(int, e)])
-    return tuple(out)
-
-
-# ---- reading --------------------------------------------------------------------------------
-
-READ_MODES = {
-    None: "clip",
-    "clip": "clip",
-    "promise_in_bounds": "promise",
-    "fill": "fill",
-    "drop": "fill",
-}
-
-
-def getitem(x: Any, index: Any) -> Any:
-    """``x[index]``."""
-    if type(index) is int and current() is ROOT and x.aval.ndim:
-        length = x.aval.shape[0]
-        if -length <= index < length:
-            return _row(x, np.int32(index % length))
-    return read(x, index, "clip", None)
-
-
-@staged
-def _row(x: Any, index: Any) -> Any:
-    """``x[index]`` outside transformations: one program for all rows."""
-    shape = x.aval.shape
-    starts = (index, *[np.int32(0)] * (len(shape) - 1))
-    return ops.reshape(ops.dynamic_slice(x, *starts, sizes=(1, *shape[1:])), shape=shape[1:])
-
-
-def mode_of(who: str, mode: Any, modes: dict[Any, Any]) -> str:
-    """The gather or scatter mode that the user's ``mode`` means."""
-    if mode not in modes:
-        named = ", ".join(repr(m) for m in modes if m is not None)
-        raise ValueError(f"{who}: mode must be one of {named}, got {mode!r}")
-    return modes[mode]
-
-
-def read(x: Any, index: Any, mode: str, fill: Any, *, from_end: bool = True, **hints: bool) -> Any:
-    """``x[index]``, with ``mode`` for what is outside as a gather has it."""
-    x, p = plan(x, index, from_end)
-    if mode == "fill" and _outside(p) is not False:
-        p = _points_looked_up(p)
-    strided = _strided(p)
-    if strided:
-        x = _read_strided(x, strided)
-    window = _window(p)
-    if window is not None:
-        starts, sizes = window
-        x = ops.dynamic_slice(x, *starts, sizes=sizes)
-    if p.lookups:
-        x = _gathered(x, p, mode, fill, hints)
-    shape = _result_shape(p)
-    return x if x.aval.shape == shape else ops.reshape(x, shape=shape)
-
-
-def _points_looked_up(p: IndexPlan) -> IndexPlan:
-    """The same plan with single positions looked up, which can yield a fill value."""
-    return IndexPlan(p.shape, p.slices, {}, p.points, ["lookup", *p.layout])
-
-
-def _gathered(x: Any, p: IndexPlan, mode: str, fill: Any, hints: dict[str, bool]) -> Any:
-    lookup = _lookup(p)
+    no_out("take", out)
+    x = as_array("take", a)
+    if axis is None:
+        x, axis = ops.reshape(x, shape=(x.size,)), 0
+    dim = ops.dimension("take", axis, x.ndim)
+    places, mode = _places("take", as_array("take", indices), x.aval.shape[dim], mode)
+    rest = range(x.ndim - 1)
+    offset = tuple(d if d < dim else d + places.ndim for d in rest)
     return ops.gather(
         x,
-        lookup.indices,
-        numbers=lookup.numbers,
-        slice_sizes=lookup.window,
-        mode="promise" if lookup.inside else mode,
-        fill=fill,
-        **hints,
+        ops.reshape(places, shape=(*places.shape, 1)),
+        numbers=ops.GatherDimensionNumbers(offset, (dim,), (dim,)),
+        slice_sizes=tuple(1 if d == dim else n for d, n in enumerate(x.shape)),
+        mode=mode,
+        fill=fill_value,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
     )
 
 
-# ---- writing --------------------------------------------------------------------------------
+def _places(
+    who: str, i: Any, length: int, mode: str | None, from_end: bool = True
+) -> tuple[Any, str]:
+    """Positions from the front, and the gather's mode, as ``mode`` has it.
 
-WRITE_MODES = {
-    None: "fill",
-    "fill": "fill",
-    "drop": "fill",
-    "promise_in_bounds": "promise",
-    "clip": "clip",
-}
-_COMBINE: dict[str, tuple[Callable[..., Any] | None, Any]] = {
-    "set": (None, ops.scatter),
-    "add": (ops.add, ops.scatter_add),
-    "multiply": (ops.mul, ops.scatter_mul),
-    "min": (ops.min, ops.scatter_min),
-    "max": (ops.max, ops.scatter_max),
-}
-
-
-def write(
-    x: Any,
-    index: Any,
-    how: str,
-    values: Any,
-    mode: str,
-    hints: dict[str, bool],
-    from_end: bool = True,
-) -> Any:
-    """``x`` with ``values`` combined into ``x[index]``; ``how`` is a key of the table above."""
-    values = written(x, values)
-    kind = x.aval
-    out = _where_masked(x, index, how, values)
-    if out is None:
-        x, p = plan(x, index, from_end)
-        out = _write_plan(x, p, how, fitted(values, _result_shape(p)), mode, hints)
-    out = convert(out, kind.dtype, kind.weak)
-    return out if out.aval.shape == kind.shape else ops.reshape(out, shape=kind.shape)
+    Negative ones count from the end where ``from_end`` says so.
+    """
+    if not dtypes.is_integer(i.aval.dtype):
+        raise TypeError(f"{who}: indices must be integers, got {i.aval}")
+    if mode == "wrap":
+        return arithmetic.remainder(convert(i, _I32), builtins.max(length, 1)), "promise"
+    if mode == "clip":
+        return convert(i, i.aval.dtype), "clip"
+    modes = {None: "fill", "fill": "fill", "promise_in_bounds": "promise", "wrap": "", "clip": ""}
+    return counted_from_front(i, length) if from_end else i, mode_of(who, mode, modes)
 
 
-def written(x: Any, values: Any) -> Any:
-    """``values`` in the dtype of ``x``, a number as a constant; the user is warned where that
-    dtype cannot hold them: complex ones lose their imaginary part, fractions are cut off."""
-    values = array(values) if isinstance(values, SEQUENCE) else operand("at", values)
-    cast, given, wanted = _cast(values, x.aval), kind_of(values), x.aval.dtype
-    if not lattice.holds(wanted, given):
-        warn_user(
-            "scatter inputs have incompatible types: "  # filters look for how it begins
-            f"cannot safely cast values of {given[0]} to {wanted}, the dtype of the array that "
-            "they are written to; they are cast all the same. Convert them "
-            "or the array with astype",
-            FutureWarning,
+@one_program
+def take_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = -1,
+    mode: str | None = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool = True,
+) -> Array:
+    """The elements at ``indices`` along ``axis``: out[.., i, ..] = arr[.., indices[.., i, ..], ..].
+
+    The other dimensions of both broadcast. See ``take`` for ``mode``. Without
+    ``wrap_negative_indices`` negative ones lie outside, and do not count from the end.
+
+    Args:
+        arr: an array.
+        indices: integers; the other dimensions broadcast with those of the array.
+        axis: the axis along which indices count; None flattens the array first.
+        mode: outside the array "fill" (the default) yields ``fill_value``, "clip" the nearest
+            element (the first for all negative ones), "wrap" counts on from the beginning.
+        fill_value: by default nan, or the least integer.
+        wrap_negative_indices: whether negative indices count from the end, and are not outside.
+
+    Returns:
+        An array of the dtype of ``arr``, as long along ``axis`` as ``indices``.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        ValueError: array and indices differ in their numbers of dimensions.
+
+    >>> x = jnp.array([[30, 10, 20]])
+    >>> print(jnp.take_along_axis(x, jnp.argsort(x), axis=1))
+    [[10 20 30]]
+    """
+    x, i = as_array("take_along_axis", arr), as_array("take_along_axis", indices)
+    if axis is None:
+        x, axis = ops.reshape(x, shape=(x.size,)), 0
+    dim = ops.dimension("take_along_axis", axis, x.ndim)
+    x, i = _aligned("take_along_axis", x, i, dim)
+    if wrap_negative_indices and mode == "clip" and dtypes.is_integer(i.aval.dtype):
+        i = counted_from_front(i, x.shape[dim])
+    n = x.shape[dim]
+    places, mode = _places("take_along_axis", i, n, mode, wrap_negative_indices)
+    others = tuple(d for d in range(x.ndim) if d != dim)
+    return ops.gather(
+        x,
+        ops.reshape(places, shape=(*places.shape, 1)),
+        numbers=ops.GatherDimensionNumbers((), (dim,), (dim,), others, others),
+        slice_sizes=(1,) * x.ndim,
+        mode=mode,
+        fill=fill_value,
+    )
+
+
+def _aligned(who: str, x: Any, i: Any, dim: int) -> tuple[Any, Any]:
+    """Both in the shape that their dimensions other than ``dim`` broadcast to."""
+    if x.ndim != i.ndim:
+        raise ValueError(
+            f"{who}: array and indices must have equally many dimensions, got {x.aval} and {i.aval}"
         )
-    return cast
-
-
-def _cast(values: Any, to: ArrayType) -> Any:
-    if isinstance(values, Array):
-        return convert(values, to.dtype, to.weak and values.aval.weak)
-    kind = kind_of(values)[0]
-    if dtypes.is_complex(kind) and not dtypes.is_complex(to.dtype):
-        values = values.real
-    if is_python_scalar(values) and dtypes.is_inexact(kind) and dtypes.is_integer(to.dtype):
-        values = int(values)
-    return dtypes.scalar(values, to.dtype)
-
-
-def fitted(values: Any, target: tuple[int, ...]) -> Any:
-    """``values`` broadcast to ``target``, the shape of the part that they are written to."""
-    if isinstance(values, GENERIC):
-        return ops.full(target, values, values.dtype)
-    shape = values.aval.shape
-    while len(shape) > len(target) and shape[0] == 1:
-        shape = shape[1:]
-    check_fills("a part that is written", "values", shape, target)
-    if shape != values.aval.shape:
-        values = ops.reshape(values, shape=shape)
-    return ops.broadcast_to(values, target)
-
-
-def _where_masked(x: Any, index: Any, how: str, values: Any) -> Any:
-    """x.at[mask] with values that do not depend on which elements are selected, else None."""
-    mask = index[0] if isinstance(index, TUPLE) and len(index) == 1 else index
-    if not isinstance(mask, (Array, NDARRAY)) or mask.dtype != np.bool_ or not mask.ndim:
-        return None
-    shape = x.aval.shape
-    if np.ndim(values) > len(shape) - mask.ndim or mask.shape != shape[: mask.ndim]:
-        return None
-    mask = as_array("at", mask)
-    combine = _COMBINE[how][0]
-    values = fitted(values, shape)
-    new = values if combine is None else combine(x, values)
-    mask = ops.broadcast(mask, shape=shape, dims=tuple(range(mask.ndim)))
-    return ops.select(mask, new, x)
-
-
-def _write_plan(
-    x: Any, p: IndexPlan, how: str, values: Any, mode: str, hints: dict[str, bool]
-) -> Any:
-    if not math.prod(values.aval.shape):
-        return x
-    strided = _strided(p)
-    if strided:
-        part = _write_window(_read_strided(x, strided), p, how, values, mode, hints)
-        return _write_strided(x, part, strided)
-    return _write_window(x, p, how, values, mode, hints)
-
-
-def _write_window(
-    x: Any, p: IndexPlan, how: str, values: Any, mode: str, hints: dict[str, bool]
-) -> Any:
-    window = _window(p)
-    outside = _outside(p) if mode == "fill" else False
-    if outside is True:
-        return x
-    if window is None:
-        return _write_lookup(x, p, how, values, mode, hints)
-    starts, sizes = window
-    current = None
-    if outside is not False or how != "set" or p.lookups:
-        current = ops.dynamic_slice(x, *starts, sizes=sizes)
-    new = _write_lookup(current, p, how, values, mode, hints)
-    if outside is not False:
-        new = ops.select(ops.broadcast_to(outside, sizes), current, new)
-    return ops.dynamic_update_slice(x, new, *starts)
-
-
-def _write_lookup(
-    x: Any, p: IndexPlan, how: str, values: Any, mode: str, hints: dict[str, bool]
-) -> Any:
-    combine, scatter = _COMBINE[how]
-    sizes = p.sizes()
-    if not p.lookups:
-        values = values if values.aval.shape == sizes else ops.reshape(values, shape=sizes)
-        return values if combine is None else combine(x, values)
-    lookup = _lookup(p)
-    inner = tuple(
-        n for e, n in zip(_flat_layout(p), values.aval.shape, strict=True) if e is not None
+    outer = [tuple(1 if d == dim else n for d, n in enumerate(v.shape)) for v in (x, i)]
+    shape = common_shape(who, *outer)
+    return tuple(  # type: ignore[return-value]
+        ops.broadcast_to(v, (*shape[:dim], v.shape[dim], *shape[dim + 1 :])) for v in (x, i)
     )
-    if inner != values.aval.shape:
-        values = ops.reshape(values, shape=inner)
-    mode = "promise" if lookup.inside else mode
-    numbers = lookup.numbers.of_scatter()
-    return scatter(x, lookup.indices, values, numbers=numbers, mode=mode, **hints)
 
 
-def _flat_layout(p: IndexPlan) -> list[Any]:
-    """``layout`` with one entry for every dimension of the lookups' common shape."""
-    out: list[Any] = []
-    for e in p.layout:
-        if e == "lookup":
-            out += [e] * len(common_shape("index", *(np.shape(i) for i in p.lookups.values())))
-        else:
-            out.append(e)
+@one_program
+def put_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Array:
+    """``arr`` with arr[.., indices[.., i, ..], ..] = values[.., i, ..], as a new array.
+
+    Args:
+        arr: an array.
+        indices: integers; the other dimensions broadcast with those of the array.
+        values: what is written; broadcasts with the indices.
+        axis: the axis along which it works, counted from the end if negative.
+        inplace: must be False: arrays are immutable, and the changed array is returned.
+        mode: what an index outside of the axis means.
+
+    Returns:
+        An array of the shape and dtype of ``arr``.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+        ValueError: array and indices differ in their numbers of dimensions.
+
+    >>> x = jnp.array([[10, 30, 20]])
+    >>> print(jnp.put_along_axis(x, jnp.array([[1]]), 99, axis=1, inplace=False))
+    [[10 99 20]]
+    """
+    _not_in_place("put_along_axis", inplace)
+    x, i = as_array("put_along_axis", arr), as_array("put_along_axis", indices)
+    shape = x.shape
+    if axis is None:
+        x, axis = ops.reshape(x, shape=(x.size,)), 0
+    dim = ops.dimension("put_along_axis", axis, x.ndim)
+    _, i = _aligned("put_along_axis", x, i, dim)
+    chosen = mode_of("put_along_axis", mode, WRITE_MODES)
+    places = counted_from_front(i, x.shape[dim])
+    others = tuple(d for d in range(x.ndim) if d != dim)
+    out = ops.scatter(
+        x,
+        ops.reshape(places, shape=(*places.shape, 1)),
+        fitted(written(x, values), places.shape),
+        numbers=ops.ScatterDimensionNumbers((), (dim,), (dim,), others, others),
+        mode=chosen,
+    )
+    return ops.reshape(out, shape=shape)
+
+
+def put(
+    a: ArrayLike,
+    ind: ArrayLike,
+    v: ArrayLike,
+    mode: str | None = None,
+    *,
+    inplace: bool = True,
+) -> Array:
+    """``a`` with the elements at ``ind`` of the flattened array set to ``v``, as a new array.
+
+    ``mode`` "clip" (the default) or "wrap" says what indices outside mean.
+
+    Args:
+        a: an array, or a number.
+        ind: positions in the array as a vector.
+        v: what is written; repeated if it is shorter.
+        mode: "clip" or "wrap": what positions outside mean.
+        inplace: must be False: arrays are immutable, and the changed array is returned.
+
+    Returns:
+        An array of the shape and dtype of ``a``.
+
+    >>> print(jnp.put(jnp.zeros(4), jnp.array([0, 2]), 5.0, inplace=False))
+    [5. 0. 5. 0.]
+    """
+    _not_in_place("put", inplace)
+    x, i, values = as_array("put", a), as_array("put", ind), as_array("put", v)
+    flat, i = ops.reshape(x, shape=(x.size,)), ops.reshape(i, shape=(i.size,))
+    if mode == "wrap":
+        i = arithmetic.remainder(i, builtins.max(x.size, 1))
+    chosen = mode_of("put", None if mode == "wrap" else mode or "clip", WRITE_MODES)
+    values = ops.reshape(values, shape=(values.size,))
+    if values.size and values.size != i.size:  # they are repeated, or the last ones unused
+        values = getitem(values, np.arange(i.size) % values.size)
+    out = write(flat, i, "set", values, chosen, {})
+    return ops.reshape(out, shape=x.shape)
+
+
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
+    """``arr`` with ``vals``, again and again, where ``mask`` holds, as a new array.
+
+    Args:
+        arr: an array.
+        mask: booleans, of the shape of ``arr``.
+        vals: a vector.
+        inplace: must be False: arrays are immutable, and the changed array is returned.
+
+    Returns:
+        An array of the shape and dtype of ``arr``.
+
+    Raises:
+        ValueError: the mask is not as large as the array.
+
+    >>> print(jnp.place(jnp.arange(4), jnp.array([1, 0, 1, 1]), jnp.array([7, 8]), inplace=False))
+    [7 1 8 7]
+    """
+    _not_in_place("place", inplace)
+    return _placed(arr, mask, vals)
+
+
+@one_program
+def _placed(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike) -> Array:
+    x, marks, values = (as_array("place", v) for v in (arr, mask, vals))
+    if marks.size != x.size or not values.size:
+        raise ValueError(
+            f"place: a mask as large as the array and values are needed, got {marks.aval}, "
+            f"{values.aval} and {x.aval}"
+        )
+    marks = ops.reshape(convert(marks, np.dtype(bool)), shape=(x.size,))
+    number = ops.cumsum(convert(marks, np.dtype("int32")), dim=0, reverse=False) - 1
+    chosen = getitem(ops.reshape(values, shape=(values.size,)), number % values.size)
+    flat = ops.select(marks, convert(chosen, x.dtype, x.weak_type), ops.reshape(x, shape=(x.size,)))
+    return ops.reshape(flat, shape=x.shape)
+
+
+def _not_in_place(who: str, inplace: bool) -> None:
+    if inplace:
+        raise ValueError(f"{who}: arrays are immutable; pass inplace=False and use the result")
+
+
+@one_program
+def fill_diagonal(
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
+) -> Array:
+    """``a`` with its main diagonal set to ``val``, which may be a vector, as a new array.
+
+    Args:
+        a: an array of at least two dimensions.
+        val: what is written: a number, or a vector, which is repeated.
+        wrap: must be False: the diagonal ends with the square part of a tall matrix.
+        inplace: must be False: arrays are immutable, and the changed array is returned.
+
+    Returns:
+        An array of the shape and dtype of ``a``.
+
+    Raises:
+        ValueError: ``a`` is no matrix, nor an array whose lengths are equal; or ``wrap`` is True.
+
+    >>> print(jnp.fill_diagonal(jnp.zeros((2, 2), dtype=int), 7, inplace=False))
+    [[7 0]
+     [0 7]]
+    """
+    _not_in_place("fill_diagonal", inplace)
+    x = as_array("fill_diagonal", a)
+    if wrap:
+        raise ValueError("fill_diagonal: wrap=True is not supported")
+    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) != 1):
+        raise ValueError(
+            f"fill_diagonal: a matrix, or an array whose lengths are equal, is needed, got {x.aval}"
+        )
+    along = np.arange(builtins.min(x.shape))
+    values = as_array("fill_diagonal", val)
+    if values.ndim:
+        values = getitem(ops.reshape(values, shape=(values.size,)), along % values.size)
+    return write(x, (along,) * x.ndim, "set", values, "promise", {})
+
+
+def compress(
+    condition: ArrayLike,
+    a: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
+    out: None = None,
+) -> Array:
+    """The slices of ``a`` along ``axis`` at which the vector ``condition`` holds.
+
+    Args:
+        condition: for each slice, whether it is wanted. It must be known unless ``size`` is given.
+        a: the array.
+        axis: the axis along which slices lie; None flattens the array first.
+        size: how many slices the result has: missing ones are filled, others left out.
+        fill_value: what they are filled with.
+        out: must be None.
+
+    Returns:
+        An array whose ``axis`` has length ``size``, or as many elements as conditions hold; a
+        vector if ``axis`` is None.
+
+    Raises:
+        ValueError: ``condition`` is no vector.
+        IndexError: it holds beyond the end of ``a``.
+
+    >>> print(jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3])))
+    [1 3]
+    """
+    no_out("compress", out)
+    mask, x = boolean("compress", condition), as_array("compress", a)
+    if mask.ndim != 1:
+        raise ValueError(f"compress: the condition must be a vector, got {mask.aval}")
+    if axis is None:
+        x, axis = ops.reshape(x, shape=(x.size,)), 0
+    n = x.shape[ops.dimension("compress", axis, x.ndim)]
+    if size is None:
+        chosen = np.flatnonzero(known_mask(mask)).astype(np.int32)
+        if chosen.size and chosen[-1] >= n:
+            raise IndexError(
+                f"compress: the condition holds at position {chosen[-1]}, but axis {axis} of the "
+                f"array {x.aval} has length {n}"
+            )
+        return take(x, from_host(chosen), axis, mode="clip")
+    chosen = flatnonzero(mask, size=size, fill_value=n)
+    picked = take(x, chosen, axis, mode="clip")
+    missing = ops.ge(chosen, literal(chosen, n))
+    across = ops.broadcast(missing, shape=picked.shape, dims=(axis % x.ndim,))
+    fill = convert(as_array("compress", fill_value), x.aval.dtype, x.aval.weak)
+    return ops.select(across, ops.broadcast_to(fill, picked.shape), picked)
+
+
+def choose(
+    a: ArrayLike, choices: Sequence[ArrayLike], out: None = None, mode: str = "raise"
+) -> Array:
+    """Elements of the choice that ``a`` names, choices[a[i]][i]; ``mode`` says what others mean.
+
+    Args:
+        a: the number of the choice, for each element.
+        choices: the arrays to choose from; all broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        mode: what other numbers mean: "raise", which needs known ones, "wrap" or "clip".
+
+    Returns:
+        An array of the shape to which ``a`` and the choices broadcast.
+
+    Raises:
+        ValueError: with ``mode`` "raise", which needs known indices, there are others.
+
+    >>> print(jnp.choose(jnp.array([1, 0]), [jnp.array([1, 2]), jnp.array([3, 4])], mode="clip"))
+    [3 2]
+    """
+    if mode not in ("raise", "clip", "wrap"):
+        raise ValueError(f"choose: mode must be 'clip' or 'wrap', got {mode!r}")
+    index = as_array("choose", a)
+    last = len(choices) - 1
+    if mode == "raise":
+        known = value_of("choose", index, "use mode='clip' or 'wrap'")
+        if ((known < 0) | (known > last)).any():
+            raise ValueError(
+                f"choose: indices must lie between 0 and {last}, got {known.min()} to "
+                f"{known.max()}; use mode='clip' or 'wrap'"
+            )
+    elif mode == "clip":  # negative ones, too, do not count from the end
+        index = ops.clamp(literal(index, 0), index, literal(index, last))
+    stacked = broadcast("choose", [as_array("choose", c) for c in choices])
+    rows = ops.stack([convert(c, lattice.result_type(*stacked)) for c in stacked], 0)
+    shape = common_shape("choose", index.shape, rows.shape[1:])
+    wide = (*rows.shape[:1], *[1] * (len(shape) + 1 - rows.ndim), *rows.shape[1:])
+    rows = ops.broadcast_to(ops.reshape(rows, shape=wide), (len(choices), *shape))
+    index = ops.reshape(ops.broadcast_to(index, shape), shape=(1, *shape))
+    chosen = take_along_axis(rows, index, 0, mode="wrap" if mode == "wrap" else "clip")
+    return ops.reshape(chosen, shape=shape)
+
+
+def select(
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
+) -> Array:
+    """The choice beside the first condition that holds, else ``default``, elementwise.
+
+    Args:
+        condlist: conditions, arrays of booleans.
+        choicelist: as many arrays; all broadcast.
+        default: the element where no condition holds.
+
+    Returns:
+        An array of the shape to which the arguments broadcast.
+
+    Raises:
+        ValueError: there are not as many choices as conditions, or none.
+
+    >>> x = jnp.arange(4)
+    >>> print(jnp.select([x < 1, x < 3], [x, 10 * x], -1))
+    [ 0 10 20 -1]
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError(
+            f"select: as many choices as conditions are needed, at least one, got "
+            f"{len(choicelist)} and {len(condlist)}"
+        )
+    *choices, out = promote_arrays("select", [*choicelist, default])
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        out = where(condition, choice, out)
     return out

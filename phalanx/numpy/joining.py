@@ -19,7 +19,8 @@ from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.numpy.indexing import counted_from_front, write
+from phalanx.numpy.indexing import take
+from phalanx.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -33,9 +34,8 @@ from phalanx.numpy.promotion import (
     promote_arrays,
     value_of,
 )
-from phalanx.numpy.search import searchsorted
-from phalanx.numpy.selection import take
-from phalanx.numpy.shaping import atleast_1d, atleast_2d, atleast_3d
+from phalanx.numpy.sorting import searchsorted
+from phalanx.numpy.subscripts import counted_from_front, write
 
 _I32 = np.dtype("int32")
 

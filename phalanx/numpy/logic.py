@@ -1,4 +1,4 @@
-"""Elementwise comparisons, logic, bits, kinds of numbers, and the parts of complex ones."""
+"""Comparisons, logic, and kinds of numbers, element by element; arrays that are equal or close."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import COMPLEXES, INEXACT
+from phalanx.base.extended import is_key
 from phalanx.base.kinds import SEQUENCE
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
-from phalanx.numpy.arithmetic import literal, number_pair
+from phalanx.numpy.arithmetic import add, literal, multiply
 from phalanx.numpy.attached import with_methods
+from phalanx.numpy.complex_numbers import imag
+from phalanx.numpy.creation import asarray
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
     as_array,
     boolean,
     broadcast,
-    convert,
     kind_of,
     no_out,
-    number_array,
+    operands,
     pair,
 )
 from phalanx.ops.domains import check_domain, number_or_bool
@@ -160,7 +162,7 @@ def _ordered(who: str, strictly: Any, compare: Any, x: Any, y: Any) -> Any:
     return ops.or_(strictly(a, c), ops.and_(ops.eq(a, c), compare(b, d)))
 
 
-# ---- logic and bits -------------------------------------------------------------------------
+# ---- logic ----------------------------------------------------------------------------------
 
 
 @with_methods(True)
@@ -256,165 +258,6 @@ def _truths(who: str, x: Any, y: Any) -> list[Any]:
     lattice.check_strictly(*map(kind_of, given))
     return broadcast(who, [boolean(who, each) for each in given])
 
-
-@with_methods(-1)
-@one_program
-def bitwise_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
-    """The bits that are set in both of two integers, elementwise; of booleans, x and y.
-
-    Args:
-        x: integers or booleans, as an array, or a number.
-        y: integers or booleans, as an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
-
-    Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
-
-    Raises:
-        ShapeError: the arguments do not broadcast to one shape.
-
-    >>> print(jnp.bitwise_and(jnp.arange(4), 2))
-    [0 0 2 2]
-    """
-    no_out("bitwise_and", out, where)
-    return ops.and_(*pair("bitwise_and", x, y))
-
-
-@with_methods(0)
-@one_program
-def bitwise_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
-    """The bits that are set in either of two integers, elementwise; of booleans, x or y.
-
-    Args:
-        x: integers or booleans, as an array, or a number.
-        y: integers or booleans, as an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
-
-    Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
-
-    Raises:
-        ShapeError: the arguments do not broadcast to one shape.
-
-    >>> print(jnp.bitwise_or(jnp.arange(4), 2))
-    [2 3 2 3]
-    """
-    no_out("bitwise_or", out, where)
-    return ops.or_(*pair("bitwise_or", x, y))
-
-
-@with_methods(0)
-@one_program
-def bitwise_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
-    """The bits that are set in exactly one of two integers, elementwise.
-
-    Args:
-        x: integers or booleans, as an array, or a number.
-        y: integers or booleans, as an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
-
-    Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
-
-    Raises:
-        ShapeError: the arguments do not broadcast to one shape.
-
-    >>> print(jnp.bitwise_xor(jnp.arange(4), 2))
-    [2 3 0 1]
-    """
-    no_out("bitwise_xor", out, where)
-    return ops.xor(*pair("bitwise_xor", x, y))
-
-
-@one_program
-def bitwise_not(x: ArrayLike, /) -> Array:
-    """An integer with all bits flipped, elementwise; of booleans, not x.
-
-    Args:
-        x: integers or booleans, as an array, or a number.
-
-    Returns:
-        An array of the shape and dtype of ``x``.
-
-    >>> print(jnp.bitwise_not(jnp.arange(3)))
-    [-1 -2 -3]
-    """
-    return ops.not_(as_array("bitwise_not", x))
-
-
-invert = bitwise_invert = bitwise_not
-
-
-@one_program
-def bitwise_count(x: ArrayLike, /) -> Array:
-    """The number of bits that are set in |x|, elementwise, as uint8.
-
-    Args:
-        x: integers or booleans, as an array, or a number.
-
-    Returns:
-        uint8, of the shape of ``x``.
-
-    >>> print(jnp.bitwise_count(jnp.array([0, 1, 7])))
-    [0 1 3]
-    """
-    x = as_array("bitwise_count", x)
-    if x.aval.dtype == np.bool_:
-        return convert(x, np.dtype("uint8"))
-    size = ops.abs(x) if dtypes.is_signed(x.aval.dtype) else x
-    return convert(ops.population_count(size), np.dtype("uint8"))
-
-
-@one_program
-def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The bits of integers moved up by y places, elementwise: x 2^y.
-
-    Args:
-        x: integers or booleans, as an array, or a number.
-        y: integers or booleans, as an array, or a number; the two broadcast.
-
-    Returns:
-        An array of the shape to which the arguments broadcast, of their promoted integer dtype.
-
-    Raises:
-        ShapeError: the arguments do not broadcast to one shape.
-
-    >>> print(jnp.left_shift(jnp.arange(3), 2))
-    [0 4 8]
-    """
-    return ops.shift_left(*number_pair("left_shift", x, y))
-
-
-bitwise_left_shift = left_shift
-
-
-@one_program
-def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The bits of integers moved down by y places, elementwise: x / 2^y, rounded down.
-
-    Args:
-        x: integers or booleans, as an array, or a number.
-        y: integers or booleans, as an array, or a number; the two broadcast.
-
-    Returns:
-        An array of the shape to which the arguments broadcast, of their promoted integer dtype.
-
-    Raises:
-        ShapeError: the arguments do not broadcast to one shape.
-
-    >>> print(jnp.right_shift(jnp.array([8, -8]), 2))
-    [ 2 -2]
-    """
-    x, y = number_pair("right_shift", x, y)
-    if dtypes.is_unsigned(typeof(x).dtype):
-        return ops.shift_right_logical(x, y)
-    return ops.shift_right_arithmetic(x, y)
-
-
-bitwise_right_shift = right_shift
 
 # ---- kinds of numbers -----------------------------------------------------------------------
 
@@ -615,79 +458,122 @@ def isscalar(element: Any) -> bool:
     return bool(np.isscalar(element)) and not isinstance(element, (str, bytes))
 
 
-# ---- complex numbers ------------------------------------------------------------------------
-
-
-def real(x: ArrayLike, /) -> Array:
-    """The real part, elementwise.
-
-    Args:
-        x: an array, or a number.
-
-    Returns:
-        Real numbers of the shape of ``x``: float32 of complex64.
-
-    >>> print(jnp.real(jnp.array([1 + 2j, 3])))
-    [1. 3.]
-    """
-    x = number_array("real", x)
-    return ops.real(x) if x.aval.dtype in COMPLEXES else x
+# ---- arrays that are equal or close ---------------------------------------------------------
 
 
 @one_program
-def imag(x: ArrayLike, /) -> Array:
-    """The imaginary part, elementwise; of real numbers 0.
+def isclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
+    """Whether elements are close, |a - b| ≤ atol + rtol |b|; infinities are to themselves.
+
+    Random keys, which have no distance, are close where they are equal.
 
     Args:
-        x: an array, or a number.
+        a: an array, or a number.
+        b: the values that are compared with, to which ``rtol`` is relative.
+        rtol: by how much of ``b`` they may differ.
+        atol: by how much they may differ besides, as a number.
+        equal_nan: whether nan counts as equal to nan.
 
     Returns:
-        Real numbers of the shape of ``x``: float32 of complex64.
+        Booleans, of the shape to which ``a`` and ``b`` broadcast.
 
-    >>> print(jnp.imag(jnp.array([1 + 2j, 3])))
-    [2. 0.]
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
+    >>> print(jnp.isclose(jnp.array([1.0, 2.0]), jnp.array([1.000001, 2.1])))
+    [ True False]
     """
-    x = number_array("imag", x)
-    if x.aval.dtype in COMPLEXES:
-        return ops.imag(x)
-    return convert(ops.zeros_like(x), x.aval.dtype, x.aval.weak)
-
-
-def conjugate(x: ArrayLike, /) -> Array:
-    """The complex conjugate, elementwise.
-
-    Args:
-        x: an array, or a number.
-
-    Returns:
-        An array of the shape and dtype of ``x``.
-
-    >>> print(jnp.conjugate(jnp.array([1 + 2j])))
-    [1.-2.j]
-    """
-    x = number_array("conjugate", x)
-    return ops.conj(x) if x.aval.dtype in COMPLEXES else x
-
-
-conj = conjugate
+    if is_key(getattr(a, "dtype", None)):
+        return equal(a, b)
+    x, y = arrays("isclose", a, b, to=dtypes.to_inexact)
+    finite = ops.and_(isfinite(x), isfinite(y))
+    gap, limit = ops.abs(ops.sub(x, y)), add(atol, multiply(rtol, ops.abs(y)))
+    near = ops.le(*operands("isclose", gap, limit))
+    out = ops.select(finite, near, ops.eq(x, y))
+    return ops.or_(out, ops.and_(isnan(x), isnan(y))) if equal_nan else out
 
 
 @one_program
-def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """The angle of complex numbers in the plane, elementwise, in radians or degrees.
+def allclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
+    """Whether ``isclose`` holds for all elements.
 
     Args:
-        z: complex or real numbers.
-        deg: whether the angle is in degrees, not in radians.
+        a: an array, or a number.
+        b: the values that are compared with, to which ``rtol`` is relative.
+        rtol: by how much of ``b`` they may differ.
+        atol: by how much they may differ besides, as a number.
+        equal_nan: whether nan counts as equal to nan.
 
     Returns:
-        Real numbers of the shape of ``z``.
+        A boolean, as an array without dimensions.
 
-    >>> float(jnp.angle(1j, deg=True))
-    90.0
+    Raises:
+        ShapeError: the arguments do not broadcast to one shape.
+
+    >>> bool(jnp.allclose(jnp.ones(3), 1.0))
+    True
     """
-    z = as_array("angle", z)
-    if z.aval.dtype not in INEXACT:
-        z = convert(z, dtypes.default_float())
-    out = ops.atan2(imag(z), real(z))
-    return ops.mul(out, literal(out, 180 / np.pi)) if deg else out
+    return _all(isclose(a, b, rtol, atol, equal_nan))
+
+
+@one_program
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
+    """Whether two arrays, or nested lists, have the same shape and the same elements.
+
+    Args:
+        a1: an array, a number, or nested lists.
+        a2: what it is compared with.
+        equal_nan: whether nan counts as equal to nan.
+
+    Returns:
+        A boolean, as an array without dimensions.
+
+    >>> bool(jnp.array_equal(jnp.arange(3), [0, 1, 2]))
+    True
+    >>> bool(jnp.array_equal(jnp.arange(3), jnp.arange(4)))  # no error: the shapes differ
+    False
+    """
+    x, y = asarray(a1), asarray(a2)
+    if x.shape != y.shape:
+        return ops.full((), False, np.dtype(bool))
+    same = equal(x, y)
+    if equal_nan and x.aval.dtype in INEXACT and y.aval.dtype in INEXACT:
+        same = ops.or_(same, ops.and_(isnan(x), isnan(y)))
+    return _all(same)
+
+
+@one_program
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """Whether two arrays broadcast to one shape and are equal there.
+
+    Args:
+        a1: an array, a number, or nested lists.
+        a2: what it is compared with.
+
+    Returns:
+        A boolean, as an array without dimensions; False where shapes do not broadcast.
+
+    >>> bool(jnp.array_equiv(jnp.ones((2, 3)), 1.0))
+    True
+    """
+    x, y = asarray(a1), asarray(a2)
+    try:
+        return _all(equal(x, y))
+    except ValueError:
+        return ops.full((), False, np.dtype(bool))
+
+
+def _all(x: Any) -> Any:
+    return ops.reduce_and(x, dims=tuple(range(x.aval.ndim)))

@@ -25,24 +25,26 @@ from phalanx.core.types import SCALARS, Array
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy import (
     arithmetic,
-    choice,
-    contraction,
+    bits,
+    complex_numbers,
     creation,
     cumulative,
+    indexing,
     logic,
+    manipulation,
+    matrices,
+    products,
     reductions,
     rounding,
-    search,
-    selection,
-    shaping,
+    searching,
+    sorting,
     statistics,
-    structured,
 )
 from phalanx.numpy.at import At
-from phalanx.numpy.indexing import getitem
 from phalanx.numpy.joining import repeat
 from phalanx.numpy.promotion import convert, refuse
 from phalanx.numpy.standard import in_version
+from phalanx.numpy.subscripts import getitem
 from phalanx.ops.domains import check_domain, number_or_bool
 from phalanx.run.array import DeviceArray
 from phalanx.run.reading import read
@@ -103,12 +105,12 @@ _BINARY: dict[str, tuple[str, Callable[..., Any]]] = {
     "mod": ("%", arithmetic.remainder),
     "divmod": ("divmod", arithmetic.divmod),
     "pow": ("**", arithmetic.power),
-    "matmul": ("@", contraction.matmul),
-    "and": ("&", logic.bitwise_and),
-    "or": ("|", logic.bitwise_or),
-    "xor": ("^", logic.bitwise_xor),
-    "lshift": ("<<", logic.left_shift),
-    "rshift": (">>", logic.right_shift),
+    "matmul": ("@", products.matmul),
+    "and": ("&", bits.bitwise_and),
+    "or": ("|", bits.bitwise_or),
+    "xor": ("^", bits.bitwise_xor),
+    "lshift": ("<<", bits.left_shift),
+    "rshift": (">>", bits.right_shift),
 }
 _COMPARISONS: dict[str, tuple[str, Callable[..., Any]]] = {
     "eq": ("==", logic.equal),
@@ -122,16 +124,16 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "neg": arithmetic.negative,
     "pos": arithmetic.positive,
     "abs": arithmetic.absolute,
-    "invert": logic.bitwise_not,
+    "invert": bits.bitwise_not,
 }
 
 # Functions whose first argument becomes ``self``.
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     arithmetic.clip,
     rounding.round,
-    contraction.dot,
-    logic.conj,
-    logic.conjugate,
+    products.dot,
+    complex_numbers.conj,
+    complex_numbers.conjugate,
     reductions.all,
     reductions.any,
     reductions.argmax,
@@ -144,21 +146,21 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     reductions.ptp,
     reductions.sum,
     repeat,
-    search.argpartition,
-    search.argsort,
-    search.partition,
-    search.searchsorted,
-    search.sort,
-    shaping.ravel,
-    shaping.squeeze,
-    shaping.swapaxes,
+    sorting.argpartition,
+    sorting.argsort,
+    sorting.partition,
+    sorting.searchsorted,
+    sorting.sort,
+    manipulation.ravel,
+    manipulation.squeeze,
+    manipulation.swapaxes,
     statistics.mean,
     statistics.std,
     statistics.var,
-    structured.diagonal,
-    structured.trace,
-    selection.choose,
-    selection.take,
+    matrices.diagonal,
+    matrices.trace,
+    indexing.choose,
+    indexing.take,
 )
 
 
@@ -278,7 +280,7 @@ def reshape(
         copy: whether to copy; None: where it is needed.
         out_sharding: how the result lies over devices; None: the compiler decides.
     """
-    return shaping.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+    return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
 
 def transpose(self: Any, *axes: Any) -> Any:
@@ -289,8 +291,8 @@ def transpose(self: Any, *axes: Any) -> Any:
             backwards.
     """
     if not axes or axes[0] is None:
-        return shaping.transpose(self)
-    return shaping.transpose(self, axes[0] if len(axes) == 1 else axes)
+        return manipulation.transpose(self)
+    return manipulation.transpose(self, axes[0] if len(axes) == 1 else axes)
 
 
 def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
@@ -337,12 +339,12 @@ def flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
         order: "C" for row-major order, "F" for column-major.
         out_sharding: how the result lies over devices; None: the compiler decides.
     """
-    return shaping.ravel(self, order)
+    return manipulation.ravel(self, order)
 
 
 def nonzero(self: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """See ``phalanx.numpy.nonzero``."""
-    return choice.nonzero(self, size=size, fill_value=fill_value)
+    return searching.nonzero(self, size=size, fill_value=fill_value)
 
 
 def compress(
@@ -355,7 +357,7 @@ def compress(
     fill_value: Any = 0,
 ) -> Any:
     """See ``phalanx.numpy.compress``."""
-    return selection.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
+    return indexing.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
 def byteswap(self: Any) -> Any:
@@ -438,22 +440,22 @@ _METHODS: tuple[Callable[..., Any], ...] = (
 
 def _transposed(self: Any) -> Any:
     """The array with its dimensions reversed."""
-    return shaping.transpose(self)
+    return manipulation.transpose(self)
 
 
 def _matrix_transposed(self: Any) -> Any:
     """Matrices [..., n, m] as [..., m, n]."""
-    return shaping.matrix_transpose(self)
+    return manipulation.matrix_transpose(self)
 
 
 def _real(self: Any) -> Any:
     """The real parts."""
-    return logic.real(self)
+    return complex_numbers.real(self)
 
 
 def _imag(self: Any) -> Any:
     """The imaginary parts."""
-    return logic.imag(self)
+    return complex_numbers.imag(self)
 
 
 def _at(self: Any) -> At:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import builtins
 import math
-import sys
 from typing import Any, Literal, overload
 
 import numpy as np
 
 import phalanx.numpy as jnp
+from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.base.boundary import bound
+from phalanx.base.broadcasting import common_shape
 from phalanx.base.errors import ArgumentError, ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy import linalg
+from phalanx.numpy.arithmetic import add, literal, multiply
+from phalanx.numpy.convolution import convolve
+from phalanx.numpy.joining import trim_zeros
+from phalanx.numpy.manipulation import atleast_1d
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
@@ -23,8 +28,6 @@ from phalanx.numpy.promotion import (
     promote_inexact,
     value_of,
 )
-
-__all__ = ["poly", "polyder", "polydiv", "polyfit", "polyint", "polysub", "roots"]
 
 
 def _coefficients(who: str, p: Any) -> Any:
@@ -328,4 +331,85 @@ def _fitted(
     return (solution.T / scale).T, residuals, rank, s, inverse
 
 
-bound(sys.modules[__name__])
+# ---- values, sums and products ----------------------------------------------------------------
+
+
+@one_program
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
+    """The value of a polynomial, p[0] x^(n-1) + ... + p[n-1], elementwise, by Horner's rule.
+
+    ``unroll`` has no meaning: there is no loop.
+
+    Args:
+        p: coefficients, that of the highest power first.
+        x: the points.
+        unroll: has no meaning: there is no loop.
+
+    Returns:
+        An array of the shape of ``x``.
+
+    Raises:
+        ValueError: ``p`` has no dimension.
+
+    >>> print(jnp.polyval(jnp.array([1, 0, 2]), 3))
+    11
+    """
+    coefficients, x = promote_arrays("polyval", [p, x])
+    if not coefficients.ndim:
+        raise ValueError(f"polyval: coefficients must be a vector or more, got {coefficients.aval}")
+    shape = common_shape("polyval", coefficients.shape[1:], x.shape)
+    out: Any = ops.full(shape, 0, x.aval.dtype)
+    for i in range(coefficients.shape[0]):
+        c = ops.squeeze(ops.slice_dim(coefficients, i, i + 1, 0), (0,))
+        out = add(multiply(out, x), c)
+    return out
+
+
+@one_program
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The sum of two polynomials, as coefficients from the highest power on.
+
+    Args:
+        a1: coefficients, that of the highest power first.
+        a2: those of the other.
+
+    Returns:
+        A vector of coefficients, the highest power first.
+
+    >>> print(jnp.polyadd(jnp.array([1, 2]), jnp.array([1, 0, 0])))
+    [1 1 2]
+    """
+    x, y = map(atleast_1d, promote_arrays("polyadd", [a1, a2]))
+    n = builtins.max(x.shape[0], y.shape[0])
+    x, y = (ops.pad(v, literal(v, 0), config=((n - v.shape[0], 0, 0),)) for v in (x, y))
+    return ops.add(x, y)
+
+
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
+    """The product of two polynomials, as coefficients from the highest power on.
+
+    With ``trim_leading_zeros`` the coefficients must be known: zeros before others are dropped.
+
+    Args:
+        a1: coefficients, that of the highest power first.
+        a2: those of the other.
+        trim_leading_zeros: whether zeros in front are dropped.
+
+    Returns:
+        A vector of coefficients, the highest power first.
+
+    Raises:
+        ValueError: an argument is no vector.
+
+    >>> print(jnp.polymul(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])))
+    [1. 5. 6.]
+    """
+    if trim_leading_zeros:
+        a1, a2 = (trim_zeros(a, "f") for a in (a1, a2))
+    x, y = map(_polynomial, promote_arrays("polymul", [a1, a2]))
+    return convolve(x, y)
+
+
+def _polynomial(x: Any) -> Any:
+    """The coefficients ``x``, at least one: without any it is the polynomial 0."""
+    return atleast_1d(x) if x.size else ops.full((1,), 0, x.aval.dtype)

@@ -13,6 +13,7 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.arithmetic import literal, over
+from phalanx.numpy.indexing import take_along_axis
 from phalanx.numpy.logic import isnan
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -24,7 +25,6 @@ from phalanx.numpy.promotion import (
     promote_arrays,
 )
 from phalanx.numpy.reductions import Axis
-from phalanx.numpy.selection import take_along_axis
 from phalanx.numpy.statistics import fitted_weights, flat
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")

@@ -1,22 +1,29 @@
-"""Numbers between two ends: evenly spaced, or so that their logarithms are."""
+"""Numbers evenly spaced, or so that their logarithms are; grids, and functions of positions."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal, overload
+
+import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes, lengths
 from phalanx.base.dtypes import INTEGERS
+from phalanx.base.kinds import SEQUENCE
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, over, power
 from phalanx.numpy.creation import on_device
+from phalanx.numpy.index_arrays import indices
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
     arrays,
+    as_array,
     convert,
+    from_host,
 )
 from phalanx.numpy.rounding import floor
 
@@ -211,3 +218,89 @@ def geomspace(
     out = ops.exp(linspace(low, high, num, endpoint))
     out = ops.move(ops.mul(out, ops.broadcast_to(sign, out.shape)), 0, axis % out.ndim)
     return out if dtype is None else convert(out, dtypes.requested(dtype))
+
+
+def meshgrid(
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Array, ...]:
+    """The coordinates of the points of a grid, from the coordinates along each axis.
+
+    Args:
+        xi: a vector for each axis.
+        copy: has no meaning: arrays are immutable.
+        sparse: whether to leave the dimensions in which a result is constant at length 1.
+        indexing: "xy" lets the second dimension follow the first vector; "ij" does not.
+
+    Returns:
+        A tuple of arrays, one per argument: of one shape, or with ``sparse`` of shapes that
+        broadcast.
+
+    Raises:
+        ValueError: an argument has 2 dimensions or more, or there is no such indexing.
+
+    >>> x, y = jnp.meshgrid(jnp.arange(3), jnp.arange(2))
+    >>> print(x)
+    [[0 1 2]
+     [0 1 2]]
+    """
+    vectors = [as_array("meshgrid", x) for x in xi]
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    for x in vectors:
+        if x.ndim > 1:
+            raise ValueError(f"meshgrid: vectors are needed, got {x.aval}")
+    order = list(range(len(vectors)))
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = 1, 0
+    shape = [1] * len(vectors)
+    for d, x in zip(order, vectors, strict=True):
+        shape[d] = x.size
+    out: list[Any] = []
+    for d, x in zip(order, vectors, strict=True):
+        thin = ops.reshape(x, shape=tuple(n if i == d else 1 for i, n in enumerate(shape)))
+        out.append(thin if sparse else ops.broadcast_to(thin, tuple(shape)))
+    return tuple(out)
+
+
+class _Grid:
+    """Grids by slices: ``mgrid[0:3, 0:2]``; an imaginary step is a number of points."""
+
+    def __init__(self, host: Any, doc: str) -> None:
+        self._host = host
+        self.__doc__ = doc
+
+    def __getitem__(self, key: Any) -> Any:
+        value = self._host[key]
+        if isinstance(value, SEQUENCE):
+            return tuple(from_host(x) for x in value)
+        return from_host(value)
+
+
+mgrid = _Grid(np.mgrid, "A full grid of coordinates, as one array, by slices.")
+
+
+ogrid = _Grid(np.ogrid, "A grid of coordinates that broadcast, one array per axis, by slices.")
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
+) -> Any:
+    """``function`` of the indices of an array of ``shape``, one array of them per dimension.
+
+    Args:
+        function: a function of as many arrays as there are dimensions, the coordinates.
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: the dtype of the indices that ``function`` gets.
+        kwargs: keyword arguments of the function.
+
+    Returns:
+        What ``function`` returns.
+
+    Raises:
+        ValueError: a length in ``shape`` is negative.
+
+    >>> print(jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int))
+    [[ 0  1  2]
+     [10 11 12]]
+    """
+    return function(*indices(shape, dtype), **kwargs)

@@ -20,7 +20,6 @@ from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add as add_arrays
 from phalanx.numpy.arithmetic import literal, maximum, minimum
 from phalanx.numpy.arithmetic import multiply as multiply_arrays
-from phalanx.numpy.choice import where as choose
 from phalanx.numpy.logic import isnan
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -32,6 +31,7 @@ from phalanx.numpy.promotion import (
     no_out,
     number_array,
 )
+from phalanx.numpy.searching import where as choose
 
 Axis = int | Sequence[int] | None
 

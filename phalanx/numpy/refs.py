@@ -21,7 +21,7 @@ from phalanx.core.refs import Ref, free, load, store
 from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType, typeof
 from phalanx.numpy.promotion import as_array, kind_of, operand
-from phalanx.numpy.windows import Slice, read_part, written_part
+from phalanx.numpy.slices import Slice, read_part, written_part
 from phalanx.ops.basis import zeros
 
 __all__ = ["addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]

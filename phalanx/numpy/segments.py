@@ -14,8 +14,8 @@ from phalanx.base.lengths import integer
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.numpy.indexing import WRITE_MODES, mode_of
 from phalanx.numpy.promotion import ArrayLike, as_array, convert, value_of
+from phalanx.numpy.subscripts import WRITE_MODES, mode_of
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 

@@ -17,7 +17,7 @@ from phalanx.control.one_program import one_program
 from phalanx.core.trace import Tracer, known_value
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal
-from phalanx.numpy.choice import flatnonzero
+from phalanx.numpy.indexing import take
 from phalanx.numpy.logic import isnan
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -29,8 +29,8 @@ from phalanx.numpy.promotion import (
     value_of,
 )
 from phalanx.numpy.reductions import any as any_over
-from phalanx.numpy.search import searchsorted, sort
-from phalanx.numpy.selection import take
+from phalanx.numpy.searching import flatnonzero
+from phalanx.numpy.sorting import searchsorted, sort
 
 
 @overload

@@ -1,25 +1,21 @@
-"""Means, variances, quantiles, correlations and histograms."""
+"""Means, variances and correlations."""
 
 from __future__ import annotations
 
 import builtins
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes, lattice
+from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills
 from phalanx.base.dtypes import COMPLEXES, INEXACT, accumulator
-from phalanx.base.lengths import integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.lax.layout import in_place, takes_out_sharding
 from phalanx.numpy.arithmetic import literal, maximum, multiply, subtract, true_divide
-from phalanx.numpy.choice import where as choose
 from phalanx.numpy.logic import greater, isnan
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -34,11 +30,9 @@ from phalanx.numpy.promotion import (
     promote_arrays,
     promote_inexact,
     repeated,
-    value_of,
 )
-from phalanx.numpy.ranges import linspace
-from phalanx.numpy.reductions import Axis, masked, max, min, sum
-from phalanx.numpy.search import searchsorted
+from phalanx.numpy.reductions import Axis, masked, sum
+from phalanx.numpy.searching import where as choose
 
 # ---- mean and variance ----------------------------------------------------------------------
 
@@ -596,175 +590,3 @@ def _correlations(c: Any) -> Any:
     if out.aval.dtype in COMPLEXES:
         return out
     return ops.clamp(literal(out, -1), out, literal(out, 1))
-
-
-# ---- histograms -----------------------------------------------------------------------------
-
-
-@takes_out_sharding
-def bincount(
-    x: ArrayLike,
-    weights: ArrayLike | None = None,
-    minlength: int = 0,
-    *,
-    length: int | None = None,
-    out_sharding: Any = None,
-) -> Array:
-    """How often each of 0, 1, 2, ... occurs in ``x``, or the sum of the weights there.
-
-    Args:
-        x: integers that are not negative; negative ones count as 0.
-        weights: a weight for each.
-        minlength: the least length of the result.
-        length: the length of the result; without it the elements must be known.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
-
-    Returns:
-        A vector: int32, or of the dtype of the weights; of length ``length``, or of the least that
-        holds all.
-
-    Raises:
-        TypeError: ``x`` has other elements than integers.
-        ValueError: ``x`` is no vector.
-
-    >>> print(jnp.bincount(jnp.array([0, 1, 1, 3])))
-    [1 2 0 1]
-    """
-    index = as_array("bincount", x)
-    if not dtypes.is_integer(index.aval.dtype) and index.aval.dtype != np.bool_:
-        raise TypeError(f"bincount: integers are needed, got {index.aval}")
-    if index.ndim != 1:
-        raise ValueError(f"bincount: a vector is needed, got {index.aval}")
-    if length is None:
-        known = value_of("bincount", index, "give length=")
-        length = builtins.max(int(known.max()) + 1 if known.size else 0, minlength)
-    count: int = integer("bincount", "length", length)
-    if index.aval.dtype == np.bool_:
-        index = convert(index, dtypes.default_int())
-    if count < dtypes.iinfo(index.aval.dtype).max:  # what is beyond must not wrap around
-        index = ops.min(index, literal(index, count))
-    index = convert(index, dtypes.default_int())
-    index = ops.max(index, literal(index, 0))
-    if weights is None:
-        amounts = ops.full(index.shape, 1, dtypes.default_int())
-    else:
-        amounts = as_array("bincount", weights)
-    return ops.scatter_add(
-        ops.full((count,), 0, amounts.aval.dtype),
-        ops.reshape(index, shape=(*index.shape, 1)),
-        convert(amounts, amounts.aval.dtype),
-        numbers=ops.ScatterDimensionNumbers((), (0,), (0,)),
-        mode="fill",
-    )
-
-
-def histogram_bin_edges(
-    a: ArrayLike,
-    bins: ArrayLike = 10,
-    range: Sequence[ArrayLike] | None = None,
-    weights: ArrayLike | None = None,
-) -> Array:
-    """The edges of ``bins`` equal intervals from the smallest to the largest element.
-
-    ``bins`` may be the edges themselves; ``range`` replaces smallest and largest.
-
-    Args:
-        a: an array, or a number.
-        bins: how many intervals, or their edges.
-        range: the lower and the upper end; None for those of the data.
-        weights: has no meaning: the edges are the same.
-
-    Returns:
-        Numbers [bins + 1] of the dtype of ``a``; integers give float32.
-
-    Raises:
-        ValueError: ``bins`` is the name of a rule.
-
-    >>> print(jnp.histogram_bin_edges(jnp.array([0.0, 4.0]), 2))
-    [0. 2. 4.]
-    """
-    if isinstance(bins, str):
-        raise ValueError(f"histogram_bin_edges: a number of bins or edges are needed, got {bins!r}")
-    given = as_array("histogram_bin_edges", bins)
-    x = inexact("histogram_bin_edges", a)
-    if given.ndim:
-        return convert(given, lattice.promote((given.aval.dtype, False), (x.aval.dtype, False))[0])
-    start, stop = (None, None) if range is None else range
-    return _equal_bins(x, start, stop, int(np.asarray(bins)))
-
-
-@one_program
-def _equal_bins(a: ArrayLike, start: ArrayLike | None, stop: ArrayLike | None, count: int) -> Array:
-    """The edges of ``count`` equal intervals; of one number, those around it."""
-    x = as_array("histogram", a)
-    ends: list[Any] = [start, stop]
-    if start is None:
-        ends = [min(x), max(x)] if x.size else [0.0, 1.0]
-    low, high = promote_arrays("histogram", ends, x.aval.dtype)
-    same = ops.eq(low, high)
-    half = literal(low, 0.5)
-    low = ops.select(same, ops.sub(low, half), low)
-    high = ops.select(same, ops.add(high, half), high)
-    return linspace(low, high, count + 1)
-
-
-def histogram(
-    a: ArrayLike,
-    bins: ArrayLike = 10,
-    range: Sequence[ArrayLike] | None = None,
-    weights: ArrayLike | None = None,
-    density: bool | None = None,
-    *,
-    out_sharding: Any = None,
-) -> tuple[Array, Array]:
-    """How many elements lie in each bin, and the edges of the bins; the last one is closed.
-
-    Args:
-        a: the elements, real numbers, flattened.
-        bins: the number of bins, or their edges.
-        range: from where to where bins reach; by default over all elements.
-        weights: what each element counts.
-        density: whether to normalise so that the integral is 1.
-        out_sharding: how the counts are to lie over devices.
-
-    Returns:
-        Counts [bins] in the dtype of the edges, or sums of weights in the floating-point or complex
-        dtype to which ``a`` and ``weights`` promote, or densities; and the edges [bins + 1].
-
-    Raises:
-        TypeError: ``a`` is complex.
-
-    >>> print(jnp.histogram(jnp.array([0.0, 1.0, 1.5, 4.0]), 2)[0])
-    [3. 1.]
-    """
-    x = inexact("histogram", a)
-    edges = histogram_bin_edges(x, bins, range)
-    if weights is not None:
-        weights = promote_inexact("histogram", [a, weights])[1]
-    given = x, edges, weights, bool(density)
-    if out_sharding is None:
-        return _counts(*given), edges
-    return in_place(out_sharding, _counts, given), edges
-
-
-@one_program
-def _counts(a: ArrayLike, bins: ArrayLike, weights: ArrayLike | None, density: bool) -> Array:
-    x, edges = promote_arrays("histogram", [a, bins])
-    x = flat(x)
-    count = edges.shape[0] - 1
-    w = ops.full(x.shape, 1, x.aval.dtype)
-    if weights is not None:
-        w = flat(as_array("histogram", weights))
-    place = searchsorted(edges, x, "right")
-    place = ops.sub(place, literal(place, 1))
-    on_last = ops.eq(x, ops.broadcast_to(ops.slice_dim(edges, count, count + 1, 0), x.shape))
-    place = ops.select(on_last, ops.full(x.shape, count - 1, place.aval.dtype), place)
-    outside = ops.lt(place, literal(place, 0))
-    place = ops.select(outside, literal(place, count), place)
-    counts = bincount(place, w, length=count)
-    if density:
-        widths = ops.sub(ops.slice_dim(edges, 1, count + 1, 0), ops.slice_dim(edges, 0, count, 0))
-        total = ops.broadcast_to(sum(counts), counts.shape)
-        counts = ops.div(ops.div(counts, convert(widths, counts.aval.dtype)), total)
-    return counts

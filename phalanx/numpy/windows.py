@@ -1,80 +1,128 @@
-"""Parts of references whose start is known only while running: ``ref[ds(i, 8)]``."""
+"""Windows of signals: weights that fall to the ends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import builtins
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 
-from phalanx.base.kinds import TUPLE
-from phalanx.lax.index import dynamic_slice, dynamic_update_slice
-from phalanx.numpy.at import Part
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.lengths import Length
+from phalanx.control.one_program import one_program
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.index_arrays import indices
+from phalanx.numpy.promotion import ArrayLike, as_array, convert
+from phalanx.ops.bessel import bessel_i0e
 
 
-class Slice(Struct, frozen=True, eq=False):
-    """``size`` positions of a dimension, from ``start``, ``stride`` apart.
+def _points(m: Any) -> Any:
+    """How many points a window has: what ``m`` is without its fraction, if it is no integer."""
+    return m if isinstance(m, Length) else int(m)
 
-    Attributes:
-        start: the first, a number or an array of a number.
-        size: how many.
-        stride: the distance from each to the next.
+
+def _window(m: Any, *weights: float) -> Any:
+    """Σ weights[k] cos(2πk i / (m - 1)) for i below m; of one element, 1."""
+    count = _points(m)
+    real = dtypes.default_float()
+    if count <= 1:
+        return ops.full((builtins.max(count, 0),), 1, real)
+    step = ops.iota(dtype=real, shape=(count,), dim=0)
+    angle = ops.mul(step, literal(step, 2 * np.pi / (count - 1)))
+    out = ops.full((count,), weights[0], real)
+    for k, weight in enumerate(weights[1:], 1):
+        wave = ops.cos(ops.mul(angle, literal(angle, k)))
+        out = ops.add(out, ops.mul(wave, literal(wave, weight)))
+    return out
+
+
+@one_program
+def hanning(M: float) -> Array:
+    """The Hann window of M points: 0.5 - 0.5 cos.
+
+    Args:
+        M: the number of points; a fraction does not count.
+
+    Returns:
+        float32 [M].
+
+    >>> print(jnp.hanning(3).round(3))
+    [0. 1. 0.]
     """
-
-    start: Any
-    size: int
-    stride: int = 1
-
-    @property
-    def is_dynamic_start(self) -> bool:
-        """Whether the first is known only while running."""
-        return not isinstance(self.start, (int, np.integer))
-
-    @property
-    def span(self) -> int:
-        """How many positions there are from the first to the last."""
-        return (self.size - 1) * self.stride + 1 if self.size else 0
+    return _window(M, 0.5, -0.5)
 
 
-def read_part(x: Any, index: Any) -> Any:
-    """``x[index]``, where entries of ``index`` may be a ``Slice``."""
-    starts, sizes, rest = _window(index, x.shape)
-    return Part(x if starts is None else dynamic_slice(x, starts, sizes), rest).get()
+@one_program
+def hamming(M: float) -> Array:
+    """The Hamming window of M points: 0.54 - 0.46 cos.
 
+    Args:
+        M: the number of points; a fraction does not count.
 
-def written_part(x: Any, index: Any, write: Callable[[Part], Any]) -> Any:
-    """``x`` with what ``write`` makes of the part of ``index``."""
-    starts, sizes, rest = _window(index, x.shape)
-    if starts is None:
-        return write(Part(x, rest))
-    return dynamic_update_slice(x, write(Part(dynamic_slice(x, starts, sizes), rest)), starts)
+    Returns:
+        float32 [M].
 
-
-def _window(index: Any, shape: Sequence[int]) -> tuple[list[Any] | None, Sequence[int], Any]:
-    """The starts and lengths of what ``index`` names at most, and what it names of that.
-
-    There are no starts if ``index`` has no ``Slice``.
+    >>> [round(w, 2) for w in jnp.hamming(3).tolist()]
+    [0.08, 1.0, 0.08]
     """
-    entries = index if isinstance(index, TUPLE) else (index,)
-    if Slice not in map(type, entries):
-        return None, shape, index
-    starts, sizes = [0] * len(shape), [*shape]
-    rest, dim = [*entries], 0
-    for i, e in enumerate(entries):
-        if type(e) is Slice:
-            starts[dim], sizes[dim] = e.start, e.span
-            rest[i] = slice(None, None, e.stride)
-        dim += len(shape) - _taken(entries) if e is ... else _dims_of(e)
-    return starts, sizes, tuple(rest)
+    return _window(M, 0.54, -0.46)
 
 
-def _taken(entries: Sequence[Any]) -> int:
-    return sum(_dims_of(e) for e in entries if e is not ...)
+@one_program
+def blackman(M: float) -> Array:
+    """The Blackman window of M points, from two cosines.
+
+    Args:
+        M: the number of points; a fraction does not count.
+
+    Returns:
+        float32 [M].
+
+    >>> print(abs(jnp.blackman(3)).round(3))
+    [0. 1. 0.]
+    """
+    return _window(M, 0.42, -0.5, 0.08)
 
 
-def _dims_of(entry: Any) -> int:
-    """How many dimensions an entry of an index is about."""
-    if entry is None:
-        return 0
-    return entry.ndim if getattr(entry, "dtype", None) == np.bool_ else 1
+@one_program
+def bartlett(M: float) -> Array:
+    """The triangular window of M points, zero at both ends.
+
+    Args:
+        M: the number of points; a fraction does not count.
+
+    Returns:
+        float32 [M].
+
+    >>> print(jnp.bartlett(5))
+    [0.  0.5 1.  0.5 0. ]
+    """
+    count = _points(M)
+    if count <= 1:
+        return _window(M)
+    return 1 - abs(2 * indices((count,), dtypes.default_float())[0] / (count - 1) - 1)
+
+
+@one_program
+def kaiser(M: float, beta: ArrayLike) -> Array:
+    """The Kaiser window of M points: I0(beta sqrt(1 - x^2)) / I0(beta) for x from -1 to 1.
+
+    Args:
+        M: the number of points; a fraction does not count.
+        beta: how narrow the window is; 0 for a rectangle.
+
+    Returns:
+        float32 [M].
+
+    >>> print(jnp.kaiser(3, 5.0).round(4))
+    [0.0367 1.     0.0367]
+    """
+    count = _points(M)
+    if count <= 1:
+        return _window(M)
+    x = 2 * indices((count,), dtypes.default_float())[0] / (count - 1) - 1
+    width = convert(as_array("kaiser", beta), x.aval.dtype)
+    inside = width * ops.sqrt(1 - x * x)
+    return bessel_i0e(inside) / bessel_i0e(width) * ops.exp(inside - width)

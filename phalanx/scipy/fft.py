@@ -19,8 +19,8 @@ from phalanx.base.boundary import bound
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.fft import irfft, resized, rfft
+from phalanx.numpy.manipulation import flip, moveaxis
 from phalanx.numpy.promotion import ArrayLike, convert, dims, inexact
-from phalanx.numpy.shaping import flip, moveaxis
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 

@@ -3,7 +3,7 @@
 import sys as _sys
 
 from phalanx.base.boundary import bound as _bound
-from phalanx.numpy.calculus import trapezoid
+from phalanx.numpy.differences import trapezoid
 
 __all__ = ["trapezoid"]
 

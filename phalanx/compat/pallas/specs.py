@@ -15,7 +15,7 @@ from phalanx.base import dtypes
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType, typeof
-from phalanx.numpy.windows import Slice
+from phalanx.numpy.slices import Slice
 
 __all__ = [
     "ANY", "HOST", "BlockSpec", "Blocked", "Buffered", "CompilerParams", "CostEstimate", "Element",

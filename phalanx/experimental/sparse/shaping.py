@@ -22,7 +22,7 @@ from phalanx.experimental.sparse.layouts import (
     with_layout,
     without_padding,
 )
-from phalanx.numpy.shaping import completed
+from phalanx.numpy.manipulation import completed
 
 Ints = Sequence[int]
 

@@ -13,16 +13,16 @@ from phalanx.lax.linalg import SvdAlgorithm, hermitian, qdwh
 from phalanx.lax.linalg import svd as _svd
 from phalanx.lax.loops import fori_loop
 from phalanx.numpy.arithmetic import sqrt
-from phalanx.numpy.choice import where
-from phalanx.numpy.contraction import matmul
+from phalanx.numpy.complex_numbers import conj
 from phalanx.numpy.creation import arange, array
-from phalanx.numpy.factorizations import in_lapack, matrices
 from phalanx.numpy.fft import resized
 from phalanx.numpy.functional import vectorize
-from phalanx.numpy.logic import conj
+from phalanx.numpy.linalg.decompositions import in_lapack, matrices
+from phalanx.numpy.linalg.equations import pair, square
+from phalanx.numpy.matrices import eye, triu
+from phalanx.numpy.products import matmul
 from phalanx.numpy.promotion import ArrayLike
-from phalanx.numpy.structured import eye, triu
-from phalanx.numpy.systems import pair, square
+from phalanx.numpy.searching import where
 from phalanx.ops import linalg as prims
 from phalanx.ops.linalg.algebra import (
     adjoint,

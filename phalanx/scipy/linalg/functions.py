@@ -15,16 +15,16 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.branches import cond, switch
 from phalanx.lax.loops import fori_loop, scan
-from phalanx.numpy.choice import where
 from phalanx.numpy.creation import arange, zeros_like
-from phalanx.numpy.factorizations import in_lapack
+from phalanx.numpy.exponents import log2
 from phalanx.numpy.functional import vectorize
+from phalanx.numpy.linalg.decompositions import in_lapack
+from phalanx.numpy.linalg.equations import pair, square
 from phalanx.numpy.logic import isfinite
+from phalanx.numpy.matrices import diagonal, eye, triu
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.numpy.reductions import all, max, min, sum
-from phalanx.numpy.structured import diagonal, eye, triu
-from phalanx.numpy.systems import pair, square
-from phalanx.numpy.transcendental import log2
+from phalanx.numpy.searching import where
 from phalanx.ops import linalg as prims
 from phalanx.ops.linalg.algebra import adjoint, as_complex
 

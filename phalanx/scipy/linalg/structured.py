@@ -13,11 +13,11 @@ from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
+from phalanx.numpy.complex_numbers import conj
 from phalanx.numpy.creation import asarray, ones, zeros
-from phalanx.numpy.logic import conj
+from phalanx.numpy.manipulation import flip
+from phalanx.numpy.matrices import diag
 from phalanx.numpy.promotion import ArrayLike, as_array, inexact, promote_arrays
-from phalanx.numpy.shaping import flip
-from phalanx.numpy.structured import diag
 
 # ---- of vectors -----------------------------------------------------------------------------
 

@@ -10,14 +10,14 @@ from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import hermitian
-from phalanx.numpy.factorizations import cholesky as _cholesky
-from phalanx.numpy.factorizations import matrices
+from phalanx.numpy.linalg.decompositions import cholesky as _cholesky
+from phalanx.numpy.linalg.decompositions import matrices
+from phalanx.numpy.linalg.equations import batched, pair, square
+from phalanx.numpy.linalg.equations import det as _det
+from phalanx.numpy.linalg.equations import inv as _inv
+from phalanx.numpy.linalg.equations import solve as _solve
+from phalanx.numpy.matrices import eye, tril, triu
 from phalanx.numpy.promotion import ArrayLike
-from phalanx.numpy.structured import eye, tril, triu
-from phalanx.numpy.systems import batched, pair, square
-from phalanx.numpy.systems import det as _det
-from phalanx.numpy.systems import inv as _inv
-from phalanx.numpy.systems import solve as _solve
 from phalanx.ops import linalg as prims
 from phalanx.ops.linalg.algebra import take_rows
 

@@ -1,7 +1,7 @@
 """The names of ``phalanx.scipy.special``, each with the module that has it."""
 
 from phalanx.nn.normalize import logsumexp as logsumexp
-from phalanx.numpy.transcendental import i0 as i0
+from phalanx.numpy.special import i0 as i0
 from phalanx.scipy.special.bessels import (
     bessel_jn as bessel_jn,
     hyp1f1 as hyp1f1,

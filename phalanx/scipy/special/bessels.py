@@ -12,9 +12,9 @@ from phalanx.base import dtypes
 from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
 from phalanx.numpy.joining import concatenate
 from phalanx.numpy.promotion import ArrayLike, as_array, convert, real
+from phalanx.numpy.searching import where
 from phalanx.ops.bessel import bessel_i, bessel_j0, bessel_j1
 from phalanx.ops.hypergeometric import hyp1f1 as _hyp1f1
 from phalanx.ops.hypergeometric import hyp2f1 as _hyp2f1

@@ -15,9 +15,9 @@ from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.special import nth_polygamma
-from phalanx.numpy.choice import where
 from phalanx.numpy.creation import asarray
 from phalanx.numpy.promotion import ArrayLike, real
+from phalanx.numpy.searching import where
 from phalanx.ops.gamma import gamma as _gamma
 from phalanx.ops.gamma import log_gamma as _log_gamma
 from phalanx.ops.incomplete import betaln as _betaln

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
 from phalanx.numpy.promotion import ArrayLike, real
+from phalanx.numpy.searching import where
 from phalanx.ops.integrals import expi as _expi
 from phalanx.ops.integrals import expn as _expn
 from phalanx.ops.integrals import sici as _sici

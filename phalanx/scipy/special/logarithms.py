@@ -10,8 +10,8 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.nn.normalize import log_softmax as _log_softmax
 from phalanx.nn.normalize import softmax as _softmax
-from phalanx.numpy.choice import where
 from phalanx.numpy.promotion import ArrayLike, real
+from phalanx.numpy.searching import where
 from phalanx.ops.special import entr as _entr
 from phalanx.ops.special import kl_div as _kl_div
 from phalanx.ops.special import rel_entr as _rel_entr

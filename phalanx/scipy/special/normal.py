@@ -8,8 +8,8 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
 from phalanx.numpy.promotion import ArrayLike, real
+from phalanx.numpy.searching import where
 from phalanx.ops.faddeeva import dawsn as _dawsn
 from phalanx.ops.faddeeva import erfc_inv as _erfc_inv
 from phalanx.ops.faddeeva import erfcx as _erfcx

@@ -5,7 +5,7 @@ from __future__ import annotations
 from phalanx import ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
+from phalanx.numpy.searching import where
 from phalanx.ops.incomplete import betainc, betaln
 from phalanx.scipy.special import xlog1py, xlogy
 from phalanx.scipy.stats.family import ArrayLike, Family

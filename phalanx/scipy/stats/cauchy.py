@@ -7,8 +7,8 @@ import math
 from phalanx import ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
-from phalanx.numpy.transcendental import arctan2
+from phalanx.numpy.searching import where
+from phalanx.numpy.trigonometric import arctan2
 from phalanx.scipy.stats.family import ArrayLike, Family
 from phalanx.scipy.stats.logs import log1p_square, log_of
 

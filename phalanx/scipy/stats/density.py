@@ -16,11 +16,11 @@ from phalanx.lax.linalg import cholesky, triangular_solve
 from phalanx.nn.normalize import logsumexp
 from phalanx.numpy.arithmetic import sqrt
 from phalanx.numpy.creation import full, zeros
+from phalanx.numpy.exponents import exp, log
 from phalanx.numpy.linalg import inv
+from phalanx.numpy.manipulation import atleast_1d, atleast_2d, moveaxis
 from phalanx.numpy.promotion import ArrayLike, as_shape, number_array, promote, real
-from phalanx.numpy.shaping import atleast_1d, atleast_2d, moveaxis
 from phalanx.numpy.statistics import cov
-from phalanx.numpy.transcendental import exp, log
 from phalanx.scipy.special import ndtr
 
 Bandwidth = str | ArrayLike | Callable[[Any], Any] | None

@@ -8,9 +8,9 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
 from phalanx.numpy.joining import concatenate
 from phalanx.numpy.promotion import as_array, promote
+from phalanx.numpy.searching import where
 from phalanx.scipy.special import xlogy
 from phalanx.scipy.stats.family import ArrayLike
 

@@ -20,9 +20,9 @@ from msgspec import Struct
 from phalanx import ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
 from phalanx.numpy.creation import ones_like, zeros_like
 from phalanx.numpy.promotion import real
+from phalanx.numpy.searching import where
 
 if TYPE_CHECKING:
     ArrayLike = Any  # users give whatever becomes an array, a body sees arrays

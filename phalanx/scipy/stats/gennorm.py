@@ -6,7 +6,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
+from phalanx.numpy.searching import where
 from phalanx.ops.incomplete import igamma
 from phalanx.scipy.stats.family import ArrayLike, Family
 

@@ -7,7 +7,7 @@ import math
 from phalanx import ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
+from phalanx.numpy.searching import where
 from phalanx.scipy.stats.family import ArrayLike, Family
 
 __all__ = ["cdf", "logpdf", "pdf"]

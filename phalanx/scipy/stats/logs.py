@@ -7,7 +7,7 @@ import math
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
+from phalanx.numpy.searching import where
 from phalanx.ops.incomplete import betaln
 
 

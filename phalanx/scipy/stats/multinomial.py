@@ -7,8 +7,8 @@ import math
 from phalanx import ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
 from phalanx.numpy.promotion import inexact, real
+from phalanx.numpy.searching import where
 from phalanx.scipy.special import xlogy
 from phalanx.scipy.stats.family import ArrayLike
 

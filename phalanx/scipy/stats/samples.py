@@ -10,13 +10,13 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
-from phalanx.numpy.choice import where
 from phalanx.numpy.creation import full, ones_like
+from phalanx.numpy.indexing import take_along_axis
 from phalanx.numpy.joining import concatenate
+from phalanx.numpy.manipulation import atleast_1d, ravel, squeeze
 from phalanx.numpy.promotion import ArrayLike, as_array, inexact, number_array
-from phalanx.numpy.search import argsort, sort
-from phalanx.numpy.selection import take_along_axis
-from phalanx.numpy.shaping import atleast_1d, ravel, squeeze
+from phalanx.numpy.searching import where
+from phalanx.numpy.sorting import argsort, sort
 from phalanx.numpy.statistics import nanstd, std
 from phalanx.ops.shape import dimension, iota, slice_dim
 

@@ -7,7 +7,7 @@ import math
 from phalanx import ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.choice import where
+from phalanx.numpy.searching import where
 from phalanx.scipy.special import log_ndtr, ndtr
 from phalanx.scipy.stats.family import ArrayLike, Family
 from phalanx.scipy.stats.logs import log1mexp

@@ -16,7 +16,7 @@ from phalanx import P, lax
 from phalanx.api.linear import DidntWant, DontWant, GradRef, GradValue
 from phalanx.api.stages import watching
 from phalanx.errors import NonFiniteError, RefError, ShapeError
-from phalanx.numpy.windows import Slice
+from phalanx.numpy.slices import Slice
 
 
 def held(ref):

@@ -11,10 +11,10 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax import linalg as lax
 from phalanx.numpy.arithmetic import abs, sign
+from phalanx.numpy.indexing import take_along_axis
+from phalanx.numpy.manipulation import expand_dims, matrix_transpose
 from phalanx.numpy.promotion import ArrayLike, convert, inexact
-from phalanx.numpy.search import argsort
-from phalanx.numpy.selection import take_along_axis
-from phalanx.numpy.shaping import expand_dims, matrix_transpose
+from phalanx.numpy.sorting import argsort
 from phalanx.ops import linalg as prims
 from phalanx.ops.linalg.algebra import adjoint
 from phalanx.ops.linalg.family import of_lapack

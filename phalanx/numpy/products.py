@@ -16,7 +16,7 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.arithmetic import multiply
-from phalanx.numpy.logic import conj
+from phalanx.numpy.complex_numbers import conj
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,

@@ -13,10 +13,8 @@ from typing import Any
 from phalanx import ops
 from phalanx.base.boundary import bound
 from phalanx.core.types import Array
-from phalanx.numpy.contraction import cross as _cross
-from phalanx.numpy.contraction import matmul, outer, tensordot, vecdot
-from phalanx.numpy.einstein import multi_dot
-from phalanx.numpy.factorizations import (
+from phalanx.numpy.einsums import multi_dot
+from phalanx.numpy.linalg.decompositions import (
     cholesky,
     eig,
     eigh,
@@ -26,13 +24,7 @@ from phalanx.numpy.factorizations import (
     svd,
     svdvals,
 )
-from phalanx.numpy.norms import matrix_norm, norm, vector_norm
-from phalanx.numpy.promotion import ArrayLike, as_array
-from phalanx.numpy.shaping import matrix_transpose
-from phalanx.numpy.structured import diagonal as _diagonal
-from phalanx.numpy.structured import eye
-from phalanx.numpy.structured import trace as _trace
-from phalanx.numpy.systems import (
+from phalanx.numpy.linalg.equations import (
     cond,
     det,
     inv,
@@ -45,6 +37,14 @@ from phalanx.numpy.systems import (
     tensorinv,
     tensorsolve,
 )
+from phalanx.numpy.linalg.norms import matrix_norm, norm, vector_norm
+from phalanx.numpy.manipulation import matrix_transpose
+from phalanx.numpy.matrices import diagonal as _diagonal
+from phalanx.numpy.matrices import eye
+from phalanx.numpy.matrices import trace as _trace
+from phalanx.numpy.products import cross as _cross
+from phalanx.numpy.products import matmul, outer, tensordot, vecdot
+from phalanx.numpy.promotion import ArrayLike, as_array
 
 __all__ = [
     "cholesky",

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, overload
 
 import opt_einsum
 
-from phalanx.base.boundary import bound
 from phalanx.base.errors import ShapeError
 from phalanx.base.kinds import SEQUENCE
 from phalanx.base.recent import memoized
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.numpy.contraction import (
+from phalanx.numpy.complex_numbers import conj
+from phalanx.numpy.matrices import diagonal
+from phalanx.numpy.products import (
     Labels,
     Options,
     arranged,
@@ -25,11 +25,7 @@ from phalanx.numpy.contraction import (
     finished,
     without,
 )
-from phalanx.numpy.logic import conj
 from phalanx.numpy.promotion import ArrayLike, DTypeLike, as_array
-from phalanx.numpy.structured import diagonal
-
-__all__ = ["einsum", "einsum_path", "matvec", "vecmat"]
 
 
 @overload
@@ -324,6 +320,3 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
             f"multi_dot: matrices are needed, got {', '.join(str(x.aval) for x in xs)}"
         )
     return einsum(",".join(words) + "->" + target, *xs, optimize="optimal", precision=precision)
-
-
-bound(sys.modules[__name__])

@@ -1,34 +1,29 @@
-"""Order and membership: sort, search, unique elements, sets, positions in flat order."""
+"""Order: sort, partition, and positions in sorted arrays."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from phalanx import ops
-from phalanx.base import dtypes, lattice
+from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT
 from phalanx.base.lengths import Length, integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal, remainder
+from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.indexing import compress, take
 from phalanx.numpy.logic import isnan, less
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
     as_array,
-    as_shape,
-    broadcast,
     convert,
     dim,
-    from_host,
     promote_arrays,
-    value_of,
 )
-from phalanx.numpy.selection import take
 
 # ---- sort -----------------------------------------------------------------------------------
 
@@ -310,145 +305,26 @@ def _less(x: Any, y: Any) -> Any:
     return ops.and_(ops.not_(isnan(x)), ops.or_(smaller, isnan(y)))
 
 
-@one_program
-def digitize(
-    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
-) -> Array:
-    """The number of the interval between ``bins``, in- or decreasing, in which each x lies.
-
-    ``right`` says that an interval includes its right edge instead of its left one.
-
-    Args:
-        x: real numbers, as an array, or a number.
-        bins: the edges, in ascending or descending order.
-        right: whether an interval includes its right edge, and not its left one.
-        method: how to search, as in ``searchsorted``.
-
-    Returns:
-        Of the shape of ``x``; int32, or int64 with ``enable_x64``.
-
-    Raises:
-        ValueError: ``bins`` is no vector.
-
-    >>> print(jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([0.0, 1.0, 2.0])))
-    [1 2 3]
-    """
-    edges, values = as_array("digitize", bins), as_array("digitize", x)
-    if edges.ndim != 1:
-        raise ValueError(f"digitize: a vector of bins is needed, got {edges.aval}")
-    n = edges.size
-    if not n:
-        return ops.full(values.shape, 0, dtypes.default_int())
-    ends = (ops.slice_dim(edges, i, i + 1, 0) for i in (0, n - 1))
-    increasing = ops.reshape(ops.le(*ends), shape=())
-    turned = ops.reverse(edges, dims=(0,))
-    rising = ops.select(ops.broadcast_to(increasing, edges.shape), edges, turned)
-    below = searchsorted(rising, values, "left" if right else "right")
-    above = ops.sub(literal(below, n), below)
-    return ops.select(ops.broadcast_to(increasing, values.shape), below, above)
-
-
 # ---- positions in flat order ----------------------------------------------------------------
 
 
-@one_program
-def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
-    """The index in each dimension of positions in an array of ``shape``, counted row by row.
-
-    Args:
-        indices: positions in the array as a vector.
-        shape: the shape of the array.
-
-    Returns:
-        A tuple of arrays of int32, one per dimension, of the shape of ``indices``.
-
-    Raises:
-        TypeError: the positions are no integers.
-
-    >>> [int(i) for i in jnp.unravel_index(5, (2, 3))]
-    [1, 2]
-    """
-    lengths = as_shape("unravel_index", shape)
-    rest = as_array("unravel_index", indices)
-    if not dtypes.is_integer(rest.aval.dtype):
-        raise TypeError(f"unravel_index: integers are needed, got {rest.aval}")
-    count = math.prod(lengths)
-    rest = ops.select(ops.lt(rest, literal(rest, 0)), ops.add(rest, literal(rest, count)), rest)
-    rest = ops.clamp(literal(rest, 0), rest, literal(rest, max(count - 1, 0)))
-    out: list[Any] = []
-    for n in reversed(lengths):
-        size = literal(rest, max(n, 1))
-        out.append(ops.rem(rest, size))
-        rest = ops.div(rest, size)
-    return tuple(reversed(out))
-
-
-_ravel_multi_index = cast(Callable[..., Any], np.ravel_multi_index)  # typed for constants
-
-
-def ravel_multi_index(
-    multi_index: Sequence[ArrayLike],
-    dims: Any,
-    mode: str = "raise",
-    order: str = "C",
-    *,
-    dtype: DTypeLike | None = None,
+def extract(
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
 ) -> Array:
-    """The position, counted row by row, of an index into an array of shape ``dims``.
-
-    ``mode`` "clip" or "wrap" says what indices outside mean; "raise" needs known indices. The
-    result is of ``dtype``, of integers; by default of that of the indices, if it holds all
-    positions, else of the default one.
+    """The elements of ``arr`` at which ``condition`` holds, as a vector; see ``compress``.
 
     Args:
-        multi_index: an array of positions for each dimension.
-        dims: the shape of the array that they are positions in.
-        mode: what positions outside mean: "raise", which needs known ones, "wrap" or "clip".
-        order: "C" counts the last dimension fastest, "F" the first.
-        dtype: the integer dtype of the result.
+        condition: which elements are wanted. It must be known unless ``size`` is given.
+        arr: an array.
+        size: how many elements the result has: missing ones are filled, others left out.
+        fill_value: what they are filled with.
 
     Returns:
-        Integers of the shape to which the indices broadcast.
+        A vector of the dtype of ``arr``.
 
-    Raises:
-        ValueError: an index is outside under "raise", or the dtype does not hold all positions.
-
-    >>> print(jnp.ravel_multi_index((jnp.array([1]), jnp.array([2])), (2, 3)))
-    [5]
+    >>> print(jnp.extract(jnp.array([True, False, True]), jnp.array([1, 2, 3])))
+    [1 3]
     """
-    lengths = as_shape("ravel_multi_index", dims)
-    xs = broadcast("ravel_multi_index", [as_array("ravel_multi_index", x) for x in multi_index])
-    if len(xs) != len(lengths):
-        raise ValueError(
-            f"ravel_multi_index: {len(lengths)} index arrays are needed, got {len(xs)}"
-        )
-    kind = None if dtype is None else dtypes.requested(dtype)
-    if kind is not None and not dtypes.is_integer(kind):
-        raise TypeError(f"ravel_multi_index: a dtype of integers is needed, got {kind}")
-    if not xs:
-        return ops.full((), 0, kind or dtypes.default_int())
-    xs = promote_arrays("ravel_multi_index", xs)
-    if not dtypes.is_integer(xs[0].aval.dtype):
-        raise TypeError(f"ravel_multi_index: integers are needed, got {xs[0].aval}")
-    given, last = xs[0].aval.dtype, math.prod(lengths) - 1
-    if kind is None:
-        kind = given if last <= dtypes.iinfo(given).max else dtypes.default_int()
-    if last > dtypes.iinfo(kind).max:
-        raise ValueError(
-            f"ravel_multi_index: positions up to {last}, in an array of shape {lengths}, do not "
-            f"fit {kind}; use a wider dtype"
-        )
-    if mode == "raise":
-        known = [value_of("ravel_multi_index", x, "use mode='clip' or 'wrap'") for x in xs]
-        flat_index = _ravel_multi_index(tuple(known), lengths, mode="raise", order=order)
-        return from_host(np.asarray(flat_index).astype(kind))
-    if mode not in ("clip", "wrap"):
-        raise ValueError(f"ravel_multi_index: mode must be raise, clip or wrap, got {mode!r}")
-    xs = [convert(x, lattice.promote_types(given, kind)) for x in xs]
-    pairs = list(zip(broadcast("ravel_multi_index", xs), lengths, strict=True))
-    total: Any = None
-    for x, n in pairs if order == "C" else reversed(pairs):
-        clipped = mode == "clip"
-        x = ops.clamp(literal(x, 0), x, literal(x, n - 1)) if clipped else remainder(x, n)
-        total = x if total is None else ops.add(ops.mul(total, literal(total, n)), x)
-    return convert(total, kind)
+    mask = as_array("extract", condition)
+    flat = ops.reshape(mask, shape=(mask.size,))
+    return compress(flat, arr, size=size, fill_value=fill_value)

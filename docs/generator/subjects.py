@@ -94,7 +94,6 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
             "phalanx.lax.associative",
             "phalanx.lax.platforms",
             "phalanx.lax.composites",
-            "phalanx.lax.applied",
         ],
         "Functions of one array": ["phalanx.lax.unary", "phalanx.lax.accuracy"],
         "Functions of several arrays": ["phalanx.lax.binary"],
@@ -128,13 +127,14 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
     "phalanx.random": {
         "Keys": ["phalanx.random.keys", "phalanx.random.declared"],
         "Uniform numbers, integers, coins": ["phalanx.random.uniforms"],
-        "Orders and choices": ["phalanx.random.choices"],
-        "Distributions": [
-            "phalanx.random.distributions",
-            "phalanx.random.composed",
-            "phalanx.random.rejection",
-            "phalanx.random.matrices",
+        "Orders and choices": ["phalanx.random.permutations"],
+        "Continuous distributions": [
+            "phalanx.random.normals",
+            "phalanx.random.continuous",
+            "phalanx.random.gammas",
         ],
+        "Discrete distributions": ["phalanx.random.discrete"],
+        "Vectors and matrices": ["phalanx.random.multivariate"],
     },
     "phalanx.scipy.special": {
         "Gamma and beta functions": ["phalanx.scipy.special.gammas"],

@@ -105,7 +105,7 @@ from phalanx.lax.index import (
     scatter_mul as scatter_mul,
     scatter_sub as scatter_sub,
 )
-from phalanx.lax.applied import scatter_apply as scatter_apply
+from phalanx.lax.index import scatter_apply as scatter_apply
 from phalanx.lax.composites import composite as composite
 from phalanx.lax.exchange import ragged_all_to_all as ragged_all_to_all
 from phalanx.lax.patches import (

@@ -13,17 +13,31 @@ from typing import Any
 
 import numpy as np
 
+from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.choices import Choice
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
+from phalanx.lax.index import dynamic_index_in_dim, dynamic_update_index_in_dim
+from phalanx.lax.loops import fori_loop
 from phalanx.lax.operands import accept
-from phalanx.lax.polar import qdwh
-from phalanx.lax.updates import cholesky_update, symmetric_product
 from phalanx.ops import linalg as prims
 from phalanx.ops.basis import convert
-from phalanx.ops.linalg.algebra import adjoint, symmetrized
+from phalanx.ops.domains import I32
+from phalanx.ops.linalg.algebra import (
+    adjoint,
+    conjugate,
+    lower_part,
+    matmul,
+    matrix_transposed,
+    real_part,
+    symmetrized,
+    upper,
+)
+from phalanx.ops.linalg.family import check_matrices, check_square
+from phalanx.ops.linalg.polar import newton, step, weights
+from phalanx.ops.linalg.signs import rounding_error, scaled
 from phalanx.ops.shape import expand_dims, slice_dim, squeeze
 
 __all__ = [
@@ -529,6 +543,144 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Arr
     [1. 3.] [2.]
     """
     return prims.tridiagonal(accept("linalg.tridiagonal", a), low=lower)
+
+
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
+    """The upper triangle s with sᵀ s = rᵀ r + w wᵀ, in time n².
+
+    Args:
+        r_matrix: an upper triangle [n, n] with a positive diagonal, real.
+        w_vector: [n].
+
+    Returns:
+        Triangles [..., n, n].
+
+    Raises:
+        ShapeError: the shapes are others.
+        TypeError: the dtypes differ, or are not float32 or float64.
+
+    >>> print(lax.linalg.cholesky_update(np.float32([[3]]), np.float32([4])))
+    [[5.]]
+    """
+    r, w = accept("linalg.cholesky_update", r_matrix), accept("linalg.cholesky_update", w_vector)
+    kind = typeof(r)
+    check_square("cholesky_update", kind)
+    n = kind.shape[-1]
+    if kind.ndim != 2 or typeof(w).shape != (n,) or typeof(w).dtype != kind.dtype:
+        raise ShapeError(
+            f"cholesky_update: a matrix [n, n] and a vector [n] of one dtype are needed, got "
+            f"{kind} and {typeof(w)}"
+        )
+
+    def rotate(k: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        """Turn row k and w so that element k of w becomes 0; Golub and Van Loan, section 6.5."""
+        r, w = state
+        row = dynamic_index_in_dim(r, k, 0, keepdims=False)
+        a, b = (dynamic_index_in_dim(x, k, 0, keepdims=False) for x in (row, w))
+        length = ops.sqrt(ops.add(ops.mul(a, a), ops.mul(b, b)))
+        cos, sin = (ops.broadcast(ops.div(x, length), shape=(n,), dims=()) for x in (a, b))
+        turned = ops.add(ops.mul(row, cos), ops.mul(w, sin))
+        w = ops.sub(ops.mul(w, cos), ops.mul(row, sin))
+        return dynamic_update_index_in_dim(r, turned, k, 0), w
+
+    return fori_loop(0, n, rotate, (upper(r), w))[0] if n else r
+
+
+def symmetric_product(
+    a_matrix: Any,
+    c_matrix: Any,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    symmetrize_output: bool = False,
+) -> Array:
+    """alpha a aᵀ + beta c, of symmetric c.
+
+    Args:
+        a_matrix: [..., n, k].
+        c_matrix: [..., n, n].
+        alpha: the factor of the product.
+        beta: a number, by which ``c_matrix`` is multiplied.
+        symmetrize_output: whether the upper triangle is that of the lower one.
+
+    Returns:
+        Matrices of the shape of ``c_matrix``.
+
+    Raises:
+        TypeError: the dtypes differ.
+        ValueError: ``permutation`` does not name each dimension once.
+
+    >>> a = np.float32([[1], [2]])
+    >>> print(lax.linalg.symmetric_product(a, np.eye(2, dtype=np.float32), beta=1.0))
+    [[2. 2.]
+     [2. 5.]]
+    """
+    who = "linalg.symmetric_product"
+    a, c = accept(who, a_matrix), accept(who, c_matrix)
+    out = ops.add(ops.mul(matmul(a, matrix_transposed(a)), alpha), ops.mul(c, beta))
+    if not symmetrize_output:
+        return out
+    return ops.add(lower_part(out), matrix_transposed(lower_part(out, 1)))
+
+
+def qdwh(
+    x: Any,
+    *,
+    is_hermitian: bool = False,
+    max_iterations: int | None = None,
+    eps: float | None = None,
+    dynamic_shape: tuple[Any, Any] | None = None,
+) -> tuple[Array, Array, Array, Array]:
+    """The polar decomposition x = u h.
+
+    Args:
+        x: matrices [..., m, n], with m at least n.
+        is_hermitian: whether x is Hermitian; the result is the same.
+        max_iterations: of which there are at most so many, 10 if it is not given.
+        eps: the relative error that is wanted; by default that of the dtype.
+        dynamic_shape: (m, n), which may be traced: the part of x that counts, zeros elsewhere.
+
+    Returns:
+        u [..., m, n], h [..., n, n], how many iterations there were, and whether they converged.
+
+    Raises:
+        ShapeError: there are more columns than rows.
+
+    >>> u, h, _, _ = lax.linalg.qdwh(np.float32([[0, -2], [1, 0]]))
+    >>> print(h.round(3) + 0.0)
+    [[1. 0.]
+     [0. 2.]]
+    """
+    x = accept("linalg.qdwh", x)
+    kind = typeof(x)
+    check_matrices("qdwh", kind)
+    if kind.shape[-2] < kind.shape[-1]:
+        raise ShapeError(f"qdwh: there must be as many rows as columns, or more, got {kind}")
+    if dynamic_shape is not None:
+        x = _corner(x, dynamic_shape)
+    error = rounding_error(kind) if eps is None else float(eps)
+    steps = list(weights(error, 10 if max_iterations is None else operator.index(max_iterations)))
+    u = before = scaled(x)
+    for weight in steps:
+        before, u = u, step(u, *weight)
+    u = newton(u)
+    close = ops.le(_norm(ops.sub(u, before)), (5 * error) ** (1 / 3))
+    return u, symmetrized(matmul(adjoint(u), x)), ops.full((), len(steps), I32), close
+
+
+def _norm(x: Any) -> Any:
+    last = typeof(x).ndim - 1
+    squares = real_part(ops.mul(x, conjugate(x)))
+    return ops.sqrt(ops.reduce_sum(squares, dims=(last - 1, last)))
+
+
+def _corner(x: Any, shape: tuple[Any, Any]) -> Any:
+    kind = typeof(x)
+    for dim, length in zip((kind.ndim - 2, kind.ndim - 1), shape, strict=True):
+        places = ops.iota(dtype=I32, shape=kind.shape, dim=dim)
+        end = ops.broadcast(ops.convert(length, dtype=I32, weak=False), shape=kind.shape, dims=())
+        x = ops.select(ops.lt(places, end), x, 0)
+    return x
 
 
 bound(sys.modules[__name__])

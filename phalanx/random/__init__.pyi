@@ -1,34 +1,38 @@
 """The names of ``phalanx.random``, each with the module that has it."""
 
-from phalanx.random.choices import (
+from phalanx.random.permutations import (
     categorical as categorical,
     choice as choice,
     permutation as permutation,
 )
-from phalanx.random.composed import (
-    ball as ball,
-    beta as beta,
-    chisquare as chisquare,
-    dirichlet as dirichlet,
+from phalanx.random.continuous import (
     double_sided_maxwell as double_sided_maxwell,
-    f as f,
     generalized_normal as generalized_normal,
-    geometric as geometric,
     maxwell as maxwell,
     pareto as pareto,
     rayleigh as rayleigh,
-    t as t,
     triangular as triangular,
     wald as wald,
     weibull_min as weibull_min,
 )
+from phalanx.random.multivariate import ball as ball
+from phalanx.random.gammas import (
+    beta as beta,
+    chisquare as chisquare,
+    dirichlet as dirichlet,
+    f as f,
+    t as t,
+)
+from phalanx.random.discrete import geometric as geometric
 from phalanx.random.declared import define_prng_impl as define_prng_impl
-from phalanx.random.distributions import (
+from phalanx.random.continuous import (
     cauchy as cauchy,
     exponential as exponential,
     gumbel as gumbel,
     laplace as laplace,
     logistic as logistic,
+)
+from phalanx.random.normals import (
     lognormal as lognormal,
     normal as normal,
     truncated_normal as truncated_normal,
@@ -45,14 +49,13 @@ from phalanx.random.keys import (
     split as split,
     wrap_key_data as wrap_key_data,
 )
-from phalanx.random.matrices import (
+from phalanx.random.multivariate import (
     multivariate_normal as multivariate_normal,
     orthogonal as orthogonal,
 )
-from phalanx.random.rejection import (
+from phalanx.random.gammas import gamma as gamma, loggamma as loggamma
+from phalanx.random.discrete import (
     binomial as binomial,
-    gamma as gamma,
-    loggamma as loggamma,
     multinomial as multinomial,
     poisson as poisson,
 )

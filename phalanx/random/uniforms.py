@@ -46,6 +46,9 @@ from phalanx.ops.shape import broadcast_to, slice_dim, squeeze
 from phalanx.random.generators import source, sources, unsigned
 from phalanx.random.keys import single
 
+Lengths = tuple[int, ...]
+
+
 # ---- arguments ------------------------------------------------------------------------------
 
 
@@ -119,6 +122,20 @@ def shape_of_draws(who: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
 
 def _type_of(parameter: Any) -> ArrayType:
     return parameter if isinstance(parameter, ArrayType) else typeof(parameter)
+
+
+def drawn(core: Any, who: str, key: Any, shape: Any, dtype: Any, *parameters: Any) -> Any:
+    """What ``core`` draws, of ``shape`` or of that to which the parameters broadcast."""
+    chosen = float_dtype(who, dtype)
+    given = [as_parameter(p, chosen) for p in parameters]
+    lengths = shape_of_draws(who, shape, *given)
+    return core(single(who, key), *given, shape=lengths, dtype=chosen)
+
+
+def check_method(who: str, method: str) -> None:
+    """Raise ValueError unless ``method`` is "exact"."""
+    if method != "exact":
+        raise ValueError(f"{who}: method must be 'exact', got {method!r}")
 
 
 def but_last_axis(who: str, name: str, x: Any) -> tuple[ArrayType, int]:

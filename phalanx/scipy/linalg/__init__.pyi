@@ -1,6 +1,6 @@
 """The names of ``phalanx.scipy.linalg``, each with the module that has it."""
 
-from phalanx.scipy.linalg.forms import (
+from phalanx.scipy.linalg.decompositions import (
     eigh as eigh,
     eigh_tridiagonal as eigh_tridiagonal,
     hessenberg as hessenberg,
@@ -11,14 +11,14 @@ from phalanx.scipy.linalg.forms import (
     schur as schur,
     svd as svd,
 )
-from phalanx.scipy.linalg.functions import (
+from phalanx.scipy.linalg.matrix_functions import (
     expm as expm,
     expm_frechet as expm_frechet,
     funm as funm,
     solve_sylvester as solve_sylvester,
     sqrtm as sqrtm,
 )
-from phalanx.scipy.linalg.structured import (
+from phalanx.scipy.linalg.special_matrices import (
     block_diag as block_diag,
     circulant as circulant,
     companion as companion,
@@ -36,15 +36,17 @@ from phalanx.scipy.linalg.structured import (
     pascal as pascal,
     toeplitz as toeplitz,
 )
-from phalanx.scipy.linalg.systems import (
-    cho_factor as cho_factor,
+from phalanx.scipy.linalg.basics import (
     cho_solve as cho_solve,
-    cholesky as cholesky,
     det as det,
     inv as inv,
-    lu as lu,
-    lu_factor as lu_factor,
     lu_solve as lu_solve,
     solve as solve,
     solve_triangular as solve_triangular,
+)
+from phalanx.scipy.linalg.decompositions import (
+    cho_factor as cho_factor,
+    cholesky as cholesky,
+    lu as lu,
+    lu_factor as lu_factor,
 )

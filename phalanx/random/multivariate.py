@@ -17,12 +17,11 @@ from phalanx.core.types import Array, ArrayLike, DTypeLike, KeyLike, ShapeLike, 
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops.basis import check_lengths
 from phalanx.ops.shape import broadcast_to
-from phalanx.random.distributions import draw_standard_normal
+from phalanx.random.continuous import draw_exponential, draw_generalized_normal
+from phalanx.random.generators import sources
 from phalanx.random.keys import single
-from phalanx.random.uniforms import as_parameter, as_shape, float_dtype, shape_of_draws
-
-Lengths = tuple[int, ...]
-
+from phalanx.random.normals import draw_standard_normal
+from phalanx.random.uniforms import Lengths, as_parameter, as_shape, float_dtype, shape_of_draws
 
 # ---- orthogonal matrices --------------------------------------------------------------------
 
@@ -163,3 +162,49 @@ _FACTORS: dict[str, Callable[[Any], Any]] = {
     "eigh": _by_eigenvectors,
     "svd": _by_singular_vectors,
 }
+
+
+@takes_out_sharding
+def ball(
+    key: KeyLike,
+    d: int,
+    p: ArrayLike = 2,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Points of the unit ball of the p-norm in ``d`` dimensions, all equally likely.
+
+    Args:
+        key: a single key.
+        d: the number of dimensions.
+        p: of the norm, a positive number.
+        shape: of the points.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array ``[*shape, d]``.
+
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
+    >>> from phalanx import random
+    >>> print(random.ball(random.key(0), 3, shape=(2,)).round(3))
+    [[ 0.917  0.393  0.012]
+     [-0.861  0.317 -0.063]]
+    """
+    chosen = float_dtype("ball", dtype)
+    lengths = (*as_shape("ball", shape), *as_shape("ball", operator.index(d)))
+    return _ball(single("ball", key), as_parameter(p, chosen), shape=lengths, dtype=chosen)
+
+
+@staged
+def _ball(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
+    first, second = sources(key, 2)
+    x = draw_generalized_normal(first, p, shape, dtype)
+    size = jnp.sum(jnp.abs(x) ** p, -1) + draw_exponential(second, shape[:-1], dtype)
+    return x / (size ** (1 / p))[..., None]

@@ -1,10 +1,11 @@
-"""Orthonormal columns, eigenvalues, and similar matrices of simpler forms."""
+"""Factors of matrices: triangular, orthonormal, singular and eigenvectors, Schur's forms."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, overload
 
 from phalanx import ops
+from phalanx.base import dtypes
 from phalanx.base.dtypes import finfo
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
@@ -17,9 +18,10 @@ from phalanx.numpy.complex_numbers import conj
 from phalanx.numpy.creation import arange, array
 from phalanx.numpy.fft import resized
 from phalanx.numpy.functional import vectorize
+from phalanx.numpy.linalg.decompositions import cholesky as _cholesky
 from phalanx.numpy.linalg.decompositions import in_lapack, matrices
 from phalanx.numpy.linalg.equations import pair, square
-from phalanx.numpy.matrices import eye, triu
+from phalanx.numpy.matrices import eye, tril, triu
 from phalanx.numpy.products import matmul
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.numpy.searching import where
@@ -30,6 +32,7 @@ from phalanx.ops.linalg.algebra import (
     diagonal_matrix,
     of_lower_triangle,
     padded,
+    take_rows,
 )
 
 # ---- orthonormal columns --------------------------------------------------------------------
@@ -578,3 +581,145 @@ def hessenberg(
     inner = prims.householder_product(factors[..., 1:, :-1], taus)
     rest = ops.concatenate(one[..., 1:, :1], inner, dim=x.ndim - 1)
     return h, ops.concatenate(one[..., :1, :], rest, dim=x.ndim - 2)
+
+
+@one_program
+def cholesky(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Array:
+    """Cholesky factor of Hermitian positive definite matrices: the upper triangle u with uᴴ u = a.
+
+    Args:
+        a: matrices [..., n, n], of which the triangle on the side of the result is read; the factor
+            of one that is not positive definite is NaN, where SciPy raises an error.
+        lower: whether the result is the lower triangle l with l lᴴ = a.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+
+    Returns:
+        Triangular matrices [..., n, n], zero on the other side of the diagonal.
+
+    Raises:
+        ShapeError: the matrices are not square.
+
+    >>> print(scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])))
+    [[2. 1.]
+     [0. 2.]]
+    """
+    return _cholesky(a, upper=not lower, symmetrize_input=False)
+
+
+def cho_factor(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, bool]:
+    """Cholesky factor of ``a``, in the form that ``cho_solve`` takes.
+
+    Args:
+        a: Hermitian positive definite matrices [..., n, n], of which one triangle is read.
+        lower: whether the factor is the lower triangle, or the upper one.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+
+    Returns:
+        A tuple: the factor [..., n, n], and ``lower``. Unlike in SciPy the other triangle is zero.
+
+    Raises:
+        ShapeError: the matrices are not square.
+
+    >>> a = jnp.array([[4.0, 2.0], [2.0, 5.0]])
+    >>> factor = scipy.linalg.cho_factor(a)
+    >>> print(scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0])))
+    [1. 2.]
+    """
+    return cholesky(a, lower=lower), lower
+
+
+@one_program
+def lu_factor(
+    a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]:
+    """LU factorization with partial pivoting, in the form that ``lu_solve`` takes.
+
+    Args:
+        a: matrices [..., m, n].
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+
+    Returns:
+        A tuple: the factors in one matrix [..., m, n], u on and above the diagonal, and l, whose
+        diagonal is 1, below; and the pivots, int32 [..., min(m, n)]: row i was exchanged with row
+        ``pivots[i]``.
+
+    Raises:
+        ShapeError: ``a`` has fewer than two dimensions.
+
+    >>> factors, pivots = scipy.linalg.lu_factor(jnp.array([[1.0, 3.0], [2.0, 4.0]]))
+    >>> print(factors)
+    [[2.  4. ]
+     [0.5 1. ]]
+    >>> print(pivots)
+    [1 1]
+    """
+    factors, pivots, _ = prims.lu(matrices("lu_factor", a))
+    return factors, pivots
+
+
+@overload
+def lu(
+    a: ArrayLike,
+    permute_l: Literal[False] = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+) -> tuple[Array, Array, Array]: ...
+
+
+@overload
+def lu(
+    a: ArrayLike, permute_l: Literal[True], overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]: ...
+
+
+@overload
+def lu(
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any: ...
+
+
+@one_program
+def lu(
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """LU factorization a = p l u: p a permutation, l lower triangular with ones on the diagonal, u
+    upper triangular.
+
+    Args:
+        a: matrices [..., m, n].
+        permute_l: whether the result is the product p l, and u.
+        overwrite_a: accepted, and ignored: arrays are immutable.
+        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+
+    Returns:
+        A tuple p [..., m, m], l [..., m, k], u [..., k, n], with k = min(m, n); with ``permute_l``
+        p l and u.
+
+    Raises:
+        ShapeError: ``a`` has fewer than two dimensions.
+
+    >>> p, l, u = scipy.linalg.lu(jnp.array([[1.0, 3.0], [2.0, 4.0]]))
+    >>> print(u)
+    [[2. 4.]
+     [0. 1.]]
+    >>> print(p @ l @ u)
+    [[1. 3.]
+     [2. 4.]]
+    """
+    x = matrices("lu", a)
+    factors, _, order = prims.lu(x)
+    rows, columns = x.shape[-2:]
+    least = min(rows, columns)
+    left = tril(factors[..., :least], -1) + eye(rows, least, dtype=x.dtype)
+    right = triu(factors[..., :least, :])
+    # row i of a is row order⁻¹[i] of l u: columns of the identity, taken as rows of pᵀ
+    one = eye(rows, dtype=dtypes.to_real(x.dtype))
+    back = take_rows(ops.broadcast_to(one, (*x.shape[:-2], rows, rows)), order).mT
+    return (back.astype(x.dtype) @ left, right) if permute_l else (back, left, right)

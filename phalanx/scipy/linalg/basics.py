@@ -1,27 +1,20 @@
-"""Triangles, and linear systems of equations."""
+"""Linear systems of equations, inverses and determinants."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Any
 
 from phalanx import ops
-from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import hermitian
-from phalanx.numpy.linalg.decompositions import cholesky as _cholesky
-from phalanx.numpy.linalg.decompositions import matrices
 from phalanx.numpy.linalg.equations import batched, pair, square
 from phalanx.numpy.linalg.equations import det as _det
 from phalanx.numpy.linalg.equations import inv as _inv
 from phalanx.numpy.linalg.equations import solve as _solve
-from phalanx.numpy.matrices import eye, tril, triu
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.ops import linalg as prims
-from phalanx.ops.linalg.algebra import take_rows
-
-# ---- triangles ------------------------------------------------------------------------------
 
 _LETTERS = {0: "N", "N": "N", 1: "T", "T": "T", 2: "C", "C": "C"}
 
@@ -94,57 +87,6 @@ def solve_triangular(
     return _shaped(out, vector)
 
 
-@one_program
-def cholesky(
-    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Array:
-    """Cholesky factor of Hermitian positive definite matrices: the upper triangle u with uᴴ u = a.
-
-    Args:
-        a: matrices [..., n, n], of which the triangle on the side of the result is read; the factor
-            of one that is not positive definite is NaN, where SciPy raises an error.
-        lower: whether the result is the lower triangle l with l lᴴ = a.
-        overwrite_a: accepted, and ignored: arrays are immutable.
-        check_finite: accepted, and ignored: no check for NaN and infinities is made.
-
-    Returns:
-        Triangular matrices [..., n, n], zero on the other side of the diagonal.
-
-    Raises:
-        ShapeError: the matrices are not square.
-
-    >>> print(scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])))
-    [[2. 1.]
-     [0. 2.]]
-    """
-    return _cholesky(a, upper=not lower, symmetrize_input=False)
-
-
-def cho_factor(
-    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> tuple[Array, bool]:
-    """Cholesky factor of ``a``, in the form that ``cho_solve`` takes.
-
-    Args:
-        a: Hermitian positive definite matrices [..., n, n], of which one triangle is read.
-        lower: whether the factor is the lower triangle, or the upper one.
-        overwrite_a: accepted, and ignored: arrays are immutable.
-        check_finite: accepted, and ignored: no check for NaN and infinities is made.
-
-    Returns:
-        A tuple: the factor [..., n, n], and ``lower``. Unlike in SciPy the other triangle is zero.
-
-    Raises:
-        ShapeError: the matrices are not square.
-
-    >>> a = jnp.array([[4.0, 2.0], [2.0, 5.0]])
-    >>> factor = scipy.linalg.cho_factor(a)
-    >>> print(scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0])))
-    [1. 2.]
-    """
-    return cholesky(a, lower=lower), lower
-
-
 def cho_solve(
     c_and_lower: tuple[ArrayLike, bool],
     b: ArrayLike,
@@ -179,39 +121,6 @@ def _cho_solve(factor: ArrayLike, b: ArrayLike, lower: bool) -> Array:
     for op in ("N", "C") if lower else ("C", "N"):
         y = prims.triangular_solve(x, y, left=True, low=lower, op=op, unit=False)
     return _shaped(y, vector)
-
-
-# ---- lu -------------------------------------------------------------------------------------
-
-
-@one_program
-def lu_factor(
-    a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
-) -> tuple[Array, Array]:
-    """LU factorization with partial pivoting, in the form that ``lu_solve`` takes.
-
-    Args:
-        a: matrices [..., m, n].
-        overwrite_a: accepted, and ignored: arrays are immutable.
-        check_finite: accepted, and ignored: no check for NaN and infinities is made.
-
-    Returns:
-        A tuple: the factors in one matrix [..., m, n], u on and above the diagonal, and l, whose
-        diagonal is 1, below; and the pivots, int32 [..., min(m, n)]: row i was exchanged with row
-        ``pivots[i]``.
-
-    Raises:
-        ShapeError: ``a`` has fewer than two dimensions.
-
-    >>> factors, pivots = scipy.linalg.lu_factor(jnp.array([[1.0, 3.0], [2.0, 4.0]]))
-    >>> print(factors)
-    [[2.  4. ]
-     [0.5 1. ]]
-    >>> print(pivots)
-    [1 1]
-    """
-    factors, pivots, _ = prims.lu(matrices("lu_factor", a))
-    return factors, pivots
 
 
 def lu_solve(
@@ -252,64 +161,6 @@ def _lu_solve(factors: ArrayLike, pivots: ArrayLike, b: ArrayLike, op: str) -> A
     order = prims.lu_pivots_to_permutation(pivots, size=n)
     order = ops.broadcast_to(order, (*x.shape[:-2], n))
     return _shaped(prims.lu_solve(x, order, y, op=op), vector)
-
-
-@overload
-def lu(
-    a: ArrayLike,
-    permute_l: Literal[False] = False,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-) -> tuple[Array, Array, Array]: ...
-@overload
-def lu(
-    a: ArrayLike, permute_l: Literal[True], overwrite_a: bool = False, check_finite: bool = True
-) -> tuple[Array, Array]: ...
-@overload
-def lu(
-    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Any: ...
-@one_program
-def lu(
-    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Any:
-    """LU factorization a = p l u: p a permutation, l lower triangular with ones on the diagonal, u
-    upper triangular.
-
-    Args:
-        a: matrices [..., m, n].
-        permute_l: whether the result is the product p l, and u.
-        overwrite_a: accepted, and ignored: arrays are immutable.
-        check_finite: accepted, and ignored: no check for NaN and infinities is made.
-
-    Returns:
-        A tuple p [..., m, m], l [..., m, k], u [..., k, n], with k = min(m, n); with ``permute_l``
-        p l and u.
-
-    Raises:
-        ShapeError: ``a`` has fewer than two dimensions.
-
-    >>> p, l, u = scipy.linalg.lu(jnp.array([[1.0, 3.0], [2.0, 4.0]]))
-    >>> print(u)
-    [[2. 4.]
-     [0. 1.]]
-    >>> print(p @ l @ u)
-    [[1. 3.]
-     [2. 4.]]
-    """
-    x = matrices("lu", a)
-    factors, _, order = prims.lu(x)
-    rows, columns = x.shape[-2:]
-    least = min(rows, columns)
-    left = tril(factors[..., :least], -1) + eye(rows, least, dtype=x.dtype)
-    right = triu(factors[..., :least, :])
-    # row i of a is row order⁻¹[i] of l u: columns of the identity, taken as rows of pᵀ
-    one = eye(rows, dtype=dtypes.to_real(x.dtype))
-    back = take_rows(ops.broadcast_to(one, (*x.shape[:-2], rows, rows)), order).mT
-    return (back.astype(x.dtype) @ left, right) if permute_l else (back, left, right)
-
-
-# ---- systems of equations -------------------------------------------------------------------
 
 
 @one_program

@@ -39,7 +39,7 @@ from phalanx.ops.compare import ordered
 from phalanx.ops.domains import check_domain
 from phalanx.ops.index import GatherDimensionNumbers, gather
 from phalanx.ops.shape import broadcast_to, dimension, expand_dims, iota, slice_dim
-from phalanx.random.distributions import draw_gumbel
+from phalanx.random.continuous import draw_gumbel
 from phalanx.random.generators import sources
 from phalanx.random.keys import single
 from phalanx.random.uniforms import as_shape, draw_bits, draw_uniform, is_high, randint

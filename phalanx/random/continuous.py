@@ -1,272 +1,38 @@
-"""Distributions of numbers that are made of a few simpler random numbers."""
+"""Continuous distributions: quantiles of uniform numbers, and functions of simpler numbers."""
 
 from __future__ import annotations
 
 import math
-import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from phalanx import lax
 from phalanx import numpy as jnp
+from phalanx.base import dtypes
 from phalanx.control.one_program import staged
-from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, KeyLike, ShapeLike, typeof
+from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, KeyLike, ShapeLike
 from phalanx.lax.layout import takes_out_sharding
+from phalanx.ops import abs, add, ge, log, log1p, mul, neg, select, sign, sub, tan
 from phalanx.ops.shape import broadcast_to
-from phalanx.random.distributions import draw_exponential, draw_normal
+from phalanx.random.gammas import draw_gamma
 from phalanx.random.generators import sources
 from phalanx.random.keys import single
-from phalanx.random.rejection import check_method, draw_gamma
+from phalanx.random.normals import draw_normal
 from phalanx.random.uniforms import (
+    Lengths,
     as_parameter,
     as_shape,
-    but_last_axis,
     draw_signs,
+    draw_two,
     draw_uniform,
+    drawn,
     float_dtype,
-    integer_dtype,
+    is_high,
     shape_of_draws,
 )
 
-Lengths = tuple[int, ...]
-
-
-def _made(core: Any, who: str, key: Any, shape: Any, dtype: Any, *parameters: Any) -> Any:
-    """What ``core`` draws, of ``shape`` or of that to which the parameters broadcast."""
-    chosen = float_dtype(who, dtype)
-    given = [as_parameter(p, chosen) for p in parameters]
-    lengths = shape_of_draws(who, shape, *given)
-    return core(single(who, key), *given, shape=lengths, dtype=chosen)
-
-
 # ---- of gamma numbers -----------------------------------------------------------------------
-
-
-@takes_out_sharding
-def beta(
-    key: KeyLike,
-    a: ArrayLike,
-    b: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    method: str = "exact",
-    out_sharding: Any = None,
-) -> Array:
-    """Beta-distributed numbers, of density xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b), 0 < x < 1.
-
-    Args:
-        key: a single key.
-        a: the first parameter, a positive number, or an array that broadcasts to ``shape``.
-        b: the second parameter, a positive number, or an array that broadcasts to ``shape``.
-        shape: the shape of the result; by default that to which ``a`` and ``b`` broadcast.
-        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        method: "exact", by rejection; there is no other.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
-
-    Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
-
-    Raises:
-        ValueError: the parameters do not broadcast to ``shape``, or there is no such method.
-
-    >>> from phalanx import random
-    >>> 0 < float(random.beta(random.key(0), 2.0, 3.0)) < 1
-    True
-    """
-    check_method("beta", method)
-    return _made(_beta, "beta", key, shape, dtype, a, b)
-
-
-@staged
-def _beta(key: Any, a: Any, b: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
-    first, second = sources(key, 2)
-    x = draw_gamma(first, broadcast_to(a, shape), in_logs=True)
-    y = draw_gamma(second, broadcast_to(b, shape), in_logs=True)
-    greatest = jnp.maximum(x, y)
-    x, y = jnp.exp(x - greatest), jnp.exp(y - greatest)
-    return x / (x + y)
-
-
-@takes_out_sharding
-def dirichlet(
-    key: KeyLike,
-    alpha: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: Any = None,
-) -> Array:
-    """Dirichlet vectors: positive numbers of sum 1 along the last axis, of density ∝ Π xᵢ^(αᵢ - 1).
-
-    Args:
-        key: a single key.
-        alpha: positive numbers along the last axis.
-        shape: of the result without its last axis; by default that of ``alpha``.
-        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
-
-    Returns:
-        Floating-point numbers of shape [*shape, n], n the length of ``alpha``.
-
-    Raises:
-        ValueError: ``alpha`` has no axis, or does not broadcast to ``shape``.
-
-    >>> import numpy as np
-    >>> from phalanx import random
-    >>> print(random.dirichlet(random.key(0), np.ones(3), (2,)).round(3))
-    [[0.365 0.428 0.207]
-     [0.494 0.326 0.18 ]]
-    """
-    chosen = float_dtype("dirichlet", dtype)
-    alpha = as_parameter(alpha, chosen)
-    batch, count = but_last_axis("dirichlet", "alpha", alpha)
-    lengths = shape_of_draws("dirichlet", shape, batch)
-    return _dirichlet(single("dirichlet", key), alpha, shape=(*lengths, count))
-
-
-@staged
-def _dirichlet(key: Any, alpha: Any, *, shape: Lengths) -> Any:
-    logs = draw_gamma(key, broadcast_to(alpha, shape), in_logs=True)
-    greatest = lax.stop_gradient(jnp.max(logs, -1, keepdims=True, initial=-math.inf))
-    shares = jnp.exp(logs - greatest)
-    return shares / jnp.sum(shares, -1, keepdims=True)
-
-
-@takes_out_sharding
-def chisquare(
-    key: KeyLike,
-    df: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    method: str = "exact",
-    out_sharding: Any = None,
-) -> Array:
-    """Chi-square numbers: sums of ``df`` squares of standard normal numbers.
-
-    Args:
-        key: a single key.
-        df: a positive number, or an array that broadcasts to ``shape``.
-        shape: the shape of the result; by default that of ``df``.
-        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        method: "exact", by rejection; there is no other.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
-
-    Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
-
-    Raises:
-        ValueError: ``df`` does not broadcast to ``shape``, or there is no such method.
-
-    >>> from phalanx import random
-    >>> bool(random.chisquare(random.key(0), 3.0) > 0)
-    True
-    """
-    check_method("chisquare", method)
-    return _made(_chisquare, "chisquare", key, shape, dtype, df)
-
-
-@staged
-def _chisquare(key: Any, df: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
-    return _draw_chisquare(key, df, shape)
-
-
-def _draw_chisquare(key: Any, df: Any, shape: Lengths) -> Any:
-    return jnp.exp(draw_gamma(key, broadcast_to(df / 2, shape), in_logs=True)) * 2
-
-
-@takes_out_sharding
-def f(
-    key: KeyLike,
-    dfnum: ArrayLike,
-    dfden: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: Any = None,
-) -> Array:
-    """F-distributed numbers: quotients of two chi-square numbers, each over its degrees of freedom.
-
-    Args:
-        key: a single key.
-        dfnum: degrees of freedom of the numerator, positive: a number, or an array that broadcasts
-            to ``shape``.
-        dfden: degrees of freedom of the denominator, positive: a number, or an array that
-            broadcasts to ``shape``.
-        shape: the shape of the result; by default that to which the parameters broadcast.
-        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
-
-    Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
-
-    Raises:
-        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
-        ValueError: a length in ``shape`` is negative.
-
-    >>> from phalanx import random
-    >>> bool(random.f(random.key(0), 3.0, 4.0) > 0)
-    True
-    """
-    return _made(_f, "f", key, shape, dtype, dfnum, dfden)
-
-
-@staged
-def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
-    below, above = sources(key, 2)
-    top = _draw_chisquare(above, dfnum, shape) / dfnum
-    return top / (_draw_chisquare(below, dfden, shape) / dfden)
-
-
-@takes_out_sharding
-def t(
-    key: KeyLike,
-    df: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: Any = None,
-) -> Array:
-    """Student's t: standard normal numbers over √(χ²/df).
-
-    Args:
-        key: a single key.
-        df: a positive number, or an array that broadcasts to ``shape``.
-        shape: the shape of the result; by default that of ``df``.
-        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
-
-    Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
-
-    Raises:
-        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
-        ValueError: a length in ``shape`` is negative.
-
-    >>> from phalanx import random
-    >>> print(random.t(random.key(0), 3.0, (2,)).round(3))
-    [ 0.69  -3.239]
-    """
-    return _made(_t, "t", key, shape, dtype, df)
-
-
-@staged
-def _t(key: Any, df: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
-    first, second = sources(key, 2)
-    half = df / 2
-    gammas = draw_gamma(second, broadcast_to(half, shape), in_logs=False)
-    return draw_normal(first, shape, dtype) * jnp.sqrt(half / gammas)
 
 
 @takes_out_sharding
@@ -299,64 +65,18 @@ def generalized_normal(
     >>> print(random.generalized_normal(random.key(0), 1.5, (2,)).round(3))
     [1.06  0.089]
     """
-    return _made(_generalized_normal, "generalized_normal", key, shape, dtype, p)
+    return drawn(_generalized_normal, "generalized_normal", key, shape, dtype, p)
 
 
 @staged
 def _generalized_normal(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
-    return _draw_generalized(key, p, shape, dtype)
+    return draw_generalized_normal(key, p, shape, dtype)
 
 
-def _draw_generalized(key: Any, p: Any, shape: Lengths, dtype: np.dtype) -> Any:
+def draw_generalized_normal(key: Any, p: Any, shape: Lengths, dtype: np.dtype) -> Any:
     first, second = sources(key, 2)
     gammas = draw_gamma(first, broadcast_to(1 / p, shape), in_logs=False)
     return draw_signs(second, shape, dtype) * gammas ** (1 / p)
-
-
-@takes_out_sharding
-def ball(
-    key: KeyLike,
-    d: int,
-    p: ArrayLike = 2,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: Any = None,
-) -> Array:
-    """Points of the unit ball of the p-norm in ``d`` dimensions, all equally likely.
-
-    Args:
-        key: a single key.
-        d: the number of dimensions.
-        p: of the norm, a positive number.
-        shape: of the points.
-        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
-
-    Returns:
-        An array ``[*shape, d]``.
-
-    Raises:
-        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
-        ValueError: a length in ``shape`` is negative.
-
-    >>> from phalanx import random
-    >>> print(random.ball(random.key(0), 3, shape=(2,)).round(3))
-    [[ 0.917  0.393  0.012]
-     [-0.861  0.317 -0.063]]
-    """
-    chosen = float_dtype("ball", dtype)
-    lengths = (*as_shape("ball", shape), *as_shape("ball", operator.index(d)))
-    return _ball(single("ball", key), as_parameter(p, chosen), shape=lengths, dtype=chosen)
-
-
-@staged
-def _ball(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
-    first, second = sources(key, 2)
-    x = _draw_generalized(first, p, shape, dtype)
-    size = jnp.sum(jnp.abs(x) ** p, -1) + draw_exponential(second, shape[:-1], dtype)
-    return x / (size ** (1 / p))[..., None]
 
 
 # ---- of normal numbers ----------------------------------------------------------------------
@@ -386,7 +106,7 @@ def maxwell(
     >>> bool(random.maxwell(random.key(0)) > 0)
     True
     """
-    return _made(_maxwell, "maxwell", key, as_shape("maxwell", shape), dtype)
+    return drawn(_maxwell, "maxwell", key, as_shape("maxwell", shape), dtype)
 
 
 @staged
@@ -475,7 +195,7 @@ def wald(
     >>> bool(random.wald(random.key(0), 2.0) > 0)
     True
     """
-    return _made(_wald, "wald", key, shape, dtype, mean)
+    return drawn(_wald, "wald", key, shape, dtype, mean)
 
 
 @staged
@@ -491,50 +211,6 @@ def _wald(key: Any, mean: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 
 # ---- of one uniform number ------------------------------------------------------------------
-
-
-@takes_out_sharding
-def geometric(
-    key: KeyLike,
-    p: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: Any = None,
-) -> Array:
-    """Geometric numbers: how many trials it takes until one succeeds, each with probability ``p``.
-
-    Args:
-        key: a single key.
-        p: a number, or an array that broadcasts to ``shape``.
-        shape: the shape of the result; by default that of ``p``.
-        dtype: an integer dtype; int32 by default, or int64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
-
-    Returns:
-        Integers of ``shape``; if that is None, of the shape of the parameter.
-
-    Raises:
-        TypeError: ``dtype`` is not integer.
-        ValueError: ``p`` does not broadcast to ``shape``.
-
-    >>> from phalanx import random
-    >>> int(random.geometric(random.key(0), 1.0))
-    1
-    """
-    chosen = integer_dtype("geometric", dtype)
-    p = as_parameter(p, float_dtype("geometric", None))
-    lengths = shape_of_draws("geometric", shape, p)
-    return _geometric(single("geometric", key), p, shape=lengths, dtype=chosen)
-
-
-@staged
-def _geometric(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
-    unit = draw_uniform(key, shape, typeof(p).dtype)
-    logs = jnp.log(jnp.where(unit == 0, 1, unit))
-    trials = jnp.floor(logs / broadcast_to(jnp.log1p(-p), shape)) + 1
-    return lax.convert_element_type(trials, dtype)
 
 
 @takes_out_sharding
@@ -568,7 +244,7 @@ def pareto(
     >>> bool(random.pareto(random.key(0), 2.0) >= 1)
     True
     """
-    return _made(_pareto, "pareto", key, shape, dtype, b)
+    return drawn(_pareto, "pareto", key, shape, dtype, b)
 
 
 @staged
@@ -607,7 +283,7 @@ def rayleigh(
     >>> bool(random.rayleigh(random.key(0), 2.0) >= 0)
     True
     """
-    return _made(_rayleigh, "rayleigh", key, shape, dtype, scale)
+    return drawn(_rayleigh, "rayleigh", key, shape, dtype, scale)
 
 
 @staged
@@ -689,7 +365,7 @@ def triangular(
     >>> 0 <= float(random.triangular(random.key(0), 0.0, 0.3, 1.0)) <= 1
     True
     """
-    return _made(_triangular, "triangular", key, shape, dtype, left, mode, right)
+    return drawn(_triangular, "triangular", key, shape, dtype, left, mode, right)
 
 
 @staged
@@ -701,3 +377,195 @@ def _triangular(
     rising = left + jnp.sqrt(unit * (right - left) * (mode - left))
     falling = right - jnp.sqrt((1 - unit) * (right - left) * (right - mode))
     return jnp.where(unit < (mode - left) / (right - left), rising, falling)
+
+
+@takes_out_sharding
+def exponential(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
+    """Exponentially distributed numbers, of density exp(-x), x ≥ 0.
+
+    Args:
+        key: a single key.
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
+
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
+    >>> from phalanx import random
+    >>> print(random.exponential(random.key(0), (2, 3)).round(3))
+    [[2.95  3.843 0.404]
+     [0.632 0.844 0.181]]
+    """
+    return drawn(_exponential, "exponential", key, as_shape("exponential", shape), dtype)
+
+
+@staged
+def _exponential(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return draw_exponential(key, shape, dtype)
+
+
+def draw_exponential(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """Exponential numbers, inside a staged function."""
+    return neg(log1p(neg(draw_uniform(key, shape, dtype))))
+
+
+@takes_out_sharding
+def gumbel(
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Gumbel-distributed numbers, with distribution function exp(-exp(-x)).
+
+    Args:
+        key: a single key.
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        mode: how many random bits a number is made of: "high" for twice as many as "low", the
+            default; large numbers, which are rare, need them.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
+
+    Raises:
+        ValueError: there is no such mode.
+
+    >>> from phalanx import random
+    >>> print(random.gumbel(random.key(0), (2, 3)).round(3))
+    [[ 2.923  3.833 -0.097]
+     [ 0.277  0.576 -0.587]]
+    """
+    core = partial(_gumbel, high=is_high("gumbel", mode))
+    return drawn(core, "gumbel", key, as_shape("gumbel", shape), dtype)
+
+
+@staged
+def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: np.dtype, high: bool) -> Any:
+    return draw_gumbel(key, shape, dtype, high)
+
+
+def draw_gumbel(key: Any, shape: tuple[int, ...], dtype: np.dtype, high: bool = False) -> Any:
+    """Gumbel-distributed numbers, inside a staged function; see ``gumbel`` for ``high``."""
+    if not high:
+        unit = draw_uniform(key, shape, dtype, dtypes.finfo(dtype).tiny)
+        return neg(log(neg(log(unit))))
+    coarse, fine = draw_two(key, shape, dtype)
+    info = dtypes.finfo(dtype)
+    half_a_step = max(float(info.eps) ** 2 / 2, float(info.tiny))
+    unit = select(ge(coarse, 0.5), coarse, add(add(coarse, fine), half_a_step))
+    return neg(log(neg(log1p(neg(unit)))))
+
+
+@takes_out_sharding
+def laplace(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
+    """Laplace-distributed numbers, of density exp(-|x|) / 2.
+
+    Args:
+        key: a single key.
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
+
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
+    >>> from phalanx import random
+    >>> print(random.laplace(random.key(0), (2, 3)).round(3))
+    [[-2.257 -3.15   0.409]
+     [ 0.065 -0.151  1.106]]
+    """
+    return drawn(_laplace, "laplace", key, as_shape("laplace", shape), dtype)
+
+
+@staged
+def _laplace(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    unit = draw_uniform(key, shape, dtype, -1 + dtypes.finfo(dtype).epsneg)
+    return mul(sign(unit), log1p(neg(abs(unit))))
+
+
+@takes_out_sharding
+def logistic(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
+    """Logistic numbers, with distribution function 1 / (1 + exp(-x)).
+
+    Args:
+        key: a single key.
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
+
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
+    >>> from phalanx import random
+    >>> print(random.logistic(random.key(0), (2, 3)).round(3))
+    [[ 2.896  3.822 -0.698]
+     [-0.125  0.281 -1.618]]
+    """
+    return drawn(_logistic, "logistic", key, as_shape("logistic", shape), dtype)
+
+
+@staged
+def _logistic(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    unit = draw_uniform(key, shape, dtype, dtypes.finfo(dtype).tiny)
+    return sub(log(unit), log1p(neg(unit)))
+
+
+@takes_out_sharding
+def cauchy(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
+    """Cauchy-distributed numbers, of density 1 / (π (1 + x²)).
+
+    Args:
+        key: a single key.
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
+
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
+    >>> from phalanx import random
+    >>> print(random.cauchy(random.key(0), (2, 3)).round(3))
+    [[ 6.027 14.838 -0.582]
+     [-0.099  0.223 -1.747]]
+    """
+    return drawn(_cauchy, "cauchy", key, as_shape("cauchy", shape), dtype)
+
+
+@staged
+def _cauchy(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    unit = draw_uniform(key, shape, dtype, dtypes.finfo(dtype).eps)
+    return tan(mul(sub(unit, 0.5), math.pi))

@@ -583,6 +583,9 @@ def hessenberg(
     return h, ops.concatenate(one[..., :1, :], rest, dim=x.ndim - 2)
 
 
+# ---- triangular factors ---------------------------------------------------------------------
+
+
 @one_program
 def cholesky(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True

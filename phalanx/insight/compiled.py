@@ -10,7 +10,6 @@ makes of that, operations, bytes, memory and exchanges are read.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -21,27 +20,20 @@ from msgspec import Struct
 from phalanx.api.aot import struct
 from phalanx.api.compiled_collectives import Collective
 from phalanx.api.jit import jit
-from phalanx.api.meshes import make_mesh
 from phalanx.api.stages import Compiled, Traced
 from phalanx.base.errors import ArgumentError, DevicesDiffer, OutOfMemory
-from phalanx.core.types import ArrayType
 from phalanx.experimental.topologies import get_topology_desc
+from phalanx.insight.divided import AXES, divide, mesh_of
 from phalanx.insight.explained import whole
 from phalanx.insight.planned import Load, Parting, Timing, timed
-from phalanx.insight.state import state_of
 from phalanx.insight.systems import Machine
 from phalanx.run.backend import Exchange
 from phalanx.spmd.mesh import Mesh
-from phalanx.spmd.named import NamedSharding
-from phalanx.spmd.named import PartitionSpec as P
 from phalanx.transforms.stage import evaluate
-from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["Built", "built", "devices_of"]
 
 ArgumentShardings = tuple[tuple[str, str, str], ...]
-_AXES = ("data", "fsdp", "tensor")
-_SMALL = 0.01  # of the largest array of the state: smaller ones are copied, not parted
 
 
 class Built(Struct, frozen=True):
@@ -93,11 +85,7 @@ def built(traced: Traced, load: Load, chips: Machine, parting: Parting) -> Built
             f"plan: compiled=True is for TPUs; a step on {chips.system.title} is planned by its "
             "trace and the published figures of the chip"
         )
-    axes, sizes = _AXES, (parting.data, parting.fsdp, parting.tensor)
-    if load.lanes > 1:  # where chips are more, several do the same
-        lanes = math.gcd(load.lanes, chips.chips)
-        axes, sizes = ("lanes", "copies"), (lanes, chips.chips // lanes)
-    mesh = make_mesh(sizes, axes, devices=devices_of(chips))
+    mesh = mesh_of(load, parting, devices_of(chips))
     told = f"plan: {traced.fun_name}, compiled for {chips.name} over {parting}"
     try:
         compiled, shardings = _compiled(traced, load, mesh)
@@ -117,52 +105,19 @@ def built(traced: Traced, load: Load, chips: Machine, parting: Parting) -> Built
 
 def _compiled(traced: Traced, load: Load, mesh: Mesh) -> tuple[Compiled, ArgumentShardings]:
     """The step over ``mesh``, and the shardings of its arguments."""
-    call = whole(traced)
-    program = call.program
-    pairs = state_of(call, program)
-    state = {i for i, _ in pairs} if load.lanes == 1 else set[int]()
-    largest = max([size_in_bytes(call.types[i]) for i in state], default=0)
+    call, divided = whole(traced), divide(traced, load, mesh)
 
-    def laid(i: int, kind: ArrayType) -> NamedSharding:
-        if i in state and size_in_bytes(kind) >= _SMALL * largest:
-            return NamedSharding(mesh, _of_state(kind, mesh))
-        if load.lanes > 1:
-            return NamedSharding(mesh, P("lanes") if kind.shape[:1] == (load.lanes,) else P())
-        among = math.prod([mesh.shape[a] for a in _AXES[:2]])
-        if i not in load.parted.along or load.batch % among:
-            return NamedSharding(mesh, P())
-        return NamedSharding(mesh, P(*[None] * load.parted.along[i], _AXES[:2]))
-
-    ins = tuple([laid(i, kind) for i, kind in enumerate(call.types)])
-    outs: list[Any] = [None] * len(program.outputs)
-    for i, o in pairs:
-        outs[o] = ins[i]
-
-    def step(*args: Any) -> list[Any]:
-        return list(evaluate(program, args))
+    def step(*args: Any) -> tuple[Any, ...]:
+        return tuple(evaluate(divided.program, args))
 
     step.__name__ = traced.fun_name
-    donated = tuple([i for i, _ in pairs])
-    made = jit(step, in_shardings=ins, out_shardings=outs, donate_argnums=donated)
+    donated = tuple([i for i, given in enumerate(divided.donated) if given])
+    made = jit(step, in_shardings=divided.ins, out_shardings=divided.outs, donate_argnums=donated)
     shardings = [
         (call.names[i], str(kind), str(home.spec) if any(home.spec) else "whole")
-        for i, (kind, home) in enumerate(zip(call.types, ins, strict=True))
+        for i, (kind, home) in enumerate(zip(call.types, divided.ins, strict=True))
     ]
     return made.lower(*map(struct, call.types)).compile(), tuple(shardings)
-
-
-def _of_state(kind: ArrayType, mesh: Mesh) -> P:
-    """Over "tensor" along the longest side, and over "fsdp" along the one that products sum over,
-    by which compilers see that it has to be gathered; of what no side can be parted along each
-    chip has all."""
-    spec: list[str | None] = [None] * kind.ndim
-    summed = max(kind.ndim - 2, 0)
-    for axis, first in (("tensor", kind.shape), ("fsdp", [d == summed for d in range(kind.ndim)])):
-        size = mesh.shape[axis]
-        free = [d for d, n in enumerate(kind.shape) if spec[d] is None and n % size == 0]
-        if free and size > 1:
-            spec[max(free, key=lambda d: (first[d], kind.shape[d], d))] = axis
-    return P(*spec)
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -175,7 +130,7 @@ def _read(
     kernels, talking = run.kernels(), {"send", "recv", *[c.operation for c in exchanged]}
     own = [k for k in kernels if k.operation.removesuffix("-start") not in talking]
     operations = sum([k.count * k.products for k in own])
-    seconds: dict[str, float] = {axis: 0.0 for axis in _AXES}
+    seconds: dict[str, float] = {axis: 0.0 for axis in AXES}
     for e in run.exchanges():
         axis, among, apart = _among(e, chips, parting)
         seconds[axis] += e.count * sum(chips.exchange(e.operation, e.bytes, among, apart))
@@ -197,6 +152,6 @@ def _among(e: Exchange, chips: Machine, parting: Parting) -> tuple[str, int, int
     how far from each other they are; all of them, where that is not told."""
     group = next((g for g in e.pairs or e.groups or () if len({*g}) > 1), range(parting.chips))
     places = np.unravel_index(np.array(group), (parting.data, parting.fsdp, parting.tensor))
-    differing = [axis for axis, at in zip(_AXES, places, strict=True) if np.ptp(at)]
+    differing = [axis for axis, at in zip(AXES, places, strict=True) if np.ptp(at)]
     near = max(Counter([i // chips.inside for i in group]).values())  # in the same slice
-    return (differing or _AXES)[0], len(group), chips.inside // near
+    return (differing or AXES)[0], len(group), chips.inside // near

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.api.stages import Traced
 from phalanx.api.transformed import P
@@ -12,13 +15,14 @@ from phalanx.base.boundary import boundary
 from phalanx.base.errors import ArgumentError
 from phalanx.base.source import name_of
 from phalanx.core.blocks import Blocks
+from phalanx.insight.applied import Applied, applied
 from phalanx.insight.compiled import Built, built
 from phalanx.insight.explained import traceable
 from phalanx.insight.planned import Load, Parting, Timing, fitted_to, load_of, timing
 from phalanx.insight.report import Chart, Column, Facts, Report, Table, shown
 from phalanx.insight.systems import Machine, balanced, machine
 
-__all__ = ["OPEN", "partings", "plan", "plan_of"]
+__all__ = ["OPEN", "Plan", "partings", "plan", "plan_of"]
 
 _CLEARLY = 0.95  # times whose ratio is below this differ
 _TENSOR = 64  # over more chips nobody parts products
@@ -27,11 +31,87 @@ _SHARDINGS = Column("array"), Column("type"), Column("sharding")
 OPEN = Parting(0, 0, 0)  # whatever is best
 
 
+class _Step(Struct, frozen=True):
+    """The step that was planned, and how it is divided."""
+
+    traced: Traced
+    load: Load
+    chips: Machine
+    parting: Parting
+
+
+@dataclass(frozen=True)
+class Plan(Report):
+    """What ``plan`` found out, and the step as its best mesh divides it.
+
+    Args:
+        title: what it is about.
+        parts: facts, tables and charts.
+        verdict: what matters most.
+        step: what was planned.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> def step(w, x):
+    ...     return w - 0.1 * phalanx.grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+    >>> w, x = jnp.ones((64, 64)), jnp.ones((128, 64))
+    >>> phalanx.plan(step, on="h100:1")(w, x).apply().mesh
+    Mesh('data': 1, 'fsdp': 1, 'tensor': 1, devices=[[[0]]] of cpu)
+    """
+
+    step: _Step | None = field(default=None, repr=False, compare=False)
+
+    def apply(
+        self, step: Callable[..., Any] | None = None, *, devices: Sequence[Any] | None = None
+    ) -> Applied:
+        """The step over the best mesh, compiled for the devices that are here.
+
+        The batch is divided over *data* and *fsdp*, the state over *fsdp* and *tensor*, as the
+        figures of the plan assume, and as ``compiled=True`` compiles it for TPUs. Arguments all of
+        which are returned anew are donated. What a loop takes of the batch part by part is told how
+        it lies. ``print(plan.apply().code)`` shows what that is in Python.
+
+        Args:
+            step: another function of the same arguments to divide in this way, such as one that
+                also returns figures; None: the one that was planned.
+            devices: where it is to run; None: on the first of ``phalanx.devices()``. There must be
+                as many as the plan has chips; they need not be of the same kind.
+
+        Returns:
+            A function of the arguments of the step, with the attributes ``mesh``, ``in_shardings``,
+            ``out_shardings``, ``constraints``, ``code`` and ``compiled``.
+
+        Raises:
+            ArgumentError: the step cannot be divided so: it has arguments by name, static arguments
+                or references; it says itself over which devices it runs; it is a ``pmap``, whose
+                lanes have all of the state, and the mesh divides that.
+            DeviceCountError: there are fewer devices than chips.
+            OutOfMemory: it does not fit on them.
+
+        >>> import phalanx, phalanx.numpy as jnp
+        >>> def step(w, x):
+        ...     return w - 0.1 * phalanx.grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+        >>> w, x = jnp.ones((64, 64)), jnp.ones((128, 64))
+        >>> train = phalanx.plan(step, on="h100:1")(w, x).apply()
+        >>> bool(jnp.allclose(train(w, x), step(jnp.ones((64, 64)), x)))
+        True
+        """
+        planned = self.step
+        assert planned is not None
+        traced, load = planned.traced, planned.load
+        if step is not None:
+            traced = traceable(step, "apply").trace(*traced.in_avals[0], **traced.in_avals[1])
+            load = load_of(traced, load.batch)
+        return applied(traced, load, planned.chips, planned.parting, devices)
+
+    def __repr__(self) -> str:  # what a prompt shows
+        return str(self)
+
+
 @boundary
 def plan(
     f: Callable[P, Any], on: str, *, data: int = 0, fsdp: int = 0, tensor: int = 0,
     batch: int = 0, compiled: bool = False,
-) -> Callable[..., Report]:  # fmt: skip
+) -> Callable[..., Plan]:  # fmt: skip
     """A function of the arguments of ``f``, a training step, that tells what it takes ``on`` a
     machine which need not be here: seconds, and bytes on a chip, for each mesh that its batch
     allows, the fastest first; and how that goes with fewer chips.
@@ -51,7 +131,8 @@ def plan(
             on the best mesh: what it takes is then told by what the compiler made of it.
 
     Returns:
-        That function; it gives a ``phalanx.insight.Report``.
+        That function; it gives a ``phalanx.insight.Plan``: a report whose method ``apply`` compiles
+        the step as the best mesh divides it.
 
     Raises:
         ValueError: there is no such system; the mesh does not fit the machine or the batch; ``f``
@@ -69,7 +150,7 @@ def plan(
     chips, traced = machine(on), traceable(f, "plan")
     asked = Parting(data, fsdp, tensor)
 
-    def planned(*args: Any, **kwargs: Any) -> Report:
+    def planned(*args: Any, **kwargs: Any) -> Plan:
         return plan_of(traced.trace(*args, **kwargs), chips, asked, compiled, batch)
 
     planned.__name__ = planned.__qualname__ = f"plan({name_of(f)})"
@@ -78,7 +159,7 @@ def plan(
 
 def plan_of(
     traced: Traced, chips: Machine, asked: Parting = OPEN, compiled: bool = False, batch: int = 0
-) -> Report:
+) -> Plan:
     """The plan of a step that was traced, on ``chips``; what is 0 in ``asked`` is open."""
     load = load_of(traced, batch)
     if compiled and load.lanes > 1:
@@ -92,7 +173,7 @@ def plan_of(
     counts.append((chips, best))
     made = built(traced, load, chips, best.parting) if compiled else None
     told = best if made is None else made.timing
-    return Report(
+    return Plan(
         f"{traced.fun_name} on {chips}",
         (
             _summary(load, chips, told, made), _parts(told),
@@ -101,6 +182,7 @@ def plan_of(
             *([_chart(counts)] if len(counts) > 1 else []), _model(chips),
         ),
         _verdict(chips, told, counts),
+        _Step(traced, load, chips, best.parting),
     )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def test_the_compiler_parts_the_step_as_planned(chips, traced, parting):
     kinds = {c.operation for c in found.exchanged}
     assert "all-reduce" in kinds and ("all-gather" in kinds) == (parting.fsdp > 1)
     assert [row[2] for row in found.shardings] == [
-        "P(None, 'fsdp', None)" if parting.fsdp > 1 else "whole", "whole",
+        "P(None, 'fsdp')" if parting.fsdp > 1 else "whole", "whole",
         "P(('data', 'fsdp'))",
     ]  # fmt: skip
     assert found.timing.tensor == 0 and found.timing.data + found.timing.fsdp > 0

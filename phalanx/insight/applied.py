@@ -30,10 +30,10 @@ from phalanx.run.array import DeviceArray, moved
 from phalanx.spmd.mesh import Mesh
 from phalanx.transforms.stage import evaluate
 
-__all__ = ["Applied", "applied"]
+__all__ = ["AppliedStep", "applied"]
 
 
-class Applied:
+class AppliedStep:
     """A training step over the mesh of a plan: called, it moves its arguments there, and runs.
 
     Args:
@@ -112,7 +112,7 @@ class Applied:
 
 def applied(
     traced: Traced, load: Load, chips: Machine, parting: Parting, devices: Sequence[Any] | None
-) -> Applied:
+) -> AppliedStep:
     """A step that was ``traced`` over the mesh of a plan.
 
     Raises:
@@ -138,7 +138,7 @@ def applied(
             f"one ({e}). Leave out its shard_map and its shardings, or call it without apply"
         ) from None
     code = code_of(traced, options, mesh, divided.constraints, devices is not None)
-    return Applied(made, compiled, mesh, divided.constraints, code)
+    return AppliedStep(made, compiled, mesh, divided.constraints, code)
 
 
 def _check(call: TracedCall, load: Load, parting: Parting, told: str) -> None:

@@ -23,7 +23,7 @@ from phalanx.spmd.named import NamedSharding
 __all__ = ["Constraint", "constrained"]
 
 Dimensions = tuple[int, ...]  # those in which a value has rows of the batch
-Divided = Callable[[ArrayType, int], NamedSharding | None]
+Dividing = Callable[[ArrayType, int], NamedSharding | None]
 
 
 class Constraint(Struct, frozen=True):
@@ -41,7 +41,7 @@ class Constraint(Struct, frozen=True):
 
 
 def constrained(
-    program: Program, along: Mapping[int, int], divided: Divided
+    program: Program, along: Mapping[int, int], divided: Dividing
 ) -> tuple[Program, tuple[Constraint, ...]]:
     """``program`` with constraints on what its loops run over, and these.
 
@@ -59,7 +59,7 @@ def constrained(
 class _Rows:
     """Follows the rows of the batch through a program, and writes it anew."""
 
-    def __init__(self, divided: Divided) -> None:
+    def __init__(self, divided: Dividing) -> None:
         self.divided = divided
         self.found: list[Constraint] = []
 

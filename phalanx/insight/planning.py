@@ -15,14 +15,14 @@ from phalanx.base.boundary import boundary
 from phalanx.base.errors import ArgumentError
 from phalanx.base.source import name_of
 from phalanx.core.blocks import Blocks
-from phalanx.insight.applied import Applied, applied
+from phalanx.insight.applied import AppliedStep, applied
 from phalanx.insight.compiled import Built, built
 from phalanx.insight.explained import traceable
 from phalanx.insight.planned import Load, Parting, Timing, fitted_to, load_of, timing
 from phalanx.insight.report import Chart, Column, Facts, Report, Table, shown
 from phalanx.insight.systems import Machine, balanced, machine
 
-__all__ = ["OPEN", "Plan", "partings", "plan", "plan_of"]
+__all__ = ["OPEN", "StepPlan", "partings", "plan", "plan_of"]
 
 _CLEARLY = 0.95  # times whose ratio is below this differ
 _TENSOR = 64  # over more chips nobody parts products
@@ -41,7 +41,7 @@ class _Step(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Plan(Report):
+class StepPlan(Report):
     """What ``plan`` found out, and the step as its best mesh divides it.
 
     Args:
@@ -62,7 +62,7 @@ class Plan(Report):
 
     def apply(
         self, step: Callable[..., Any] | None = None, *, devices: Sequence[Any] | None = None
-    ) -> Applied:
+    ) -> AppliedStep:
         """The step over the best mesh, compiled for the devices that are here.
 
         The batch is divided over *data* and *fsdp*, the state over *fsdp* and *tensor*, as the
@@ -111,7 +111,7 @@ class Plan(Report):
 def plan(
     f: Callable[P, Any], on: str, *, data: int = 0, fsdp: int = 0, tensor: int = 0,
     batch: int = 0, compiled: bool = False,
-) -> Callable[..., Plan]:  # fmt: skip
+) -> Callable[..., StepPlan]:  # fmt: skip
     """A function of the arguments of ``f``, a training step, that tells what it takes ``on`` a
     machine which need not be here: seconds, and bytes on a chip, for each mesh that its batch
     allows, the fastest first; and how that goes with fewer chips.
@@ -131,8 +131,8 @@ def plan(
             on the best mesh: what it takes is then told by what the compiler made of it.
 
     Returns:
-        That function; it gives a ``phalanx.insight.Plan``: a report whose method ``apply`` compiles
-        the step as the best mesh divides it.
+        That function; it gives a ``phalanx.insight.StepPlan``: a report, whose method ``apply``
+        compiles the step as the best mesh divides it.
 
     Raises:
         ValueError: there is no such system; the mesh does not fit the machine or the batch; ``f``
@@ -150,7 +150,7 @@ def plan(
     chips, traced = machine(on), traceable(f, "plan")
     asked = Parting(data, fsdp, tensor)
 
-    def planned(*args: Any, **kwargs: Any) -> Plan:
+    def planned(*args: Any, **kwargs: Any) -> StepPlan:
         return plan_of(traced.trace(*args, **kwargs), chips, asked, compiled, batch)
 
     planned.__name__ = planned.__qualname__ = f"plan({name_of(f)})"
@@ -159,7 +159,7 @@ def plan(
 
 def plan_of(
     traced: Traced, chips: Machine, asked: Parting = OPEN, compiled: bool = False, batch: int = 0
-) -> Plan:
+) -> StepPlan:
     """The plan of a step that was traced, on ``chips``; what is 0 in ``asked`` is open."""
     load = load_of(traced, batch)
     if compiled and load.lanes > 1:
@@ -173,7 +173,7 @@ def plan_of(
     counts.append((chips, best))
     made = built(traced, load, chips, best.parting) if compiled else None
     told = best if made is None else made.timing
-    return Plan(
+    return StepPlan(
         f"{traced.fun_name} on {chips}",
         (
             _summary(load, chips, told, made), _parts(told),

@@ -56,11 +56,13 @@ class Block(Struct, frozen=True):
 
     ``names`` are the axes over which it communicates with other devices, one for each axis of the
     region. ``chunked`` lists the parts of it that do not run all lanes of the device together.
+    ``reproducible``: what it gives is to the bit the same on any number of devices.
     """
 
     program: Program
     names: tuple[Any, ...]
     chunked: tuple[ChunkedLanes, ...]
+    reproducible: bool = False
 
 
 class Region(Struct, frozen=True):

@@ -20,7 +20,7 @@ from msgspec import Struct
 from phalanx.base.errors import MeshesDiffer, NoMesh
 from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
-from phalanx.core.blocks import Blocks, fewest_blocks
+from phalanx.core.blocks import Blocks, UnevenBlocks, fewest_blocks
 from phalanx.core.layouts import Cut, Layout, MeshAxes, Target, over_mesh
 from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Program, Var
@@ -341,6 +341,27 @@ def spell_lanes(lanes: range) -> str:
     return f"lanes {lanes[0]} to {lanes[-1]}" if len(lanes) > 1 else f"lane {lanes[0]}"
 
 
+class InOrder(Struct, frozen=True):
+    """A collective of reproducible lanes, which takes in their values in the order of lanes.
+
+    Attributes:
+        name: the collective, and the user's line.
+        stored: of how many lanes a device stores the values, where else it adds each up at once.
+        sent: how many rows of the size of a lane's value it exchanges with others, where else it
+            exchanges one.
+    """
+
+    name: str
+    stored: int
+    sent: int
+
+    def __str__(self) -> str:
+        stored = f"stores {self.stored} lanes" if self.stored > 1 else ""
+        sent = f"exchanges {self.sent} rows instead of 1" if self.sent > 1 else ""
+        more = f": a device {' and '.join(filter(None, (stored, sent)))}" if stored or sent else ""
+        return f"{self.name}, in the order of lanes{more}"
+
+
 class Placement(Struct, frozen=True):
     """Where the lanes of an axis run.
 
@@ -353,6 +374,7 @@ class Placement(Struct, frozen=True):
         padding: how many lanes at the end repeat the last one. Nobody sees them.
         chunked: the parts of the function, one after the other, that run a few lanes at a time.
         inside: the placements of the axes inside.
+        in_order: what it costs that lanes are reproducible, for each collective that adds up.
     """
 
     axis: Any
@@ -362,6 +384,7 @@ class Placement(Struct, frozen=True):
     padding: int
     chunked: tuple[ChunkedLanes, ...] = ()
     inside: tuple[Placement, ...] = ()
+    in_order: tuple[InOrder, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -381,7 +404,13 @@ class Placement(Struct, frozen=True):
         yield f"axis {self.axis!r}: {self.size} lanes, {where}{spare}"
         for device, lanes in self.by_device():
             yield f"  {device}: {spell_lanes(lanes)}"
-        yield from (f"  {chunk}" for chunk in self.chunked)
+        alone = sum([chunk.reproducible for chunk in self.chunked])
+        if alone:
+            times = f"run {self.lanes} times" if self.lanes > 1 else "run once"
+            parts = f"{alone} parts" if alone > 1 else "1 part"
+            yield f"  reproducible: {parts}, compiled for one lane and {times}"
+        yield from (f"  {chunk}" for chunk in self.chunked if not chunk.reproducible)
+        yield from (f"  {collective}" for collective in self.in_order)
         for inner in self.inside:
             yield from (f"  {line}" for line in inner._lines())
 
@@ -416,26 +445,38 @@ def _placements(
     for region in regions(program):
         cuts = mesh.cuts(region, depth)
         target = target_of(mesh.devices[0])
-        chunked = region.block(tuple([cut.blocks for cut in cuts]), False, target).chunked
-        yield _placement(cuts, region.program, chunked, mesh, places, depth)
+        block = region.block(tuple([cut.blocks for cut in cuts]), False, target)
+        yield _placement(cuts, region.program, block, mesh, places, depth)
 
 
 def _placement(
-    cuts: Sequence[Cut], program: Program, chunked: Sequence[ChunkedLanes], mesh: ProgramMesh,
-    places: _Places, depth: int,
+    cuts: Sequence[Cut], program: Program, block: Block, mesh: ProgramMesh, places: _Places,
+    depth: int,
 ) -> Placement:  # fmt: skip
     """Where the first of the axes of a region lies, the others inside it."""
     blocks, parts = cuts[0].blocks, places.along(cuts[0].mesh)
     inside = (
-        (_placement(cuts[1:], program, chunked, mesh, parts[0], depth + 1),)
+        (_placement(cuts[1:], program, block, mesh, parts[0], depth + 1),)
         if len(cuts) > 1
         else tuple(_placements(program, mesh, parts[0], depth + 1))
     )
     devices = tuple(part.devices.flat[0] for part in parts)
-    mine = tuple([chunk for chunk in chunked if chunk.axis == cuts[0].axis])
+    mine = tuple([chunk for chunk in block.chunked if chunk.axis == cuts[0].axis])
+    in_order = _in_order(program, cuts[0]) if block.reproducible else ()
     return Placement(
-        cuts[0].axis, blocks.size, devices, blocks.length, blocks.padding, mine, inside
+        cuts[0].axis, blocks.size, devices, blocks.length, blocks.padding, mine, inside, in_order
     )
+
+
+def _in_order(program: Program, cut: Cut) -> tuple[InOrder, ...]:
+    """What collectives of reproducible lanes store and exchange: a device adds up those pairs of
+    neighbours that lie in it, as far as all devices have the same."""
+    length, uneven = cut.blocks.length, isinstance(cut.blocks, UnevenBlocks)
+    rows = length if uneven else length // (length & -length)
+    sent = rows if cut.blocks.count > 1 else 1
+    adding = [e for e in program.walk() if cut.axis in e.axes and e.prim.fold is not None]
+    names = dict.fromkeys([f"{e.prim} at {e.location}" for e in adding])
+    return tuple([InOrder(name, length, sent) for name in names])
 
 
 def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:

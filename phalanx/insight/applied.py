@@ -44,7 +44,7 @@ class AppliedStep:
         code: the lines that do the same.
 
     Attributes:
-        mesh: the mesh, with the axes data, fsdp and tensor.
+        mesh: the mesh, with the axes data, fsdp and tensor; of a ``pmap`` with lanes and copies.
         in_shardings: those of the arguments: for each of them a tree.
         out_shardings: those of the results.
         constraints: where values inside of it are told how they lie: lines, types and shardings.

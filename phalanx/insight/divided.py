@@ -10,7 +10,7 @@ state along its longest sides. The lanes of a ``pmap`` have all of the state, an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from msgspec import Struct
@@ -22,6 +22,7 @@ from phalanx.core.types import ArrayType
 from phalanx.insight.explained import whole
 from phalanx.insight.parts import Constraint, constrained
 from phalanx.insight.planned import Load, Parting
+from phalanx.insight.sides import Sides, sides_of
 from phalanx.insight.state import Pairs, state_of
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding
@@ -69,10 +70,11 @@ def divide(traced: Traced, load: Load, mesh: Mesh) -> Divided:
     pairs = state_of(call, program)
     state = {i for i, _ in pairs} if load.lanes == 1 else set[int]()
     largest = max([size_in_bytes(call.types[i]) for i in state], default=0)
+    sides = _sides(program, call, state)
 
     def sharding_of(i: int, kind: ArrayType) -> NamedSharding:
         if i in state and size_in_bytes(kind) >= _SMALL * largest:
-            return NamedSharding(mesh, _of_state(kind, mesh))
+            return NamedSharding(mesh, _of_state(kind, mesh, sides.get(kind.shape)))
         if load.lanes > 1:
             return NamedSharding(mesh, P("lanes") if kind.shape[:1] == (load.lanes,) else P())
         rows = _rows(kind, load.parted.along[i], mesh) if i in load.parted.along else None
@@ -98,17 +100,24 @@ def _rows(kind: ArrayType, dim: int, mesh: Mesh) -> NamedSharding | None:
     return NamedSharding(mesh, P(*[None] * dim, _ROWS))
 
 
-def _of_state(kind: ArrayType, mesh: Mesh) -> P:
-    """Over "tensor" along the longest side, and over "fsdp" along the one that products sum over,
-    by which compilers see that it has to be gathered; of what no side can be parted along each
-    chip has all."""
+def _sides(program: Program, call: TracedCall, state: Set[int]) -> dict[tuple[int, ...], Sides]:
+    """The sides of weights by their shapes: what an optimizer keeps of one has its shape."""
+    found = sides_of(program, state)
+    return {call.types[i].shape: found[i] for i in reversed([*found])}
+
+
+def _of_state(kind: ArrayType, mesh: Mesh, sides: Sides | None) -> P:
+    """Over "tensor" along the side that products divide, or the longest dimension, and over "fsdp"
+    along one that products sum over, by which compilers see that it has to be gathered; of what
+    no side can be parted along each chip has all."""
     spec: list[str | None] = [None] * kind.ndim
-    summed = max(kind.ndim - 2, 0)
-    for axis, first in (("tensor", kind.shape), ("fsdp", [d == summed for d in range(kind.ndim)])):
+    cut = sides.cut(kind.shape) if sides else ()
+    for axis, first in (("tensor", cut), ("fsdp", (max(kind.ndim - 2, 0),))):
         size = mesh.shape[axis]
         free = [d for d, n in enumerate(kind.shape) if spec[d] is None and n % size == 0]
         if free and size > 1:
-            spec[max(free, key=lambda d: (first[d], kind.shape[d], d))] = axis
+            wanted = [d for d in first if d in free]
+            spec[wanted[0] if wanted else max(free, key=lambda d: (kind.shape[d], d))] = axis
     while spec and spec[-1] is None:
         spec.pop()
     return P(*spec)

@@ -284,6 +284,60 @@ def test_another_step_is_divided_in_the_same_way():
     assert run.in_shardings == applied(step, args, (1, 8, 1)).in_shardings
 
 
+# ---- sides of weights ---------------------------------------------------------------------------
+
+
+def attending(w, x, y):
+    def layer(x, w):
+        q, k, v = (jnp.einsum("bld,dhk->bhlk", x, w[n].astype(x.dtype)) for n in "qkv")
+        seen = ph.nn.softmax(jnp.einsum("bhlk,bhmk->bhlm", q, k))
+        x = x + jnp.einsum("bhlm,bhmk,hkd->bld", seen, v, w["out"])
+        return x + jnp.tanh(x @ w["up"]) @ w["down"], None
+
+    def loss(w):
+        return jnp.mean((lax.scan(ph.checkpoint(layer), x, w)[0] - y) ** 2)
+
+    value, grads = ph.value_and_grad(loss)(w)
+    return descended(w, grads), value
+
+
+def of_experts(w, x, y):
+    def loss(w):
+        chosen = ph.nn.softmax(x @ w["gate"])
+        hidden = jnp.tanh(jnp.einsum("td,edf->etf", x, w["up"]))
+        return jnp.mean((jnp.einsum("etf,efd,te->td", hidden, w["down"], chosen) - y) ** 2)
+
+    value, grads = ph.value_and_grad(loss)(w)
+    return descended(w, grads), value
+
+
+HEADS = {name: normal(2, 64, 8, 8) for name in "qkv"}
+HEADS |= {"out": normal(2, 8, 8, 64), "up": normal(2, 64, 256), "down": normal(2, 256, 64)}
+EXPERTS = {"gate": normal(64, 8), "up": normal(8, 64, 128), "down": normal(8, 128, 64)}
+
+
+@pytest.mark.parametrize("parting", [(4, 1, 2), (2, 1, 4), (1, 1, 8)])
+def test_heads_are_divided_and_experts(parting):
+    """Nothing is computed twice, as it is where other dimensions are divided."""
+    batch = normal(16, 16, 64), normal(16, 16, 64)
+    for step, args, wanted in (
+        (attending, (HEADS, *batch), {
+            **dict.fromkeys("qkv", ph.P(None, None, "tensor")), "out": ph.P(None, "tensor"),
+            "up": ph.P(None, None, "tensor"), "down": ph.P(None, "tensor"),
+        }),
+        (of_experts, (EXPERTS, *ROWS), {
+            "up": ph.P("tensor"), "down": ph.P("tensor"),
+        }),
+    ):  # fmt: skip
+        report = planned(step, args, parting)
+        run, load = report.apply(), report.step.load
+        specs = {name: s.spec for name, s in run.in_shardings[0].items()}
+        assert {name: specs[name] for name in wanted} == wanted
+        (operations,) = load.operations.values()
+        assert products(run) == pytest.approx(operations / 8, rel=0.01)
+        assert agree(run(*args), ph.jit(step)(*args))
+
+
 # ---- constraints --------------------------------------------------------------------------------
 
 

@@ -1,0 +1,121 @@
+"""The sides of weights: over which dimensions of an array of the state products sum, and which they
+give. An array whose parts are to multiply by themselves, as heads of attention do, is cut there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+
+from msgspec import Struct
+
+from phalanx.core.program import Atom, Equation, Frame, Program, Var
+from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
+from phalanx.core.runs import Loop, Once
+from phalanx.ops.contract import dot_general
+
+__all__ = ["Sides", "sides_of"]
+
+Dimensions = tuple[int, ...]
+
+
+class Sides(Struct, frozen=True):
+    """The dimensions of an array over which its first product sums, those that it gives, and those
+    of which each has a product of its own."""
+
+    summed: Dimensions
+    given: Dimensions
+    apart: Dimensions
+
+    def cut(self, shape: Sequence[int]) -> Dimensions:
+        """The dimensions along one of which it is cut, the first one that can be: those of products
+        of their own, as of experts, or those of the longer side, or of a side of several, as of
+        heads; none where all sides are alike."""
+        if self.apart:
+            return self.apart
+        sizes = [math.prod([shape[d] for d in side]) for side in (self.given, self.summed)]
+        if sizes[0] == sizes[1]:
+            sizes = [len(self.given), len(self.summed)]
+        return self.given if sizes[0] > sizes[1] else self.summed if sizes[0] < sizes[1] else ()
+
+
+class _Origin(Struct, frozen=True):
+    """Of a value: of which input it is made alone, and for each dimension that of the input."""
+
+    number: int
+    dims: tuple[int | None, ...]
+
+
+def sides_of(program: Program, state: Set[int]) -> Mapping[int, Sides]:
+    """The sides of those inputs among ``state`` that are multiplied with something else."""
+    found: dict[int, Sides] = {}
+    inputs = [
+        _Origin(i, tuple(range(v.type.ndim))) if i in state else None
+        for i, v in enumerate(program.inputs)
+    ]
+    _walk(program, inputs, found)
+    return found
+
+
+def _walk(
+    program: Program, inputs: Sequence[_Origin | None], found: dict[int, Sides]
+) -> list[_Origin | None]:
+    """Note the products of ``program``; the origins of its outputs."""
+    known: dict[Atom, _Origin | None] = dict(zip(program.inputs, inputs, strict=True))
+
+    def origin(atom: Atom) -> _Origin | None:
+        return known.get(atom) if isinstance(atom, Var) else None
+
+    for e in program.equations:
+        operands, frame = [origin(a) for a in e.inputs], e.frame
+        if frame is not None:
+            known.update(zip(e.outputs, _through(frame, operands, found), strict=False))
+        elif e.prim is dot_general:
+            _note(e, operands, found)
+        else:
+            known.update(zip(e.outputs, _moved(e, operands), strict=False))
+    return [origin(a) for a in program.outputs]
+
+
+def _note(e: Equation, operands: Sequence[_Origin | None], found: dict[int, Sides]) -> None:
+    """Note a product of a weight with something that is none."""
+    for k, (weight, other) in enumerate(zip(operands, reversed(operands), strict=True)):
+        if weight is not None and other is None:
+            summed, beside = e.params["contract"][k], e.params["batch"][k]
+            given = [d for d in range(len(weight.dims)) if d not in (*summed, *beside)]
+            sides = [[weight.dims[d] for d in side] for side in (summed, given, beside)]
+            of_input = [tuple([d for d in side if d is not None]) for side in sides]
+            found.setdefault(weight.number, Sides(*of_input))
+
+
+def _moved(e: Equation, operands: Sequence[_Origin | None]) -> list[_Origin]:
+    """What moves or converts one value only."""
+    whole = operands[0] if len(operands) == 1 else None
+    if whole is None or e.prim.dims is None:
+        return []
+    dims = e.prim.dims(e.inputs[0].type, **e.params)
+    places = dict(zip(dims.operands[0], whole.dims, strict=False))
+    (labels,) = dims.results if len(dims.results) == 1 else ((),)
+    ndim = e.outputs[0].type.ndim
+    padded = [*labels, *[None] * ndim][:ndim]
+    return [_Origin(whole.number, tuple([places.get(n) for n in padded]))]
+
+
+def _through(
+    frame: Frame, operands: Sequence[_Origin | None], found: dict[int, Sides]
+) -> list[_Origin | None]:
+    """What goes through sub-programs."""
+    if len(frame.programs) != 1 or CHOICE in frame.ins:
+        return []
+    if isinstance(frame.runs, Once):
+        return _walk(frame.programs[0], operands, found)
+    if isinstance(frame.runs, Loop):
+        inside = [_inside(x, r) for x, r in zip(operands, frame.ins, strict=True)]
+        _walk(frame.programs[0], inside, found)
+    return []
+
+
+def _inside(whole: _Origin | None, role: Role) -> _Origin | None:
+    """What a run of a loop sees of an operand."""
+    if whole is None or role is CARRY:
+        return None
+    return whole if role is FIXED else _Origin(whole.number, whole.dims[1:])

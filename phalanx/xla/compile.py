@@ -26,6 +26,7 @@ from phalanx.run.backend import Exchange, Kernel, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import host_transfers, mmap_limit, topology
+from phalanx.xla.broadcasts import sums_keep_broadcasts
 from phalanx.xla.client import client, data_directory
 from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import (
@@ -257,10 +258,10 @@ def _default_options(lowered: XlaModule, platform: str) -> dict[str, Any]:
 
 
 def _may_sum_products(lowered: XlaModule, code: bytes) -> bool:
-    """Whether there may be a sum of products of what is the same along a dimension."""
+    """Whether there may be a sum of products of what is the same along a dimension of the sum."""
     if b"\0reduce\0" not in code or not any(factor in code for factor in _FACTORS):
         return False
-    return xla.lower.spreads_arrays(lowered.module)
+    return sums_keep_broadcasts(lowered.module)
 
 
 def _load_on_each(

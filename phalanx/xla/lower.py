@@ -36,20 +36,6 @@ def text_of(bytecode: bytes) -> str:
     return str(module_of(bytecode))
 
 
-def spreads_arrays(module: ir.Module) -> bool:
-    """Whether something in it is the same along a dimension, and no scalar."""
-    found = False
-
-    def look(op: ir.Operation) -> ir.WalkResult:
-        nonlocal found
-        spread = op.name == "stablehlo.broadcast_in_dim" and op.operands[0].type.rank > 0
-        found |= spread or op.name == "stablehlo.iota"
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
-
-    module.operation.walk(look)
-    return found
-
-
 def lower(
     program: Program, plan: Plan, donate: tuple[int, ...] = (), name: str | None = None
 ) -> XlaModule:

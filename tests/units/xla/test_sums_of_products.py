@@ -62,3 +62,23 @@ def test_other_sums_are_fused_as_the_compiler_likes():
     squares = phalanx.jit(lambda x: (x * x).sum(0)).lower(x).compile()
     spread = phalanx.jit(lambda x: (x[:, :1] * x[:1, :]).sum(0)).lower(x).compile()
     assert fused(plain) == fused(squares) and not fused(spread)
+
+
+CENTRED = {
+    "variance": lambda np, x, dim: np.var(x, dim),
+    "variance of all": lambda np, x, dim: np.var(x),
+    "softmax": lambda np, x, dim: (np.exp(x) / np.exp(x).sum(dim, keepdims=True)).sum(dim),
+    "squares of unit vectors": lambda np, x, dim: (
+        (x / np.sqrt((x * x).sum(dim, keepdims=True))) ** 2
+    ).sum(dim),
+}
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("kind", CENTRED)
+def test_what_is_broadcast_only_along_what_is_summed_is_fused(kind, dim):
+    x = RNG.normal(size=(33, 64, 65)).astype(np.float32)
+    compiled = phalanx.jit(lambda x: CENTRED[kind](jnp, x, dim)).lower(x).compile()
+    plain = phalanx.jit(lambda x: jnp.sum(x * x, dim)).lower(x).compile()
+    assert fused(compiled) or not fused(plain)
+    np.testing.assert_allclose(compiled(x), CENTRED[kind](np, np.float64(x), dim), rtol=1e-4)

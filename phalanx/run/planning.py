@@ -16,7 +16,6 @@ from phalanx.base.config import settings
 from phalanx.base.errors import DevicesDiffer, coded
 from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
-from phalanx.core.layouts import Layout, OpenLayout
 from phalanx.core.memoize import memoize_on
 from phalanx.core.platforms import AnyDevice
 from phalanx.core.program import Atom, Program
@@ -36,7 +35,7 @@ from phalanx.spmd.constraint import (
 from phalanx.spmd.layout import fewest_axes, prime_axes, with_devices_counted_as
 from phalanx.spmd.mesh import AbstractMesh, Mesh
 from phalanx.spmd.named import NamedSharding, P
-from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
+from phalanx.spmd.plan import Plan, in_terms_of_mesh
 from phalanx.spmd.sharding import Devices, Sharding
 from phalanx.spmd.shardings_of_types import sharding_in_type
 
@@ -168,8 +167,7 @@ def make_plan(
     _check_constraints(program, mesh)
     places = places.over(mesh.devices)
     if len(mesh.devices) == 1:
-        whole: tuple[Layout, ...] = ((),)
-        ins, outs = whole * len(program.inputs), whole * len(program.outputs)
+        ins, outs = (P(),) * len(program.inputs), (P(),) * len(program.outputs)
         return Plan(mesh.devices, (), ins, outs), committed
     return _plan_over(program, mesh, placed, RequestedShardings(ins, places.outs)), committed
 
@@ -220,42 +218,57 @@ def _plan_over(
     places: RequestedShardings,
 ) -> Plan:
     devices, axes = mesh.devices, mesh.axes
+
+    def spec_of(sharding: Sharding, type: ArrayType) -> P | None:
+        spec = in_terms_of_mesh(sharding, type.ndim, devices, axes)
+        if spec is None or not spec.unreduced or type.size:
+            return spec
+        return spec.update(unreduced=set())  # XLA takes what has no elements for whole
+
     taken, made = placement.wanted_inputs(program, mesh), placement.given_outputs(program, mesh)
+    ins = list(map(spec_of, placed, program.input_types))
     ins = [
-        in_terms_of_mesh(s, t.ndim, devices, axes) if given or wish is None else wish
-        for given, s, t, wish in zip(places.ins, placed, program.input_types, taken, strict=True)
+        own if given or wish is None else _with_sums(wish, own)
+        for given, own, wish in zip(places.ins, ins, taken, strict=True)
     ]
     told, of_types = inferred_outputs(program, placed, devices), _mesh_of_types(program)
     if of_types is not None and not of_types.auto_axes:  # what is not said to be cut is whole
-        ins = [() if layout is None else layout for layout in ins]
+        ins = [P() if spec is None else spec for spec in ins]
     made = [
-        wish if s is None else in_terms_of_mesh(s, t.ndim, devices, axes)
+        wish if s is None else spec_of(s, t)
         for wish, s, t in zip(made, told, program.output_types, strict=True)
     ]
     outs = [
-        wish if given is None else in_terms_of_mesh(given, t.ndim, devices, axes)
+        wish if given is None else spec_of(given, t)
         for given, t, wish in zip(places.outs, program.output_types, made, strict=True)
     ]
     row = _axes_of_types(program)
-    (along,) = (row and in_terms_of_mesh(row, 1, devices, axes)) or ((),)
+    cut = row and in_terms_of_mesh(row, 1, devices, axes)
+    (along,) = cut.layout if cut else ((),)
     if along:  # what types do not say to be cut by these is not
         outs = [
-            (None,) * t.ndim if layout is None else layout
-            for layout, t in zip(outs, program.output_types, strict=True)
+            P(*[P.UNCONSTRAINED] * t.ndim) if spec is None else spec
+            for spec, t in zip(outs, program.output_types, strict=True)
         ]
-    in_sums = [sums_in_terms_of_mesh(s, devices, axes) for s in placed]
-    said = [of_type if s is None else s for s, of_type in zip(places.outs, told, strict=True)]
-    out_sums = [  # XLA takes what has no elements for whole
-        () if s is None or not t.size else sums_in_terms_of_mesh(s, devices, axes)
-        for s, t in zip(said, program.output_types, strict=True)
-    ]
     here = Sharding(devices).is_fully_addressable and type(devices[0]) is not AnyDevice
     alone = here and placement.is_independent(program, mesh)
-    return Plan(
-        devices, axes, tuple(ins), tuple(outs), mesh.levels,
-        tuple(in_sums) if any(in_sums) else (), tuple(out_sums) if any(out_sums) else (),
-        along or (), alone and ins == taken and outs == made,
-    )  # fmt: skip
+    alone = alone and _cut_alike(ins, taken) and _cut_alike(outs, made)
+    return Plan(devices, axes, tuple(ins), tuple(outs), mesh.levels, along, alone)
+
+
+def _with_sums(wish: P, own: P | None) -> P:
+    """``wish``, how a region takes an input, with the sums that are left of it as it lies by its
+    ``own`` spec; not along axes that the region cuts it by, for then it has to be moved."""
+    if own is None or not own.unreduced:
+        return wish
+    cut = [name for names in wish.layout for name in names]
+    return wish.update(unreduced=own.unreduced.difference(cut))
+
+
+def _cut_alike(specs: Sequence[P | None], others: Sequence[P | None]) -> bool:
+    """Whether ``specs`` and ``others`` cut the same dimensions by the same axes."""
+    ours, theirs = ([None if s is None else s.partitions for s in of] for of in (specs, others))
+    return ours == theirs
 
 
 def of_whole_keys(
@@ -264,20 +277,18 @@ def of_whole_keys(
     """``plan`` of a program on words, where nothing parts those of keys: neither what XLA chooses,
     nor how an array of words lies that is passed through as keys."""
 
-    def one(layout: OpenLayout | None, type: ArrayType) -> OpenLayout | None:
+    def one(spec: P | None, type: ArrayType) -> P | None:
         if not is_key(type.dtype):
-            return layout
-        return (None,) * type.ndim if layout is None else layout[: type.ndim]
+            return spec
+        return P(*([P.UNCONSTRAINED] * type.ndim if spec is None else spec[: type.ndim]))
 
-    def whole(
-        layouts: Sequence[OpenLayout | None], types: Sequence[ArrayType]
-    ) -> tuple[OpenLayout | None, ...]:
-        return tuple(map(one, layouts, types))
+    def whole(specs: Sequence[P | None], types: Sequence[ArrayType]) -> tuple[P | None, ...]:
+        return tuple(map(one, specs, types))
 
     if not any(is_key(t.dtype) for t in (*in_types, *out_types)):
         return plan
-    ins, outs = whole(plan.in_layouts, in_types), whole(plan.out_layouts, out_types)
-    return replace(plan, in_layouts=ins, out_layouts=outs)
+    ins, outs = whole(plan.in_specs, in_types), whole(plan.out_specs, out_types)
+    return replace(plan, in_specs=ins, out_specs=outs)
 
 
 def with_devices(

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from phalanx.core.layouts import OpenLayout
 from phalanx.core.platforms import AnyDevice
 from phalanx.core.program import Literal, Program
 from phalanx.core.types import Types
 from phalanx.run.array import DeviceArray, default_sharding
 from phalanx.run.planning import RequestedShardings, make_plan
 from phalanx.run.runtime import backend
+from phalanx.spmd.named import P
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.passes import ready
@@ -43,19 +43,17 @@ def export_program(
         ins, outs = made.program.input_types, made.program.output_types
         plan = replace(
             plan,
-            in_layouts=_without_padding(plan, plan.in_layouts, ins),
-            out_layouts=_without_padding(plan, plan.out_layouts, outs),
+            in_specs=_without_padding(plan, plan.in_specs, ins),
+            out_specs=_without_padding(plan, plan.out_specs, outs),
             independent=False,
         )
         plans = [replace(plan, platform=platform) for platform in platforms]
     return backend().export(made.program, constants, plans, program.name)
 
 
-def _without_padding(
-    plan: Plan, layouts: Sequence[OpenLayout | None], types: Types
-) -> tuple[OpenLayout | None, ...]:
-    """``layouts``, left open where parts would not be equal: whoever calls has whole arrays."""
-    pairs = zip(layouts, types, strict=True)
+def _without_padding(plan: Plan, specs: Sequence[P | None], types: Types) -> tuple[P | None, ...]:
+    """``specs``, left open where parts would not be equal: whoever calls has whole arrays."""
+    pairs = zip(specs, types, strict=True)
     return tuple([x if plan.padded(t, x).shape == t.shape else None for x, t in pairs])
 
 

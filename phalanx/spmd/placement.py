@@ -21,13 +21,14 @@ from phalanx.base.errors import MeshesDiffer, NoMesh
 from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, UnevenBlocks, fewest_blocks
-from phalanx.core.layouts import Cut, Layout, MeshAxes, Target, over_mesh
+from phalanx.core.layouts import Cut, MeshAxes, Target, over_mesh
 from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, ChunkedLanes, Region
 from phalanx.spmd.layout import axes_of, fewest_axes, prime_axes, primes, with_devices_counted_as
 from phalanx.spmd.memory_kinds import target_of
 from phalanx.spmd.mesh import AnyMesh, Mesh, mesh_over, row
+from phalanx.spmd.named import P
 from phalanx.spmd.sharding import Devices, Sharding, of_several_processes
 from phalanx.spmd.torus import may_be_refused
 
@@ -479,22 +480,22 @@ def _in_order(program: Program, cut: Cut) -> tuple[InOrder, ...]:
     return tuple([InOrder(name, length, sent) for name in names])
 
 
-def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
-    """Per input, the layout in which the first region that uses it takes it; None if none does."""
-    wanted: dict[Atom, Layout] = {}
+def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[P | None]:
+    """Per input, how the first region that uses it takes it; None if none does."""
+    wanted: dict[Atom, P] = {}
     for equation, region, cuts in _decided(program, mesh):
         for atom, layout in zip(equation.inputs, region.in_layouts, strict=True):
-            wanted.setdefault(atom, over_mesh(layout, cuts))
+            wanted.setdefault(atom, P.of(over_mesh(layout, cuts)))
     return [wanted.get(v) for v in program.inputs]
 
 
-def given_outputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
-    """Per output, the layout in which a region makes it; None if none does."""
-    given: dict[Atom, Layout] = {}
+def given_outputs(program: Program, mesh: ProgramMesh) -> list[P | None]:
+    """Per output, how a region makes it; None if none does."""
+    given: dict[Atom, P] = {}
     for equation, region, cuts in _decided(program, mesh):
         for var, layout in zip(equation.outputs, region.out_layouts, strict=True):
-            given[var] = over_mesh(layout, cuts)
-    return [given.get(a) if isinstance(a, Var) else () for a in program.outputs]
+            given[var] = P.of(over_mesh(layout, cuts))
+    return [given.get(a) if isinstance(a, Var) else P() for a in program.outputs]
 
 
 def _decided(

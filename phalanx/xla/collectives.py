@@ -21,7 +21,7 @@ from phalanx.core.layouts import Layout, OpenLayout
 from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.types import ArrayType, Ints
 from phalanx.spmd.named import P, unreduced_along
-from phalanx.spmd.plan import Plan, in_terms_of_mesh, sums_in_terms_of_mesh
+from phalanx.spmd.plan import Plan, in_terms_of_mesh
 from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.shardings_of_types import sharding_in_type
 from phalanx.xla.indexed import UncutDims, cut_twice, dims_left_whole, of_indices
@@ -41,7 +41,7 @@ PACKED = 65536
 
 
 def _sharding(
-    layout: Layout | OpenLayout,
+    layout: OpenLayout,
     ndim: int,
     shared: bool = False,
     sums: tuple[str, ...] = (),
@@ -135,21 +135,20 @@ class CollectiveEmitter(RegionEmitter):
 
     def sharding(
         self,
-        layout: Layout | OpenLayout,
+        spec: P,
         ndim: int,
-        sums: tuple[str, ...] = (),
         follows_types: bool = False,
     ) -> ir.Attribute:
         """``#sdy.sharding`` that splits dimensions over mesh axes; the rest is replicated.
 
-        Where the layout says None of a dimension, the partitioner chooses; if it ``follows_types``,
-        not along the axes by which types say what is cut. Sums over the axes ``sums`` are still to
-        be taken.
+        What ``spec`` leaves open, the partitioner chooses; if it ``follows_types``, not along the
+        axes by which types say what is cut.
         """
+        layout = spec.open_layout
+        sums = tuple(sorted(spec.unreduced, key=self.order.index))
         _check_sums(sums, self.manual)
         names = self.plan.axes_of_types if follows_types and None in layout and not sums else ()
         whole = tuple([name for name in self.order if name in names and name not in self.manual])
-        sums = tuple(sorted(sums, key=self.order.index))
         self.follows_order |= len(whole) > 1 or len(sums) > 1
         return self.attribute(_sharding, layout, ndim, False, sums, whole)
 
@@ -164,9 +163,9 @@ class CollectiveEmitter(RegionEmitter):
         def one(layout: Layout, ndim: int, spec: MeshSpec | None) -> ir.Attribute:
             if spec is None:
                 return self.attribute(_sharding, layout, ndim, shared)
-            said, plan = sharding_in_type(spec), self.plan
-            _check_sums(sums_in_terms_of_mesh(said, plan.devices, plan.axes), taken)
-            split = self._split(said, ndim, self.manual, follows_types=True)
+            over_plan = self.over_plan(sharding_in_type(spec), ndim)
+            _check_sums(() if over_plan is None else sorted(over_plan.unreduced), taken)
+            split = self._split(over_plan, ndim, self.manual, follows_types=True)
             return split or self.attribute(_sharding, layout, ndim, shared)
 
         triples = zip(layouts, types, sums, strict=True)
@@ -285,7 +284,7 @@ class CollectiveEmitter(RegionEmitter):
     def _constrained(self, x: Value, sharding: Sharding, follows_types: bool) -> Value:
         key = sharding, self.type(x).ndim, self.manual, follows_types
         if key not in self._splits:
-            self._splits[key] = self._split(*key)
+            self._splits[key] = self._split(self.over_plan(*key[:2]), *key[1:])
         split = self._splits[key]
         if split is None or (unreduced_along(sharding) and _says(x, split)):
             return x
@@ -302,7 +301,8 @@ class CollectiveEmitter(RegionEmitter):
         if not self.parted or not dims or self._has_sums:
             return x
         ndim = self.type(x).ndim
-        split = self.sharding(tuple([() if d in dims else None for d in range(ndim)]), ndim)
+        spec = P(*[None if d in dims else P.UNCONSTRAINED for d in range(ndim)])
+        split = self.sharding(spec, ndim)
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
 
     def made_whole(self, x: Value, dims: Ints) -> Value:
@@ -440,17 +440,18 @@ class CollectiveEmitter(RegionEmitter):
         whole = b.broadcast_in_dim(self.constrained(one, scalar), kind.shape, ())
         return b.multiply(x, self.constrained(whole, said))
 
+    def over_plan(self, sharding: Sharding, ndim: int) -> P | None:
+        """``sharding`` over the mesh of the plan; None where it is over other devices."""
+        return in_terms_of_mesh(sharding, ndim, self.plan.devices, self.plan.axes)
+
     def _split(
-        self, sharding: Sharding, ndim: int, manual: frozenset[str], follows_types: bool
+        self, spec: P | None, ndim: int, manual: frozenset[str], follows_types: bool
     ) -> ir.Attribute | None:
-        """What the module says of values that are to lie as ``sharding``; None if it cannot."""
-        plan = self.plan
-        layout = in_terms_of_mesh(sharding, ndim, plan.devices, plan.axes)
-        if layout is None or manual.issuperset(name for name, _ in plan.axes):
+        """What the module says of values that are to lie as ``spec``; None if it cannot."""
+        if spec is None or manual.issuperset(name for name, _ in self.plan.axes):
             return None
-        free = [names and tuple(n for n in names if n not in manual) for names in layout]
-        sums = sums_in_terms_of_mesh(sharding, plan.devices, plan.axes)
-        return self.sharding(tuple(free), ndim, sums, follows_types)
+        free = [names and tuple(n for n in names if n not in manual) for names in spec.open_layout]
+        return self.sharding(spec.with_layout(free), ndim, follows_types)
 
     def in_memory(self, x: Value, kind: str | None) -> Value:
         self.moves_memory |= kind is not None

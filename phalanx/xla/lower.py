@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from phalanx.base.lengths import symbolic
 from phalanx.base.source import user_location
 from phalanx.core.builder import Builder
-from phalanx.core.layouts import OpenLayout
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 from phalanx.spmd.memory_kinds import memories_of_results
+from phalanx.spmd.named import P
 from phalanx.spmd.placement import block_of
 from phalanx.spmd.plan import Plan
 from phalanx.xla.failures import refused
@@ -98,8 +98,8 @@ def build(
             b.order = order or b.order
             b.symbolic = any([symbolic(t.shape) for t in in_types])
             _count_partitions(b, module)
-            inside = [plan.padded(t, x) for t, x in _laid_out(in_types, plan.in_layouts)]
-            outside = [plan.padded(t, x) for t, x in _laid_out(out_types, plan.out_layouts)]
+            inside = [plan.padded(t, x) for t, x in _laid_out(in_types, plan.in_specs)]
+            outside = [plan.padded(t, x) for t, x in _laid_out(out_types, plan.out_specs)]
             main = _main(b, inside, outside, donate)
 
         def body(_: Builder, *values: ir.Value) -> list[ir.Value]:
@@ -125,8 +125,10 @@ def build(
     return XlaModule(module, plan, types, donate, b.callbacks, asked, name, b.largest, b.isolated)
 
 
-def _laid_out(types: Sequence[ArrayType], layouts: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    return zip(types, layouts or ((),) * len(types), strict=True)
+def _laid_out(
+    types: Sequence[ArrayType], specs: Sequence[P | None]
+) -> Iterator[tuple[ArrayType, P | None]]:
+    return zip(types, specs or (None,) * len(types), strict=True)
 
 
 def _count_partitions(b: MlirBuilder, module: ir.Module) -> None:
@@ -138,16 +140,14 @@ def _count_partitions(b: MlirBuilder, module: ir.Module) -> None:
 def _say(
     b: MlirBuilder,
     attributes: Sequence[dict[str, ir.Attribute]],
-    layouts: Sequence[OpenLayout | None],
-    sums: Sequence[tuple[str, ...]],
+    specs: Sequence[P | None],
     types: Sequence[ArrayType],
     follows_types: bool,
 ) -> None:
     """Say of arguments or results how they lie."""
-    sums = sums or ((),) * len(types)
-    for said, layout, over, t in zip(attributes, layouts, sums, types, strict=True):
-        if layout is not None:
-            said["sdy.sharding"] = b.sharding(layout, t.ndim, over, follows_types)
+    for said, spec, t in zip(attributes, specs, types, strict=True):
+        if spec is not None:
+            said["sdy.sharding"] = b.sharding(spec, t.ndim, follows_types)
 
 
 def _main(
@@ -168,8 +168,8 @@ def _main(
         else:  # the compiler finds a result of as many bytes
             arguments[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
     if b.plan.axes:
-        _say(b, arguments, b.plan.in_layouts, b.plan.in_sums, in_types, follows_types=False)
-        _say(b, results, b.plan.out_layouts, b.plan.out_sums, out_types, follows_types=True)
+        _say(b, arguments, b.plan.in_specs, in_types, follows_types=False)
+        _say(b, results, b.plan.out_specs, out_types, follows_types=True)
     main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arguments])
     main.result_attrs = ir.ArrayAttr.get([ir.DictAttr.get(r) for r in results])
     return main

@@ -15,7 +15,7 @@ from phalanx.core.layouts import Cut, Layout
 from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.region import Region
 from phalanx.core.types import ArrayType
-from phalanx.spmd.plan import Plan, sums_in_terms_of_mesh
+from phalanx.spmd.plan import Plan
 from phalanx.spmd.shardings_of_types import sharding_in_type
 from phalanx.xla.collectives import CollectiveEmitter
 from phalanx.xla.elementwise import ElementwiseEmitter
@@ -178,7 +178,9 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
 
     def _over(self, spec: MeshSpec) -> tuple[str, ...]:
         """The axes over which what lies so is a sum."""
-        return sums_in_terms_of_mesh(sharding_in_type(spec), self.plan.devices, self.plan.axes)
+        here = self.over_plan(sharding_in_type(spec), len(spec.layout))
+        sums = frozenset[str]() if here is None else here.unreduced
+        return tuple([name for name, _ in self.plan.axes if name in sums])
 
     def _at_positions(
         self, x: ir.Value, spec: MeshSpec, body: Body, sums: tuple[MeshSpec | None, MeshSpec | None]

@@ -14,6 +14,7 @@ from phalanx.base.lengths import symbolic
 from phalanx.core.platforms import AnyDevice
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, Types
+from phalanx.spmd.named import P
 from phalanx.spmd.plan import Plan
 from phalanx.xla import verified
 from phalanx.xla.artifacts import artifact_of, read, with_own_operations
@@ -38,7 +39,7 @@ def export(
     """
     count = len(constants)
     types = program.input_types[count:], program.output_types
-    plans = [replace(p, in_layouts=p.in_layouts[count:], in_sums=p.in_sums[count:]) for p in plans]
+    plans = [replace(p, in_specs=p.in_specs[count:]) for p in plans]
 
     def emit(b: MlirBuilder, *values: Any) -> list[Any]:
         own = [b.constant(c, c.dtype) for c in constants]
@@ -110,11 +111,7 @@ def _of_several(
     """
     ins, outs = types
     first = plans[0]
-    first = replace(
-        first,
-        in_layouts=first.in_layouts and ((), *first.in_layouts),
-        in_sums=first.in_sums and ((), *first.in_sums),
-    )
+    first = replace(first, in_specs=first.in_specs and (P(), *first.in_specs))
 
     def shared(b: MlirBuilder, number: Any, *values: Any) -> list[Any]:
         b.plans, b.number = plans, number

@@ -11,6 +11,7 @@ from phalanx import xla
 from phalanx.base.recent import Recent
 from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import axes_of, prime_axes
+from phalanx.spmd.named import P
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.compile import XlaExecutable, compile
@@ -44,7 +45,7 @@ def _identity(type: ArrayType, source: Sharding, target: Sharding) -> XlaExecuta
     before, after = (axes_of(s, type.ndim, axes) for s in (source, target))
     if before is None or after is None:
         return None
-    plan = Plan(source.device_list, axes, (before,), (after,))
+    plan = Plan(source.device_list, axes, (P.of(before),), (P.of(after),))
     return compile(xla.lower.build([type], [type], plan, _as_it_is, name="move"))
 
 
@@ -150,7 +151,7 @@ def _on_a_device(
     """The program that ``emit`` writes, on a device by itself; ``key`` tells it from others."""
     executable = _programs[device, key]
     if executable is None:
-        plan = Plan((device,), (), ((),) * len(ins), ((),) * len(outs))
+        plan = Plan((device,), (), (P(),) * len(ins), (P(),) * len(outs))
         executable = compile(xla.lower.build(ins, outs, plan, emit, name=key[0]))
         _programs[device, key] = executable
     return executable

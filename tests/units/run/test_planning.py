@@ -9,7 +9,8 @@ from phalanx import lax
 from phalanx.base.errors import DevicesDiffer
 from phalanx.run.array import Signature, default_sharding
 from phalanx.run.planning import RequestedShardings, check_devices, constraints, make_plan
-from phalanx.sharding import NamedSharding, PartitionSpec
+from phalanx.sharding import NamedSharding
+from phalanx.sharding import PartitionSpec as P
 from phalanx.spmd.sharding import Sharding
 
 DEVICES = ph.devices()
@@ -69,16 +70,16 @@ def test_a_constraint_inside_says_so_too():
 def test_what_is_known_of_layouts_is_told_and_the_rest_is_open():
     plan, _ = make_plan(ADD, [on(0, 1, tiles=(2,)), default_sharding()])
     assert [n for _, n in plan.axes] == [2]
-    assert plan.in_layouts == (((plan.axes[0][0],),), None)
-    assert plan.out_layouts == (None,)
+    assert plan.in_specs == (P(plan.axes[0][0]), None)
+    assert plan.out_specs == (None,)
     places = RequestedShardings((None, None), (on(0, 1, tiles=(1, 2)),))
     plan, _ = make_plan(ADD, [on(0, 1, tiles=(2,)), default_sharding()], places)
-    assert plan.out_layouts == (((), (plan.axes[0][0],)),)
+    assert plan.out_specs == (P(None, plan.axes[0][0]),)
 
 
 def test_meshes_of_the_users_are_the_axes():
     mesh = ph.make_mesh((1, 3), ("a", "b"), devices=DEVICES[:3])
-    rows = NamedSharding(mesh, PartitionSpec(None, "b"))
+    rows = NamedSharding(mesh, P(None, "b"))
     x = np.ones((2, 3), np.float32)
     program = ph.make_program(lambda x: x + 1)(x)
     plan, _ = make_plan(program, [rows])

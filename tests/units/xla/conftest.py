@@ -5,6 +5,7 @@ import pytest
 
 from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import from_axes
+from phalanx.spmd.named import P
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import XlaBackend
@@ -73,7 +74,7 @@ def manual(backend, devices):
         def emit(b, *values):
             return b.manual_computation(values, in_dims, out_dims, out_types, body)
 
-        plan = Plan(devices, MESH, tuple(in_dims), tuple(out_dims))
+        plan = Plan(devices, MESH, tuple(map(P.of, in_dims)), tuple(map(P.of, out_dims)))
         executable = backend.compile(build(types, out_types, plan, emit))
         raws = [
             backend.put(x, t, from_axes(devices, MESH, dims))

@@ -63,6 +63,7 @@ import sys
 import numpy as np
 from phalanx.base.config import config
 from phalanx.core.types import ArrayType
+from phalanx.spmd.named import P
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import XlaBackend
@@ -74,7 +75,7 @@ devices = backend.devices()
 x = np.arange(8, dtype=np.float32)
 t = ArrayType((8,), x.dtype)
 rows, one, copies = Sharding(devices, (4,)), Sharding(devices[:1]), Sharding(devices)
-plan = Plan(devices, (("m0", 4),), ((("m0",),),), (None,))
+plan = Plan(devices, (("m0", 4),), (P("m0"),), (None,))
 (raw,) = backend.compile(build([t], [t], plan, lambda b, x: [b.add(x, x)]))(
     [backend.put(x, t, rows)]
 )

@@ -13,6 +13,7 @@ from phalanx.base.errors import DeletedArray, OutOfMemory, RefusedOption, Runtim
 from phalanx.core.primitive import REGISTRY, Primitive
 from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import from_axes
+from phalanx.spmd.named import P
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import compile, topology
@@ -44,7 +45,7 @@ def test_the_partitioner_chooses_output_layouts(backend, devices):
     types = [T, T, ArrayType((7, 8), F), ArrayType((), F)]
     wants = [X + X, X.T, X[1:], X.sum()]
     for dims in (ROWS, (("m1",), ("m0", "m2")), ((), ("m2", "m0"))):
-        plan = Plan(devices, MESH, (dims,), (None,) * 4)
+        plan = Plan(devices, MESH, (P.of(dims),), (None,) * 4)
         executable = backend.compile(build([T], types, plan, emit))
         source = from_axes(devices, MESH, dims)
         outs = executable([backend.put(X, T, source)])
@@ -60,7 +61,7 @@ def test_the_partitioner_chooses_output_layouts(backend, devices):
 
 def test_output_layouts_that_are_asked_for(backend, devices):
     dims = ((), ("m1",))
-    plan = Plan(devices, MESH, (ROWS,), (dims, ()))
+    plan = Plan(devices, MESH, (P(ALL),), (P.of(dims), P()))
     executable = backend.compile(build([T], [T, T], plan, lambda b, x: [b.negate(x), x]))
     a, copies = executable([backend.put(X, T, from_axes(devices, MESH, ROWS))])
     first, second = executable.out_shardings
@@ -71,11 +72,11 @@ def test_output_layouts_that_are_asked_for(backend, devices):
 
 def test_a_layout_that_was_not_asked_for_is_an_error(backend, devices):
     """As an option of a plugin's compiler brings it: the array would be made of other parts."""
-    plan = Plan(devices, MESH, (ROWS,), (ROWS,))
+    plan = Plan(devices, MESH, (P(ALL),), (P(ALL),))
     lowered = build([T], [T], plan, lambda b, x: [b.negate(x)])
     loaded = backend.compile(lowered)._loaded
     assert compile._given(lowered, loaded.get_output_shardings())[0].tiles == (8,)
-    whole = build([T], [T], Plan(devices, MESH, (ROWS,), ((),)), lambda b, x: [b.negate(x)])
+    whole = build([T], [T], Plan(devices, MESH, (P(ALL),), (P(),)), lambda b, x: [b.negate(x)])
     chosen = backend.compile(whole)._loaded.get_output_shardings()
     with pytest.raises(RuntimeFailure, match=r"result 0 into \(1,\) parts where \(8,\) were asked"):
         compile._given(lowered, chosen)
@@ -92,7 +93,7 @@ def test_no_outputs_and_no_inputs(backend, devices, one):
 
 def test_some_of_the_devices_in_another_order(backend, devices):
     chosen = (devices[5], devices[2])
-    plan = Plan(chosen, (("m0", 2),), ((("m0",),),), (None,))
+    plan = Plan(chosen, (("m0", 2),), (P("m0"),), (None,))
 
     def emit(b, x):
         def body(b, x):
@@ -113,7 +114,7 @@ def test_some_of_the_devices_in_another_order(backend, devices):
 
 @pytest.mark.parametrize("many", [False, True])
 def test_donation(backend, devices, one, many):
-    plan = Plan(devices, MESH, (ROWS, ROWS), (ROWS,)) if many else Plan(one.device_list)
+    plan = Plan(devices, MESH, (P(ALL), P(ALL)), (P(ALL),)) if many else Plan(one.device_list)
     sharding = from_axes(devices, MESH, ROWS) if many else one
     lowered = build([T, T], [T], plan, lambda b, x, y: [b.add(x, y)], donate=(0,))
     executable = backend.compile(lowered)
@@ -203,7 +204,7 @@ def test_a_runtime_error_does_not_dump_the_program(backend, one):
 
 
 def test_thousands_of_collectives_from_several_threads(backend, devices):
-    plan = Plan(devices, MESH, (ROWS,), (ROWS,))
+    plan = Plan(devices, MESH, (P(ALL),), (P(ALL),))
     executable = backend.compile(build([T], [T], plan, mean_over_devices))
     sharding = from_axes(devices, MESH, ROWS)
     results = {}

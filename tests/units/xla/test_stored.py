@@ -12,6 +12,7 @@ from phalanx.base.config import config
 from phalanx.core.types import ArrayType
 from phalanx.run.cache import cache
 from phalanx.spmd.layout import from_axes
+from phalanx.spmd.named import P
 from phalanx.spmd.plan import Plan
 from phalanx.xla import stored
 from phalanx.xla.lower import build
@@ -75,7 +76,7 @@ def test_the_second_one_is_found_and_is_the_same(kept, compiled, backend, one):
 @pytest.mark.spmd
 def test_over_devices_with_layouts_that_the_partitioner_chose(kept, compiled, backend, devices):
     def made(layout):
-        plan = Plan(devices, MESH, (layout,), (None, ()))
+        plan = Plan(devices, MESH, (P.of(layout),), (None, P()))
         return build([T], [T, T], plan, lambda b, x: [b.transpose(x, (1, 0)), b.negate(x)])
 
     (first, _), (second, new), (_, other) = (compiled(made(d)) for d in (ROWS, ROWS, ((), ())))

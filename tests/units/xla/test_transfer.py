@@ -147,7 +147,7 @@ def test_programs_that_reshard_are_forgotten_with_all_others(backend, devices):
 def test_moved_arrays_feed_programs(backend, devices):
     source, target = Sharding(devices[::-1], (8,), range(7, -1, -1)), Sharding(devices, (8,))
     axes = (("m0", 8),)
-    plan = Plan(devices, axes, ((("m0",),),), ((("m0",),),))
+    plan = Plan(devices, axes, (P("m0"),), (P("m0"),))
     negate = backend.compile(build([T], [T], plan, lambda b, x: [b.negate(x)]))
     raw = backend.move(backend.put(X, T, source), T, source, target)
     np.testing.assert_array_equal(backend.fetch(negate([raw])[0], T, target), -X)

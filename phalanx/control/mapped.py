@@ -40,10 +40,10 @@ from phalanx.core.blocks import Blocks, UnevenBlocks
 from phalanx.core.builder import Builder, Value
 from phalanx.core.layouts import Axes, Layout
 from phalanx.core.manual import typed, user_axis_name
-from phalanx.core.mesh_spec import MeshSpec, both
+from phalanx.core.mesh_spec import Grid, MeshSpec, both
 from phalanx.core.primitive import OnDevices, Primitive
 from phalanx.core.program import Atom, Equation, Frame, Program
-from phalanx.core.region import Grid, Region
+from phalanx.core.region import Region
 from phalanx.core.roles import Role, Roles
 from phalanx.core.runs import Lanes
 from phalanx.core.types import ArrayType

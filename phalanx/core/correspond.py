@@ -21,7 +21,7 @@ from phalanx.base.dtypes import is_inexact
 from phalanx.base.errors import ShardingTypeError, UnreducedError, coded
 from phalanx.base.source import user_location
 from phalanx.core.manual import typed
-from phalanx.core.mesh_spec import Axed, MeshSpec, spec_text
+from phalanx.core.mesh_spec import Grid, MeshSpec, spec_text
 from phalanx.core.types import ArrayType
 
 Labels = tuple[Hashable, ...]  # of each dimension of an operand or a result
@@ -179,7 +179,7 @@ class _Propagation:
 
     __slots__ = ("leaves", "left", "mesh", "name", "types")
 
-    mesh: Axed | None
+    mesh: Grid | None
 
     def __init__(self, name: str, types: Sequence[ArrayType], leaves: frozenset[str]) -> None:
         self.name = name

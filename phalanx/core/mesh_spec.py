@@ -11,18 +11,35 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Final, Protocol
 
 from phalanx.base.recent import InternTable
-from phalanx.core.layouts import Layout
+from phalanx.core.layouts import Layout, MeshAxes
 from phalanx.core.manual import typed
 
 _NONE: Final = frozenset[Any]()
 
 
-class Axed(Protocol):
-    """A grid whose axes have names: a mesh, of which types need no devices."""
+class Grid(Protocol):
+    """A grid whose axes have names: a mesh.
+
+    Types need no devices of it. Where one that the user gave has none, they are those over which a
+    program turns out to run.
+    """
+
+    @property
+    def axes(self) -> MeshAxes: ...
 
     @property
     def shape(self) -> dict[str, int]:
         """The size of each axis, by name."""
+        ...
+
+    @property
+    def explicit_axes(self) -> tuple[str, ...]:
+        """The axes along which types say how values lie."""
+        ...
+
+    @property
+    def abstract_mesh(self) -> Grid:
+        """The grid without devices."""
         ...
 
     def __hash__(self) -> int: ...
@@ -45,7 +62,7 @@ class MeshSpec:
     __slots__ = ("__weakref__", "has_sums", "layout", "mesh", "of_manual", "reduced", "unreduced")
     _one: ClassVar[InternTable[MeshSpec]] = InternTable(1024)
 
-    mesh: Axed | None
+    mesh: Grid | None
     layout: Layout
     unreduced: frozenset[Any]
     reduced: frozenset[Any]
@@ -55,7 +72,7 @@ class MeshSpec:
     @classmethod
     def of(
         cls,
-        mesh: Axed | None,
+        mesh: Grid | None,
         layout: Iterable[Iterable[str]],
         unreduced: frozenset[Any] = _NONE,
         reduced: frozenset[Any] = _NONE,

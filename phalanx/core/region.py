@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
 from phalanx.core.blocks import Blocks
-from phalanx.core.layouts import Axes, Layout, MeshAxes, Target
+from phalanx.core.layouts import Axes, Layout, Target
+from phalanx.core.mesh_spec import Grid
 from phalanx.core.program import Program
-
-
-class Grid(Protocol):
-    """A grid whose axes have names: a mesh that the user gave.
-
-    Where it has no devices, they are those over which a program turns out to run.
-    """
-
-    @property
-    def axes(self) -> MeshAxes: ...
-
-    @property
-    def explicit_axes(self) -> tuple[str, ...]:
-        """The axes along which types say how values lie."""
-        ...
-
-    @property
-    def abstract_mesh(self) -> Any:
-        """The grid without devices."""
-        ...
-
-    def __hash__(self) -> int: ...
 
 
 class ChunkedLanes(Struct, frozen=True):

@@ -43,10 +43,10 @@ from phalanx.numpy.methods import install
 from phalanx.numpy.refs import install as install_refs
 from phalanx.ops import hypot, incomplete  # noqa: F401
 from phalanx.run.eager import evaluate_eagerly
-from phalanx.run.lay import lay_array
+from phalanx.run.reshard_array import reshard_array
 from phalanx.spmd.shardings_of_types import mesh_spec_of
 
-ROOT.evaluate, ROOT.lay = evaluate_eagerly, lay_array
+ROOT.evaluate, ROOT.reshard = evaluate_eagerly, reshard_array
 ArrayType.to_sharding = staticmethod(sharding_of_type)
 ArrayType.of_sharding = staticmethod(mesh_spec_of)
 ScalarType.make = staticmethod(array)  # float32(3) is an array

@@ -23,11 +23,12 @@ from phalanx.core.platforms import sequence_of
 from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, ArrayLike, ArrayType, typeof
 from phalanx.lax.layout import reshard
-from phalanx.run import lay, put
+from phalanx.run import put
 from phalanx.run.array import DeviceArray, default_sharding, place, wait_for
 from phalanx.run.backend import Device as Device
 from phalanx.run.guards import Explicitly
 from phalanx.run.replicas import keep_sample
+from phalanx.run.reshard_array import summed
 from phalanx.run.runtime import backend as runtime
 from phalanx.run.runtime import connect
 from phalanx.spmd.constraint import sharding_for
@@ -347,7 +348,7 @@ def _put(x: Any, target: Any) -> Any:
         return _in(target, x)
     sharding = _sharding(target, typeof(x))
     if isinstance(x, DeviceArray) and x.sharding.device_set != sharding.device_set:
-        x = lay.summed(x)  # where it lies: elsewhere are not all of the parts
+        x = summed(x)  # where it lies: elsewhere are not all of the parts
     if _is_about_sums(typeof(x), sharding):
         return reshard(x, sharding)
     if not isinstance(x, Array):

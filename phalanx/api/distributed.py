@@ -197,7 +197,7 @@ def _gpus(given: cluster.Found) -> Sequence[int] | None:
     """The GPUs for this process; None: all."""
     if given.local_device_ids is not None or given.of_host is None:
         return given.local_device_ids
-    return backend().dealt(given.of_host)
+    return backend().local_device_ids(given.of_host)
 
 
 def _seconds(name: str, given: object) -> float:

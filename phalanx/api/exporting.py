@@ -51,7 +51,7 @@ from phalanx.core.refs import Ref
 from phalanx.core.types import ArrayType, Types, typeof
 from phalanx.ops.basis import random_unwrap, random_wrap
 from phalanx.ops.callback import host_call
-from phalanx.ops.lay import in_the_open
+from phalanx.ops.resharding import without_spec
 from phalanx.run.array import Signature, default_sharding
 from phalanx.run.constrain import constrain
 from phalanx.run.planning import as_types_say, check_devices, constraints, with_devices
@@ -482,7 +482,7 @@ def _laid(x: Any, sharding: NamedSharding | None, around: AnyMesh | None) -> Any
     if around is not None:
         auto = AbstractMesh(mesh.axis_sizes, mesh.axis_names)
         sharding = sharding.update(mesh=around if around.axes == mesh.axes else auto)
-    return constrain(in_the_open(x), sharding=sharding)
+    return constrain(without_spec(x), sharding=sharding)
 
 
 def _mesh_around(leaves: Sequence[Any]) -> AnyMesh | None:

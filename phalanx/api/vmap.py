@@ -35,7 +35,7 @@ from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.trace import is_recorded
 from phalanx.core.types import Array, is_scalar, typeof
 from phalanx.ops.basis import full
-from phalanx.ops.lay import laid
+from phalanx.ops.resharding import resharded
 from phalanx.transforms.batch import batch, place_lanes
 from phalanx.transforms.stage import is_value
 
@@ -296,7 +296,7 @@ def _cut(x: Any, dim: int | None, spec: MeshSpec) -> Any:
     if dim is None or kind.spec is not None:
         return x
     layout = [() if d != dim % kind.ndim else spec.layout[0] for d in range(kind.ndim)]
-    return laid(x, spec.with_layout(layout))
+    return resharded(x, spec.with_layout(layout))
 
 
 def _spec_of_lanes(

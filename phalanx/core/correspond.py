@@ -73,15 +73,15 @@ class Dims(Struct, frozen=True):
         results: the labels of each result.
         product: whether what corresponds is summed up, of operands of several kinds: then they
             may differ in the axes along which they are reduced, and no result is.
-        apart: whether an operand may be cut along axes along which another is reduced: then no
-            result is.
+        beside_reduced: whether an operand may be cut along axes along which another is reduced:
+            then no result is.
         unreduced: the axes over which sums are left to be taken, as the operation is told.
     """
 
     operands: tuple[Labels, ...]
     results: tuple[Labels, ...]
     product: bool = False
-    apart: bool = False
+    beside_reduced: bool = False
     unreduced: tuple[str, ...] = ()
 
 
@@ -235,7 +235,7 @@ class _Propagation:
         if dims.product:
             return _NONE, _NONE
         along = _NONE.union(*[t.reduced for t in self.types]) - varying
-        if dims.apart:
+        if dims.beside_reduced:
             return _NONE, along.difference([n for t in self.types for ns in t.layout for n in ns])
         self._check_factors(along, self.types)
         return _NONE, along

@@ -279,12 +279,12 @@ def known_value(x: Any) -> Any:
 class Root(Trace):
     """The bottom of every stack of traces. The package ``run`` sets what is done with arrays."""
 
-    __slots__ = ("evaluate", "lay")
+    __slots__ = ("evaluate", "reshard")
 
     def __init__(self) -> None:
         super().__init__(None, "eager evaluation")
         self.evaluate: Any = None
-        self.lay: Any = None  # an array as one that lies otherwise
+        self.reshard: Any = None  # an array as one that lies otherwise
 
     def process(self, prim: Bound, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         return self.evaluate(prim, args, params)

@@ -17,7 +17,7 @@ __all__ = ["custom_partitioning"]
 class custom_partitioning:
     """``fun``, which is what it is; rules by which devices would part it are not used.
 
-    OffloadTo such a function is opaque to the compiler, which asks the rules. Here it is written
+    Elsewhere such a function is opaque to the compiler, which asks the rules. Here it is written
     into the program like any other, so the compiler sees what it does and parts that; the results
     are the same. Where each device is to do what you say, use ``shard_map``.
 

@@ -21,7 +21,7 @@ from phalanx.core.types import Array, ArrayType
 from phalanx.laws.compare import of_numpy, to_numpy
 from phalanx.ops.basis import convert
 from phalanx.ops.bits import bitcast
-from phalanx.ops.lay import lay, recast
+from phalanx.ops.resharding import pcast, reshard
 from phalanx.ops.vary import pvary
 from phalanx.run.constrain import constrain
 from phalanx.run.put import device_put
@@ -29,7 +29,7 @@ from phalanx.transforms.derive import trace_closed
 
 __all__ = ["alone", "plain", "wider"]
 
-_AS_IT_IS = frozenset({constrain, device_put, lay, recast, pvary})  # they change no number
+_AS_IT_IS = frozenset({constrain, device_put, reshard, pcast, pvary})  # they change no number
 _BY_BITS = frozenset({bitcast})  # what they give depends on how many bits an operand has
 
 

@@ -13,7 +13,7 @@ from phalanx.base.source import name_of, user_location
 from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.types import Array
 from phalanx.lax.layout import reshard
-from phalanx.ops.lay import in_the_open, laid
+from phalanx.ops.resharding import resharded, without_spec
 from phalanx.spmd.mesh import AxisType, Mesh
 from phalanx.spmd.named import NamedSharding
 
@@ -146,6 +146,6 @@ def _seen_over(x: Any, mesh: Mesh) -> Any:
     if not isinstance(x, Array) or x.aval.spec is None:
         return x
     if not mesh.explicit_axes:
-        return in_the_open(x)
+        return without_spec(x)
     left = x.aval.spec.without_axes(mesh.auto_axes)
-    return laid(x, left and MeshSpec.of(mesh.abstract_mesh, left.layout))
+    return resharded(x, left and MeshSpec.of(mesh.abstract_mesh, left.layout))

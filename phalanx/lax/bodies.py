@@ -26,7 +26,7 @@ from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.refs import Ref, is_lasting, load, store
 from phalanx.core.types import NOWHERE, Array, ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert
-from phalanx.ops.lay import laid
+from phalanx.ops.resharding import resharded
 from phalanx.ops.vary import conversion, varying_along
 from phalanx.run.eager import as_array
 from phalanx.transforms.reach import NotComparable, Reach
@@ -241,7 +241,7 @@ def as_type(x: Any, wanted: ArrayType) -> Any:
         x = dtypes.scalar(x, wanted.dtype)
     elif (kind.dtype, kind.weak) != (wanted.dtype, wanted.weak):
         x = convert(x, dtype=wanted.dtype, weak=wanted.weak)
-    return varying_along(laid(x, wanted.spec or typeof(x).spec), wanted.varying)
+    return varying_along(resharded(x, wanted.spec or typeof(x).spec), wanted.varying)
 
 
 def retyped(

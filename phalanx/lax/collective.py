@@ -327,7 +327,7 @@ def all_gather(
             position may use it in its own way, and has a cotangent of its own; "invarying", so that
             all have one cotangent, of which each takes its own part; or "reduced", so that the
             cotangent is a sum that is still to be taken, of which each gets its own part.
-            OffloadTo they are the same.
+            Elsewhere they are the same.
 
     Returns:
         Arrays of shape ``[..., n, ...]``, or ``[..., n * d, ...]`` if ``tiled``.

@@ -22,7 +22,7 @@ from phalanx.core.layouts import OpenLayout, by_one_axis
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import SCALARS, Array, ArrayLike, ArrayType, typeof
-from phalanx.ops.lay import in_the_open
+from phalanx.ops.resharding import without_spec
 from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import check_fits, constrain
 from phalanx.spmd.constraint import cutting, sharding_for, without_open_dims
@@ -141,7 +141,7 @@ def in_place(
         made = _in_parts(sharding, function, args, kwargs)
         if made is None:
             _refuse_sums_of_nothing(sharding, inputs, who)
-            args, kwargs = treedef.unflatten(list(map(in_the_open, inputs)))
+            args, kwargs = treedef.unflatten(list(map(without_spec, inputs)))
             made = function(*args, **kwargs)
             first = _first(sharding, typeof(made).ndim, inputs, function, treedef)
             made = _constrained(made, first, who)

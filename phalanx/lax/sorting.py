@@ -125,7 +125,7 @@ def approx_max_k(
     """k great elements along a dimension, in descending order, and their positions.
 
     On TPUs they are searched by what is fast there (Chern et al. 2022), for floats of 16 and 32
-    bits. OffloadTo they are the k greatest: the search is exact, which satisfies every target.
+    bits. Elsewhere they are the k greatest: the search is exact, which satisfies every target.
 
     Args:
         operand: floating-point numbers.

@@ -267,7 +267,7 @@ class Part:
     ) -> Any:
         """``x`` with ``function`` applied in this part where ``more`` holds.
 
-        OffloadTo the function sees what it saw ``first``, for which it is defined.
+        Elsewhere the function sees what it saw ``first``, for which it is defined.
         """
         now, here = (Part(v, self.index).get(**reading) for v in (x, more))
         values = function(ops.select(here, now, first))

@@ -67,7 +67,7 @@ from phalanx.ops.domains import (
     number,
     number_or_bool,
 )
-from phalanx.ops.lay import unstretched, zeros_as
+from phalanx.ops.resharding import unstretched, zeros_as
 
 TYPES = 1024  # of each primitive: results of its type rule that are kept
 

@@ -315,7 +315,7 @@ def _power_of_integers(b: Builder, x: Any, y: Any) -> Any:
 
 
 def _pow_slope(x: Any, y: Any) -> Any:
-    """y x^(y-1), and 0 where both are 0. OffloadTo at y = 0, too, its slope in y is x^(y-1)."""
+    """y x^(y-1), and 0 where both are 0. Elsewhere at y = 0, too, its slope in y is x^(y-1)."""
     undefined = and_(eq(y, 0), eq(x, 0))
     return mul(y, pow(x, select(undefined, 1, sub(y, 1))))
 

@@ -483,7 +483,7 @@ def _gather_dims(
     window = [label for d, label in enumerate(of_x) if d not in single]
     ndim = len(window) + indices.ndim - 1
     result = _interleaved(ndim, numbers.offset_dims, window, of_indices[:-1])
-    return Dims((tuple(of_x), tuple(of_indices)), (tuple(result),), apart=True)
+    return Dims((tuple(of_x), tuple(of_indices)), (tuple(result),), beside_reduced=True)
 
 
 _ROWS = {"numbers": GatherDimensionNumbers((1,), (0,), (0,)), "slice_sizes": (1, 4)}

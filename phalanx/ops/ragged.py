@@ -1,6 +1,6 @@
 """Products of rows in groups, and sums of products of rows by groups: each the other's derivative.
 
-TPUs have an operation for both, which skips what groups do not share. OffloadTo rows are dealt out
+TPUs have an operation for both, which skips what groups do not share. Elsewhere rows are dealt out
 in blocks, and these are multiplied.
 """
 

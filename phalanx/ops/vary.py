@@ -31,7 +31,7 @@ from phalanx.ops.collective import psum
 from phalanx.ops.compare import eq, select
 from phalanx.ops.domains import f32
 from phalanx.ops.lanes import axis_index, named_by_axes
-from phalanx.ops.lay import laid, recast, told_manual
+from phalanx.ops.resharding import pcast, resharded, with_manual_type
 
 
 def _type(x: ArrayType, axes: Names) -> ArrayType:
@@ -118,7 +118,7 @@ def as_parts(x: Any, axes: frozenset[Any]) -> Any:
         return x
     manual = kind.spec and kind.spec.manual
     left = manual and manual.without_axes(axes)
-    return recast(x, varying=kind.varying | axes, manual=left)
+    return pcast(x, varying=kind.varying | axes, manual=left)
 
 
 def as_sum(x: Any, axes: frozenset[Any]) -> Any:
@@ -141,12 +141,12 @@ def _as_kind(
     if spec is not None:
         unreduced, reduced = unreduced | spec.unreduced, reduced | spec.reduced
     manual = MeshSpec.of(None, [()] * kind.ndim, unreduced, reduced)
-    return recast(x, varying=kind.varying - axes, manual=manual)
+    return pcast(x, varying=kind.varying - axes, manual=manual)
 
 
 def fitted(x: Any, type: ArrayType) -> Any:
     """``x`` as a value that lies over the mesh, and varies, as ``type`` says."""
-    x = laid(x, type.spec)
+    x = resharded(x, type.spec)
     kind = typeof(x)
     if not any([t.spec is not None and t.spec.of_manual for t in (kind, type)]):
         return varying_along(x, type.varying)
@@ -158,7 +158,7 @@ def fitted(x: Any, type: ArrayType) -> Any:
     x = as_sum(_at_first(x, wanted - left - varying), wanted - left)
     x = as_reduced(x, typed(type.reduced) - typeof(x).reduced)
     x = varying_along(x, type.varying)
-    return told_manual(x, type)
+    return with_manual_type(x, type)
 
 
 def conversion(x: Atom, wanted: ArrayType) -> list[Equation]:
@@ -174,7 +174,7 @@ def conversion(x: Atom, wanted: ArrayType) -> list[Equation]:
         kind, x = between.type, between
     if kind is not wanted:
         params = {"varying": wanted.varying, "manual": wanted.spec and wanted.spec.manual}
-        made.append(Equation(recast, [x], params, (Var(wanted),), here))
+        made.append(Equation(pcast, [x], params, (Var(wanted),), here))
     return made
 
 

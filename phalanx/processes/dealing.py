@@ -22,7 +22,7 @@ class OfHost(Struct, frozen=True):
     count: int
     each: int | None = None
 
-    def dealt(self, gpus: int, given: bool = False) -> Sequence[int] | None:
+    def local_device_ids(self, gpus: int, given: bool = False) -> Sequence[int] | None:
         """The numbers of this process's among so many ``gpus`` that it sees; None: all of them.
 
         If somebody has ``given`` it these, they may be for all processes; what does not suffice for
@@ -31,9 +31,9 @@ class OfHost(Struct, frozen=True):
         Raises:
             ConfigError: they cannot be dealt out; the message says how else.
 
-        >>> OfHost(1, 4).dealt(8), OfHost(1, 4, each=1).dealt(8)
+        >>> OfHost(1, 4).local_device_ids(8), OfHost(1, 4, each=1).local_device_ids(8)
         ((2, 3), (1,))
-        >>> OfHost(1, 4).dealt(1, given=True)
+        >>> OfHost(1, 4).local_device_ids(1, given=True)
         """
         if self.count == 1 and self.each is None:
             return None

@@ -23,7 +23,7 @@ from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, KeyLike, 
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.special import gamma_slope
 from phalanx.ops import mul, stop_gradient
-from phalanx.ops.lay import laid
+from phalanx.ops.resharding import resharded
 from phalanx.ops.shape import broadcast_to
 from phalanx.random.generators import Source, source, sources
 from phalanx.random.keys import single
@@ -200,7 +200,7 @@ def _normal_above(keys: Source, c: Any) -> tuple[Any, Any]:
 def with_sharding_of(x: Any, *start: Any) -> tuple[Any, ...]:
     """What a loop carries from ``start``, of the shape of ``x``, where it lies as ``x`` does."""
     kind = typeof(x)
-    return tuple([laid(s, kind.spec) if typeof(s).shape == kind.shape else s for s in start])
+    return tuple([resharded(s, kind.spec) if typeof(s).shape == kind.shape else s for s in start])
 
 
 def _moving(a: Any, x: Any, in_logs: bool) -> Any:

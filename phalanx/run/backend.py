@@ -317,7 +317,7 @@ class Backend(Protocol):
         """Start what the runtimes of ``count`` processes need to find each other."""
         ...
 
-    def dealt(self, process: OfHost) -> Sequence[int] | None:
+    def local_device_ids(self, process: OfHost) -> Sequence[int] | None:
         """The GPUs of this machine for one of its processes, if the others have their own.
 
         Raises:

@@ -68,7 +68,7 @@ class Runnable(LoadedProgram):
         ]
         self.donate = _reused(donate, program, self.in_shardings, executable.out_shardings)
         self.gone = [  # with what is donated; of others, a copy that was made for it
-            i for i in self.donate if sigs[i].sharding.meets(self.in_shardings[i])
+            i for i in self.donate if sigs[i].sharding.overlaps(self.in_shardings[i])
         ]
         self.checked = config.looks_for_nonfinite
         self.moves = {  # of results that do not come as they are wanted

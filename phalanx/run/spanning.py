@@ -262,7 +262,7 @@ class MultiProcessExecutable(LoadedProgram):
     def _is_taken(self, x: DeviceArray, i: int) -> bool:
         """Whether operand ``i`` is ``x`` itself, on some device, and not a copy made of it."""
         as_it_is = self._ins[i] is None or self._share.fits
-        return as_it_is and x.sharding.meets(self._places[i])
+        return as_it_is and x.sharding.overlaps(self._places[i])
 
     def _part(self, x: DeviceArray, dim: int | None, place: Sharding) -> DeviceArray:
         """What the devices of this process have of ``x``.

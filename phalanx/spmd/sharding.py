@@ -381,7 +381,7 @@ class Sharding:
         theirs = dict(zip(other.device_list, other._tile_at, strict=True))
         return mine == theirs
 
-    def meets(self, other: Sharding) -> bool:
+    def overlaps(self, other: Sharding) -> bool:
         """Whether both put the same part of an array on some device.
 
         Args:

@@ -17,7 +17,7 @@ from phalanx.core.refs import Ref, refuse_aliases, refuse_differing, store
 from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import broadcast_lanes, move
-from phalanx.ops.lay import laid
+from phalanx.ops.resharding import resharded
 from phalanx.transforms.derive import Derived, derive
 from phalanx.transforms.stage import evaluate
 
@@ -191,7 +191,7 @@ def lanes_in_front(value: Any, dim: int | None, axis: Axis) -> Any:
     placed = place_lanes(value, dim, 0, axis.size)
     if axis.spec is None:
         return placed
-    return laid(placed, axis.batched_spec(lane_type(typeof(placed), 0), 0))
+    return resharded(placed, axis.batched_spec(lane_type(typeof(placed), 0), 0))
 
 
 def place_lanes(value: Any, dim: int | None, to: int, size: int) -> Any:

@@ -30,7 +30,7 @@ from phalanx.core.trace import (
     trace_of,
 )
 from phalanx.core.types import operand_type, typeof
-from phalanx.ops.lay import in_the_open, laid
+from phalanx.ops.resharding import resharded, without_spec
 from phalanx.ops.vary import varying_along
 from phalanx.transforms.cheap_residuals import without_cheap
 from phalanx.transforms.dce import prune
@@ -145,15 +145,15 @@ def _rule(prim: Primitive, primals: tuple[Any, ...], params: dict[str, Any]) -> 
     def laid_out(results: Any) -> Any:
         """``results``, some of which may be ``ZERO``, lying as those of ``prim`` do."""
         if not prim.multi:
-            return laid(results, result.spec)
+            return resharded(results, result.spec)
         pairs = zip(results, result, strict=True)
-        return tuple([x if x is ZERO else laid(x, t.spec) for x, t in pairs])
+        return tuple([x if x is ZERO else resharded(x, t.spec) for x, t in pairs])
 
     def in_place(active: tuple[bool, ...], *operands: Any, **params: Any) -> Any:
-        out, linear = rule(active, *map(in_the_open, operands), **params)
+        out, linear = rule(active, *map(without_spec, operands), **params)
 
         def linear_in_place(*tangents: Any) -> Any:
-            return laid_out(linear(*map(in_the_open, tangents)))
+            return laid_out(linear(*map(without_spec, tangents)))
 
         return laid_out(out), linear_in_place
 

@@ -19,7 +19,7 @@ from phalanx.core.trace import current
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add, instantiate
 from phalanx.ops.collective import psum
-from phalanx.ops.lay import in_the_open, laid
+from phalanx.ops.resharding import resharded, without_spec
 from phalanx.ops.vary import as_parts, fitted, pvary, sorted_axes, varying_along
 from phalanx.transforms.sums import leaving_sums
 
@@ -62,7 +62,7 @@ class _Cotangents:
         nothing was added."""
         whole = self.wholes.pop(var, ZERO)
         for (along, left), part in self.parts.pop(var, _NO_PARTS).items():
-            total = laid(part, var.type.cotangent.spec) if left else part
+            total = resharded(part, var.type.cotangent.spec) if left else part
             if along:
                 (total,) = psum(total, axes=sorted_axes(along), groups=None)
             whole = total if whole is ZERO else add(whole, total)
@@ -98,7 +98,7 @@ def _by_itself(ct: Any, wanted: ArrayType) -> Any:
     if not any([t.spec is not None and t.spec.has_sums for t in (kind, wanted)]):
         return ct
     if wanted.spec is not None and wanted.spec.has_sums:
-        ct = laid(ct, wanted.spec)
+        ct = resharded(ct, wanted.spec)
         kind = typeof(ct)
     over = typed(wanted.unreduced) - kind.unreduced
     if over:
@@ -192,7 +192,7 @@ def _over_mesh(e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]) -> 
     if _follows_types(e.prim, cts):
         return _by_rule(e, cts, operands)
     return _in_parts(e, cts, operands) or _by_rule(
-        e, tuple(map(in_the_open, cts)), tuple(map(_open, operands))
+        e, tuple(map(without_spec, cts)), tuple(map(_open, operands))
     )
 
 
@@ -215,7 +215,7 @@ def _in_parts(e: Equation, cts: tuple[Any, ...], operands: tuple[Any, ...]) -> S
 def _open(operand: Any) -> Any:
     """``operand`` with a type that has no spec along Explicit axes."""
     if type(operand) is not Linear:
-        return in_the_open(operand)
+        return without_spec(operand)
     spec = operand.type.spec
     return operand if spec is None else Linear(operand.type.update(spec=spec.manual))
 

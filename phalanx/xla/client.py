@@ -142,7 +142,7 @@ def libraries(platform: str) -> str:
     return _libraries.get(platform, "")
 
 
-def dealt(process: OfHost) -> Sequence[int] | None:
+def local_device_ids(process: OfHost) -> Sequence[int] | None:
     """The GPUs of this machine for one of its processes, if the others have their own.
 
     Raises:
@@ -162,10 +162,12 @@ def dealt(process: OfHost) -> Sequence[int] | None:
         )
     own = _asked_to_see(names[0])
     if own is not None:
-        mine = process.dealt(len(own), given=True)
+        mine = process.local_device_ids(len(own), given=True)
         return None if mine is None else [own[i] for i in mine]
     count = hardware.count_of_gpus(names[0])
-    return None if count is None else process.dealt(count, given=hardware.gpus_are_given())
+    return (
+        None if count is None else process.local_device_ids(count, given=hardware.gpus_are_given())
+    )
 
 
 _PARTS_OF_A_HOST: Final = {"TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_PROCESS_BOUNDS"}

@@ -14,7 +14,7 @@ from phalanx.core.types import Types
 from phalanx.spmd.plan import Plan
 from phalanx.xla import capsules, ffi_targets, transfer
 from phalanx.xla import compile as compiling
-from phalanx.xla.client import absences, client, dealt, libraries, started
+from phalanx.xla.client import absences, client, libraries, local_device_ids, started
 from phalanx.xla.flight import complete, end_anyway
 from phalanx.xla.host_callbacks import wait_for_callbacks
 from phalanx.xla.jaxlib_versions import VERSION, ends_the_compiler
@@ -53,7 +53,7 @@ class XlaBackend:
 
     started = staticmethod(started)
     coordinate = staticmethod(Service)
-    dealt = staticmethod(dealt)
+    local_device_ids = staticmethod(local_device_ids)
     meet = staticmethod(connect)
     client_for_libraries = staticmethod(client_for_libraries)
     complete = staticmethod(complete)

@@ -144,7 +144,7 @@ def test_numbers_between_arrays_are_the_same_in_every_program(shape):
 @pytest.mark.parametrize("platform", ["cpu", "cuda", "tpu"])
 @pytest.mark.parametrize("name", ["normal", "gumbel", "laplace"])
 def test_bits_are_stored_only_where_the_compiler_rounds_as_it_suits_a_loop(name, platform):
-    """OffloadTo drawing takes one loop, which writes what is drawn and nothing else."""
+    """Elsewhere drawing takes one loop, which writes what is drawn and nothing else."""
     draw = phalanx.jit(lambda key: getattr(random, name)(key, (100,)))
     lowered = draw.trace(random.key(0)).lower(lowering_platforms=(platform,))
     assert ("optimization_barrier" in lowered.as_text()) == (platform == "cpu")

@@ -15,8 +15,8 @@ FRY = key_type("threefry2x32")
 I32 = np.dtype("int32")
 MOVE = [
     "all_gather", "all_gather_alike", "all_to_all", "broadcast", "concatenate", "device_put",
-    "dynamic_slice", "dynamic_update_slice", "gather", "guarded", "lay", "name",
-    "optimization_barrier", "pad", "ppermute", "pvary", "recast", "reshape", "reverse",
+    "dynamic_slice", "dynamic_update_slice", "gather", "guarded", "name",
+    "optimization_barrier", "pad", "ppermute", "pcast", "pvary", "reshape", "reshard", "reverse",
     "rounded_apart", "scatter", "select", "slice", "stop_gradient", "transpose",
 ]  # fmt: skip
 COMPARE = ["eq", "ne"]

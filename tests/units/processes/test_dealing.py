@@ -9,7 +9,7 @@ from phalanx.processes.dealing import OfHost
 @pytest.mark.parametrize(("gpus", "count"), [(8, 8), (8, 4), (8, 2), (6, 3), (4, 1)])
 @pytest.mark.parametrize("each", [None, 1])
 def test_every_process_has_its_own(gpus, count, each):
-    dealt = [OfHost(i, count, each).dealt(gpus) for i in range(count)]
+    dealt = [OfHost(i, count, each).local_device_ids(gpus) for i in range(count)]
     if count == 1 and each is None:
         assert dealt == [None]  # all of them
         return
@@ -25,8 +25,8 @@ def test_every_process_has_its_own(gpus, count, each):
 )
 def test_what_cannot_be_dealt_out_is_told(gpus, process):
     with pytest.raises(ConfigError, match=rf"shows {gpus} GPUs.*--devices-per-process N or"):
-        process.dealt(gpus)
+        process.local_device_ids(gpus)
 
 
 def test_what_was_given_to_one_process_is_all_its_own():
-    assert OfHost(3, 8).dealt(1, given=True) is None
+    assert OfHost(3, 8).local_device_ids(1, given=True) is None

@@ -207,7 +207,7 @@ def test_gpus_that_the_environment_hides_are_not_used(files, packages, fresh, mo
     files("/dev/nvidia0")
     packages(CUDA12)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
-    assert client.client().platform == "cpu" and client.dealt(OfHost(1, 2)) is None
+    assert client.client().platform == "cpu" and client.local_device_ids(OfHost(1, 2)) is None
     with pytest.raises(DeviceError, match=f"CUDA_VISIBLE_DEVICES={seen} hides every one"):
         client.client("gpu")
 
@@ -757,7 +757,7 @@ def test_gpus_are_dealt_out_to_the_processes_of_a_machine(
         monkeypatch.delenv(name, raising=False)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    assert client.dealt(OfHost(1, 2)) == dealt
+    assert client.local_device_ids(OfHost(1, 2)) == dealt
 
 
 @pytest.mark.parametrize(("own", "dealt"), [((4, 5, 6, 7), [6, 7]), ((5, 3), [3]), ((6,), None)])
@@ -768,12 +768,12 @@ def test_gpus_that_the_user_chose_are_dealt_out_and_no_others(
     packages(CUDA13)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     client.config.cuda_visible_devices = own
-    assert client.dealt(OfHost(1, 2)) == dealt
+    assert client.local_device_ids(OfHost(1, 2)) == dealt
 
 
 def test_a_tpu_is_not_dealt_out(files, packages, fresh):
     files("/dev/accel0")
     packages("libtpu/libtpu.so")
-    assert client.dealt(OfHost(0, 1)) is None
+    assert client.local_device_ids(OfHost(0, 1)) is None
     with pytest.raises(ConfigError, match=r"2 processes on this machine.*TPU_VISIBLE_CHIPS"):
-        client.dealt(OfHost(0, 2))
+        client.local_device_ids(OfHost(0, 2))

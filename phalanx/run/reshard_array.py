@@ -17,7 +17,7 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.spmd.shardings_of_types import sharding_in_type
 
 
-def lay_array(x: Any, spec: MeshSpec | None) -> DeviceArray:
+def reshard_array(x: Any, spec: MeshSpec | None) -> DeviceArray:
     """``x``, whose type has this ``spec``; None: the same, its axes being Auto.
 
     Where neither the array nor a mesh that is set tells on which devices, it stays where it is.

@@ -1,6 +1,6 @@
-"""``lay``: a value as one that lies over a mesh as its type says, or as the compiler decides.
+"""``reshard``: a value as one that lies over a mesh as its type says, or as the compiler decides.
 
-``recast``: a value as one that is something else along Manual axes, to types.
+``pcast``: a value as one that is something else along Manual axes, to types.
 """
 
 from __future__ import annotations
@@ -28,14 +28,12 @@ from phalanx.core.primitive import (
 from phalanx.core.trace import ROOT
 from phalanx.core.types import Array, ArrayType, Ints, Shape, typeof
 
-Lies = MeshSpec | None  # None: nothing is said
 
-
-def _type(x: ArrayType, *, spec: Lies) -> ArrayType:
+def _type(x: ArrayType, *, spec: MeshSpec | None) -> ArrayType:
     return ArrayType(x.shape, x.dtype, x.weak, x.varying, both(spec, x.spec))
 
 
-def _lower(b: Builder, x: Value, spec: Lies) -> Value:
+def _lower(b: Builder, x: Value, spec: MeshSpec | None) -> Value:
     before = b.ins[0].spec and b.ins[0].spec.explicit
     unreduced = frozenset[str]() if before is None else before.unreduced
     if before is not None and unreduced and (spec is None or not spec.unreduced):
@@ -45,30 +43,32 @@ def _lower(b: Builder, x: Value, spec: Lies) -> Value:
     return x  # what types say is written of every result
 
 
-def _linearize(active: Active, x: Any, *, spec: Lies) -> Derivative:
-    return lay(x, spec=spec), lambda t: lay(t, spec=spec)
+def _linearize(active: Active, x: Any, *, spec: MeshSpec | None) -> Derivative:
+    return reshard(x, spec=spec), lambda t: reshard(t, spec=spec)
 
 
-def _transpose(ct: Any, x: Any, spec: Lies) -> Cotangents:
+def _transpose(ct: Any, x: Any, spec: MeshSpec | None) -> Cotangents:
     """What is taken up of a cotangent lies as its primal; of a product it lay along fewer axes."""
     kind = x.type.spec
     if spec is not None or kind is None or typeof(ct).spec is not None:
         return [ct]
     fewer = cast("Layout", by_one_axis(kind.layout, len(kind.layout), ()))
-    return [ct if fewer == kind.layout else in_the_open(laid(ct, MeshSpec.of(kind.mesh, fewer)))]
+    return [
+        ct if fewer == kind.layout else without_spec(resharded(ct, MeshSpec.of(kind.mesh, fewer)))
+    ]
 
 
-def _batch(axis: Axis, values: Operands, dims: LaneDims, *, spec: Lies) -> Batched:
+def _batch(axis: Axis, values: Operands, dims: LaneDims, *, spec: MeshSpec | None) -> Batched:
     (x,), (dim,) = values, dims
-    return lay(x, spec=spec and spec.with_dim(dim, axis.cut)), dim
+    return reshard(x, spec=spec and spec.with_dim(dim, axis.cut)), dim
 
 
-def _run(x: Any, *, spec: Lies) -> Any:
-    return ROOT.lay(x, spec)
+def _run(x: Any, *, spec: MeshSpec | None) -> Any:
+    return ROOT.reshard(x, spec)
 
 
-lay = Primitive(
-    "lay",
+reshard = Primitive(
+    "reshard",
     _type,
     _lower,
     linearize=_linearize,
@@ -81,7 +81,7 @@ lay = Primitive(
 )
 
 
-def laid(x: Any, spec: Lies) -> Any:
+def resharded(x: Any, spec: MeshSpec | None) -> Any:
     """``x``, whose type has this ``spec``, along axes of type Explicit; ``x`` itself
     where they do.
 
@@ -90,60 +90,69 @@ def laid(x: Any, spec: Lies) -> Any:
         spec: how it is to lie; None leaves that to the compiler.
     """
     now, said = typeof(x).spec, spec and spec.explicit
-    return x if (now and now.explicit) is said else lay(x, spec=said)
+    return x if (now and now.explicit) is said else reshard(x, spec=said)
 
 
-def in_the_open(x: Any) -> Any:
+def without_spec(x: Any) -> Any:
     """``x`` as a value of which types say nothing, so that the compiler decides of what uses it.
 
     Args:
         x: an operand of a rule, which may be none.
     """
-    return laid(x, None) if isinstance(x, Array) and x.aval.spec is not None else x
+    return resharded(x, None) if isinstance(x, Array) and x.aval.spec is not None else x
 
 
 # ---- along Manual axes --------------------------------------------------------------------------
 
 
-def _recast_type(x: ArrayType, *, varying: frozenset[Any], manual: Lies) -> ArrayType:
+def _pcast_type(x: ArrayType, *, varying: frozenset[Any], manual: MeshSpec | None) -> ArrayType:
     return ArrayType(x.shape, x.dtype, x.weak, varying, both(x.spec, manual))
 
 
-def _recast_lower(b: Builder, x: Value, varying: frozenset[Any], manual: Lies) -> Value:
+def _pcast_lower(b: Builder, x: Value, varying: frozenset[Any], manual: MeshSpec | None) -> Value:
     return x
 
 
-def _recast_linearize(active: Active, x: Any, **params: Any) -> Derivative:
-    return recast(x, **params), lambda t: recast(t, **params)
+def _pcast_linearize(active: Active, x: Any, **params: Any) -> Derivative:
+    return pcast(x, **params), lambda t: pcast(t, **params)
 
 
-def _recast_transpose(ct: Any, x: Any, varying: frozenset[Any], manual: Lies) -> Cotangents:
+def _pcast_transpose(
+    ct: Any, x: Any, varying: frozenset[Any], manual: MeshSpec | None
+) -> Cotangents:
     type = x.type.cotangent
-    return [recast(ct, varying=type.varying, manual=type.spec and type.spec.manual)]
+    return [pcast(ct, varying=type.varying, manual=type.spec and type.spec.manual)]
 
 
-def _recast_batch(
-    axis: Axis, values: Operands, dims: LaneDims, *, varying: frozenset[Any], manual: Lies
+def _pcast_batch(
+    axis: Axis,
+    values: Operands,
+    dims: LaneDims,
+    *,
+    varying: frozenset[Any],
+    manual: MeshSpec | None,
 ) -> Batched:
     """Of the axis of the lanes themselves nothing is said: what varies along it has lanes."""
     (x,), (dim,) = values, dims
     if dim is not None:
         manual = manual and manual.with_dim(dim)
     manual = manual and manual.without_axes([axis.name])
-    return recast(x, varying=varying - {axis.name}, manual=manual), dim
+    return pcast(x, varying=varying - {axis.name}, manual=manual), dim
 
 
-def _as_given(*operands: frozenset[Any], varying: frozenset[Any], manual: Lies) -> frozenset[Any]:
+def _as_given(
+    *operands: frozenset[Any], varying: frozenset[Any], manual: MeshSpec | None
+) -> frozenset[Any]:
     return varying
 
 
-recast = Primitive(
-    "recast",
-    _recast_type,
-    _recast_lower,
-    linearize=_recast_linearize,
-    transpose=_recast_transpose,
-    batch=_recast_batch,
+pcast = Primitive(
+    "pcast",
+    _pcast_type,
+    _pcast_lower,
+    linearize=_pcast_linearize,
+    transpose=_pcast_transpose,
+    batch=_pcast_batch,
     vary=_as_given,
     elements=Elements(copied=True, fused=True),
     doc="x, of which types say that it varies along axes, or is a sum over them; no operation",
@@ -157,7 +166,7 @@ recast = Primitive(
 )
 
 
-def told_manual(x: Any, type: ArrayType) -> Any:
+def with_manual_type(x: Any, type: ArrayType) -> Any:
     """``x``, of which types are to say along Manual axes what ``type`` says; the caller knows it.
 
     Args:
@@ -167,7 +176,7 @@ def told_manual(x: Any, type: ArrayType) -> Any:
     now, manual = typeof(x), type.spec and type.spec.manual
     if now.varying == type.varying and (now.spec and now.spec.manual) is manual:
         return x
-    return recast(x, varying=type.varying, manual=manual)
+    return pcast(x, varying=type.varying, manual=manual)
 
 
 def unstretched(b: Builder, x: Value, shape: Shape, dims: Ints) -> tuple[Value, Shape, Ints]:
@@ -188,5 +197,5 @@ def unstretched(b: Builder, x: Value, shape: Shape, dims: Ints) -> tuple[Value, 
 
 def zeros_as(x: Any, type: ArrayType) -> Any:
     """Zeros, as an array of ``type``: they are parts of any sum."""
-    x = laid(x, type.spec)
-    return told_manual(x, type) if type.spec is not None and type.spec.of_manual else x
+    x = resharded(x, type.spec)
+    return with_manual_type(x, type) if type.spec is not None and type.spec.of_manual else x

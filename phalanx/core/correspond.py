@@ -146,8 +146,8 @@ def propagate_shardings(
         )
     unreduced |= propagation.left
     out: list[ArrayType] = []
-    given = dims.results * (len(results) if len(dims.results) == 1 else 1)
-    for labels, result in zip(given, results, strict=True):
+    of_results = dims.results * (len(results) if len(dims.results) == 1 else 1)
+    for labels, result in zip(of_results, results, strict=True):
         cuts = [_cutting(label, axes) for label in labels[: result.ndim]]
         cuts += [()] * (result.ndim - len(cuts))
         layout = [
@@ -186,8 +186,8 @@ class _Propagation:
         self.types = types
         self.leaves = leaves  # the axes over which sums need not be taken
         self.left = _NONE  # those of them over which the result is such a sum
-        given = [t.spec.mesh for t in types if t.spec is not None]
-        meshes = dict.fromkeys([mesh for mesh in given if mesh is not None])
+        specs = [t.spec for t in types if t.spec is not None]
+        meshes = dict.fromkeys([spec.mesh for spec in specs if spec.mesh is not None])
         self.mesh = next(iter(meshes), None)
         if len(meshes) > 1:
             self.refuse(f"they lie over different meshes, {' and '.join(map(str, meshes))}")

@@ -86,14 +86,14 @@ class MeshSpec:
         if not any(dims) and manual == sums:
             mesh = None
         key = (mesh, dims, unreduced, reduced)
-        made = cls._one[key]
-        if made is None:
-            made = object.__new__(cls)
-            made.mesh, made.layout, made.unreduced, made.reduced = key
-            made.has_sums = bool(sums)
-            made.of_manual = bool(manual)
-            made = cls._one.add(key, made)
-        return made
+        interned = cls._one[key]
+        if interned is None:
+            interned = object.__new__(cls)
+            interned.mesh, interned.layout, interned.unreduced, interned.reduced = key
+            interned.has_sums = bool(sums)
+            interned.of_manual = bool(manual)
+            interned = cls._one.add(key, interned)
+        return interned
 
     def with_layout(self, layout: Iterable[Iterable[str]]) -> MeshSpec | None:
         """The same with another layout."""
@@ -146,12 +146,12 @@ class MeshSpec:
 
 def both(explicit: MeshSpec | None, manual: MeshSpec | None) -> MeshSpec | None:
     """The spec of ``explicit`` along axes of type Explicit, and of ``manual`` along Manual ones."""
-    told = explicit and explicit.explicit
+    cuts = explicit and explicit.explicit
     sums = manual and manual.manual
-    if told is None or sums is None:
-        return told or sums
-    unreduced, reduced = told.unreduced | sums.unreduced, told.reduced | sums.reduced
-    return MeshSpec.of(told.mesh, told.layout, unreduced, reduced)
+    if cuts is None or sums is None:
+        return cuts or sums
+    unreduced, reduced = cuts.unreduced | sums.unreduced, cuts.reduced | sums.reduced
+    return MeshSpec.of(cuts.mesh, cuts.layout, unreduced, reduced)
 
 
 def spec_text(entries: Iterable[str], unreduced: frozenset[Any], reduced: frozenset[Any]) -> str:
@@ -161,8 +161,8 @@ def spec_text(entries: Iterable[str], unreduced: frozenset[Any], reduced: frozen
     "P('x', None, unreduced={'y', 'z'})"
     """
     sums = {"unreduced": unreduced, "reduced": reduced}
-    said = [f"{name}={{{_listed(axes)}}}" for name, axes in sums.items() if axes]
-    return f"P({', '.join([*entries, *said])})"
+    sets = [f"{name}={{{_listed(axes)}}}" for name, axes in sums.items() if axes]
+    return f"P({', '.join([*entries, *sets])})"
 
 
 def _listed(names: frozenset[Any]) -> str:

@@ -206,8 +206,8 @@ class Role(Struct, frozen=True):
     def __str__(self) -> str:
         if self.sums:
             sums = {"U": self.unreduced, "R": self.reduced}
-            said = [f"{kind}:{'*'.join(sorted(map(str, a)))}" for kind, a in sums.items() if a]
-            return f"{replace(self, unreduced=NOWHERE, reduced=NOWHERE)}{{{', '.join(said)}}}"
+            sets = [f"{kind}:{'*'.join(sorted(map(str, a)))}" for kind, a in sums.items() if a]
+            return f"{replace(self, unreduced=NOWHERE, reduced=NOWHERE)}{{{', '.join(sets)}}}"
         if not self.layout:
             return self.name
         if self.layout[-1] == (ROWS,):

@@ -89,8 +89,8 @@ def resharded(x: Any, spec: MeshSpec | None) -> Any:
         x: an array.
         spec: how it is to lie; None leaves that to the compiler.
     """
-    now, said = typeof(x).spec, spec and spec.explicit
-    return x if (now and now.explicit) is said else reshard(x, spec=said)
+    now, wanted = typeof(x).spec, spec and spec.explicit
+    return x if (now and now.explicit) is wanted else reshard(x, spec=wanted)
 
 
 def without_spec(x: Any) -> Any:
@@ -191,8 +191,8 @@ def unstretched(b: Builder, x: Value, shape: Shape, dims: Ints) -> tuple[Value, 
         return x, shape, dims
     left = [i for i in range(type.ndim) if i not in stretched]
     kept = tuple([type.shape[i] for i in left])
-    made = type.update(shape=kept, spec=type.spec.without_dims(stretched))
-    return b.summed_as(made, b.reshape(x, kept)), shape, tuple([dims[i] for i in left])
+    squeezed = type.update(shape=kept, spec=type.spec.without_dims(stretched))
+    return b.summed_as(squeezed, b.reshape(x, kept)), shape, tuple([dims[i] for i in left])
 
 
 def zeros_as(x: Any, type: ArrayType) -> Any:

@@ -62,8 +62,8 @@ class RequestedShardings(Struct, frozen=True):
             NoMesh: it needs more or fewer.
         """
 
-        def placed(said: Sequence[Sharding | None], who: str) -> Iterator[Sharding | None]:
-            return (None if s is None else resolve_devices(s, devices, who) for s in said)
+        def placed(shardings: Sequence[Sharding | None], who: str) -> Iterator[Sharding | None]:
+            return (None if s is None else resolve_devices(s, devices, who) for s in shardings)
 
         ins, outs = placed(self.ins, "in_shardings"), placed(self.outs, "out_shardings")
         return RequestedShardings(tuple(ins), tuple(outs))
@@ -79,9 +79,9 @@ def _constraints(program: Program) -> Iterator[tuple[Sharding, str]]:
         return
     for equation in program.walk(into=placement.is_no_region):
         rule = equation.prim.on_devices.requested_sharding
-        said = rule and rule(**equation.params)
-        if said is not None:
-            yield said, f"{equation.prim.name} at {equation.location}"
+        sharding = rule and rule(**equation.params)
+        if sharding is not None:
+            yield sharding, f"{equation.prim.name} at {equation.location}"
 
 
 def _mesh_of_types(program: Program) -> AbstractMesh | None:
@@ -89,9 +89,9 @@ def _mesh_of_types(program: Program) -> AbstractMesh | None:
     for type in (*program.input_types, *program.output_types):
         if type.spec is not None:
             return type.spec.mesh  # type: ignore[return-value]
-    for said, _ in constraints(program):
-        if isinstance(said, NamedSharding) and said.mesh.explicit_axes:
-            return said.mesh.abstract_mesh
+    for sharding, _ in constraints(program):
+        if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
+            return sharding.mesh.abstract_mesh
     return None
 
 
@@ -132,8 +132,8 @@ def inferred_outputs(
     """
     pairs = zip(program.inputs, inputs, strict=True)
     there: dict[Atom, Sharding] = {v: s for v, s in pairs if s.is_over(devices)}
-    said = zip(program.outputs, program.output_types, as_types_say(program), strict=True)
-    return [by if t.spec is not None else there.get(a, by) for a, t, by in said]
+    triples = zip(program.outputs, program.output_types, as_types_say(program), strict=True)
+    return [by if t.spec is not None else there.get(a, by) for a, t, by in triples]
 
 
 def make_plan(
@@ -149,18 +149,18 @@ def make_plan(
     """
     places = places or RequestedShardings.anywhere(program)
     ins = (*(None,) * constants, *places.ins)
-    placed = [given or s for given, s in zip(ins, shardings, strict=True)]
+    placed = [requested or s for requested, s in zip(ins, shardings, strict=True)]
     asked = [s for s in (*ins, *places.outs) if s is not None]
     inside = [without_open_dims(s) for s, _ in constraints(program)]
     inputs = [*placed[constants:], *placed[:constants]]
     every = [*asked, *inputs, *inside]
-    said = _with_devices(asked) or _with_devices(inside)
-    chosen = _named(said, every) or _followed(inputs)
+    fixed = _with_devices(asked) or _with_devices(inside)
+    chosen = _named(fixed, every) or _followed(inputs)
 
     def shardings_over(devices: Devices) -> list[Sharding]:
         return [s for s in (over(s, devices) for s in every) if s.is_over(devices)]
 
-    mesh = _mesh(program, chosen, bool(said), shardings_over)
+    mesh = _mesh(program, chosen, bool(fixed), shardings_over)
     committed = chosen.committed or mesh is not None
     if mesh is None:
         mesh = _over_one(chosen.device_list, shardings_over(chosen.device_list))
@@ -181,15 +181,15 @@ def _over_one(devices: Devices, shardings: Sequence[Sharding]) -> placement.Prog
     return placement.ProgramMesh(devices, axes, ())
 
 
-def _with_devices(said: Sequence[Sharding]) -> list[Sharding]:
-    return [s for s in said if not is_abstract(s)]
+def _with_devices(shardings: Sequence[Sharding]) -> list[Sharding]:
+    return [s for s in shardings if not is_abstract(s)]
 
 
-def _named(said: Sequence[Sharding], every: Sequence[Sharding]) -> Sharding | None:
-    """Of all shardings the first over the devices that are ``said``, whose order is taken."""
-    if not said:
+def _named(fixed: Sequence[Sharding], every: Sequence[Sharding]) -> Sharding | None:
+    """Of all shardings the first over the devices that are ``fixed``, whose order is taken."""
+    if not fixed:
         return None
-    return next(s for s in every if s.is_over(said[0].device_list)).commit()
+    return next(s for s in every if s.is_over(fixed[0].device_list)).commit()
 
 
 def _followed(inputs: Sequence[Sharding]) -> Sharding:
@@ -199,13 +199,13 @@ def _followed(inputs: Sequence[Sharding]) -> Sharding:
 
 
 def _mesh(
-    program: Program, chosen: Sharding, said: bool, shardings_over: placement.ShardingsOver
+    program: Program, chosen: Sharding, fixed: bool, shardings_over: placement.ShardingsOver
 ) -> placement.ProgramMesh | None:
     """Where regions of ``program`` lie, if that is of consequence."""
     local = tuple(backend().local_devices())
-    chosen_ones = said or len(chosen.device_list) == placement.open_size(program)
+    chosen_ones = fixed or len(chosen.device_list) == placement.open_size(program)
     room = chosen.device_list if chosen_ones else local
-    mesh = placement.mesh_of(program, room, every=said, shardings_over=shardings_over)
+    mesh = placement.mesh_of(program, room, every=fixed, shardings_over=shardings_over)
     if mesh is None or mesh.axes or mesh.devices != local[:1]:
         return mesh
     return None
@@ -225,22 +225,25 @@ def _plan_over(
             return spec
         return spec.update(unreduced=set())  # XLA takes what has no elements for whole
 
-    taken, made = placement.wanted_inputs(program, mesh), placement.given_outputs(program, mesh)
+    wanted, results = (
+        placement.region_inputs(program, mesh),
+        placement.region_outputs(program, mesh),
+    )
     ins = list(map(spec_of, placed, program.input_types))
     ins = [
-        own if given or wish is None else _with_sums(wish, own)
-        for given, own, wish in zip(places.ins, ins, taken, strict=True)
+        own if requested or wish is None else _with_sums(wish, own)
+        for requested, own, wish in zip(places.ins, ins, wanted, strict=True)
     ]
-    told, of_types = inferred_outputs(program, placed, devices), _mesh_of_types(program)
+    inferred, of_types = inferred_outputs(program, placed, devices), _mesh_of_types(program)
     if of_types is not None and not of_types.auto_axes:  # what is not said to be cut is whole
         ins = [P() if spec is None else spec for spec in ins]
-    made = [
+    results = [
         wish if s is None else spec_of(s, t)
-        for wish, s, t in zip(made, told, program.output_types, strict=True)
+        for wish, s, t in zip(results, inferred, program.output_types, strict=True)
     ]
     outs = [
-        wish if given is None else spec_of(given, t)
-        for given, t, wish in zip(places.outs, program.output_types, made, strict=True)
+        wish if requested is None else spec_of(requested, t)
+        for requested, t, wish in zip(places.outs, program.output_types, results, strict=True)
     ]
     row = _axes_of_types(program)
     cut = row and in_terms_of_mesh(row, 1, devices, axes)
@@ -252,7 +255,7 @@ def _plan_over(
         ]
     here = Sharding(devices).is_fully_addressable and type(devices[0]) is not AnyDevice
     alone = here and placement.is_independent(program, mesh)
-    alone = alone and _cut_alike(ins, taken) and _cut_alike(outs, made)
+    alone = alone and _cut_alike(ins, wanted) and _cut_alike(outs, results)
     return Plan(devices, axes, tuple(ins), tuple(outs), mesh.levels, along, alone)
 
 
@@ -341,20 +344,20 @@ def check_devices(
     if any(p.on_devices.requested_sharding is not None for p in program.primitives):
         _check_taken(program, frozenset())
     over = _over_mesh(program)
-    said = [*_said(program, places, name_of_input), *over]
-    for one, other in said[1:]:
-        if not other.is_over(said[0][1].device_list):
-            _refuse(program, [said[0], (one, other)])
+    speakers = [*_said(program, places, name_of_input), *over]
+    for one, other in speakers[1:]:
+        if not other.is_over(speakers[0][1].device_list):
+            _refuse(program, [speakers[0], (one, other)])
     fixed = [
         i
-        for i, (sig, given) in enumerate(zip(sigs, places.ins, strict=True))
-        if sig.sharding.committed and given is None
+        for i, (sig, requested) in enumerate(zip(sigs, places.ins, strict=True))
+        if sig.sharding.committed and requested is None
     ]
     lists = {sigs[i].sharding.device_list for i in fixed}
-    if len(lists.union([s.device_list for _, s in said[:1]])) < 2:
+    if len(lists.union([s.device_list for _, s in speakers[:1]])) < 2:
         return
     placed = [(_input(name_of_input(i), sigs[i].type), sigs[i].sharding) for i in fixed]
-    widest = said[0] if said else max(placed, key=lambda p: len(p[1].device_list))
+    widest = speakers[0] if speakers else max(placed, key=lambda p: len(p[1].device_list))
     there = set(widest[1].device_list)
     elsewhere = next((p for p in placed if not there.issuperset(p[1].device_list)), None)
     if elsewhere is None:
@@ -415,15 +418,15 @@ def _over_mesh(program: Program) -> list[tuple[_Speaker, Sharding]]:
     return [(_Speaker("a shard_map in it runs"), Sharding(mesh.devices.flat)) for mesh in known[:1]]
 
 
-def _refuse(program: Program, given: Sequence[tuple[_Speaker, Sharding]]) -> None:
-    listed = "; ".join(f"{one.words} {_where(s)}" for one, s in given)
+def _refuse(program: Program, speakers: Sequence[tuple[_Speaker, Sharding]]) -> None:
+    listed = "; ".join(f"{one.words} {_where(s)}" for one, s in speakers)
     error = DevicesDiffer(
         f"{program.name}: Received incompatible devices for jitted computation, at "
         f"{user_location()}: arrays that were placed on different devices do not combine, and "
         f"{listed}. Move one of them: phalanx.device_put(x, device)"
     )
-    kinds, inputs = [x.kind for x, _ in given], [(x.name, x.type) for x, _ in given]
-    ids = [device.id for device in given[0][1].device_list]
+    kinds, inputs = [x.kind for x, _ in speakers], [(x.name, x.type) for x, _ in speakers]
+    ids = [device.id for device in speakers[0][1].device_list]
     raise coded(error, "devices differ", name=program.name, kinds=kinds, inputs=inputs, ids=ids)
 
 
@@ -432,8 +435,8 @@ def _check_constraints(program: Program, mesh: placement.ProgramMesh) -> None:
 
     NoMesh if it speaks of none, and ``mesh`` has more or fewer than it needs.
     """
-    for said, who in constraints(program):
-        sharding = resolve_devices(said, mesh.devices, who)
+    for constraint, who in constraints(program):
+        sharding = resolve_devices(constraint, mesh.devices, who)
         if not sharding.is_over(mesh.devices):
             asked = _Speaker(f"{who} puts a value", "constraint"), sharding
             mapped = _Speaker("a mapped function in it runs"), Sharding(mesh.devices)

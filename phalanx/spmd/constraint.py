@@ -76,12 +76,12 @@ def resolve_devices(sharding: Sharding, devices: Sequence[Any], who: str) -> Sha
     Raises:
         NoMesh: it needs more or fewer than there are.
     """
-    made = over(sharding, devices)
-    if not is_abstract(made):
-        return made
+    resolved = over(sharding, devices)
+    if not is_abstract(resolved):
+        return resolved
     raise NoMesh(
-        f"{who}: {made} has no devices, and no mesh with its axes is set; it needs "
-        f"{made.mesh.size} devices, and what it is about lies on {len(devices)}. Set a mesh "
+        f"{who}: {resolved} has no devices, and no mesh with its axes is set; it needs "
+        f"{resolved.mesh.size} devices, and what it is about lies on {len(devices)}. Set a mesh "
         "with phalanx.set_mesh(mesh), or place the arguments over one"
     )
 

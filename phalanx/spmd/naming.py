@@ -17,13 +17,13 @@ from phalanx.spmd.sharding import Sharding
 
 
 def candidate_shardings(
-    program: Program, mesh: ProgramMesh, given: Iterable[Sharding]
+    program: Program, mesh: ProgramMesh, arguments: Iterable[Sharding]
 ) -> list[NamedSharding]:
-    """The shardings over meshes that results of ``program`` may be named after: those of ``given``
-    arguments, of constraints, and of regions."""
-    told = (r for r in regions(program) if r.mesh is not None or not mesh.leaves_open(r))
-    whole = [_named_by_region(region, mesh, ()) for region in told]
-    return list(dict.fromkeys([*(s for s in given if isinstance(s, NamedSharding)), *whole]))
+    """The shardings over meshes that results of ``program`` may be named after: those of
+    ``arguments``, constraints among them, and of regions."""
+    closed = (r for r in regions(program) if r.mesh is not None or not mesh.leaves_open(r))
+    whole = [_named_by_region(region, mesh, ()) for region in closed]
+    return list(dict.fromkeys([*(s for s in arguments if isinstance(s, NamedSharding)), *whole]))
 
 
 def named_results(
@@ -61,8 +61,8 @@ def named(plain: Sharding, type: ArrayType, known: Sequence[NamedSharding]) -> S
     whole = [s for s in known if not s.spec.has_sums]
     alike = [s for s in whole if s.plain.in_memory(None) is plain.plain.in_memory(None)]
     same = (s.in_memory(plain.memory) for s in alike)
-    told = (s for s in (*same, *_over_meshes(plain, type, known)) if not s.refusal(type.shape))
-    name = in_full(next(told, plain), type.ndim)
+    fitting = (s for s in (*same, *_over_meshes(plain, type, known)) if not s.refusal(type.shape))
+    name = in_full(next(fitting, plain), type.ndim)
     return name.commit() if plain.committed else name.freed()
 
 
@@ -116,8 +116,8 @@ def of_keys(words: Sharding, ndim: int) -> Sharding:
 
 
 def _respelled(name: NamedSharding, entries: Iterable[Any]) -> Sharding:
-    told = name.update(spec=name.spec.update(partitions=entries))
-    return told.commit() if name.committed else told.freed()
+    respelled = name.update(spec=name.spec.update(partitions=entries))
+    return respelled.commit() if name.committed else respelled.freed()
 
 
 @memoized(1024)

@@ -480,7 +480,7 @@ def _in_order(program: Program, cut: Cut) -> tuple[InOrder, ...]:
     return tuple([InOrder(name, length, sent) for name in names])
 
 
-def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[P | None]:
+def region_inputs(program: Program, mesh: ProgramMesh) -> list[P | None]:
     """Per input, how the first region that uses it takes it; None if none does."""
     wanted: dict[Atom, P] = {}
     for equation, region, cuts in _decided(program, mesh):
@@ -489,13 +489,13 @@ def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[P | None]:
     return [wanted.get(v) for v in program.inputs]
 
 
-def given_outputs(program: Program, mesh: ProgramMesh) -> list[P | None]:
+def region_outputs(program: Program, mesh: ProgramMesh) -> list[P | None]:
     """Per output, how a region makes it; None if none does."""
-    given: dict[Atom, P] = {}
+    made: dict[Atom, P] = {}
     for equation, region, cuts in _decided(program, mesh):
         for var, layout in zip(equation.outputs, region.out_layouts, strict=True):
-            given[var] = P.of(over_mesh(layout, cuts))
-    return [given.get(a) if isinstance(a, Var) else P() for a in program.outputs]
+            made[var] = P.of(over_mesh(layout, cuts))
+    return [made.get(a) if isinstance(a, Var) else P() for a in program.outputs]
 
 
 def _decided(

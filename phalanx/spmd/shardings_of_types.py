@@ -30,14 +30,14 @@ def mesh_spec_of(sharding: Sharding, ndim: int, now: MeshSpec | None = None) -> 
     if not mesh.explicit_axes:
         return now and now.manual
     spec = sharding.spec
-    given: OpenLayout = (*spec.open_layout, *((),) * (ndim - len(spec)))
+    opened: OpenLayout = (*spec.open_layout, *((),) * (ndim - len(spec)))
     kept = now.layout if now is not None else ((),) * ndim
     layout = [
         kept[d] if names is None else [a for a in names if a in mesh.explicit_axes]
-        for d, names in enumerate(given)
+        for d, names in enumerate(opened)
     ]
-    said = MeshSpec.of(_without_devices(mesh), layout, spec.unreduced, spec.reduced)
-    return both(said, now)
+    spec_of_type = MeshSpec.of(_without_devices(mesh), layout, spec.unreduced, spec.reduced)
+    return both(spec_of_type, now)
 
 
 def _refuse_sums(sharding: NamedSharding) -> None:

@@ -9,7 +9,7 @@ import phalanx
 from phalanx import lax
 from phalanx.sharding import PartitionSpec as P
 from phalanx.spmd import placement
-from phalanx.spmd.placement import mesh_of, placements, wanted_inputs
+from phalanx.spmd.placement import mesh_of, placements, region_inputs
 
 
 def program(*axes):
@@ -69,7 +69,7 @@ def test_the_largest_axis_of_a_program_decides():
     traced = phalanx.jit(both).trace(*types).program
     mesh = mesh_of(traced, DEVICES)
     assert mesh is not None and mesh.sizes == (8,)
-    assert wanted_inputs(traced, mesh) == [P(("m0", "m1", "m2"))] * 2
+    assert region_inputs(traced, mesh) == [P(("m0", "m1", "m2"))] * 2
 
 
 def test_arguments_are_wanted_where_their_lanes_are():
@@ -78,7 +78,7 @@ def test_arguments_are_wanted_where_their_lanes_are():
     traced = f.trace(w, x).program
     mesh = mesh_of(traced, DEVICES[:4])
     assert mesh is not None
-    assert wanted_inputs(traced, mesh) == [P(), P(None, ("m0", "m1"))]
+    assert region_inputs(traced, mesh) == [P(), P(None, ("m0", "m1"))]
 
 
 def test_a_placement_says_what_runs_a_few_lanes_at_a_time():

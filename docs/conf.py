@@ -70,6 +70,7 @@ NAVIGATION = {  # the titles of the parts, and their pages, with short titles wh
         "One script, many processes <same-script>",
         "Clusters <clusters>",
         "Lost processes <lost-processes>",
+        "Elastic runs <elastic>",
         "security",
     ],
     "Transformations": [

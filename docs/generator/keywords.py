@@ -13,6 +13,7 @@ KEYWORDS = {  # of each page
     "coming-from-pytorch": "torch, no_grad, backward, nn.Module, nn.Linear, BatchNorm",
     "data": "dataset, DataLoader, tf.data, sampler, prefetch, shuffle",
     "debugging-nan": "detect_anomaly",
+    "elastic": "fault tolerance, torchrun, preemptible, spot instances",
     "evaluation": "validation, metrics, accuracy, drop_last, early stopping",
     "examples": "example programs, gallery, demo",
     "faq": "double precision, reproducible, OOM",

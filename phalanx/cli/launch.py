@@ -22,6 +22,7 @@ from typing import BinaryIO
 from phalanx.api.distributed import Coordinator, credentials_of, listening_at
 from phalanx.base.errors import RendezvousError
 from phalanx.cli import scripts
+from phalanx.cli.machines import Assignment, Ending, Fixed, Follower, Leader, say
 from phalanx.processes import wire
 
 _GRACE = 10.0  # seconds that the others have when one has failed; then they are ended
@@ -33,23 +34,38 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the program until it ends; returns the exit status of the first process that failed."""
     why = _refused(arguments)
     if why:
-        print(f"phalanx launch: {why}", file=sys.stderr)
+        say(why)
         return 2
     if not arguments.module and not scripts.is_there("launch", arguments.script, is_module=False):
         return 2
-    status = 0
-    for attempt in range(arguments.max_restarts + 1):
-        try:
-            status = _Attempt(arguments, attempt).run()
-        except (RendezvousError, ValueError, OSError) as e:
-            print(f"phalanx launch: {e}", file=sys.stderr)
-            return 1
-        if status == 0 or (status >= 128 + signal.SIGINT and _stopped):
-            return status
-        if attempt < arguments.max_restarts:
-            left = arguments.max_restarts - attempt
-            _say(f"starting all processes again ({left} of {arguments.max_restarts} times left)")
-    return status
+    try:
+        return _run_attempts(arguments)
+    except (RendezvousError, ValueError, OSError) as e:
+        say(str(e))
+        return 1
+
+
+def _run_attempts(arguments: argparse.Namespace) -> int:
+    """Run attempts until one ends well, or the first machine starts no more."""
+    token = os.environ.get("PHALANX_TOKEN") or (
+        secrets.token_hex(16) if arguments.nnodes == 1 else ""
+    )
+    with contextlib.closing(_machines(arguments, token)) as machines:
+        assigned = machines.first()
+        while assigned is not None:
+            attempt = _Attempt(arguments, assigned, token)
+            machines.begin(attempt.coordinator)
+            status = attempt.run()
+            if status >= 128 + signal.SIGINT and _stopped:
+                return status
+            assigned = machines.after(Ending(status, attempt.lost))
+        return machines.status
+
+
+def _machines(arguments: argparse.Namespace, token: str) -> Fixed | Leader | Follower:
+    if arguments.nnodes > 1 and not arguments.elastic:
+        return Fixed(arguments)
+    return (Follower if arguments.node_rank else Leader)(arguments, token)
 
 
 def _refused(arguments: argparse.Namespace) -> str:
@@ -62,6 +78,10 @@ def _refused(arguments: argparse.Namespace) -> str:
             wire.split(arguments.coordinator)
         except ValueError as e:
             return f"--coordinator: {e}"
+    least, _ = arguments.elastic or (1, None)
+    count = arguments.nproc * arguments.nnodes
+    if least > count:
+        return f"--elastic needs {least} processes, and -n and --nnodes start {count}"
     return ""
 
 
@@ -71,58 +91,60 @@ _stopped: list[int] = []  # the signals that were to end this
 class _Attempt:
     """All processes of this machine, from their start to their end."""
 
-    def __init__(self, arguments: argparse.Namespace, attempt: int) -> None:
-        self._arguments, self._attempt = arguments, attempt
-        self._first = arguments.node_rank * arguments.nproc
-        self._count = arguments.nproc * arguments.nnodes
+    def __init__(self, arguments: argparse.Namespace, assigned: Assignment, token: str) -> None:
+        self._arguments, self._assigned, self._token = arguments, assigned, token
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._failed: dict[int, int] = {}
+        self.lost: list[int] = []  # slots
         self._since = 0.0
-        self._token = os.environ.get("PHALANX_TOKEN") or (
-            secrets.token_hex(16) if arguments.nnodes == 1 else ""
-        )
+        self.coordinator = assigned.coordinator
+        self._hosting: Coordinator | None = None
+        if not self.coordinator:
+            address = arguments.coordinator or "127.0.0.1:0"
+            if arguments.elastic:  # where launchers meet
+                address = f"{address.rpartition(':')[0]}:0"
+            self._hosting = Coordinator(
+                assigned.count, listening_at(address, "--coordinator"), token,
+                ended=self._ended, credentials=credentials_of(), attempt=assigned.attempt,
+            )  # fmt: skip
+            self.coordinator = f"{address.rpartition(':')[0]}:{self._hosting.hub.port}"
 
     def run(self) -> int:
-        address = self._arguments.coordinator or "127.0.0.1:0"
-        coordinator = None
-        if self._arguments.node_rank == 0:
-            coordinator = Coordinator(
-                self._count, listening_at(address, "--coordinator"), self._token,
-                ended=self._ended, credentials=credentials_of(), attempt=self._attempt,
-            )  # fmt: skip
-            address = f"{address.rpartition(':')[0]}:{coordinator.hub.port}"
         before = {number: signal.signal(number, self._pass_on) for number in _PASSED_ON}
         try:
-            readers = [self._start(process, address) for process in self._numbers()]
-            self._wait(coordinator)
+            readers = [self._start(process, slot) for process, slot in self._slots().items()]
+            self._wait()
             for reader in readers:
                 reader.join(1)
         finally:
             self._end(signal.SIGKILL)
             for number, handler in before.items():
                 signal.signal(number, handler)
-            if coordinator is not None:
-                coordinator.close()
+            if self._hosting is not None:
+                self._hosting.close()
         return next(iter(self._failed.values()), 0)
 
-    def _numbers(self) -> Sequence[int]:
-        return range(self._first, self._first + self._arguments.nproc)
+    def _slots(self) -> dict[int, int]:
+        """The slots of this machine by the numbers of their processes."""
+        return dict(enumerate(self._assigned.slots, self._assigned.first))
 
-    def _start(self, process: int, address: str) -> threading.Thread:
-        given = self._arguments
+    def _start(self, process: int, slot: int) -> threading.Thread:
+        given, assigned = self._arguments, self._assigned
         told = {
-            "PHALANX_COORDINATOR_ADDRESS": address,
+            "PHALANX_COORDINATOR_ADDRESS": self.coordinator,
             "PHALANX_COORDINATOR_STARTED": "1",
-            "PHALANX_NUM_PROCESSES": str(self._count),
+            "PHALANX_NUM_PROCESSES": str(assigned.count),
             "PHALANX_PROCESS_ID": str(process),
             "PHALANX_NUM_LOCAL_PROCESSES": str(given.nproc),
-            "PHALANX_LOCAL_PROCESS_ID": str(process - self._first),
-            "PHALANX_RESTART": str(self._attempt),
+            "PHALANX_LOCAL_PROCESS_ID": str(slot),
+            "PHALANX_RESTART": str(assigned.attempt),
             "PYTHONUNBUFFERED": "1",
         }
         if given.devices_per_process:
             each = str(given.devices_per_process)
             told |= {"PHALANX_DEVICES_PER_PROCESS": each, "PHALANX_NUM_CPU_DEVICES": each}
+        if assigned.keepers:
+            told["PHALANX_KEEPERS"] = ",".join(assigned.keepers)
         if self._token:
             told["PHALANX_TOKEN"] = self._token
         self._children[process] = child = subprocess.Popen(
@@ -138,7 +160,7 @@ class _Attempt:
         reader.start()
         return reader
 
-    def _wait(self, coordinator: Coordinator | None) -> None:
+    def _wait(self) -> None:
         """Until all have ended; when one has failed the others get a while, and then a signal."""
         running = dict(self._children)
         while running:
@@ -147,18 +169,28 @@ class _Attempt:
                 if status is None:
                     continue
                 del running[process]
-                if coordinator is not None:
-                    coordinator.hub.absent(process, _text_of_status(status))
+                if self._hosting is not None:
+                    self._hosting.hub.absent(process, _text_of_status(status))
+                if self._is_loss(status):
+                    self.lost.append(self._slots()[process])
                 if status:
                     self._failed.setdefault(process, status if status > 0 else 128 - status)
                     self._since = self._since or time.monotonic()
-                    _say(f"process {process} {_text_of_status(status)}")
+                    say(f"process {process} {_text_of_status(status)}")
             late = time.monotonic() - self._since if self._failed else 0.0
             if late > _GRACE + 5:
                 self._end(signal.SIGKILL)
             elif late > _GRACE:
                 self._end(signal.SIGTERM)
             time.sleep(0.02)
+
+    def _is_loss(self, status: int) -> bool:
+        """Whether a process that ends so is lost, and does not end because of another.
+
+        Others may abort then, or are asked to end; who does not is killed, and lost.
+        """
+        others = (-signal.SIGABRT, -signal.SIGTERM) if self._failed else ()
+        return status < 0 and status not in others
 
     def _end(self, number: int) -> None:
         for child in self._children.values():
@@ -225,7 +257,3 @@ def _write(process: int, lines: Sequence[bytes]) -> None:
         out.buffer.write(b"[%d] %s" % (process, line))
     sys.stdout.buffer.flush()
     sys.stderr.buffer.flush()
-
-
-def _say(words: str) -> None:
-    print(f"phalanx launch: {words}", file=sys.stderr, flush=True)

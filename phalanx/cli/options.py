@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from phalanx.cli.numbers import natural, positive
+from phalanx.cli.numbers import at_least, natural, positive
 
 __all__ = [
     "add_check_options",
@@ -108,6 +108,11 @@ def add_launch_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--max-restarts", type=natural, default=0, metavar="N",
         help="how often to start all again when one has failed (default: 0)",
+    )  # fmt: skip
+    command.add_argument(
+        "--elastic", type=at_least, metavar="LEAST:MOST",
+        help="start again with the processes that are left when some are lost, as long as there "
+        "are LEAST; no more than MOST run at a time, the others are spare (default: all run)",
     )  # fmt: skip
 
 

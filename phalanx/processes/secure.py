@@ -7,6 +7,7 @@ from the socket that carries them.
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 from collections.abc import Mapping
 from typing import Any
@@ -54,6 +55,22 @@ class Credentials:
         coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
         return Seal(self._serving.wrap_bio(coming, going, server_side=True), coming, going,
                     self.prefix)  # fmt: skip
+
+    def call_on(self, sock: socket.socket, host: str) -> ssl.SSLSocket:
+        """TLS on a connection to ``host``, whose thread may wait.
+
+        Raises:
+            ssl.SSLError, ConnectionAbortedError: the ends do not take what they are shown.
+        """
+        return self._checked(self._calling.wrap_socket(sock, server_hostname=host))
+
+    def answer_on(self, sock: socket.socket) -> ssl.SSLSocket:
+        """The same at the other end."""
+        return self._checked(self._serving.wrap_socket(sock, server_side=True))
+
+    def _checked(self, sock: ssl.SSLSocket) -> ssl.SSLSocket:
+        _check_names(sock.getpeercert() or {}, self.prefix)
+        return sock
 
     @staticmethod
     def _context(end: Any, given: Mapping[str, str | None]) -> ssl.SSLContext:

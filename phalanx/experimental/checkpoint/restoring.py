@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar, overload
 
@@ -22,7 +22,7 @@ from phalanx.core.types import Array, ArrayType
 from phalanx.experimental.checkpoint import together, zarr
 from phalanx.experimental.checkpoint.folder import INDEX, folder_of, place_of, reading, steps_in
 from phalanx.experimental.checkpoint.index import Stored
-from phalanx.experimental.checkpoint.leaves import Leaf, stored_dtype
+from phalanx.experimental.checkpoint.leaves import stored_dtype
 from phalanx.experimental.checkpoint.outline import build
 from phalanx.experimental.checkpoint.saving import check_step
 from phalanx.experimental.checkpoint.wanted import WHO, RestoredAs, Wanted
@@ -103,9 +103,9 @@ def restore(
     with _held(place, None if step is None else check_step(step, WHO)) as stored:
         if like is AS_SAVED:
             targets = {n: RestoredAs.as_saved(leaf) for n, leaf in enumerate(stored.leaves)}
-            return build(stored.outline, _read(stored, targets).__getitem__)
+            return build(stored.outline, read(stored, targets, OnDisk).__getitem__)
         wanted = Wanted(stored, like)
-        return wanted.tree_of(_read(stored, wanted.targets))
+        return wanted.tree_of(read(stored, wanted.targets, OnDisk))
 
 
 @contextlib.contextmanager
@@ -141,11 +141,21 @@ def _absent(place: Path, step: int | None) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, f"{WHO}: {why}", str(place))
 
 
-def _read(stored: Stored, targets: Mapping[int, RestoredAs]) -> dict[int, Any]:
-    """The leaves of those numbers, each as is wanted."""
+class StoredArray(Protocol):
+    """An array that is stored, of which rows are read."""
+
+    def begin(self, rows: Sequence[range]) -> Callable[[], np.ndarray]:
+        """Begin to read some rows of each dimension; gives a function that waits for them."""
+        ...
+
+
+def read(
+    stored: Stored, targets: Mapping[int, RestoredAs], opened: Callable[[Stored, int], StoredArray]
+) -> dict[int, Any]:
+    """The leaves of those numbers, each as is wanted, of arrays that are ``opened``."""
     begins = _rows_before(stored, targets)
-    on_disk = [n for n in targets if not stored.leaves[n].is_number]
-    arrays = {n: _opened(stored, n) for n in on_disk}
+    kept = [n for n in targets if not stored.leaves[n].is_number]
+    arrays = {n: opened(stored, n) for n in kept}
     begun = [
         (n, _begin(stored, n, target, arrays.get(n), begins.get(n, 0)))
         for n, target in targets.items()
@@ -181,50 +191,53 @@ def _rows_before(stored: Stored, targets: Mapping[int, RestoredAs]) -> dict[int,
 
 
 def _begin(
-    stored: Stored, number: int, target: RestoredAs, opening: Any, before: int
+    stored: Stored, number: int, target: RestoredAs, array: StoredArray | None, before: int
 ) -> Callable[[], Any]:
     """Begin to read a leaf; gives a function that waits for it."""
-    leaf, folder, type = stored.leaves[number], stored.folder_of(number), target.type
+    leaf, type = stored.leaves[number], target.type
     if type is None:
         return lambda: leaf.number if target.number is None else target.number(leaf.number)
-    if leaf.is_number:
+    if array is None:
         return lambda: _made(type, target, lambda index: np.asarray(leaf.number, type.dtype))
-    doing = _doing(leaf)
-    array = zarr.done(opening, folder, doing)
     held = type.physical
-    parts = {}
+    parts: dict[Any, Callable[[], np.ndarray]] = {}
     for index in _indices(target.sharding, held.shape):
         rows = [range(*s.indices(n)) for s, n in zip(index, held.shape, strict=True)]
         if target.joined is not None:
             mine = rows[target.joined]
             rows[target.joined] = range(mine.start + before, mine.stop + before)
-        parts[_key(index)] = zarr.read(array, rows)
+        parts[_key(index)] = array.begin(rows)
 
     def part(index: Index) -> np.ndarray:
-        return zarr.done(parts[_key(index)], folder, doing).view(held.dtype)
+        return parts[_key(index)]().view(held.dtype)
 
     return lambda: _made(type, target, part)
 
 
-def _opened(stored: Stored, number: int) -> Any:
-    """The future of the array that is leaf ``number``.
+class OnDisk:
+    """The array that is leaf ``number`` of a checkpoint, which begins to be opened.
 
     Raises:
         ValueError: what is on the disk is none, or another one.
         OSError: it cannot be read.
     """
-    leaf, folder = stored.leaves[number], stored.folder_of(number)
-    held = leaf.type.physical
-    try:
-        return zarr.existing(folder, held.shape, stored_dtype(held.dtype))
-    except FileNotFoundError as e:
-        raise ValueError(f"checkpoint: {_doing(leaf)}: {e.filename} is not there") from None
-    except ValueError as e:
-        raise ValueError(f"checkpoint: {_doing(leaf)}: {e}") from None
 
+    def __init__(self, stored: Stored, number: int) -> None:
+        leaf, self._folder = stored.leaves[number], stored.folder_of(number)
+        self._doing = f"reading tree{leaf.path}"
+        held = leaf.type.physical
+        try:
+            self._opening = zarr.existing(self._folder, held.shape, stored_dtype(held.dtype))
+        except FileNotFoundError as e:
+            raise ValueError(f"checkpoint: {self._doing}: {e.filename} is not there") from None
+        except ValueError as e:
+            raise ValueError(f"checkpoint: {self._doing}: {e}") from None
 
-def _doing(leaf: Leaf) -> str:
-    return f"reading tree{leaf.path}"
+    def begin(self, rows: Sequence[range]) -> Callable[[], np.ndarray]:
+        """Begin to read some rows of each dimension; gives a function that waits for them."""
+        array = zarr.done(self._opening, self._folder, self._doing)
+        future = zarr.read(array, rows)
+        return lambda: zarr.done(future, self._folder, self._doing)
 
 
 def _indices(sharding: Sharding | None, shape: tuple[int, ...]) -> list[Index]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -25,6 +25,9 @@ from phalanx.experimental.checkpoint.leaves import (
     stored_dtype,
 )
 from phalanx.experimental.checkpoint.outline import outline
+
+if TYPE_CHECKING:
+    from phalanx.processes.member import Differing
 
 _WHO = "checkpoint.save"
 
@@ -101,20 +104,17 @@ class Saving:
         mine = {
             "folder": self._folder and self._folder.path.name,
             "failure": error and together.failure_of(error),
-            "rows": [_rows(c) for c in told if c.joined is not None],
+            "rows": rows_of(told),
         }
-        leaves = {str(i): _alike(c) for i, c in enumerate(told)} | {str(len(told)): None}
         try:
             topic = f"saving step {self.step} in {self.place}"
-            differing, every = together.compare(topic, leaves, mine)
+            differing, every = together.compare(topic, told_of(map(alike, told)), mine)
             if error is not None:
                 raise error
             if every[0]["failure"]:
                 raise together.raised(every[0]["failure"], 0, str(self.place))
-            if differing:
-                raise _differ(differing[min(differing, key=int)])
-            rows = zip(*[one["rows"] for one in every], strict=True)
-            self._contents = [c if c.joined is None else _joined(c, next(rows)) for c in told]
+            check_alike(differing, _WHO)
+            self._contents = as_wholes(told, [one["rows"] for one in every])
         except BaseException:
             self._abandon()
             raise
@@ -152,7 +152,7 @@ class Saving:
         opening = [
             (number, c, zarr.create(self._folder_of(number), *_form(c)))
             for number, c in enumerate(self._contents)
-            if not c.leaf.is_number and _is_written(c)
+            if not c.leaf.is_number and is_written(c)
         ]
         writing: list[tuple[int, Content, Any]] = []
         for number, c, future in opening:
@@ -189,7 +189,7 @@ class Saving:
             self._folder = None
 
 
-def _is_written(c: Content) -> bool:
+def is_written(c: Content) -> bool:
     """Whether this process writes of a leaf what it has; what all have whole, process 0 writes."""
     return together.process() == 0 or not c.local or c.joined is not None
 
@@ -201,29 +201,49 @@ def _form(c: Content) -> tuple[Sequence[int], Any, Sequence[int]]:
     return type.shape, dtype, chunk_of(type.shape, c.grain, dtype.itemsize)
 
 
-def _rows(c: Content) -> tuple[int, int]:
-    """How many rows of a leaf this process has, and in what pieces they are written."""
-    assert c.joined is not None
-    return c.leaf.shape[c.joined], c.grain[c.joined]
+def rows_of(told: Sequence[Content]) -> list[tuple[int, int]]:
+    """How many rows this process has of each leaf of which all have some, and in what pieces."""
+    return [(c.leaf.shape[c.joined], c.grain[c.joined]) for c in told if c.joined is not None]
 
 
-def _alike(c: Content) -> list[Any]:
+def as_wholes(told: Sequence[Content], rows: Sequence[Sequence[tuple[int, int]]]) -> list[Content]:
+    """The contents as parts of whole arrays, of which ``rows`` tells what each process has."""
+    of_all = zip(*rows, strict=True)
+    return [c if c.joined is None else _joined(c, next(of_all)) for c in told]
+
+
+def told_of(leaves: Iterable[Any]) -> dict[str, Any]:
+    """What is compared of leaves, by their numbers; after the last one there is none."""
+    told = [*leaves, None]
+    return {str(i): one for i, one in enumerate(told)}
+
+
+def alike(c: Content) -> list[Any]:
     """What all processes say of a leaf; of an axis over processes each may have as many rows."""
     shape = ["rows" if dim == c.joined else size for dim, size in enumerate(c.leaf.shape)]
     return [c.leaf.path, f"{c.leaf.dtype}[{', '.join(map(str, shape))}]"]
 
 
-def _differ(leaf: Sequence[tuple[str, Any]]) -> trees.TreeError:
-    """The error about a leaf of which processes say different things; None where there is none."""
-    (some, one), (others, other), *_ = leaf
+def check_alike(differing: Mapping[str, Differing], who: str) -> None:
+    """Raise an error about the first leaf of which processes say different things, if any."""
+    if not differing:
+        return
+    (some, one), (others, other), *_ = differing[min(differing, key=int)]
     if one is None or other is None or one[0] != other[0]:
         here, there = (f"tree{said[0]}" if said else "nothing" for said in (one, other))
-        return trees.TreeError(
-            f"{_WHO}: the processes save trees that differ: where process {some} has {here}, "
+        raise trees.TreeError(
+            f"{who}: the processes save trees that differ: where process {some} has {here}, "
             f"process {others} has {there}"
         )
-    return trees.TreeError(
-        f"{_WHO}: tree{one[0]} differs: it is {one[1]} in process {some}, and {other[1]} in "
+    if one[1] == other[1]:
+        (*_, value), (*_, its) = one, other
+        raise trees.TreeError(
+            f"{who}: tree{one[0]} must be the same in all processes, and is {value} in process "
+            f"{some} and {its} in process {others}; multihost_utils.broadcast_one_to_all gives all "
+            "what process 0 has"
+        )
+    raise trees.TreeError(
+        f"{who}: tree{one[0]} differs: it is {one[1]} in process {some}, and {other[1]} in "
         f"process {others}"
     )
 

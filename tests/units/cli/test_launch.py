@@ -69,3 +69,32 @@ def test_a_command_without_a_program_asks_for_it(capsys):
     with pytest.raises(SystemExit):
         main(["launch"])
     assert capsys.readouterr().err.endswith("required: script\n")
+
+
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        (
+            ["--elastic", "2", "-n", "4"],
+            "argument --elastic: must be least: or least:most, got '2'",
+        ),
+        (["--elastic", ":", "-n", "4"], "argument --elastic: must be a number, got ''"),
+        (["--elastic", "0:", "-n", "4"], "argument --elastic: must be at least 1, got 0"),
+        (["--elastic", "a:b", "-n", "4"], "argument --elastic: must be a number, got 'a'"),
+        (["--elastic", "1:2:3"], "argument --elastic: must be a number, got '2:3'"),
+        (["--elastic", "4:2"], "argument --elastic: at least 4 are more than at most 2, got '4:2'"),
+    ],
+)
+def test_elastic_ranges_that_make_no_sense(given, told, capsys, tmp_path):
+    with pytest.raises(SystemExit):
+        main(["launch", *given, "script.py"])
+    assert capsys.readouterr().err.endswith(f"error: {told}\n")
+
+
+@pytest.mark.parametrize(
+    "given", [["-n", "4"], ["-n", "2", "--nnodes", "2", "--coordinator", "a:1"]]
+)
+def test_fewer_processes_than_elastic_needs(given, capsys):
+    assert main(["launch", "--elastic", "5:", *given, "script.py"]) == 2
+    told = "phalanx launch: --elastic needs 5 processes, and -n and --nnodes start 4\n"
+    assert capsys.readouterr().err == told

@@ -1,0 +1,380 @@
+"""The machines of a launch: what each runs in an attempt, and whether there is another one.
+
+The launcher of the first machine decides. With ``--elastic`` the others stay connected to it: they
+say which of their processes are left, and are told which take part in the next attempt. What is
+lost, or comes back, is what connects no more, or again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hmac
+import math
+import socket
+import sys
+import time
+from functools import partial
+from queue import Empty, SimpleQueue
+
+import msgspec
+from msgspec import Struct, structs
+
+from phalanx.api.distributed import credentials_of, listening_at
+from phalanx.base.errors import RendezvousError
+from phalanx.processes.keeper import Keeper
+from phalanx.processes.line import Line
+from phalanx.processes.loop import EventLoop
+from phalanx.processes.wire import Message, split
+
+_ARRIVAL = 300.0  # seconds within which all machines must have come
+_END = 30.0  # seconds within which an attempt ends in all machines when it has failed in one
+_PAUSE = 0.2
+_FAREWELL = 1.0
+
+
+class Assignment(Struct, frozen=True):
+    """What a machine runs in an attempt.
+
+    Attributes:
+        attempt: how often the program was started again before.
+        first: the number of its first process, which the others follow.
+        slots: their places on the machine.
+        count: how many processes all machines run.
+        keepers: the addresses of the launchers that keep snapshots, this machine's first, then its
+            neighbour's.
+        coordinator: where the processes meet; "" where the first machine is to listen.
+    """
+
+    attempt: int
+    first: int
+    slots: list[int]
+    count: int
+    keepers: list[str] = []
+    coordinator: str = ""
+
+
+class Ending(Struct, frozen=True):
+    """How a machine's share of an attempt has ended: a status, and the slots that are lost."""
+
+    status: int
+    lost: list[int]
+
+
+class Fixed:
+    """Machines that run the same in each attempt, each of which counts for itself."""
+
+    status = 0
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments, self._attempt = arguments, 0
+
+    def first(self) -> Assignment | None:
+        """What this machine runs at first."""
+        given = self._arguments
+        start, count = given.node_rank * given.nproc, given.nproc * given.nnodes
+        return Assignment(self._attempt, start, [*range(given.nproc)], count,
+                     coordinator=given.coordinator if given.node_rank else "")  # fmt: skip
+
+    def begin(self, coordinator: str) -> None:
+        """All know already where it is."""
+
+    def after(self, ending: Ending) -> Assignment | None:
+        """What this machine runs next."""
+        self.status = ending.status
+        left = self._arguments.max_restarts - self._attempt
+        if not self.status or not left:
+            return None
+        self._attempt += 1
+        say_again(left, self._arguments.max_restarts)
+        return self.first()
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+class _Machine(Struct):
+    """A machine, as the first one knows it; ``line`` leads to its launcher."""
+
+    slots: list[int]
+    keeper: str
+    line: Line | None = None
+    status: int | None = None  # how its share has ended
+    running: int = 0  # processes
+
+
+class Leader:
+    """The first machine, or the only one.
+
+    Raises:
+        RendezvousError, OSError, ValueError: it cannot listen.
+    """
+
+    def __init__(self, arguments: argparse.Namespace, token: str) -> None:
+        self._arguments, self._token = arguments, token
+        self._least, self._most = arguments.elastic or (0, None)
+        self._attempt, self._restarts, self.status = 0, arguments.max_restarts, 0
+        self._lost = 0  # processes in this attempt
+        self._heard: SimpleQueue[tuple[Line, Message]] = SimpleQueue()
+        self._credentials = credentials_of()
+        host, port = listening_at(arguments.coordinator or "127.0.0.1:0", "--coordinator")
+        keeps = arguments.elastic or arguments.max_restarts
+        self._keeper = Keeper(host, token, self._credentials) if keeps else None
+        kept_at = self._keeper.address if self._keeper else ""
+        self._there = {0: _Machine([*range(arguments.nproc)], kept_at)}
+        self._loop: EventLoop | None = None
+        if arguments.nnodes > 1:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._listener = socket.create_server((host, port), family=family)
+            self._loop = EventLoop()
+            self._loop.call(partial(self._loop.accept, self._listener, self._admit))
+
+    # ---- who comes, says something, and goes; the first in the thread of the loop ----
+
+    def _admit(self, sock: socket.socket) -> None:
+        assert self._loop is not None
+        line = Line(self._loop, sock, self._credentials and self._credentials.answer())
+        line.on_message = partial(self._note, line)
+        line.on_end = partial(self._note, line, {})
+
+    def _note(self, line: Line, message: Message) -> None:
+        self._heard.put((line, message))
+
+    def _hear(self, patience: float) -> bool:
+        """Take what is said next; whether something is."""
+        try:
+            line, message = self._heard.get(timeout=max(patience, 0.001))
+        except Empty:
+            return False
+        rank = next((r for r, m in self._there.items() if m.line is line), None)
+        if rank is None:
+            self._meet(line, message)
+        elif not message:
+            self._lose(rank, "the connection to its launcher is closed")
+        else:
+            self._take(self._there[rank], msgspec.convert(message, Ending))
+        return True
+
+    def _meet(self, line: Line, message: Message) -> None:
+        """Somebody says who that is."""
+        try:
+            hello = msgspec.convert(message, Hello)
+        except msgspec.ValidationError:
+            line.end()
+            return
+        why = self._refused(hello)
+        if why:
+            line.send(what="over", status=1, why=why)
+            line.close()
+        else:
+            self._there[hello.rank] = _Machine(hello.slots, hello.keeper, line)
+
+    def _refused(self, hello: Hello) -> str:
+        if not hmac.compare_digest(hello.token.encode(), self._token.encode()):
+            return "it belongs to another launch: PHALANX_TOKEN differs"
+        if not 0 < hello.rank < self._arguments.nnodes:
+            return f"--node-rank {hello.rank} is not one of {self._arguments.nnodes} machines"
+        if hello.rank in self._there:
+            return f"two launchers have --node-rank {hello.rank}"
+        return ""
+
+    # ---- attempts ----
+
+    def first(self) -> Assignment | None:
+        """What this machine runs at first, when all have come, or enough of them in time.
+
+        Raises:
+            RendezvousError: too few have.
+        """
+        until = time.monotonic() + _ARRIVAL
+        while len(self._there) < self._arguments.nnodes and time.monotonic() < until:
+            self._hear(until - time.monotonic())
+        if self._count() < self._least:
+            raise RendezvousError(f"after {_ARRIVAL:g} s, processes are {self._too_few()}")
+        return self._assignments()[0]
+
+    def _count(self) -> int:
+        return sum(len(machine.slots) for machine in self._there.values())
+
+    def _too_few(self) -> str:
+        return f"{self._count()} left, and --elastic needs {self._least}"
+
+    def _assignments(self) -> dict[int, Assignment]:
+        """What each machine runs, by its rank; what is more than the most is spare."""
+        ranks = sorted(self._there)
+        keepers = [k for rank in ranks if (k := self._there[rank].keeper)]
+        slots: dict[int, list[int]] = {}
+        count = 0
+        for rank in ranks:
+            room = None if self._most is None else self._most - count
+            slots[rank] = self._there[rank].slots[:room]
+            count += len(slots[rank])
+        assigned: dict[int, Assignment] = {}
+        first = 0
+        for at, rank in enumerate(ranks):
+            near = [*keepers[at:], *keepers[:at]]
+            assigned[rank] = Assignment(self._attempt, first, slots[rank], count, near)
+            first += len(slots[rank])
+        return assigned
+
+    def begin(self, coordinator: str) -> None:
+        """Tell the other machines what they run, and where the processes meet."""
+        self._lost = 0
+        for rank, assignment in self._assignments().items():
+            machine = self._there[rank]
+            machine.status, machine.running = None, len(assignment.slots)
+            if machine.line is not None:
+                told = structs.replace(assignment, coordinator=coordinator)
+                machine.line.send(what="begin", assignment=msgspec.to_builtins(told))
+
+    def _take(self, machine: _Machine, ending: Ending) -> None:
+        machine.status = ending.status
+        if self._least:
+            self._lost += len(ending.lost)
+            machine.slots = [slot for slot in machine.slots if slot not in ending.lost]
+
+    def after(self, ending: Ending) -> Assignment | None:
+        """What this machine runs next, when all others have ended, too; None if nothing."""
+        before = sum(machine.running for machine in self._there.values())
+        self._take(self._there[0], ending)
+        self._wait_for_all()
+        self.status = next((m.status for m in self._there.values() if m.status), 0)
+        if not self.status or not self._is_another(before):
+            return None
+        self._attempt += 1
+        return self._assignments()[0]
+
+    def _wait_for_all(self) -> None:
+        """Until all machines have ended their shares; when one has failed the others soon do."""
+        until = math.inf
+        while late := [r for r, m in self._there.items() if m.running and m.status is None]:
+            if until == math.inf and any(machine.status for machine in self._there.values()):
+                until = time.monotonic() + _END
+            if time.monotonic() > until:
+                for rank in late:
+                    self._lose(rank, f"it has not ended {_END:g} s after another has failed")
+            else:
+                self._hear(_PAUSE)
+        while self._hear(0):  # who has come back meanwhile takes part
+            pass
+
+    def _lose(self, rank: int, why: str) -> None:
+        machine = self._there.pop(rank)
+        if machine.status is None:
+            self._lost += machine.running
+        if machine.line is not None:
+            machine.line.end()
+        say(f"machine {rank} is lost: {why}")
+
+    def _is_another(self, before: int) -> bool:
+        """Whether there is another attempt, after one of so many processes."""
+        if self._least and self._lost:
+            if self._count() < self._least:
+                say(f"lost {self._lost} of {before} processes: {self._too_few()}")
+                return False
+            left = self._assignments()[0].count
+            say(f"lost {self._lost} of {before} processes; starting again with {left}")
+            return True
+        if self._restarts:
+            say_again(self._restarts, self._arguments.max_restarts)
+            self._restarts -= 1
+            return True
+        return False
+
+    def close(self) -> None:
+        """Let go of the other machines, and of what is kept."""
+        if self._keeper is not None:
+            self._keeper.close()
+        if self._loop is not None:
+            for machine in self._there.values():
+                if machine.line is not None:
+                    machine.line.send(what="over", status=self.status, why="")
+                    machine.line.close(_FAREWELL)
+            self._loop.call(partial(self._loop.dismiss, self._listener))
+
+
+class Hello(Struct, frozen=True):
+    """Which machine it is whose launcher connects, and what it has."""
+
+    token: str
+    rank: int
+    slots: list[int]
+    keeper: str
+
+
+class Follower:
+    """A machine that is not the first.
+
+    Raises:
+        RendezvousError, OSError, ValueError: the first does not answer, or refuses.
+    """
+
+    status = 1
+
+    def __init__(self, arguments: argparse.Namespace, token: str) -> None:
+        self._arguments = arguments
+        host, _ = split(arguments.coordinator)
+        credentials = credentials_of()
+        sock = _connected(arguments.coordinator)
+        self._heard: SimpleQueue[Message] = SimpleQueue()
+        self._keeper = Keeper(sock.getsockname()[0], token, credentials)
+        self._line = Line(EventLoop(), sock, credentials and credentials.call(host),
+                          self._heard.put, partial(self._heard.put, {}))  # fmt: skip
+        self._line.send(token=token, rank=arguments.node_rank, slots=[*range(arguments.nproc)],
+                        keeper=self._keeper.address)  # fmt: skip
+        say(f"connected to the first machine, at {arguments.coordinator}")
+
+    def first(self) -> Assignment | None:
+        """What this machine runs at first."""
+        return self._next()
+
+    def _next(self) -> Assignment | None:
+        message = self._heard.get()
+        if message.get("what") == "begin":
+            return msgspec.convert(message["assignment"], Assignment)
+        if not message:
+            why = self._line.fault or "the connection to its launcher is closed"
+            raise RendezvousError(f"the first machine, at {self._arguments.coordinator}: {why}")
+        if message["why"]:
+            raise RendezvousError(f"the first machine refuses this one: {message['why']}")
+        self.status = message["status"]
+        return None
+
+    def begin(self, coordinator: str) -> None:
+        """The others know already where it is."""
+
+    def after(self, ending: Ending) -> Assignment | None:
+        """What this machine runs next, as the first one decides."""
+        self._line.send(**msgspec.to_builtins(ending))
+        return self._next()
+
+    def close(self) -> None:
+        """Let go of the first machine, and of what is kept."""
+        self._keeper.close()
+        self._line.close(_FAREWELL)
+
+
+def _connected(address: str) -> socket.socket:
+    """A connection to the launcher of the first machine, which may not be there yet.
+
+    Raises:
+        RendezvousError: nobody answers in time.
+    """
+    until = time.monotonic() + _ARRIVAL
+    while True:
+        try:
+            return socket.create_connection(split(address), timeout=_END)
+        except OSError as e:
+            if time.monotonic() > until:
+                why = f"nobody answers there after {_ARRIVAL:g} s: {e.strerror or e}"
+                raise RendezvousError(f"the first machine, at {address}: {why}") from None
+        time.sleep(_PAUSE)
+
+
+def say_again(left: int, most: int) -> None:
+    """Say that all start again, which they may so many times more."""
+    say(f"starting all processes again ({left} of {most} times left)")
+
+
+def say(words: str) -> None:
+    """Tell the user something of the launcher's."""
+    print(f"phalanx launch: {words}", file=sys.stderr, flush=True)

@@ -1,10 +1,9 @@
 """The names of ``phalanx.insight``, each with the module that has it."""
 
 from phalanx.insight.applied import AppliedStep as AppliedStep
-from phalanx.insight.checking import check as check
+from phalanx.insight.checking import CODES as CODES, check as check
 from phalanx.insight.explained import explain as explain
 from phalanx.insight.findings import (
-    CODES as CODES,
     Code as Code,
     Finding as Finding,
 )

@@ -16,7 +16,7 @@ from phalanx.base import tree
 from phalanx.base.boundary import boundary
 from phalanx.base.config import config
 from phalanx.base.source import Location, lines_of_users, user_location
-from phalanx.insight.findings import Finding, is_silenced
+from phalanx.insight.findings import CODES, Finding, is_silenced
 from phalanx.insight.keys import reused_keys
 from phalanx.insight.logarithms import careless_logarithms
 from phalanx.insight.loops import host_calls_in_loops, loops_written_out
@@ -29,7 +29,7 @@ from phalanx.insight.singular import singular_derivatives
 from phalanx.insight.subject import Subject
 from phalanx.transforms.reach import TRACED_ONCE
 
-__all__ = ["ANALYSES", "OF_VALUES", "check", "findings_in"]
+__all__ = ["ANALYSES", "CODES", "OF_VALUES", "check", "findings_in"]
 
 Analyses = tuple[Callable[[Subject], Iterator[Finding]], ...]
 

@@ -43,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     except (RendezvousError, ValueError, OSError) as e:
         say(str(e))
         return 1
+    except KeyboardInterrupt:  # while it waits for other machines
+        return 128 + signal.SIGINT
 
 
 def _run_attempts(arguments: argparse.Namespace) -> int:
@@ -54,7 +56,7 @@ def _run_attempts(arguments: argparse.Namespace) -> int:
         assigned = machines.first()
         while assigned is not None:
             attempt = _Attempt(arguments, assigned, token)
-            machines.begin(attempt.coordinator)
+            machines.begin(attempt.coordinator, attempt.absent)
             status = attempt.run()
             if status >= 128 + signal.SIGINT and _stopped:
                 return status
@@ -124,6 +126,11 @@ class _Attempt:
                 self._hosting.close()
         return next(iter(self._failed.values()), 0)
 
+    def absent(self, process: int, how: str) -> None:
+        """A process has ended; if it has not come yet, nobody needs to wait for it."""
+        if self._hosting is not None:
+            self._hosting.hub.absent(process, how)
+
     def _slots(self) -> dict[int, int]:
         """The slots of this machine by the numbers of their processes."""
         return dict(enumerate(self._assigned.slots, self._assigned.first))
@@ -169,8 +176,7 @@ class _Attempt:
                 if status is None:
                     continue
                 del running[process]
-                if self._hosting is not None:
-                    self._hosting.hub.absent(process, _text_of_status(status))
+                self.absent(process, _text_of_status(status))
                 if self._is_loss(status):
                     self.lost.append(self._slots()[process])
                 if status:

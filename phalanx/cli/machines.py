@@ -13,6 +13,7 @@ import math
 import socket
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
 
@@ -24,12 +25,19 @@ from phalanx.base.errors import RendezvousError
 from phalanx.processes.keeper import Keeper
 from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
-from phalanx.processes.wire import Message, split
+from phalanx.processes.wire import FIRST, Message, split
 
 _ARRIVAL = 300.0  # seconds within which all machines must have come
 _END = 30.0  # seconds within which an attempt ends in all machines when it has failed in one
 _PAUSE = 0.2
 _FAREWELL = 1.0
+
+
+Absent = Callable[[int, str], object]  # with the number of a process, and how it has ended
+
+
+def _ignore(process: int, how: str) -> None:
+    """Before the first attempt nobody waits."""
 
 
 class Assignment(Struct, frozen=True):
@@ -75,7 +83,7 @@ class Fixed:
         return Assignment(self._attempt, start, [*range(given.nproc)], count,
                      coordinator=given.coordinator if given.node_rank else "")  # fmt: skip
 
-    def begin(self, coordinator: str) -> None:
+    def begin(self, coordinator: str, absent: Absent) -> None:
         """All know already where it is."""
 
     def after(self, ending: Ending) -> Assignment | None:
@@ -114,6 +122,8 @@ class Leader:
         self._least, self._most = arguments.elastic or (0, None)
         self._attempt, self._restarts, self.status = 0, arguments.max_restarts, 0
         self._lost = 0  # processes in this attempt
+        self._processes: dict[Line, range] = {}  # of the other machines in this attempt
+        self._absent: Absent = _ignore  # told that nobody needs to wait for a process
         self._heard: SimpleQueue[tuple[Line, Message]] = SimpleQueue()
         self._credentials = credentials_of()
         host, port = listening_at(arguments.coordinator or "127.0.0.1:0", "--coordinator")
@@ -134,7 +144,13 @@ class Leader:
         assert self._loop is not None
         line = Line(self._loop, sock, self._credentials and self._credentials.answer())
         line.on_message = partial(self._note, line)
-        line.on_end = partial(self._note, line, {})
+        line.on_end = partial(self._note_end, line)
+        line.longest = FIRST
+
+    def _note_end(self, line: Line) -> None:
+        for process in self._processes.get(line, ()):
+            self._absent(process, "was lost with its machine")
+        self._note(line, {})
 
     def _note(self, line: Line, message: Message) -> None:
         self._heard.put((line, message))
@@ -151,7 +167,10 @@ class Leader:
         elif not message:
             self._lose(rank, "the connection to its launcher is closed")
         else:
-            self._take(self._there[rank], msgspec.convert(message, Ending))
+            try:
+                self._take(self._there[rank], msgspec.convert(message, Ending))
+            except msgspec.ValidationError:
+                self._lose(rank, f"it says what is not understood: {str(message)[:80]}")
         return True
 
     def _meet(self, line: Line, message: Message) -> None:
@@ -216,13 +235,19 @@ class Leader:
             first += len(slots[rank])
         return assigned
 
-    def begin(self, coordinator: str) -> None:
-        """Tell the other machines what they run, and where the processes meet."""
-        self._lost = 0
+    def begin(self, coordinator: str, absent: Absent) -> None:
+        """Tell the other machines what they run, and where the processes meet.
+
+        ``absent`` is called for each process of a machine that is lost before they have met.
+        """
+        self._lost, self._absent = 0, absent
+        self._processes.clear()
         for rank, assignment in self._assignments().items():
             machine = self._there[rank]
             machine.status, machine.running = None, len(assignment.slots)
             if machine.line is not None:
+                first = assignment.first
+                self._processes[machine.line] = range(first, first + machine.running)
                 told = structs.replace(assignment, coordinator=coordinator)
                 machine.line.send(what="begin", assignment=msgspec.to_builtins(told))
 
@@ -339,7 +364,7 @@ class Follower:
         self.status = message["status"]
         return None
 
-    def begin(self, coordinator: str) -> None:
+    def begin(self, coordinator: str, absent: Absent) -> None:
         """The others know already where it is."""
 
     def after(self, ending: Ending) -> Assignment | None:

@@ -324,6 +324,34 @@ def test_a_machine_and_its_neighbour_are_lost(machines):
     assert "[0] ended" in output
 
 
+def test_a_machine_is_lost_before_the_processes_have_met(machines):
+    """Nobody waits for its process until the time-out, which is five minutes."""
+    (machines.place / "story.py").write_text(
+        """
+import os, time
+import phalanx
+me, attempt = os.environ["PHALANX_PROCESS_ID"], os.environ["PHALANX_RESTART"]
+if me == "1" and attempt == "0":
+    with open(os.path.join(os.path.dirname(__file__), "pid"), "w") as file:
+        print(os.getpid(), file=file, flush=True)
+        time.sleep(100)
+phalanx.distributed.initialize()
+print("attempt", attempt, "of", phalanx.process_count(), flush=True)
+"""
+    )
+    launchers = [machines.start(rank, "--elastic", "2:") for rank in range(3)]
+    while not (pid := machines.wait_for("pid").strip()):
+        pass
+    launchers[1].kill()
+    os.kill(int(pid), signal.SIGKILL)
+    statuses = [launchers[rank].wait(PATIENCE) for rank in (0, 2)]
+    output = machines.output(0)
+    assert statuses == [0, 0], output
+    assert "process 1 was lost with its machine before it came" in output
+    assert "lost 1 of 3 processes; starting again with 2" in output
+    assert "[0] attempt 1 of 2" in output
+
+
 def test_launchers_that_do_not_belong_together(machines):
     (machines.place / "story.py").write_text("print('ran')")
     first, second = (machines.start(rank, "--elastic", "1:") for rank in (0, 1))

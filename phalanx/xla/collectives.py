@@ -97,7 +97,7 @@ class CollectiveEmitter(RegionEmitter):
         super().__init__(plan, module)
         self.order = [name for name, _ in plan.axes]  # of the axes in the module
         self.follows_order = False  # whether what was written depends on it
-        self._channels = 0
+        self._channels = self._groups = 0
         self._nested: set[tuple[str, str]] = set()  # axes that are taken inside of others
         self._splits: dict[Any, ir.Attribute | None] = {}  # by sharding, dimensions, taken axes
 
@@ -349,7 +349,17 @@ class CollectiveEmitter(RegionEmitter):
         ])  # fmt: skip
         xs = [self.whole_along(x, whole) for x in xs]
         made = super().reduce_window(xs, inits, *windows, body)
+        if len(made) > 1:
+            self._lie_alike(made)
         return [self.made_whole(x, whole) for x in made]
+
+    def _lie_alike(self, xs: Values) -> None:
+        """Have the compiler cut all of ``xs`` in one way, those that nobody uses, too."""
+        if not self.parted or self._has_sums:
+            return
+        for x in xs:
+            sdy.sharding_group(x, self._groups)
+        self._groups += 1
 
     def gather(
         self, x: Value, indices: Value, numbers: Any, slice_sizes: Sequence[int], sorted: bool

@@ -155,6 +155,7 @@ def test_what_is_cropped():
         *(f"law('cummin', 0, {seed}, False, False)" for seed in (1, 11)),
         "law('cummax', 0, 16, False, False)",
         "law('cumprod', 0, 10, False, False)",
+        "law('reduce_window_min', 0, 3624815271, False, True)",
     ]
     assert not undone(drawn, devices=8, prelude=PRELUDE)
 

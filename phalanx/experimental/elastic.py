@@ -227,7 +227,7 @@ def _send(
         for part in c.parts if is_written(c) else ():
             held = np.ascontiguousarray(part.data)
             pieces.append(Piece(number, part.start, part.data.shape, offset, held.nbytes))
-            data.append(memoryview(held.reshape(-1).view(np.uint8)))
+            data.append(held.reshape(-1).view(np.uint8).data)
             offset += held.nbytes
     head = msgspec.json.encode(Head(index, pieces))
     for at, keeper in enumerate(keepers[:_COPIES]):

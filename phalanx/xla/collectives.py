@@ -357,7 +357,7 @@ class CollectiveEmitter(RegionEmitter):
         """Have the compiler cut all of ``xs`` in one way, those that nobody uses, too."""
         if not self.parted or self._has_sums:
             return
-        group = {"group_id": ir.IntegerAttr.get(self._i64, self._groups)}
+        group = {"group_id": self.int_attribute(self._groups)}
         for x in xs:
             ir.Operation.create("sdy.sharding_group", operands=[x], attributes=group)
         self._groups += 1

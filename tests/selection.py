@@ -41,7 +41,8 @@ CHECKED = 0.1
 # Bits are compared with those of processes, which have their own options.
 ACCURATE = (
     "tests/oracles/", "tests/laws/test_operations.py", "tests/laws/test_pmap_law.py",
-    "tests/laws/test_slopes_of_all_sizes.py", "tests/stories/test_reproducible.py",
+    "tests/laws/test_slopes_of_all_sizes.py", "tests/stories/test_elastic.py",
+    "tests/stories/test_reproducible.py",
 )  # fmt: skip
 SUBJECTS = ("law", "name", "f")  # parameters that name what is tested; others are cases of it
 

@@ -8,6 +8,7 @@ from typing import Any
 from phalanx.compat.names import INVARIANT, RESHARD, said_of
 from phalanx.compat.primitives import ForeignPrimitive, Ours, view
 from phalanx.core.primitive import REGISTRY
+from phalanx.ops import bessel  # noqa: F401  # pyright: ignore[reportUnusedImport] (its primitives)
 
 # operations of the field that are functions of several here: programs never have them
 _MADE_OF_OTHERS = [

@@ -21,7 +21,7 @@ _NEEDLESS = {
     "AutoNumbering", "CitationDefinitionTransform", "CitationReferenceTransform",
     "DefaultSubstitutions", "DoctestTransform", "ExtraTranslatableNodes",
     "FootnoteDocnameUpdater", "GlossarySorter", "HandleCodeBlocks", "Locale",
-    "RemoveTranslatableInline", "SphinxSmartQuotes",
+    "RemoveTranslatableInline",
     "TranslationProgressTotaliser", "UnreferencedFootnotesDetector",
 }  # fmt: skip
 _HERE = '<li class="toctree-l1 current"><a class="current reference internal" href="#">'

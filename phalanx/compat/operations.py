@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import importlib
+from pkgutil import iter_modules
 from typing import Any
 
+from phalanx import ops
 from phalanx.compat.names import INVARIANT, RESHARD, said_of
 from phalanx.compat.primitives import ForeignPrimitive, Ours, view
 from phalanx.core.primitive import REGISTRY
-from phalanx.ops import bessel  # noqa: F401  # pyright: ignore[reportUnusedImport] (its primitives)
 
 # operations of the field that are functions of several here: programs never have them
 _MADE_OF_OTHERS = [
@@ -26,6 +28,8 @@ _MADE_OF_OTHERS = [
 
 @functools.cache
 def _by_name() -> dict[str, ForeignPrimitive]:
+    for module in iter_modules(ops.__path__, f"{ops.__name__}."):
+        importlib.import_module(module.name)  # some wait until a function is used
     found: dict[str, ForeignPrimitive] = {f"{name}_p": Ours(name) for name in _MADE_OF_OTHERS}
     found.update({f"{said_of(p).name.replace('-', '_')}_p": view(p) for p in REGISTRY.values()})
     found["psum_invariant_p"] = view(REGISTRY["psum"], INVARIANT)

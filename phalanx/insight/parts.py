@@ -68,7 +68,7 @@ class _Rows:
     ) -> tuple[Program, list[Dimensions]]:
         """``program``, whose inputs have ``rows``, with constraints; the rows of its outputs."""
         known: dict[Atom, Dimensions] = dict(zip(program.inputs, rows, strict=True))
-        told: dict[Atom, Var] = {}
+        replaced: dict[Atom, Var] = {}
         before = len(self.found)
         equations: list[Equation] = []
         for e in program.equations:
@@ -83,27 +83,27 @@ class _Rows:
                     e = e.reframed(frame.rewritten(lambda _, inner=inner: inner))
                 known.update(zip(e.outputs, after, strict=True))
             elif isinstance(frame.runs, Loop):
-                equations += self._constraints(e, frame, operands, told)
-                e = e.update(inputs=[told.get(a, a) for a in e.inputs])
+                equations += self._constraints(e, frame, operands, replaced)
+                e = e.update(inputs=[replaced.get(a, a) for a in e.inputs])
             equations.append(e)
         after = [known.get(a, ()) if isinstance(a, Var) else () for a in program.outputs]
         same = len(self.found) == before
         return program if same else program.update(equations=equations), after
 
     def _constraints(
-        self, e: Equation, frame: Frame, operands: Sequence[Dimensions], told: dict[Atom, Var]
+        self, e: Equation, frame: Frame, operands: Sequence[Dimensions], replaced: dict[Atom, Var]
     ) -> list[Equation]:
         """Constraints on the operands of a loop of which it takes one part after the other."""
         made: list[Equation] = []
         for atom, role, rows in zip(e.inputs, frame.ins, operands, strict=True):
             is_taken = bool(role.layout and role.layout[0]) and 0 in rows
-            if not is_taken or not rows[1:] or atom in told:
+            if not is_taken or not rows[1:] or atom in replaced:
                 continue
             sharding = self.divided(atom.type, rows[1])
             if sharding is not None:
-                told[atom] = Var(atom.type)
+                replaced[atom] = Var(atom.type)
                 params = {"sharding": sharding}
-                made.append(Equation(constrain, [atom], params, (told[atom],), e.location))
+                made.append(Equation(constrain, [atom], params, (replaced[atom],), e.location))
                 self.found.append(Constraint(e.location, atom.type, sharding))
         return made
 

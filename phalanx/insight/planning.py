@@ -58,7 +58,7 @@ class StepPlan(Report):
     Mesh('data': 1, 'fsdp': 1, 'tensor': 1, devices=[[[0]]] of cpu)
     """
 
-    step: _Step | None = field(default=None, repr=False, compare=False)
+    step: _Step = field(kw_only=True, repr=False, compare=False)
 
     def apply(
         self, step: Callable[..., Any] | None = None, *, devices: Sequence[Any] | None = None
@@ -96,7 +96,6 @@ class StepPlan(Report):
         True
         """
         planned = self.step
-        assert planned is not None
         traced, load = planned.traced, planned.load
         if step is not None:
             traced = traceable(step, "apply").trace(*traced.in_avals[0], **traced.in_avals[1])
@@ -182,7 +181,7 @@ def plan_of(
             *([_chart(counts)] if len(counts) > 1 else []), _model(chips),
         ),
         _verdict(chips, told, counts),
-        _Step(traced, load, chips, best.parting),
+        step=_Step(traced, load, chips, best.parting),
     )  # fmt: skip
 
 

@@ -19,23 +19,23 @@ Dimensions = tuple[int, ...]
 
 
 class Sides(Struct, frozen=True):
-    """The dimensions of an array over which its first product sums, those that it gives, and those
-    of which each has a product of its own."""
+    """The dimensions of an array over which its first product sums, those that it gives, ``free``,
+    and those of the batch, along which each part has a product of its own."""
 
     summed: Dimensions
-    given: Dimensions
-    apart: Dimensions
+    free: Dimensions
+    batch: Dimensions
 
     def cut(self, shape: Sequence[int]) -> Dimensions:
         """The dimensions along one of which it is cut, the first one that can be: those of products
         of their own, as of experts, or those of the longer side, or of a side of several, as of
         heads; none where all sides are alike."""
-        if self.apart:
-            return self.apart
-        sizes = [math.prod([shape[d] for d in side]) for side in (self.given, self.summed)]
+        if self.batch:
+            return self.batch
+        sizes = [math.prod([shape[d] for d in side]) for side in (self.free, self.summed)]
         if sizes[0] == sizes[1]:
-            sizes = [len(self.given), len(self.summed)]
-        return self.given if sizes[0] > sizes[1] else self.summed if sizes[0] < sizes[1] else ()
+            sizes = [len(self.free), len(self.summed)]
+        return self.free if sizes[0] > sizes[1] else self.summed if sizes[0] < sizes[1] else ()
 
 
 class _Origin(Struct, frozen=True):
@@ -80,9 +80,9 @@ def _note(e: Equation, operands: Sequence[_Origin | None], found: dict[int, Side
     """Note a product of a weight with something that is none."""
     for k, (weight, other) in enumerate(zip(operands, reversed(operands), strict=True)):
         if weight is not None and other is None:
-            summed, beside = e.params["contract"][k], e.params["batch"][k]
-            given = [d for d in range(len(weight.dims)) if d not in (*summed, *beside)]
-            sides = [[weight.dims[d] for d in side] for side in (summed, given, beside)]
+            summed, batch = e.params["contract"][k], e.params["batch"][k]
+            free = [d for d in range(len(weight.dims)) if d not in (*summed, *batch)]
+            sides = [[weight.dims[d] for d in side] for side in (summed, free, batch)]
             of_input = [tuple([d for d in side if d is not None]) for side in sides]
             found.setdefault(weight.number, Sides(*of_input))
 

@@ -350,11 +350,11 @@ class CollectiveEmitter(RegionEmitter):
         xs = [self.whole_along(x, whole) for x in xs]
         made = super().reduce_window(xs, inits, *windows, body)
         if len(made) > 1:
-            self._lie_alike(made)
+            self._shard_alike(made)
         return [self.made_whole(x, whole) for x in made]
 
-    def _lie_alike(self, xs: Values) -> None:
-        """Have the compiler cut all of ``xs`` in one way, those that nobody uses, too."""
+    def _shard_alike(self, xs: Values) -> None:
+        """Have the compiler shard all of ``xs`` in one way, those that nobody uses, too."""
         if not self.parted or self._has_sums:
             return
         group = {"group_id": self.int_attribute(self._groups)}

@@ -15,7 +15,7 @@ import phalanx.numpy as jnp
 PRODUCTS = {
     "product": lambda np, x, y: x * y,
     "quotient": lambda np, x, y: x / (y * y + 1),
-    "exponential": lambda np, x, y: np.exp(x) * y,
+    "exponential": lambda np, x, y: np.exp(-x * x) * y,  # small: rounding stays beside the bound
 }
 WAYS = {
     "as they are": lambda v: v,

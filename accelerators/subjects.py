@@ -11,7 +11,7 @@ from typing import Any
 import phalanx
 import phalanx.numpy as jnp
 from accelerators.programs import programs
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.api.stages import Traced
 from phalanx.core.primitive import REGISTRY
 from phalanx.errors import MissingRule
@@ -51,7 +51,7 @@ class Subject:
 
 def subjects(devices: int = DEVICES) -> Iterator[Subject]:
     """All of them; programs are over so many ``devices``."""
-    for module in pkgutil.walk_packages(ops.__path__, "phalanx.ops."):
+    for module in pkgutil.walk_packages(ops.__path__, "phalanx.primitives."):
         importlib.import_module(module.name)
     for prim in REGISTRY.values():
         for i, example in enumerate(prim.examples):

@@ -20,7 +20,7 @@ from phalanx import (
     memory,  # noqa: F401
     numpy,
     ops,
-    primitives,  # noqa: F401
+    primitives,
     ref,
     sharding,  # noqa: F401
     stages,  # noqa: F401
@@ -36,12 +36,11 @@ from phalanx.base.dtypes import ScalarType
 from phalanx.control import mapped, spanned  # noqa: F401
 from phalanx.core.trace import ROOT
 from phalanx.core.types import Array, ArrayType
-from phalanx.numpy import segments
 from phalanx.numpy.at import Part
 from phalanx.numpy.creation import array
 from phalanx.numpy.methods import install
 from phalanx.numpy.refs import install as install_refs
-from phalanx.ops import hypot, incomplete  # noqa: F401
+from phalanx.primitives import hypot, incomplete  # noqa: F401
 from phalanx.run.eager import evaluate_eagerly
 from phalanx.run.reshard_array import reshard_array
 from phalanx.spmd.shardings_of_types import mesh_spec_of
@@ -53,9 +52,7 @@ ScalarType.make = staticmethod(array)  # float32(3) is an array
 install(Array, numpy)
 install_refs()
 install_attributes()
-ops.__dict__.update({name: getattr(segments, name) for name in segments.__all__})
-ops.__dict__["__all__"] = segments.__all__  # all that is public in the room of primitives
 
-bound(debug, lax, numpy, ops, ref, tree, tree_util)
+bound(debug, lax, numpy, ops, primitives, ref, tree, tree_util)
 bound(Part, type(config), phalanx)
 bound(ad_checkpoint, custom_derivatives)

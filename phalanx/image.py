@@ -18,7 +18,7 @@ from phalanx.base.lengths import symbolic
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.promotion import ArrayLike, as_array, as_shape, inexact
-from phalanx.ops import dimensions
+from phalanx.primitives import dimensions
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 

@@ -21,7 +21,7 @@ from phalanx.base.lengths import integer
 from phalanx.base.registry import register_dataclass
 from phalanx.core.types import Array, ArrayLike, typeof
 from phalanx.nn.normalize import logsumexp
-from phalanx.ops.shape import dimension
+from phalanx.primitives.shape import dimension
 
 __all__ = ["EvenBatch", "Mean", "TrainState", "cross_entropy", "even_batches"]
 

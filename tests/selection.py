@@ -29,7 +29,7 @@ SAMPLED = (
     "tests/units/compat/test_served_names", "tests/units/control/",
     "tests/units/experimental/test_jet", "tests/units/experimental/test_sparse",
     "tests/units/insight/test_held_out",
-    "tests/units/lax/", "tests/units/ops/", "tests/units/transforms/",
+    "tests/units/lax/", "tests/units/primitives/", "tests/units/transforms/",
 )  # fmt: skip
 SHARE = 0.1
 UNITS = 0.6  # of the functions in the units

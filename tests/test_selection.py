@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-import phalanx.ops
+import phalanx.primitives
 from phalanx.core.primitive import Primitive
 from phalanx.laws.primitives import LAWS
 from tests import conftest, seeds
@@ -19,7 +19,7 @@ from tests.selection import optimized, selected, statement
 
 ROOT = Path(__file__).parents[1]
 SEEDS = range(20)
-MODULES = [m.name for m in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops.")]
+MODULES = [m.name for m in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives.")]
 PRIMITIVES = {
     value.name: value
     for module in [*MODULES, "phalanx.run.put"]

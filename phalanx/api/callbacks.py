@@ -24,8 +24,8 @@ from phalanx.core import axes
 from phalanx.core.primitive import CALLS, ORDERED
 from phalanx.core.trace import ROOT, entering
 from phalanx.core.types import SCALARS, ArrayType
-from phalanx.ops.callback import VMAP_METHODS, Host, call_host
-from phalanx.ops.lanes import axis_index
+from phalanx.primitives.callback import VMAP_METHODS, Host, call_host
+from phalanx.primitives.lanes import axis_index
 from phalanx.run.array import default_sharding, with_value
 from phalanx.run.runtime import backend
 

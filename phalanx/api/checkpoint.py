@@ -30,7 +30,7 @@ from phalanx.control.checkpoint_call import checkpoint as checkpoint_program
 from phalanx.control.policies import MAKERS, nothing_saveable
 from phalanx.control.saved_residuals import residuals
 from phalanx.core.program import Program
-from phalanx.ops.naming import named
+from phalanx.primitives.naming import named
 from phalanx.transforms.remat_partition import Policy
 from phalanx.transforms.stage import stage
 

@@ -31,7 +31,7 @@ from phalanx.control.custom_jvp_call import custom_jvp as custom_jvp_primitive
 from phalanx.core.primitive import ZERO
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import add_tangents
+from phalanx.primitives.basis import add_tangents
 from phalanx.transforms.stage import is_value
 
 

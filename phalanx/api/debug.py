@@ -24,7 +24,7 @@ from phalanx.base.log import inform
 from phalanx.base.numpy_kinds import is_ndarray
 from phalanx.base.source import name_of, user_frame, user_location
 from phalanx.core.axes import is_internal
-from phalanx.ops.callback import Host, call_host
+from phalanx.primitives.callback import Host, call_host
 from phalanx.run.array import with_value
 from phalanx.transforms.stage import is_value
 

@@ -17,7 +17,7 @@ from phalanx.base.source import name_of, user_location
 from phalanx.core.refs import refuse_aliases
 from phalanx.core.trace import carried, trace_of
 from phalanx.core.types import typeof
-from phalanx.ops.basis import full
+from phalanx.primitives.basis import full
 from phalanx.transforms.linearize import DualTracer
 from phalanx.transforms.stage import is_value
 

@@ -49,9 +49,9 @@ from phalanx.core.length_variables import numbers_of
 from phalanx.core.program import Equation, Program
 from phalanx.core.refs import Ref
 from phalanx.core.types import ArrayType, Types, typeof
-from phalanx.ops.basis import random_unwrap, random_wrap
-from phalanx.ops.callback import host_call
-from phalanx.ops.resharding import without_spec
+from phalanx.primitives.basis import random_unwrap, random_wrap
+from phalanx.primitives.callback import host_call
+from phalanx.primitives.resharding import without_spec
 from phalanx.run.array import Signature, default_sharding
 from phalanx.run.constrain import constrain
 from phalanx.run.planning import as_types_say, check_devices, constraints, with_devices

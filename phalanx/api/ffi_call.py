@@ -15,7 +15,7 @@ from phalanx.base.source import user_location
 from phalanx.control.foreign_call import Foreign, call_foreign
 from phalanx.core.ffi_records import ForeignFunction, Layouts, attributes_of
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.callback import VMAP_METHODS
+from phalanx.primitives.callback import VMAP_METHODS
 from phalanx.run.runtime import backend
 
 TYPED = 4  # the version of calls in modules, whose functions are registered as of version 1

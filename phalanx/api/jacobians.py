@@ -14,8 +14,8 @@ from phalanx.base import dtypes, tree
 from phalanx.base.source import name_of, user_location
 from phalanx.core.types import typeof
 from phalanx.numpy.matrices import eye
-from phalanx.ops.basis import move, reshape
-from phalanx.ops.shape import slice as slice_
+from phalanx.primitives.basis import move, reshape
+from phalanx.primitives.shape import slice as slice_
 
 
 def jacfwd(

@@ -20,7 +20,7 @@ from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.refs import Ref
 from phalanx.core.types import SCALARS, ArrayType, typeof
 from phalanx.numpy.refs import addupdate
-from phalanx.ops.basis import convert, instantiate, zeros
+from phalanx.primitives.basis import convert, instantiate, zeros
 from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import constrain
 from phalanx.spmd.named import NamedSharding

@@ -28,7 +28,7 @@ from phalanx.core import axes
 from phalanx.core.program import Atom, Program
 from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import zeros
+from phalanx.primitives.basis import zeros
 from phalanx.spmd.constraint import open_dims
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import loaded, stage_with_refs

@@ -12,7 +12,7 @@ from phalanx.api.traced_function import TracedFunction
 from phalanx.base.recent import Recent
 from phalanx.core.refs import AbstractRef, Ref, load, refuse_aliases, store_all
 from phalanx.core.trace import Tracer, refuse_escaped
-from phalanx.ops.basis import convert
+from phalanx.primitives.basis import convert
 from phalanx.run.calls import CachedCall, Call, signature
 from phalanx.transforms.stage import loaded
 

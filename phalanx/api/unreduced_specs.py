@@ -10,7 +10,7 @@ from phalanx.core.correspond import how_to_sum
 from phalanx.core.manual import typed, user_axis_name
 from phalanx.core.roles import Role, blocks
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import reshape
+from phalanx.primitives.basis import reshape
 from phalanx.spmd.named import PartitionSpec
 
 

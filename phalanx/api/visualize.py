@@ -17,7 +17,7 @@ from phalanx.base.notebook import in_notebook
 from phalanx.base.source import user_location
 from phalanx.core.axes import is_internal
 from phalanx.core.trace import Tracer
-from phalanx.ops.inspect import Watcher, inspect_sharding
+from phalanx.primitives.inspect import Watcher, inspect_sharding
 from phalanx.run.array import DeviceArray
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding

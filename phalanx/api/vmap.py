@@ -34,8 +34,8 @@ from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.trace import is_recorded
 from phalanx.core.types import Array, is_scalar, typeof
-from phalanx.ops.basis import full
-from phalanx.ops.resharding import resharded
+from phalanx.primitives.basis import full
+from phalanx.primitives.resharding import resharded
 from phalanx.transforms.batch import batch, place_lanes
 from phalanx.transforms.stage import is_value
 

@@ -15,8 +15,8 @@ from phalanx.compat.zeros import (
     is_undefined_primal,
 )
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import zeros
-from phalanx.ops.elementwise import add
+from phalanx.primitives.basis import zeros
+from phalanx.primitives.elementwise import add
 from phalanx.transforms.linearize import Dual, DualTracer
 
 __all__ = [

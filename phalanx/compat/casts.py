@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from phalanx.core.manual import typed
 from phalanx.core.program import Atom, Equation, Program, Var, operand_types
 from phalanx.core.types import LiteralType
-from phalanx.ops.vary import pvary, sorted_axes
+from phalanx.primitives.vary import pvary, sorted_axes
 
 
 def with_casts(program: Program) -> Program:

@@ -10,7 +10,7 @@ from phalanx import random
 from phalanx.api.vmap import vmap
 from phalanx.base.extended import WORD
 from phalanx.compat.operations import threefry2x32_p  # type: ignore[attr-defined]
-from phalanx.ops import threefry2x32
+from phalanx.primitives import threefry2x32
 from phalanx.random import define_prng_impl
 from phalanx.random.keys import KeySpec
 

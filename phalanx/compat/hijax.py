@@ -26,7 +26,7 @@ from phalanx.core.refs import AbstractRef, Ref
 from phalanx.core.trace import Trace, Tracer, current, owner_of
 from phalanx.core.types import Array, ArrayType
 from phalanx.numpy.refs import RefView
-from phalanx.ops.elementwise import add
+from phalanx.primitives.elementwise import add
 from phalanx.transforms.compile_time_eval import CompileTimeEvalTrace
 
 __all__ = [

@@ -16,7 +16,7 @@ from phalanx.core.manual import Typed, typed, user_axis_name
 from phalanx.core.program import Program
 from phalanx.core.roles import Roles
 from phalanx.lax.unary import RoundingMethod
-from phalanx.ops.index import GatherScatterMode
+from phalanx.primitives.index import GatherScatterMode
 from phalanx.spmd.constraint import cutting
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.sharding import Sharding

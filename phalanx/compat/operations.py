@@ -7,7 +7,7 @@ import importlib
 from pkgutil import iter_modules
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.compat.names import INVARIANT, RESHARD, said_of
 from phalanx.compat.primitives import ForeignPrimitive, Ours, view
 from phalanx.core.primitive import REGISTRY

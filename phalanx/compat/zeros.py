@@ -9,7 +9,7 @@ from typing import Any
 
 from phalanx.base import registry
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import zeros
+from phalanx.primitives.basis import zeros
 
 
 class ZeroTangent:

@@ -35,14 +35,14 @@ from phalanx.core.primitive import Active, Derivative, Primitive
 from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CHOICE, FIXED
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import broadcast, broadcast_lanes, convert, move, reshape, zeros
-from phalanx.ops.collective import pmax
-from phalanx.ops.compare import eq, select
-from phalanx.ops.domains import I32
-from phalanx.ops.guard import guarded
-from phalanx.ops.lanes import rows_at
-from phalanx.ops.reduce import reduce_min
-from phalanx.ops.shape import iota
+from phalanx.primitives.basis import broadcast, broadcast_lanes, convert, move, reshape, zeros
+from phalanx.primitives.collective import pmax
+from phalanx.primitives.compare import eq, select
+from phalanx.primitives.domains import I32
+from phalanx.primitives.guard import guarded
+from phalanx.primitives.lanes import rows_at
+from phalanx.primitives.reduce import reduce_min
+from phalanx.primitives.shape import iota
 from phalanx.transforms.batch import Dims, batch_program, on_lanes, place_lanes
 from phalanx.transforms.derive import derive
 from phalanx.transforms.masking import where_taken, with_condition

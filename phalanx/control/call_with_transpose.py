@@ -18,7 +18,7 @@ from phalanx.core.primitive import ZERO, Linear, Primitive
 from phalanx.core.program import Program
 from phalanx.core.trace import entering
 from phalanx.core.types import typeof
-from phalanx.ops.basis import add_tangents, instantiate
+from phalanx.primitives.basis import add_tangents, instantiate
 from phalanx.transforms.batch import Dims, batch
 from phalanx.transforms.closures import Closure
 from phalanx.transforms.linearize import Dual

@@ -19,7 +19,7 @@ from phalanx.control.framed import own_inside, own_values
 from phalanx.core.layouts import Target
 from phalanx.core.program import Atom, Equation, Frame, Program
 from phalanx.core.runs import Marks
-from phalanx.ops.conv import conv_general_dilated
+from phalanx.primitives.conv import conv_general_dilated
 from phalanx.transforms.products import PRODUCTS
 from phalanx.transforms.replication import Varying
 from phalanx.transforms.storage import peak, size_in_bytes

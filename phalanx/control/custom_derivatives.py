@@ -25,8 +25,8 @@ from phalanx.core.program import Frame, Program, Var
 from phalanx.core.runs import Marks
 from phalanx.core.trace import Trace, Tracer, carried, current, trace_of
 from phalanx.core.types import ArrayType, is_scalar, typeof
-from phalanx.ops.basis import convert, full
-from phalanx.ops.vary import varying_along
+from phalanx.primitives.basis import convert, full
+from phalanx.primitives.vary import varying_along
 from phalanx.transforms.batch import Dims, batch
 from phalanx.transforms.closures import Closure, closed_over, resolve
 from phalanx.transforms.linearize import Dual, DualTracer

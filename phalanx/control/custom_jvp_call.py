@@ -20,8 +20,8 @@ from phalanx.core.program import Program
 from phalanx.core.runs import Marks
 from phalanx.core.trace import entering
 from phalanx.core.types import typeof
-from phalanx.ops.basis import add_tangents
-from phalanx.ops.vary import sorted_axes
+from phalanx.primitives.basis import add_tangents
+from phalanx.primitives.vary import sorted_axes
 from phalanx.transforms.batch import Dims, batch
 from phalanx.transforms.closures import Closure
 from phalanx.transforms.linearize import Dual, DualTracer

@@ -33,7 +33,7 @@ from phalanx.core.program import Program
 from phalanx.core.runs import Marks
 from phalanx.core.trace import entering
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import mul, reduce_sum
+from phalanx.primitives.basis import mul, reduce_sum
 from phalanx.transforms.batch import Dims, batch, place_lanes, with_lanes
 from phalanx.transforms.closures import Closure
 from phalanx.transforms.linearize import Dual

@@ -43,7 +43,7 @@ from phalanx.core.primitive import (
 from phalanx.core.program import Frame, Program, Var
 from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import move, zeros
+from phalanx.primitives.basis import move, zeros
 from phalanx.transforms.closures import Closure
 from phalanx.transforms.simplify import filled
 

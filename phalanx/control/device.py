@@ -19,9 +19,9 @@ from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, ChunkedLanes
 from phalanx.core.roles import Role, Roles
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import broadcast_lanes, move, reshape
-from phalanx.ops.lanes import lanes_at
-from phalanx.ops.shape import merge_dims, split_dim
+from phalanx.primitives.basis import broadcast_lanes, move, reshape
+from phalanx.primitives.lanes import lanes_at
+from phalanx.primitives.shape import merge_dims, split_dim
 from phalanx.transforms.batch import batch, place_lanes, with_lanes
 from phalanx.transforms.derive import trace_closed
 from phalanx.transforms.passes import within_a_device

@@ -14,7 +14,7 @@ from phalanx.core.builder import Builder, Value
 from phalanx.core.platforms import names_of
 from phalanx.core.primitive import NoRule, OnDevices, Primitive
 from phalanx.core.types import ArrayType, Types
-from phalanx.ops.domains import I32
+from phalanx.primitives.domains import I32
 from phalanx.spmd.mesh import AbstractMesh
 from phalanx.spmd.named import NamedSharding, P
 from phalanx.spmd.sharding import Sharding

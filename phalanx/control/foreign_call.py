@@ -32,9 +32,9 @@ from phalanx.core.primitive import (
     no_results,
 )
 from phalanx.core.types import ArrayType, Types
-from phalanx.ops.basis import broadcast_lanes, move
-from phalanx.ops.domains import I32
-from phalanx.ops.lanes import leading, without_padding
+from phalanx.primitives.basis import broadcast_lanes, move
+from phalanx.primitives.domains import I32
+from phalanx.primitives.lanes import leading, without_padding
 
 
 @dataclass(frozen=True, slots=True)

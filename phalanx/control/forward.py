@@ -15,7 +15,7 @@ from phalanx.core.program import Atom, Frame, Program, Var
 from phalanx.core.roles import CARRY, FIXED, Role, Roles
 from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import instantiate
+from phalanx.primitives.basis import instantiate
 from phalanx.transforms.dce import live_equations
 from phalanx.transforms.effects import silent
 from phalanx.transforms.linearize import Linearized, jvp_program, linearize_program

@@ -12,7 +12,7 @@ from phalanx.core.primitive import Batched, BatchRule, LaneDims, Operands, Primi
 from phalanx.core.program import Program
 from phalanx.core.roles import FIXED, Role, each
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import move
+from phalanx.primitives.basis import move
 
 
 def in_turn(itself: Callable[[], Primitive]) -> BatchRule:

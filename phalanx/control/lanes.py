@@ -16,11 +16,11 @@ from phalanx.core.primitive import Primitive, Rule
 from phalanx.core.program import Frame
 from phalanx.core.roles import CARRY, Role
 from phalanx.core.runs import Marks
-from phalanx.ops.basis import convert, move
-from phalanx.ops.collective import pmax
-from phalanx.ops.compare import gt
-from phalanx.ops.domains import I32
-from phalanx.ops.reduce import reduce_or
+from phalanx.primitives.basis import convert, move
+from phalanx.primitives.collective import pmax
+from phalanx.primitives.compare import gt
+from phalanx.primitives.domains import I32
+from phalanx.primitives.reduce import reduce_or
 from phalanx.transforms.batch import Dims, batch_program, lanes_in_front
 from phalanx.transforms.simplify import fixpoint
 

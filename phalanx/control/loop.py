@@ -25,10 +25,10 @@ from phalanx.core.program import Frame, Program, Var
 from phalanx.core.roles import CARRY, Roles
 from phalanx.core.runs import Loop, Marks
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import broadcast
-from phalanx.ops.bits import and_
-from phalanx.ops.compare import select
-from phalanx.ops.domains import BOOL
+from phalanx.primitives.basis import broadcast
+from phalanx.primitives.bits import and_
+from phalanx.primitives.compare import select
+from phalanx.primitives.domains import BOOL
 from phalanx.transforms.batch import Dims, batch_program, on_lanes, with_lanes
 from phalanx.transforms.derive import derive, trace_closed
 from phalanx.transforms.effects import Carried, conditional

@@ -47,7 +47,7 @@ from phalanx.core.region import Region
 from phalanx.core.roles import Role, Roles
 from phalanx.core.runs import Lanes
 from phalanx.core.types import ArrayType
-from phalanx.ops.vary import conversion
+from phalanx.primitives.vary import conversion
 from phalanx.transforms.batch import Dims
 
 Devices = tuple[Any, ...] | None  # None: whatever there are

@@ -16,8 +16,8 @@ from phalanx.control.framed import frame_of
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.roles import FIXED
 from phalanx.core.types import ArrayType
-from phalanx.ops.domains import I32
-from phalanx.ops.lanes import axis_index
+from phalanx.primitives.domains import I32
+from phalanx.primitives.lanes import axis_index
 
 
 def hoist_axis_index(program: Program, axis: Any) -> Program:

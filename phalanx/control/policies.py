@@ -24,9 +24,9 @@ from msgspec import Struct
 
 from phalanx.base.boundary import bound
 from phalanx.core.primitive import Primitive
-from phalanx.ops.contract import dot_general
-from phalanx.ops.conv import conv_general_dilated
-from phalanx.ops.naming import named
+from phalanx.primitives.contract import dot_general
+from phalanx.primitives.conv import conv_general_dilated
+from phalanx.primitives.naming import named
 from phalanx.run.put import device_put
 from phalanx.spmd.memory_kinds import Space
 from phalanx.transforms.remat_partition import OffloadTo, Policy

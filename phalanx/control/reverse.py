@@ -24,8 +24,8 @@ from phalanx.core.primitive import ZERO, Linear, Primitive, Rule
 from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
 from phalanx.core.runs import Loop, Marks
-from phalanx.ops.basis import add_tangents, instantiate, mul, zeros
-from phalanx.ops.collective import psum
+from phalanx.primitives.basis import add_tangents, instantiate, mul, zeros
+from phalanx.primitives.collective import psum
 from phalanx.transforms.derive import Derived, derive
 from phalanx.transforms.simplify import filled
 from phalanx.transforms.transpose import backward

@@ -18,7 +18,7 @@ from phalanx.core.manual import typed
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import instantiate, zeros
+from phalanx.primitives.basis import instantiate, zeros
 from phalanx.transforms.batch import Dims, batch, lanes_in_front, with_lanes
 from phalanx.transforms.linearize import jvp, linearize
 from phalanx.transforms.partial_eval import partial_eval

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from phalanx.core.program import Atom, Literal, Program
 from phalanx.core.types import ArrayType
-from phalanx.ops.naming import named
+from phalanx.primitives.naming import named
 from phalanx.transforms.linearize import linearize_program
 from phalanx.transforms.remat_partition import divisible, is_rounding
 

@@ -28,7 +28,7 @@ from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import ChunkedLanes
 from phalanx.core.runs import Marks
-from phalanx.ops.barrier import optimization_barrier
+from phalanx.primitives.barrier import optimization_barrier
 from phalanx.transforms.dce import live_equations
 from phalanx.transforms.storage import size_in_bytes
 

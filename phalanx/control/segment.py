@@ -25,12 +25,19 @@ from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var
 from phalanx.core.roles import CARRY, FIXED, Roles, each
 from phalanx.core.runs import Loop, Marks
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import broadcast, convert, full, move, zeros
-from phalanx.ops.domains import I32
-from phalanx.ops.in_order import accumulating
-from phalanx.ops.lanes import folded, is_there, only_where
-from phalanx.ops.reduce import reduce_or
-from phalanx.ops.shape import concatenate, expand_dims, merge_dims, slice_dim, split_dim, squeeze
+from phalanx.primitives.basis import broadcast, convert, full, move, zeros
+from phalanx.primitives.domains import I32
+from phalanx.primitives.in_order import accumulating
+from phalanx.primitives.lanes import folded, is_there, only_where
+from phalanx.primitives.reduce import reduce_or
+from phalanx.primitives.shape import (
+    concatenate,
+    expand_dims,
+    merge_dims,
+    slice_dim,
+    split_dim,
+    squeeze,
+)
 from phalanx.transforms.batch import Dims, on_lanes
 from phalanx.transforms.derive import trace_closed
 from phalanx.transforms.effects import conditional

@@ -201,7 +201,7 @@ class Elements(Struct, frozen=True):
             operation gives, compilers number in as few bits as elements have; and of a
             ``"running"`` result every element comes from a rounded one before.
 
-    >>> from phalanx.ops.elementwise import sin
+    >>> from phalanx.primitives.elementwise import sin
     >>> sin.elements.fused, sin.elements.copied
     (True, False)
     """
@@ -223,7 +223,7 @@ class NamedAxes(Struct, frozen=True):
         communicates: whether it communicates over them.
         fold: how it takes in the lanes of an array, if that can be done a few at a time.
 
-    >>> from phalanx.ops.collective import psum
+    >>> from phalanx.primitives.collective import psum
     >>> psum.named_axes.of(axes=("batch",))
     frozenset({'batch'})
     """
@@ -270,7 +270,7 @@ class Effects(Struct, frozen=True):
         called: ``(**params)`` to the name of the function that it calls, where its first operand
             says whether it does. Then it needs no rule for a state that is a condition.
 
-    >>> from phalanx.ops.elementwise import sin
+    >>> from phalanx.primitives.elementwise import sin
     >>> sin.effects.of()
     frozenset()
     """
@@ -321,7 +321,7 @@ class Execution(Struct, frozen=True):
         on_host: the same as NumPy arrays, for what the host does at once.
         launch: ``(program, signatures, donate)`` to what runs a program of this operation alone.
 
-    >>> from phalanx.ops.elementwise import sin
+    >>> from phalanx.primitives.elementwise import sin
     >>> sin.execution  # as any other: compiled, and run
     Execution(run=None, on_host=None, launch=None)
     """
@@ -379,7 +379,7 @@ class Primitive(Struct, frozen=True, eq=False):
         doc: the mathematics and the source, in a line.
         examples: what the tests of the laws run it on.
 
-    >>> from phalanx.ops.elementwise import sin
+    >>> from phalanx.primitives.elementwise import sin
     >>> sin.name, sin.doc
     ('sin', 'sin x; stablehlo.sine')
     """

@@ -34,8 +34,8 @@ from phalanx.base.extended import is_key
 from phalanx.base.source import name_of, user_location
 from phalanx.core.types import ArrayType
 from phalanx.numpy.promotion import as_array, number_array
-from phalanx.ops.bits import not_
-from phalanx.ops.report import Fault, first_of, report, text_of_report, words_of_fault
+from phalanx.primitives.bits import not_
+from phalanx.primitives.report import Fault, first_of, report, text_of_report, words_of_fault
 from phalanx.random.keys import key_data
 from phalanx.transforms.checks import Checks
 from phalanx.transforms.stage import stage

@@ -19,10 +19,10 @@ from phalanx.core.runs import Once
 from phalanx.core.trace import current
 from phalanx.core.types import Array, ArrayType
 from phalanx.laws.compare import of_numpy, to_numpy
-from phalanx.ops.basis import convert
-from phalanx.ops.bits import bitcast
-from phalanx.ops.resharding import pcast, reshard
-from phalanx.ops.vary import pvary
+from phalanx.primitives.basis import convert
+from phalanx.primitives.bits import bitcast
+from phalanx.primitives.resharding import pcast, reshard
+from phalanx.primitives.vary import pvary
 from phalanx.run.constrain import constrain
 from phalanx.run.put import device_put
 from phalanx.transforms.derive import trace_closed

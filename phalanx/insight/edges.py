@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.core.program import Atom, Equation, Literal, Var
-from phalanx.ops import (
+from phalanx.primitives import (
     abs,
     acos,
     acosh,
@@ -44,7 +44,7 @@ from phalanx.ops import (
     sqrt,
     square,
 )
-from phalanx.ops.guard import guarded
+from phalanx.primitives.guard import guarded
 
 __all__ = [
     "AT_ONE", "AT_ZERO", "SINGULAR", "Makers", "decided", "elementwise_origins", "falls",

@@ -17,7 +17,7 @@ from phalanx.base.source import Location
 from phalanx.core.program import Atom, Equation, Literal
 from phalanx.insight.findings import Code
 from phalanx.insight.flow import Marks
-from phalanx.ops import add, convert, div, mul, neg, reduce_sum, reshape
+from phalanx.primitives import add, convert, div, mul, neg, reduce_sum, reshape
 
 __all__ = [
     "BEGUN", "GRADIENT", "P120", "SCALELESS", "Beginnings", "GradientOf", "Loss", "OwnGradient",

@@ -23,11 +23,11 @@ from phalanx.core.types import ArrayType
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks, Once
 from phalanx.insight.subject import Subject
-from phalanx.ops.basis import broadcast, convert, random_unwrap, random_wrap, reshape
-from phalanx.ops.dynamic import dynamic_slice
-from phalanx.ops.generators import rng_bit_generator
-from phalanx.ops.random_bits import threefry2x32
-from phalanx.ops.shape import concatenate, iota, slice
+from phalanx.primitives.basis import broadcast, convert, random_unwrap, random_wrap, reshape
+from phalanx.primitives.dynamic import dynamic_slice
+from phalanx.primitives.generators import rng_bit_generator
+from phalanx.primitives.random_bits import threefry2x32
+from phalanx.primitives.shape import concatenate, iota, slice
 
 __all__ = ["P106", "KeyDrawn", "keys_drawn", "reused_keys"]
 

@@ -45,13 +45,13 @@ from phalanx.insight.parting import (
     parts,
 )
 from phalanx.insight.subject import MappedLanes, Subject, is_unnamed
-from phalanx.ops.basis import broadcast, convert, mul
-from phalanx.ops.collective import pmax, pmin, psum, psum_scatter
-from phalanx.ops.elementwise import div
-from phalanx.ops.generators import rng_bit_generator
-from phalanx.ops.random_bits import threefry2x32
-from phalanx.ops.sort import sort
-from phalanx.ops.vary import pvary
+from phalanx.primitives.basis import broadcast, convert, mul
+from phalanx.primitives.collective import pmax, pmin, psum, psum_scatter
+from phalanx.primitives.elementwise import div
+from phalanx.primitives.generators import rng_bit_generator
+from phalanx.primitives.random_bits import threefry2x32
+from phalanx.primitives.sort import sort
+from phalanx.primitives.vary import pvary
 from phalanx.transforms.replication import divergences, lines_of
 
 __all__ = ["INPUT", "Excess", "LaneFlow", "unreachable_collectives"]

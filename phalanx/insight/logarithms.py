@@ -12,7 +12,7 @@ from phalanx.core.program import Atom, Equation, Literal
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks
 from phalanx.insight.subject import Subject
-from phalanx.ops import (
+from phalanx.primitives import (
     abs,
     add,
     broadcast,
@@ -44,7 +44,7 @@ from phalanx.ops import (
     sub,
     tanh,
 )
-from phalanx.ops.collective import pmax, psum
+from phalanx.primitives.collective import pmax, psum
 
 __all__ = ["careless_logarithms"]
 

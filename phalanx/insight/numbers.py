@@ -12,9 +12,9 @@ from phalanx.base import dtypes
 from phalanx.core.program import Atom, Equation, Literal, Program
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.subject import Subject
-from phalanx.ops.basis import broadcast, convert
-from phalanx.ops.contract import dot_general
-from phalanx.ops.conv import conv_general_dilated
+from phalanx.primitives.basis import broadcast, convert
+from phalanx.primitives.contract import dot_general
+from phalanx.primitives.conv import conv_general_dilated
 
 __all__ = ["accidental_promotions"]
 

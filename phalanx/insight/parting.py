@@ -11,7 +11,7 @@ from phalanx.base.source import Location
 from phalanx.core.program import Equation
 from phalanx.insight.flow import Marks
 from phalanx.insight.gradients import GRADIENT, OwnGradient
-from phalanx.ops import broadcast, convert, div, mul
+from phalanx.primitives import broadcast, convert, div, mul
 
 __all__ = [
     "Parted", "Reduced", "Sent", "apart_still", "is_shared", "own_gradients", "own_no_more",

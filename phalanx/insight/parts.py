@@ -16,7 +16,7 @@ from phalanx.core.program import Atom, Equation, Frame, Program, Var
 from phalanx.core.roles import CHOICE
 from phalanx.core.runs import Loop, Once
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import reshape, same_elements
+from phalanx.primitives.basis import reshape, same_elements
 from phalanx.run.constrain import constrain
 from phalanx.spmd.named import NamedSharding
 

@@ -37,9 +37,9 @@ from phalanx.insight.explained import whole
 from phalanx.insight.products import Products, products_in
 from phalanx.insight.state import Pairs, state_of
 from phalanx.insight.systems import Machine, System
-from phalanx.ops.attention import attention, attention_backward, attention_tangent
-from phalanx.ops.contract import dot_general
-from phalanx.ops.conv import conv_general_dilated
+from phalanx.primitives.attention import attention, attention_backward, attention_tangent
+from phalanx.primitives.contract import dot_general
+from phalanx.primitives.conv import conv_general_dilated
 from phalanx.transforms.dce import dce
 from phalanx.transforms.storage import size_in_bytes
 

@@ -17,8 +17,8 @@ from phalanx.core.program import Atom, Equation, Frame, Program, Var
 from phalanx.core.roles import CARRY, CHOICE, FIXED
 from phalanx.core.types import ArrayType
 from phalanx.insight.costs import dearest, runs
-from phalanx.ops.basis import add
-from phalanx.ops.contract import dot_general
+from phalanx.primitives.basis import add
+from phalanx.primitives.contract import dot_general
 from phalanx.transforms.products import PRODUCTS
 from phalanx.transforms.storage import size_in_bytes
 

@@ -28,7 +28,7 @@ from phalanx.insight.explained import source_of
 from phalanx.insight.host import Phase, host_table, phases_in, recording_phases, spent, why_idle
 from phalanx.insight.living import Living
 from phalanx.insight.report import Column, Facts, Part, Report, Table, Timeline, short_line, shown
-from phalanx.ops.conv import conv_general_dilated
+from phalanx.primitives.conv import conv_general_dilated
 from phalanx.run.backend import Kernel
 from phalanx.run.calls import calls
 from phalanx.run.runnable import Runnable

@@ -24,8 +24,8 @@ from phalanx.insight.alone import alone, plain, wider
 from phalanx.insight.equal_programs import key_of_program
 from phalanx.insight.exchanges import EXCHANGES, Values, coordinates, exchanged
 from phalanx.laws.compare import to_numpy
-from phalanx.ops.lanes import axis_index
-from phalanx.ops.vary import pvary
+from phalanx.primitives.lanes import axis_index
+from phalanx.primitives.vary import pvary
 from phalanx.run.array import place
 from phalanx.run.execute import compile_program
 from phalanx.spmd.sharding import Sharding

@@ -21,7 +21,7 @@ from phalanx.insight.gradients import GRADIENT, OwnGradient
 from phalanx.insight.lanes import INPUT, LaneFlow, unreachable_collectives
 from phalanx.insight.parting import Parted, Reduced, Sent, is_shared
 from phalanx.insight.subject import Subject
-from phalanx.ops import add, convert, max, min, reduce_sum, select
+from phalanx.primitives import add, convert, max, min, reduce_sum, select
 from phalanx.transforms.replication import culprits
 
 __all__ = ["between_lanes"]

@@ -14,14 +14,21 @@ from phalanx.core.program import Atom, Equation, Literal, Program, Var
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks
 from phalanx.insight.subject import Subject
-from phalanx.ops.basis import broadcast, convert
-from phalanx.ops.elementwise import ceil, div, floor, rem, round
-from phalanx.ops.generators import rng_bit_generator
-from phalanx.ops.index import gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul
-from phalanx.ops.random_bits import threefry2x32
-from phalanx.ops.reduce import argmax, argmin
-from phalanx.ops.shape import iota
-from phalanx.ops.sort import sort, top_k
+from phalanx.primitives.basis import broadcast, convert
+from phalanx.primitives.elementwise import ceil, div, floor, rem, round
+from phalanx.primitives.generators import rng_bit_generator
+from phalanx.primitives.index import (
+    gather,
+    scatter,
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+)
+from phalanx.primitives.random_bits import threefry2x32
+from phalanx.primitives.reduce import argmax, argmin
+from phalanx.primitives.shape import iota
+from phalanx.primitives.sort import sort, top_k
 from phalanx.transforms.stage import evaluate
 
 __all__ = ["repeated_indices"]

@@ -11,7 +11,7 @@ from msgspec import Struct
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
 from phalanx.core.runs import Loop, Once
-from phalanx.ops.contract import dot_general
+from phalanx.primitives.contract import dot_general
 
 __all__ = ["Sides", "sides_of"]
 

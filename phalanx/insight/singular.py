@@ -31,7 +31,7 @@ from phalanx.insight.edges import (
 from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks
 from phalanx.insight.subject import Subject
-from phalanx.ops import (
+from phalanx.primitives import (
     add,
     atan2,
     cbrt,
@@ -53,7 +53,7 @@ from phalanx.ops import (
     square,
     sub,
 )
-from phalanx.ops.guard import guarded
+from phalanx.primitives.guard import guarded
 
 __all__ = ["singular_derivatives"]
 

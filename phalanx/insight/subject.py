@@ -18,7 +18,7 @@ from phalanx.core.program import Atom, Equation, Frame, Program
 from phalanx.core.runs import Lanes
 from phalanx.core.types import Array, ArrayType
 from phalanx.insight.state import Pairs, state_of
-from phalanx.ops.basis import broadcast
+from phalanx.primitives.basis import broadcast
 
 __all__ = ["MappedLanes", "Subject", "is_unnamed"]
 

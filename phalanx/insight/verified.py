@@ -30,7 +30,7 @@ from phalanx.insight.repeating import program_text
 from phalanx.insight.report import Column, Facts, Listing, Part, Report, Table, short_line
 from phalanx.insight.taps import inlined
 from phalanx.insight.workarounds import way_around
-from phalanx.ops.callback import host_call
+from phalanx.primitives.callback import host_call
 from phalanx.run.array import DeviceArray, default_sharding, moved
 from phalanx.run.calls import LoadedProgram
 from phalanx.run.eager import as_array

@@ -26,7 +26,7 @@ from phalanx.laws.mapping import all_derivatives
 from phalanx.lax.layout import with_sharding_constraint
 from phalanx.lax.shape import slice_in_dim
 from phalanx.numpy.joining import concatenate
-from phalanx.ops.basis import reshape
+from phalanx.primitives.basis import reshape
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding, PartitionSpec
 

@@ -11,7 +11,7 @@ from phalanx.base import dtypes, tree
 from phalanx.base.errors import PhalanxError
 from phalanx.base.extended import is_key
 from phalanx.core.types import typeof
-from phalanx.ops import random_unwrap, random_wrap
+from phalanx.primitives import random_unwrap, random_wrap
 
 
 class LawBroken(PhalanxError, AssertionError):

@@ -25,9 +25,9 @@ from phalanx.base.source import name_of
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, typeof
 from phalanx.laws.compare import DerivativeError, require_same, to_numpy
-from phalanx.ops.basis import add, convert, mul, reduce_sum, sub
-from phalanx.ops.complex import real
-from phalanx.ops.shape import broadcast_to
+from phalanx.primitives.basis import add, convert, mul, reduce_sum, sub
+from phalanx.primitives.complex import real
+from phalanx.primitives.shape import broadcast_to
 from phalanx.run.eager import as_array
 
 MODES = ("fwd", "rev")

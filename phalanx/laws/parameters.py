@@ -19,7 +19,7 @@ _BY_NAME = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
 def parameters(prim: Primitive) -> dict[str, Any]:
     """The type of each parameter of ``prim``, as its declaration says it.
 
-    >>> from phalanx.ops.shape import concatenate
+    >>> from phalanx.primitives.shape import concatenate
     >>> parameters(concatenate)
     {'dim': <class 'int'>}
     """

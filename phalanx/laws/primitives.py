@@ -34,8 +34,8 @@ from phalanx.laws.blocks import check_blocks, drawn_cuts
 from phalanx.laws.compare import PrimitiveError, require_same, rounding, stacked, to_numpy
 from phalanx.laws.derivatives import check_grads, direction, inexact_part, pairing
 from phalanx.laws.parameters import check_parameters
-from phalanx.ops.basis import add, move, random_wrap
-from phalanx.ops.shape import slice_dim, squeeze
+from phalanx.primitives.basis import add, move, random_wrap
+from phalanx.primitives.shape import slice_dim, squeeze
 
 LANES = 5  # a length that no dimension of an example has, so that a mixed-up one is found
 
@@ -617,7 +617,7 @@ def check_primitive(prim: Primitive, laws: Sequence[str] = tuple(LAWS)) -> None:
         PrimitiveError, DerivativeError: a rule is wrong; the message says which.
         ValueError: there are no examples, or no such law.
 
-    >>> from phalanx.ops.elementwise import sin
+    >>> from phalanx.primitives.elementwise import sin
     >>> check_primitive(sin)
     """
     if not prim.examples:

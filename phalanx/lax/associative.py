@@ -13,8 +13,8 @@ from phalanx.base.tree import shown
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import check_functions, leaves_of
 from phalanx.lax.shape import concatenate, slice_in_dim
-from phalanx.ops.cumulative import interleaved
-from phalanx.ops.shape import reverse as flip
+from phalanx.primitives.cumulative import interleaved
+from phalanx.primitives.shape import reverse as flip
 
 __all__ = ["associative_scan"]
 _WHO = "associative_scan"

@@ -13,7 +13,7 @@ from phalanx.base.source import name_of, user_location
 from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.types import Array
 from phalanx.lax.layout import reshard
-from phalanx.ops.resharding import resharded, without_spec
+from phalanx.primitives.resharding import resharded, without_spec
 from phalanx.spmd.mesh import AxisType, Mesh
 from phalanx.spmd.named import NamedSharding
 

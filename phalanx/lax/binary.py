@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array, ArrayLike, DTypeLike, typeof
 from phalanx.lax.operands import accept, alike, dtype_of, is_python, one, same_shape
 from phalanx.lax.operands import elementwise as operands
-from phalanx.ops.contract import as_dtype
-from phalanx.ops.elementwise import integer_power
+from phalanx.primitives.contract import as_dtype
+from phalanx.primitives.elementwise import integer_power
 
 # ---- arithmetic -----------------------------------------------------------------------------
 

@@ -25,9 +25,9 @@ from phalanx.core import axes
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.refs import Ref, is_lasting, load, store
 from phalanx.core.types import NOWHERE, Array, ArrayType, is_scalar, typeof
-from phalanx.ops.basis import convert
-from phalanx.ops.resharding import resharded
-from phalanx.ops.vary import conversion, varying_along
+from phalanx.primitives.basis import convert
+from phalanx.primitives.resharding import resharded
+from phalanx.primitives.vary import conversion, varying_along
 from phalanx.run.eager import as_array
 from phalanx.transforms.reach import NotComparable, Reach
 from phalanx.transforms.stage import is_value, stage_with_refs

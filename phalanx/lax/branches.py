@@ -31,9 +31,9 @@ from phalanx.lax.bodies import (
     trace_body,
     without_results,
 )
-from phalanx.ops.compare import clamp, ne
-from phalanx.ops.domains import BOOL, I32
-from phalanx.ops.vary import varying_along
+from phalanx.primitives.compare import clamp, ne
+from phalanx.primitives.domains import BOOL, I32
+from phalanx.primitives.vary import varying_along
 from phalanx.transforms.stage import is_value, loaded
 
 __all__ = ["cond", "switch"]

@@ -26,12 +26,12 @@ from phalanx.core.manual import typed
 from phalanx.core.types import SCALARS, Array, typeof
 from phalanx.lax import grouped
 from phalanx.lax.operands import OPERANDS
-from phalanx.ops import collective as ops
-from phalanx.ops.basis import broadcast, convert, full, move, reshape, zeros
-from phalanx.ops.compare import eq, select
-from phalanx.ops.domains import BOOL, I32
-from phalanx.ops.elementwise import div
-from phalanx.ops.vary import as_parts, as_reduced, as_sum, varying_along
+from phalanx.primitives import collective as ops
+from phalanx.primitives.basis import broadcast, convert, full, move, reshape, zeros
+from phalanx.primitives.compare import eq, select
+from phalanx.primitives.domains import BOOL, I32
+from phalanx.primitives.elementwise import div
+from phalanx.primitives.vary import as_parts, as_reduced, as_sum, varying_along
 
 __all__ = [
     "all_gather",

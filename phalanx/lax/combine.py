@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base import tree as trees
 from phalanx.core.axes import Axis
@@ -18,8 +18,8 @@ from phalanx.core.program import Program
 from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.operands import accept, elementwise, is_python
-from phalanx.ops.reduce import highest, lowest
-from phalanx.ops.shape import slice_dim
+from phalanx.primitives.reduce import highest, lowest
+from phalanx.primitives.shape import slice_dim
 from phalanx.transforms.batch import batch, place_lanes
 from phalanx.transforms.stage import stage
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of, integers
-from phalanx.ops.contract import as_dtype, same_dtype
-from phalanx.ops.contract import dot_general as product
-from phalanx.ops.precision import (
+from phalanx.primitives.contract import as_dtype, same_dtype
+from phalanx.primitives.contract import dot_general as product
+from phalanx.primitives.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,
     Precision,

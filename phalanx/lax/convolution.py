@@ -9,10 +9,10 @@ from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.lax.contract import PrecisionLike
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of, integers, pairs
-from phalanx.ops.conv import ConvDimensionNumbers, dilated, padding_same
-from phalanx.ops.conv import conv_general_dilated as convolution
-from phalanx.ops.precision import canonical_precision
-from phalanx.ops.shape import reverse
+from phalanx.primitives.conv import ConvDimensionNumbers, dilated, padding_same
+from phalanx.primitives.conv import conv_general_dilated as convolution
+from phalanx.primitives.precision import canonical_precision
+from phalanx.primitives.shape import reverse
 
 ConvGeneralDilatedDimensionNumbers = ConvDimensionNumbers | tuple[str, str, str] | None
 Padding = str | Sequence[tuple[int, int]]

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.source import user_location
 from phalanx.core.types import Array, typeof
 from phalanx.lax.collective import AxisName, Groups, all_gather, all_to_all
 from phalanx.lax.operands import accept
-from phalanx.ops.contract import as_dtype
-from phalanx.ops.domains import I32
-from phalanx.ops.index import GatherDimensionNumbers
-from phalanx.ops.shape import iota, merge_dims
+from phalanx.primitives.contract import as_dtype
+from phalanx.primitives.domains import I32
+from phalanx.primitives.index import GatherDimensionNumbers
+from phalanx.primitives.shape import iota, merge_dims
 
 
 def ragged_all_to_all(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base.choices import IntChoice
 from phalanx.core.types import Array
 from phalanx.lax.operands import accept, integers

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.choices import IntChoice
 from phalanx.core.types import Array, typeof
 from phalanx.lax.layout import with_sharding_constraint
 from phalanx.lax.operands import accept, elementwise, integers
-from phalanx.ops.basis import check_lengths
+from phalanx.primitives.basis import check_lengths
 
 
 class RandomAlgorithm(IntChoice):

@@ -15,14 +15,14 @@ import numpy as np
 from phalanx.core.axes import Names
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import Ints, typeof
-from phalanx.ops import collective as ops
-from phalanx.ops.basis import add, broadcast, full, mul, reduce_sum, reshape
-from phalanx.ops.collective import Groups, Partition
-from phalanx.ops.compare import eq, select
-from phalanx.ops.domains import I32
-from phalanx.ops.index import GatherDimensionNumbers, gather
-from phalanx.ops.lanes import axis_index, rows_at
-from phalanx.ops.shape import iota, merge_dims
+from phalanx.primitives import collective as ops
+from phalanx.primitives.basis import add, broadcast, full, mul, reduce_sum, reshape
+from phalanx.primitives.collective import Groups, Partition
+from phalanx.primitives.compare import eq, select
+from phalanx.primitives.domains import I32
+from phalanx.primitives.index import GatherDimensionNumbers, gather
+from phalanx.primitives.lanes import axis_index, rows_at
+from phalanx.primitives.shape import iota, merge_dims
 
 
 def reduce(

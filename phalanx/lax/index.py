@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.numpy_kinds import GENERIC, is_ndarray
 from phalanx.core.axes import Axis
@@ -15,17 +15,17 @@ from phalanx.core.primitive import Primitive
 from phalanx.core.types import Array, typeof
 from phalanx.lax.loops import while_loop
 from phalanx.lax.operands import accept, integers, is_python
-from phalanx.ops.basis import full
-from phalanx.ops.contract import as_dtype
-from phalanx.ops.domains import I32
-from phalanx.ops.index import (
+from phalanx.primitives.basis import full
+from phalanx.primitives.contract import as_dtype
+from phalanx.primitives.domains import I32
+from phalanx.primitives.index import (
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
     canonical_mode,
     fill_value_of,
 )
-from phalanx.ops.shape import dimension, dimensions
+from phalanx.primitives.shape import dimension, dimensions
 from phalanx.transforms.batch import batch, place_lanes
 
 Mode = GatherScatterMode | str | None

@@ -22,7 +22,7 @@ from phalanx.core.layouts import OpenLayout, by_one_axis
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import SCALARS, Array, ArrayLike, ArrayType, typeof
-from phalanx.ops.resharding import without_spec
+from phalanx.primitives.resharding import without_spec
 from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import check_fits, constrain
 from phalanx.spmd.constraint import cutting, sharding_for, without_open_dims

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.choices import Choice
@@ -22,10 +22,10 @@ from phalanx.core.types import Array, typeof
 from phalanx.lax.index import dynamic_index_in_dim, dynamic_update_index_in_dim
 from phalanx.lax.loops import fori_loop
 from phalanx.lax.operands import accept
-from phalanx.ops import linalg as prims
-from phalanx.ops.basis import convert
-from phalanx.ops.domains import I32
-from phalanx.ops.linalg.algebra import (
+from phalanx.primitives import linalg as prims
+from phalanx.primitives.basis import convert
+from phalanx.primitives.domains import I32
+from phalanx.primitives.linalg.algebra import (
     adjoint,
     conjugate,
     lower_part,
@@ -35,10 +35,10 @@ from phalanx.ops.linalg.algebra import (
     symmetrized,
     upper,
 )
-from phalanx.ops.linalg.family import check_matrices, check_square
-from phalanx.ops.linalg.polar import newton, step, weights
-from phalanx.ops.linalg.signs import rounding_error, scaled
-from phalanx.ops.shape import expand_dims, slice_dim, squeeze
+from phalanx.primitives.linalg.family import check_matrices, check_square
+from phalanx.primitives.linalg.polar import newton, step, weights
+from phalanx.primitives.linalg.signs import rounding_error, scaled
+from phalanx.primitives.shape import expand_dims, slice_dim, squeeze
 
 __all__ = [
     "EigImplementation",

@@ -41,8 +41,8 @@ from phalanx.lax.bodies import (
     without_results,
 )
 from phalanx.lax.shape import concatenate, index_in_dim
-from phalanx.ops.basis import broadcast, convert
-from phalanx.ops.domains import BOOL
+from phalanx.primitives.basis import broadcast, convert
+from phalanx.primitives.domains import BOOL
 from phalanx.transforms.batch import lane_type
 from phalanx.transforms.stage import loaded, refuse_written
 

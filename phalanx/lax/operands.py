@@ -19,7 +19,7 @@ from phalanx.base.plain import brief
 from phalanx.base.source import user_location
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import SCALARS, Array, ArrayType, LiteralType, operand_type, typeof
-from phalanx.ops.basis import broadcast, convert, full
+from phalanx.primitives.basis import broadcast, convert, full
 from phalanx.run.array import default_sharding, from_scalar
 
 OPERANDS: tuple[type, ...] = (Array, np.ndarray, np.generic, *SCALARS)

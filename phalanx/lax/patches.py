@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array, typeof
 from phalanx.lax.contract import PrecisionLike, dot_general
@@ -18,9 +18,9 @@ from phalanx.lax.convolution import (
 )
 from phalanx.lax.operands import accept, dtype_of, integers
 from phalanx.lax.window import spread
-from phalanx.ops.contract import as_dtype
-from phalanx.ops.conv import dilated
-from phalanx.ops.shape import reorder
+from phalanx.primitives.contract import as_dtype
+from phalanx.primitives.conv import dilated
+from phalanx.primitives.shape import reorder
 
 
 def conv_general_dilated_patches(

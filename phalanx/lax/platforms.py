@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from phalanx.lax.branches import choose
-from phalanx.ops.platform import platform_index
+from phalanx.primitives.platform import platform_index
 
 
 def platform_dependent(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.core.types import Array, is_scalar, typeof
 from phalanx.lax.loops import scan
 from phalanx.lax.operands import elementwise
 from phalanx.lax.values import stage
-from phalanx.ops.basis import full
+from phalanx.primitives.basis import full
 
 _MOST_WRITTEN_OUT = 8
 

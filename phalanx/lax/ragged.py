@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import ShapeError
@@ -19,10 +19,10 @@ from phalanx.core.types import Array, typeof
 from phalanx.lax.contract import DotDimensionNumbers, PrecisionLike, dot_general, promoted
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of
-from phalanx.ops.contract import as_dtype
-from phalanx.ops.domains import I32
-from phalanx.ops.precision import canonical_precision
-from phalanx.ops.shape import broadcast_to, reorder
+from phalanx.primitives.contract import as_dtype
+from phalanx.primitives.domains import I32
+from phalanx.primitives.precision import canonical_precision
+from phalanx.primitives.shape import broadcast_to, reorder
 from phalanx.transforms.batch import batch as batch_of
 from phalanx.transforms.batch import place_lanes
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import Array, ArrayLike, DTypeLike, typeof
 from phalanx.lax.combine import Combination
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept
-from phalanx.ops.shape import dimension
-from phalanx.ops.shape import dimensions as all_dimensions
+from phalanx.primitives.shape import dimension
+from phalanx.primitives.shape import dimensions as all_dimensions
 
 # ---- over dimensions ------------------------------------------------------------------------
 

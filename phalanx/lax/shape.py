@@ -8,15 +8,15 @@ from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any, TypeVar
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base import tree as trees
 from phalanx.base.broadcasting import common_shape
 from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, ShapeLike, typeof
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
 from phalanx.lax.operands import OPERANDS, accept, dtype_of, integers, is_python, lengths_of, one
-from phalanx.ops.shape import dimension, dimensions, reorder, slice_dim
-from phalanx.ops.vary import varying_like
+from phalanx.primitives.shape import dimension, dimensions, reorder, slice_dim
+from phalanx.primitives.vary import varying_like
 
 T = TypeVar("T")  # a tree of arrays
 

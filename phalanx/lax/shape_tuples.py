@@ -14,9 +14,9 @@ from phalanx.lax.convolution import (
     padtype_to_pads,
 )
 from phalanx.lax.operands import integers
-from phalanx.ops.conv import ConvDimensionNumbers, dilated
-from phalanx.ops.domains import F32
-from phalanx.ops.window import plain_windows, window_type
+from phalanx.primitives.conv import ConvDimensionNumbers, dilated
+from phalanx.primitives.domains import F32
+from phalanx.primitives.window import plain_windows, window_type
 
 Shape = tuple[int, ...]
 

@@ -23,7 +23,7 @@ from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import typeof
 from phalanx.lax.bodies import leaves_of
-from phalanx.ops.basis import add_tangents, instantiate, neg
+from phalanx.primitives.basis import add_tangents, instantiate, neg
 from phalanx.run.eager import as_array
 from phalanx.transforms.linearize import jvp
 from phalanx.transforms.stage import evaluate, stage

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.lengths import integer
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept
-from phalanx.ops.basis import move
-from phalanx.ops.shape import dimension
+from phalanx.primitives.basis import move
+from phalanx.primitives.shape import dimension
 
 _SEQUENCES: tuple[type, ...] = (Sequence,)
 

@@ -6,18 +6,18 @@ import math
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base.dtypes import is_floating
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike, typeof
 from phalanx.lax.operands import alike, elementwise, one
-from phalanx.ops.bessel import bessel_i0e as _bessel_i0e
-from phalanx.ops.bessel import bessel_i1e as _bessel_i1e
-from phalanx.ops.domains import check_domain
-from phalanx.ops.incomplete import betainc as _betainc
-from phalanx.ops.incomplete import gamma_density as _gamma_density
-from phalanx.ops.incomplete import igamma as _igamma
-from phalanx.ops.zeta import zeta as _zeta
+from phalanx.primitives.bessel import bessel_i0e as _bessel_i0e
+from phalanx.primitives.bessel import bessel_i1e as _bessel_i1e
+from phalanx.primitives.domains import check_domain
+from phalanx.primitives.incomplete import betainc as _betainc
+from phalanx.primitives.incomplete import gamma_density as _gamma_density
+from phalanx.primitives.incomplete import igamma as _igamma
+from phalanx.primitives.zeta import zeta as _zeta
 
 # ---- incomplete functions -------------------------------------------------------------------
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from operator import index
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.choices import IntChoice
 from phalanx.core.types import Array, ArrayLike, typeof
 from phalanx.lax.accuracy import Accuracy, checked
 from phalanx.lax.operands import one
-from phalanx.ops.elementwise import integer_power
+from phalanx.primitives.elementwise import integer_power
 
 
 class RoundingMethod(IntChoice):

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills
 from phalanx.core.types import Array, typeof
 from phalanx.lax.layout import sharding_like, with_sharding_constraint
 from phalanx.lax.operands import accept, integers
-from phalanx.ops.domains import I32
+from phalanx.primitives.domains import I32
 from phalanx.transforms.stage import is_value
 
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.core.types import Ints, typeof
 from phalanx.lax.combine import Combination
 from phalanx.lax.convolution import padtype_to_pads
 from phalanx.lax.operands import integers
 from phalanx.lax.shape import pad
-from phalanx.ops.conv import Pairs, dilated
-from phalanx.ops.domains import BOOL
-from phalanx.ops.index import GatherDimensionNumbers
-from phalanx.ops.shape import split_dim
-from phalanx.ops.window import window_type
+from phalanx.primitives.conv import Pairs, dilated
+from phalanx.primitives.domains import BOOL
+from phalanx.primitives.index import GatherDimensionNumbers
+from phalanx.primitives.shape import split_dim
+from phalanx.primitives.window import window_type
 
 
 def reduce_window(

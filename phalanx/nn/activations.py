@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx import numpy as jnp
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.recent import memoized
 from phalanx.control.custom_jvp_call import JvpRule, custom_jvp
@@ -15,8 +15,8 @@ from phalanx.control.one_program import staged
 from phalanx.core.program import Program
 from phalanx.core.types import Array, ArrayLike, ArrayType, typeof
 from phalanx.numpy.promotion import inexact, promote_inexact
-from phalanx.ops.elementwise import logistic_slope
-from phalanx.ops.shape import dimension
+from phalanx.primitives.elementwise import logistic_slope
+from phalanx.primitives.shape import dimension
 from phalanx.transforms.stage import stage
 
 _SELU_ALPHA = 1.6732632423543772

@@ -14,7 +14,7 @@ from phalanx.base.errors import ArgumentError, ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.promotion import ArrayLike, as_array
-from phalanx.ops.attention import attention
+from phalanx.primitives.attention import attention
 
 _WIDEST = 256  # heads
 _I32 = np.dtype("int32")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 from phalanx import numpy as jnp
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, FLOAT8, accumulator
 from phalanx.base.lengths import integer, length

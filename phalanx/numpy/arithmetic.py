@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import COMPLEXES, FLOATS, INEXACT, is_unsigned, is_weak
 from phalanx.base.numpy_kinds import GENERIC
@@ -27,7 +27,7 @@ from phalanx.numpy.promotion import (
     number_array,
     pair,
 )
-from phalanx.ops.elementwise import integer_power
+from phalanx.primitives.elementwise import integer_power
 
 
 def literal(x: Any, value: Any) -> Any:

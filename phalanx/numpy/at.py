@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes, lattice, registry
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import DtypeError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.control.one_program import one_program

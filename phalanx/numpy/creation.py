@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes, lattice, lengths
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.errors import ShapeError
@@ -36,7 +36,7 @@ from phalanx.numpy.promotion import (
     operand,
     scalar_array,
 )
-from phalanx.ops.vary import varying_like
+from phalanx.primitives.vary import varying_like
 from phalanx.run.dlpack import handed_over
 from phalanx.run.put import device_put
 from phalanx.spmd.constraint import sharding_for

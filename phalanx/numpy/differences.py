@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base.lengths import symbolic
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array

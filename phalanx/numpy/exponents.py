@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES
 from phalanx.control.one_program import one_program

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.errors import DtypeError, InconclusiveDimensionOperation
@@ -26,7 +26,7 @@ from phalanx.numpy.complex_numbers import conj
 from phalanx.numpy.creation import arange, on_device
 from phalanx.numpy.manipulation import moveaxis, roll
 from phalanx.numpy.promotion import ArrayLike, as_array, convert, dims, inexact, shape_entries
-from phalanx.ops.fft import MOST
+from phalanx.primitives.fft import MOST
 
 __all__ = [
     "fft",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import lattice, tree
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, ArrayType

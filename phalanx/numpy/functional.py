@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import tree
 from phalanx.base.boundary import hiding
 from phalanx.base.broadcasting import common_shape

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import phalanx.numpy as jnp
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.errors import ShapeError
 from phalanx.base.lengths import integer

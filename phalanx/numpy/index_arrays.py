@@ -8,7 +8,7 @@ from typing import Any, Literal, cast, overload
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.lengths import integer
 from phalanx.control.one_program import one_program

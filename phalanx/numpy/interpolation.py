@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import lattice
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array

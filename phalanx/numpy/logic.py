@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.base.extended import is_key
@@ -28,7 +28,7 @@ from phalanx.numpy.promotion import (
     operands,
     pair,
 )
-from phalanx.ops.domains import check_domain, number_or_bool
+from phalanx.primitives.domains import check_domain, number_or_bool
 
 # ---- comparisons ----------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import ShapeError

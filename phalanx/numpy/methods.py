@@ -16,7 +16,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import beside, dtypes
 from phalanx.base.boundary import boundary, hide_frames, hiding
 from phalanx.base.errors import ShardingTypeError
@@ -45,7 +45,7 @@ from phalanx.numpy.joining import repeat
 from phalanx.numpy.promotion import convert, refuse
 from phalanx.numpy.standard import in_version
 from phalanx.numpy.subscripts import getitem
-from phalanx.ops.domains import check_domain, number_or_bool
+from phalanx.primitives.domains import check_domain, number_or_bool
 from phalanx.run.array import DeviceArray
 from phalanx.run.reading import read
 

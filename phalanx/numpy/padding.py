@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.kinds import SEQUENCE, is_dict
 from phalanx.base.lengths import larger, length

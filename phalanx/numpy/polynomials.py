@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 import phalanx.numpy as jnp
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.broadcasting import common_shape
 from phalanx.base.errors import ArgumentError, ShapeError

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.broadcasting import common_shape
 from phalanx.base.errors import ShapeError

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import beside, dtypes, lattice
 from phalanx.base.broadcasting import common_shape
 from phalanx.base.config import settings
@@ -27,8 +27,8 @@ from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 from phalanx.core.types import ArrayLike as ArrayLike  # for annotations in this room
 from phalanx.core.types import DTypeLike as DTypeLike
-from phalanx.ops.basis import check_lengths
-from phalanx.ops.domains import check_domain, number_or_bool
+from phalanx.primitives.basis import check_lengths
+from phalanx.primitives.domains import check_domain, number_or_bool
 from phalanx.run.array import from_host
 
 # ---- one operand ----------------------------------------------------------------------------

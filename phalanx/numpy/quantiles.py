@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base.dtypes import COMPLEXES, accumulator
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes, lengths
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.kinds import SEQUENCE

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT, accumulator
 from phalanx.control.one_program import one_program

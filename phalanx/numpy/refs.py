@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.boundary import boundary
 from phalanx.base.errors import RefError
@@ -22,7 +22,7 @@ from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType, typeof
 from phalanx.numpy.promotion import as_array, kind_of, operand
 from phalanx.numpy.slices import Slice, read_part, written_part
-from phalanx.ops.basis import zeros
+from phalanx.primitives.basis import zeros
 
 __all__ = ["addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.lengths import integer

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, cast, overload
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT
 from phalanx.base.kinds import TUPLE

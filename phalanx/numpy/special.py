@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES
 from phalanx.control.one_program import one_program
@@ -13,8 +13,8 @@ from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.logic import isfinite
 from phalanx.numpy.promotion import ArrayLike, inexact
-from phalanx.ops.bessel import bessel_i
-from phalanx.ops.turns import sinc as _sinc
+from phalanx.primitives.bessel import bessel_i
+from phalanx.primitives.turns import sinc as _sinc
 
 
 @one_program

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills
 from phalanx.base.dtypes import COMPLEXES, INEXACT, accumulator

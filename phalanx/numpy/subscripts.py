@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 from msgspec import Struct, field
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import beside, dtypes, lattice, tree
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import NonConcreteBooleanIndexError, coded
@@ -42,7 +42,7 @@ from phalanx.numpy.promotion import (
     kind_of,
     operand,
 )
-from phalanx.ops.basis import zeros
+from phalanx.primitives.basis import zeros
 
 _I32 = np.dtype("int32")
 

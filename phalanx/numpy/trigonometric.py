@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import COMPLEXES
 from phalanx.control.one_program import one_program
@@ -31,7 +31,7 @@ from phalanx.numpy.promotion import (
     is_python_scalar,
 )
 from phalanx.numpy.searching import where
-from phalanx.ops.hypot import hypot as _hypot
+from phalanx.primitives.hypot import hypot as _hypot
 
 # ---- trigonometric functions --------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.lengths import Length
 from phalanx.control.one_program import one_program
@@ -15,7 +15,7 @@ from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.index_arrays import indices
 from phalanx.numpy.promotion import ArrayLike, as_array, convert
-from phalanx.ops.bessel import bessel_i0e
+from phalanx.primitives.bessel import bessel_i0e
 
 
 def _points(m: Any) -> Any:

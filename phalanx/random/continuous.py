@@ -13,8 +13,8 @@ from phalanx.base import dtypes
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, KeyLike, ShapeLike
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.ops import abs, add, ge, log, log1p, mul, neg, select, sign, sub, tan
-from phalanx.ops.shape import broadcast_to
+from phalanx.primitives import abs, add, ge, log, log1p, mul, neg, select, sign, sub, tan
+from phalanx.primitives.shape import broadcast_to
 from phalanx.random.gammas import draw_gamma
 from phalanx.random.generators import sources
 from phalanx.random.keys import single

@@ -12,8 +12,8 @@ import phalanx.numpy as jnp
 from phalanx.base.extended import UNNAMED, WORD, PRNGImpl, declare
 from phalanx.base.source import user_location
 from phalanx.core.types import Array, Shape, typeof
-from phalanx.ops import reshape
-from phalanx.ops.basis import check_lengths
+from phalanx.primitives import reshape
+from phalanx.primitives.basis import check_lengths
 from phalanx.random.words import Words, side_by_side, words_in
 
 

@@ -13,7 +13,7 @@ from phalanx.base import dtypes
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike, DTypeLike, KeyLike, ShapeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.ops.shape import broadcast_to
+from phalanx.primitives.shape import broadcast_to
 from phalanx.random.gammas import with_sharding_of
 from phalanx.random.generators import source, sources
 from phalanx.random.keys import single

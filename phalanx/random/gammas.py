@@ -22,9 +22,9 @@ from phalanx.core.program import Program
 from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, KeyLike, ShapeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.special import gamma_slope
-from phalanx.ops import mul, stop_gradient
-from phalanx.ops.resharding import resharded
-from phalanx.ops.shape import broadcast_to
+from phalanx.primitives import mul, stop_gradient
+from phalanx.primitives.resharding import resharded
+from phalanx.primitives.shape import broadcast_to
 from phalanx.random.generators import Source, source, sources
 from phalanx.random.keys import single
 from phalanx.random.normals import as_normal, draw_normal

@@ -18,7 +18,7 @@ from phalanx.base.extended import PRNGImpl, is_key
 from phalanx.base.lengths import fits
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import Shape, typeof
-from phalanx.ops import (
+from phalanx.primitives import (
     add,
     bitcast,
     broadcast,
@@ -36,7 +36,7 @@ from phalanx.ops import (
     threefry2x32,
     xor,
 )
-from phalanx.ops.shape import iota, slice_dim, squeeze, stack
+from phalanx.primitives.shape import iota, slice_dim, squeeze, stack
 from phalanx.random.declared import DeclaredGenerator
 from phalanx.random.words import Words, words_in
 

@@ -22,8 +22,8 @@ from phalanx.base.lengths import length
 from phalanx.base.source import user_location, warn_user
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike, ArrayType, KeyLike, typeof
-from phalanx.ops import convert, random_unwrap, random_wrap, reshape
-from phalanx.ops.basis import check_lengths
+from phalanx.primitives import convert, random_unwrap, random_wrap, reshape
+from phalanx.primitives.basis import check_lengths
 from phalanx.random.generators import U32, generator_of, source
 from phalanx.random.words import Words, side_by_side
 from phalanx.run.array import DeviceArray, keys_of, words_of

@@ -15,8 +15,8 @@ from phalanx.base.errors import ArgumentError
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike, DTypeLike, KeyLike, ShapeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.ops.basis import check_lengths
-from phalanx.ops.shape import broadcast_to
+from phalanx.primitives.basis import check_lengths
+from phalanx.primitives.shape import broadcast_to
 from phalanx.random.continuous import draw_exponential, draw_generalized_normal
 from phalanx.random.generators import sources
 from phalanx.random.keys import single

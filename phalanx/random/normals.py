@@ -11,8 +11,8 @@ from phalanx.base import dtypes
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike, DTypeLike, KeyLike, ShapeLike
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.ops import clamp, complex, div, erf, erf_inv, exp, mul, nextafter
-from phalanx.ops.shape import broadcast_to
+from phalanx.primitives import clamp, complex, div, erf, erf_inv, exp, mul, nextafter
+from phalanx.primitives.shape import broadcast_to
 from phalanx.random.generators import sources
 from phalanx.random.keys import single
 from phalanx.random.uniforms import (

@@ -13,7 +13,7 @@ from phalanx.base.lengths import Length, length
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayLike, KeyLike, ShapeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.ops import (
+from phalanx.primitives import (
     add,
     and_,
     argmax,
@@ -34,11 +34,11 @@ from phalanx.ops import (
     top_k,
     value_of,
 )
-from phalanx.ops.basis import move
-from phalanx.ops.compare import ordered
-from phalanx.ops.domains import check_domain
-from phalanx.ops.index import GatherDimensionNumbers, gather
-from phalanx.ops.shape import broadcast_to, dimension, expand_dims, iota, slice_dim
+from phalanx.primitives.basis import move
+from phalanx.primitives.compare import ordered
+from phalanx.primitives.domains import check_domain
+from phalanx.primitives.index import GatherDimensionNumbers, gather
+from phalanx.primitives.shape import broadcast_to, dimension, expand_dims, iota, slice_dim
 from phalanx.random.continuous import draw_gumbel
 from phalanx.random.generators import sources
 from phalanx.random.keys import single

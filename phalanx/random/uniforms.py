@@ -23,7 +23,7 @@ from phalanx.core.types import (
     typeof,
 )
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.ops import (
+from phalanx.primitives import (
     add,
     bitcast,
     clamp,
@@ -40,9 +40,9 @@ from phalanx.ops import (
     sub,
     value_of,
 )
-from phalanx.ops import max as maximum
-from phalanx.ops.basis import check_lengths
-from phalanx.ops.shape import broadcast_to, slice_dim, squeeze
+from phalanx.primitives import max as maximum
+from phalanx.primitives.basis import check_lengths
+from phalanx.primitives.shape import broadcast_to, slice_dim, squeeze
 from phalanx.random.generators import source, sources, unsigned
 from phalanx.random.keys import single
 

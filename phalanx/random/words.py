@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx.core.types import typeof
-from phalanx.ops.shape import slice_dim, squeeze, stack
+from phalanx.primitives.shape import slice_dim, squeeze, stack
 
 Words = tuple[Any, ...]
 

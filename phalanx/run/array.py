@@ -19,8 +19,8 @@ from phalanx.base.phases import phase
 from phalanx.base.recent import InternTable, Recent, memoized
 from phalanx.base.source import user_location
 from phalanx.core.types import Array, ArrayType, LiteralType
-from phalanx.ops.basis import convert
-from phalanx.ops.shape import slice_dim
+from phalanx.primitives.basis import convert
+from phalanx.primitives.shape import slice_dim
 from phalanx.run.guards import watch
 from phalanx.run.runtime import backend
 from phalanx.spmd.formats import Format, format_of

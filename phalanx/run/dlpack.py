@@ -9,7 +9,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.errors import DeviceError
 from phalanx.base.source import user_location
-from phalanx.ops.basis import convert
+from phalanx.primitives.basis import convert
 from phalanx.run.array import DeviceArray, Signature, from_host
 from phalanx.run.runtime import backend
 from phalanx.spmd.sharding import SingleDeviceSharding

@@ -26,7 +26,7 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.types import ArrayType
-from phalanx.ops.domains import f32, i32
+from phalanx.primitives.domains import f32, i32
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import sharding_of_lanes

@@ -17,7 +17,7 @@ from phalanx.base.keys import key_of
 from phalanx.base.kinds import class_of
 from phalanx.base.recent import Recent
 from phalanx.core.blocks import Blocks
-from phalanx.ops.basis import reshape
+from phalanx.primitives.basis import reshape
 from phalanx.run.array import DeviceArray, Signature, assemble
 from phalanx.spmd.naming import of_part
 from phalanx.spmd.sharding import Sharding

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, NonFiniteError

@@ -25,9 +25,9 @@ from phalanx.core.blocks import Blocks, UnevenBlocks
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entering
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import move
-from phalanx.ops.lanes import lanes_at
-from phalanx.ops.shape import slice_dim
+from phalanx.primitives.basis import move
+from phalanx.primitives.lanes import lanes_at
+from phalanx.primitives.shape import slice_dim
 from phalanx.run.array import DeviceArray, Signature, moved
 from phalanx.run.calls import LoadedProgram
 from phalanx.run.execute import compile_program

@@ -15,7 +15,7 @@ from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.core.primitive import Linear
 from phalanx.core.types import typeof
-from phalanx.ops.basis import instantiate
+from phalanx.primitives.basis import instantiate
 from phalanx.transforms.linearize import linearize
 from phalanx.transforms.transpose import backward
 

@@ -16,8 +16,8 @@ from phalanx.core.program import Program, has_user_rules
 from phalanx.core.refs import Ref, refuse_aliases, refuse_differing, store
 from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import broadcast_lanes, move
-from phalanx.ops.resharding import resharded
+from phalanx.primitives.basis import broadcast_lanes, move
+from phalanx.primitives.resharding import resharded
 from phalanx.transforms.derive import Derived, derive
 from phalanx.transforms.stage import evaluate
 

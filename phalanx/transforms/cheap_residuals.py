@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from phalanx.core.program import Atom, Equation, Program, Var
-from phalanx.ops.basis import broadcast, convert, reshape, transpose
-from phalanx.ops.shape import iota
+from phalanx.primitives.basis import broadcast, convert, reshape, transpose
+from phalanx.primitives.shape import iota
 
 
 def _is_cheap(equation: Equation) -> bool:

@@ -1,8 +1,9 @@
 """Checks in programs: a program derived from another says, besides its results, what went wrong.
 
-The report (``ops/report.py``) is a state that goes through the program, into its sub-programs and
-out of them, as effects have one (``effects.py``); the first that says something stays. Lanes of a
-mapped function start with the report so far, and give one each, of which the first counts.
+The report (``primitives/report.py``) is a state that goes through the program, into its
+sub-programs and out of them, as effects have one (``effects.py``); the first that says something
+stays. Lanes of a mapped function start with the report so far, and give one each, of which the
+first counts.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from phalanx.core.program import Equation, Frame, Program
 from phalanx.core.roles import FIXED
 from phalanx.core.runs import Lanes
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import convert, reshape
-from phalanx.ops.bits import or_
-from phalanx.ops.compare import eq, gt, lt, ne
-from phalanx.ops.domains import I32
-from phalanx.ops.dynamic import dynamic_slice
-from phalanx.ops.elementwise import div
-from phalanx.ops.reduce import argmax, reduce_or
-from phalanx.ops.report import (
+from phalanx.primitives.basis import convert, reshape
+from phalanx.primitives.bits import or_
+from phalanx.primitives.compare import eq, gt, lt, ne
+from phalanx.primitives.domains import I32
+from phalanx.primitives.dynamic import dynamic_slice
+from phalanx.primitives.elementwise import div
+from phalanx.primitives.reduce import argmax, reduce_or
+from phalanx.primitives.report import (
     WORD,
     Fault,
     earlier,
@@ -34,7 +35,7 @@ from phalanx.ops.report import (
     width_of,
     words_of_fault,
 )
-from phalanx.ops.shape import broadcast
+from phalanx.primitives.shape import broadcast
 from phalanx.transforms.effects import Carried
 
 _PLACE = (ArrayType((), I32),) * 3  # an index, its axis, and the length of that

@@ -17,9 +17,9 @@ from phalanx.core.interpret import interpret
 from phalanx.core.primitive import ORDERED
 from phalanx.core.program import Equation, Program
 from phalanx.core.types import ArrayType
-from phalanx.ops.bits import and_
-from phalanx.ops.callback import host_call, with_operand
-from phalanx.ops.domains import BOOL, I32
+from phalanx.primitives.bits import and_
+from phalanx.primitives.callback import host_call, with_operand
+from phalanx.primitives.domains import BOOL, I32
 from phalanx.transforms.derive import derive
 
 

@@ -21,10 +21,10 @@ from phalanx.core.primitive import Primitive
 from phalanx.core.program import Equation, Literal, Program
 from phalanx.core.trace import ROOT, current, entering
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import move, random_unwrap, random_wrap
-from phalanx.ops.compare import eq, ne
-from phalanx.ops.reduce import reduce_and, reduce_or
-from phalanx.ops.shape import slice_dim, squeeze
+from phalanx.primitives.basis import move, random_unwrap, random_wrap
+from phalanx.primitives.compare import eq, ne
+from phalanx.primitives.reduce import reduce_and, reduce_or
+from phalanx.primitives.shape import slice_dim, squeeze
 from phalanx.transforms.derive import derive
 
 

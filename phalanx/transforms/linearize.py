@@ -30,8 +30,8 @@ from phalanx.core.trace import (
     trace_of,
 )
 from phalanx.core.types import operand_type, typeof
-from phalanx.ops.resharding import resharded, without_spec
-from phalanx.ops.vary import varying_along
+from phalanx.primitives.resharding import resharded, without_spec
+from phalanx.primitives.vary import varying_along
 from phalanx.transforms.cheap_residuals import without_cheap
 from phalanx.transforms.dce import prune
 from phalanx.transforms.derive import Derived, derive, trace_closed

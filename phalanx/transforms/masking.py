@@ -16,8 +16,8 @@ from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Equation, Program, Var
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.domains import BOOL
-from phalanx.ops.guard import guarded
+from phalanx.primitives.domains import BOOL
+from phalanx.primitives.guard import guarded
 from phalanx.transforms.dce import live_equations
 from phalanx.transforms.derive import trace_closed
 from phalanx.transforms.effects import conditional

@@ -13,10 +13,10 @@ from collections import Counter
 from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType
-from phalanx.ops.barrier import optimization_barrier
-from phalanx.ops.basis import reduce_sum
-from phalanx.ops.contract import dot_general
-from phalanx.ops.conv import conv_general_dilated
+from phalanx.primitives.barrier import optimization_barrier
+from phalanx.primitives.basis import reduce_sum
+from phalanx.primitives.contract import dot_general
+from phalanx.primitives.conv import conv_general_dilated
 
 PRODUCTS = (dot_general, conv_general_dilated)
 LONG = 16  # operations behind an element: more than that cost more than reading it

@@ -20,8 +20,8 @@ from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
 from phalanx.core.roles import CARRY, CHOICE
 from phalanx.core.types import ArrayType
-from phalanx.ops.elementwise import reduce_precision
-from phalanx.ops.naming import named
+from phalanx.primitives.elementwise import reduce_precision
+from phalanx.primitives.naming import named
 from phalanx.transforms.simplify import blank, filled, fixpoint
 
 Policy = Callable[..., Any]  # gives True, False, or an ``OffloadTo``

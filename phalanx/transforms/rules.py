@@ -11,7 +11,7 @@ from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program
 from phalanx.core.trace import InnerTrace, Tracer
 from phalanx.core.types import typeof
-from phalanx.ops.basis import zeros
+from phalanx.primitives.basis import zeros
 from phalanx.transforms.linearize import Dual
 from phalanx.transforms.partial_eval import partial_eval
 

@@ -11,7 +11,7 @@ from phalanx.base import dtypes
 from phalanx.base.extended import WORD, is_key
 from phalanx.core.program import Equation, Literal, Program, Var
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import broadcast, random_wrap
+from phalanx.primitives.basis import broadcast, random_wrap
 
 Mark = TypeVar("Mark", bool, frozenset[Any])
 

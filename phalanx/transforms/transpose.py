@@ -17,10 +17,10 @@ from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.roles import CHOICE, Role
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import add, instantiate
-from phalanx.ops.collective import psum
-from phalanx.ops.resharding import resharded, without_spec
-from phalanx.ops.vary import as_parts, fitted, pvary, sorted_axes, varying_along
+from phalanx.primitives.basis import add, instantiate
+from phalanx.primitives.collective import psum
+from phalanx.primitives.resharding import resharded, without_spec
+from phalanx.primitives.vary import as_parts, fitted, pvary, sorted_axes, varying_along
 from phalanx.transforms.sums import leaving_sums
 
 Rule = Callable[[Equation, tuple[Any, ...], tuple[Any, ...]], Sequence[Any]]

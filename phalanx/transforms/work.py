@@ -19,8 +19,8 @@ MESSAGE = 2**20  # what a device computes while a message is under way, about
 def operations(e: Equation) -> float:
     """How many operations an equation takes, without those of programs that it runs.
 
-    >>> from phalanx.ops.domains import f32
-    >>> from phalanx.ops.elementwise import sin
+    >>> from phalanx.primitives.domains import f32
+    >>> from phalanx.primitives.elementwise import sin
     >>> operations(Program.of_one(sin, [f32(2, 3)], {}, "f").only)
     6
     """

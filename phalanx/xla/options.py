@@ -16,8 +16,8 @@ from jaxlib.mlir import ir as mlir_ir
 from msgspec import convert
 
 from phalanx.core.builder import Factors
-from phalanx.ops.attention import BackwardHow, How
-from phalanx.ops.cudnn import KERNEL, config
+from phalanx.primitives.attention import BackwardHow, How
+from phalanx.primitives.cudnn import KERNEL, config
 from phalanx.xla.block_calls import BY_BLOCK
 
 ir: Any = mlir_ir  # of which much is asked here that is used nowhere else

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from jaxlib.mlir import ir as mlir_ir
 
-from phalanx.ops.cudnn import KERNEL
+from phalanx.primitives.cudnn import KERNEL
 from phalanx.xla.block_calls import BY_BLOCK
 from phalanx.xla.collectives import PLACEMENT
 

@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 import phalanx
 import phalanx.numpy as jnp
-import phalanx.ops
+import phalanx.primitives
 from phalanx import lax
 from phalanx.base import dtypes
 from phalanx.core.primitive import REGISTRY
 from phalanx.core.types import ArrayType, operand_type
 from phalanx.laws.primitives import Case
 
-for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
 
 NAMES = ("int2", "uint2", "int4", "uint4")

@@ -12,13 +12,13 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-import phalanx.ops
+import phalanx.primitives
 from phalanx.base.extended import is_key
 from phalanx.core.primitive import REGISTRY
 from phalanx.core.types import ArrayType
 from phalanx.laws.primitives import Case
 
-for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
 
 PAIRS = (("f4", "f8"), ("i4", "i8"), ("u4", "u8"), ("c8", "c16"))

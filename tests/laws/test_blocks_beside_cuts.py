@@ -16,14 +16,14 @@ pytestmark = pytest.mark.spmd
 LIMIT = 200 if os.environ.get("PHALANX_HYPOTHESIS") == "heavy" else 8  # of some 900
 PRELUDE = """
 import importlib, pkgutil
-import phalanx.ops
+import phalanx.primitives
 from phalanx.core.primitive import REGISTRY, NoRule
 from phalanx.laws.blocks import check_blocks, drawn_cuts
 from phalanx.laws.compare import LawBroken
 from phalanx.laws.primitives import Case
 from phalanx.sharding import AxisType
 from tests.laws.test_slopes_in_shard_map import BACKWARD_ONLY, BODIES, INSIDE
-for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
 AUTO = AxisType.Auto
 BLOCKS = make_mesh((2, 1), ("x", "y"), (AUTO,) * 2)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spmd
 LIMIT = None if os.environ.get("PHALANX_HYPOTHESIS") == "heavy" else 16  # of some 800
 PRELUDE = """
 import importlib, pkgutil
-import phalanx.ops
+import phalanx.primitives
 from msgspec.structs import replace
 from phalanx.core.correspond import ALL
 from phalanx.core.primitive import REGISTRY, NoRule
@@ -25,7 +25,7 @@ from phalanx.laws.compare import LawBroken, require_same, rounding
 from phalanx.laws.derivatives import direction, inexact_part
 from phalanx.laws.primitives import Case
 from phalanx.sharding import AxisType, NamedSharding
-for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
 AXES = ("i", "j", "k")
 

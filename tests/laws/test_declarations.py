@@ -6,7 +6,7 @@ import pkgutil
 import numpy as np
 import pytest
 
-import phalanx.ops
+import phalanx.primitives
 from phalanx.core.primitive import REGISTRY, NoRule, Primitive, ZeroDerivative
 from phalanx.laws.parameters import check_parameters
 
@@ -43,7 +43,7 @@ def test_parameters_are_those_declared(name):
 
 
 def test_no_name_is_taken_twice():
-    for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+    for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
         for value in vars(importlib.import_module(module.name)).values():
             if isinstance(value, Primitive):
                 assert REGISTRY[value.name] is value

@@ -9,7 +9,7 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-import phalanx.ops
+import phalanx.primitives
 from phalanx import random
 from phalanx.base.extended import is_key
 from phalanx.core.primitive import REGISTRY
@@ -19,7 +19,7 @@ from phalanx.laws.primitives import Case
 from phalanx.sharding import AbstractMesh
 from tests.laws.drawn import EVERYTHING, Drawn
 
-for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
 
 CASES = [Case(prim, example) for _, prim in sorted(REGISTRY.items()) for example in prim.examples]

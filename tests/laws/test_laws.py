@@ -22,8 +22,8 @@ from phalanx.laws import (
 )
 from phalanx.laws import primitives as laws
 from phalanx.laws.compare import require_same
-from phalanx.ops import collective, elementwise, reduce, shape
-from phalanx.ops.basis import mul, reduce_sum
+from phalanx.primitives import collective, elementwise, reduce, shape
+from phalanx.primitives.basis import mul, reduce_sum
 
 X = np.linspace(-0.9, 1.1, 4).astype(np.float32)
 

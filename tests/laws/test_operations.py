@@ -10,12 +10,12 @@ import pkgutil
 import pytest
 
 import phalanx
-import phalanx.ops
+import phalanx.primitives
 from phalanx.core.primitive import REGISTRY
 from phalanx.laws.primitives import Case
 from phalanx.transforms.work import operations
 
-for module in pkgutil.walk_packages(phalanx.ops.__path__, "phalanx.ops."):
+for module in pkgutil.walk_packages(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
 
 FACTOR = 3  # between what we say and what XLA counts, beside

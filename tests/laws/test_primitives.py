@@ -10,11 +10,11 @@ import pkgutil
 
 import pytest
 
-import phalanx.ops
+import phalanx.primitives
 from phalanx.core.primitive import REGISTRY
 from phalanx.laws.primitives import LAWS
 
-for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
 
 # How many of the ways in which the operands may have lanes, or be cut; the seed draws which.

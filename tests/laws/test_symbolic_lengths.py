@@ -8,7 +8,7 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-import phalanx.ops
+import phalanx.primitives
 from phalanx import random
 from phalanx.base.extended import is_key
 from phalanx.base.lengths import numbered
@@ -18,7 +18,7 @@ from phalanx.errors import InconclusiveDimensionOperation
 from phalanx.export import export, symbolic_shape
 from phalanx.laws.primitives import Case
 
-for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
 
 CASES = [

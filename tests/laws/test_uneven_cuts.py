@@ -20,13 +20,13 @@ pytestmark = pytest.mark.spmd
 LIMIT = None if os.environ.get("PHALANX_HYPOTHESIS") == "heavy" else 12  # of some 400
 PRELUDE = """
 import importlib, itertools, pkgutil
-import phalanx.ops
+import phalanx.primitives
 from phalanx.core.primitive import REGISTRY, NoRule
 from phalanx.laws.blocks import Everything
 from phalanx.laws.compare import LawBroken, require_same
 from phalanx.laws.primitives import Case
 from phalanx.sharding import AxisType, NamedSharding
-for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
 MESH = make_mesh((2, 2, 2), ("i", "j", "k"), (AxisType.Auto,) * 3)
 def lengthened(x):

@@ -10,7 +10,7 @@ import operator
 import sys
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base.boundary import bound
 from phalanx.core.types import Array
 from phalanx.numpy.einsums import multi_dot

@@ -15,9 +15,9 @@ from phalanx.numpy.indexing import take_along_axis
 from phalanx.numpy.manipulation import expand_dims, matrix_transpose
 from phalanx.numpy.promotion import ArrayLike, convert, inexact
 from phalanx.numpy.sorting import argsort
-from phalanx.ops import linalg as prims
-from phalanx.ops.linalg.algebra import adjoint
-from phalanx.ops.linalg.family import of_lapack
+from phalanx.primitives import linalg as prims
+from phalanx.primitives.linalg.algebra import adjoint
+from phalanx.primitives.linalg.family import of_lapack
 
 
 class QRResult(NamedTuple):

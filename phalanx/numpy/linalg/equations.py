@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.broadcasting import common_shape
 from phalanx.base.errors import ShapeError
@@ -23,8 +23,8 @@ from phalanx.numpy.products import matmul
 from phalanx.numpy.promotion import ArrayLike, as_array, promote_arrays
 from phalanx.numpy.reductions import any, count_nonzero, max
 from phalanx.numpy.searching import where
-from phalanx.ops import linalg as prims
-from phalanx.ops.linalg.algebra import adjoint, identity_like
+from phalanx.primitives import linalg as prims
+from phalanx.primitives.linalg.algebra import adjoint, identity_like
 
 
 class SlogdetResult(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
@@ -14,7 +14,7 @@ from phalanx.numpy.linalg.equations import det as _det
 from phalanx.numpy.linalg.equations import inv as _inv
 from phalanx.numpy.linalg.equations import solve as _solve
 from phalanx.numpy.promotion import ArrayLike
-from phalanx.ops import linalg as prims
+from phalanx.primitives import linalg as prims
 
 _LETTERS = {0: "N", "N": "N", 1: "T", "T": "T", 2: "C", "C": "C"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, overload
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import finfo
 from phalanx.base.errors import ShapeError
@@ -25,8 +25,8 @@ from phalanx.numpy.matrices import eye, tril, triu
 from phalanx.numpy.products import matmul
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.numpy.searching import where
-from phalanx.ops import linalg as prims
-from phalanx.ops.linalg.algebra import (
+from phalanx.primitives import linalg as prims
+from phalanx.primitives.linalg.algebra import (
     adjoint,
     as_complex,
     diagonal_matrix,

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
@@ -25,8 +25,8 @@ from phalanx.numpy.matrices import diagonal, eye, triu
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.numpy.reductions import all, max, min, sum
 from phalanx.numpy.searching import where
-from phalanx.ops import linalg as prims
-from phalanx.ops.linalg.algebra import adjoint, as_complex
+from phalanx.primitives import linalg as prims
+from phalanx.primitives.linalg.algebra import adjoint, as_complex
 
 # ---- exponentials ---------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy import fft
 from phalanx.numpy.promotion import ArrayLike, promote_inexact
-from phalanx.ops import dimensions
+from phalanx.primitives import dimensions
 
 _MODES = ("full", "same", "valid")
 _BEHIND = "behind"  # "same", with the middle of an even number of elements behind, as SciPy has it

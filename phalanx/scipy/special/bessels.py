@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import lax, ops
+from phalanx import lax
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
@@ -15,10 +16,10 @@ from phalanx.core.types import Array
 from phalanx.numpy.joining import concatenate
 from phalanx.numpy.promotion import ArrayLike, as_array, convert, real
 from phalanx.numpy.searching import where
-from phalanx.ops.bessel import bessel_i, bessel_j0, bessel_j1
-from phalanx.ops.hypergeometric import hyp1f1 as _hyp1f1
-from phalanx.ops.hypergeometric import hyp2f1 as _hyp2f1
-from phalanx.ops.legendre import legendre
+from phalanx.primitives.bessel import bessel_i, bessel_j0, bessel_j1
+from phalanx.primitives.hypergeometric import hyp1f1 as _hyp1f1
+from phalanx.primitives.hypergeometric import hyp2f1 as _hyp2f1
+from phalanx.primitives.legendre import legendre
 
 # ---- Bessel functions -----------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from phalanx import lax, ops
+from phalanx import lax
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.lengths import integer
 from phalanx.base.source import user_location
@@ -18,11 +19,11 @@ from phalanx.lax.special import nth_polygamma
 from phalanx.numpy.creation import asarray
 from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.numpy.searching import where
-from phalanx.ops.gamma import gamma as _gamma
-from phalanx.ops.gamma import log_gamma as _log_gamma
-from phalanx.ops.incomplete import betaln as _betaln
-from phalanx.ops.incomplete import binomial as _binomial
-from phalanx.ops.incomplete import log_poch as _log_poch
+from phalanx.primitives.gamma import gamma as _gamma
+from phalanx.primitives.gamma import log_gamma as _log_gamma
+from phalanx.primitives.incomplete import betaln as _betaln
+from phalanx.primitives.incomplete import binomial as _binomial
+from phalanx.primitives.incomplete import log_poch as _log_poch
 from phalanx.scipy.special.operands import inexact, is_complex
 
 

@@ -6,10 +6,10 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.numpy.searching import where
-from phalanx.ops.integrals import expi as _expi
-from phalanx.ops.integrals import expn as _expn
-from phalanx.ops.integrals import sici as _sici
-from phalanx.ops.integrals import spence as _spence
+from phalanx.primitives.integrals import expi as _expi
+from phalanx.primitives.integrals import expn as _expn
+from phalanx.primitives.integrals import sici as _sici
+from phalanx.primitives.integrals import spence as _spence
 
 
 def expi(x: ArrayLike) -> Array:

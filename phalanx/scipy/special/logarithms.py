@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.nn.normalize import log_softmax as _log_softmax
 from phalanx.nn.normalize import softmax as _softmax
 from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.numpy.searching import where
-from phalanx.ops.special import entr as _entr
-from phalanx.ops.special import kl_div as _kl_div
-from phalanx.ops.special import rel_entr as _rel_entr
+from phalanx.primitives.special import entr as _entr
+from phalanx.primitives.special import kl_div as _kl_div
+from phalanx.primitives.special import rel_entr as _rel_entr
 from phalanx.scipy.special.operands import inexact, is_complex
 
 

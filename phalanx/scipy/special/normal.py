@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.numpy.searching import where
-from phalanx.ops.faddeeva import dawsn as _dawsn
-from phalanx.ops.faddeeva import erfc_inv as _erfc_inv
-from phalanx.ops.faddeeva import erfcx as _erfcx
-from phalanx.ops.faddeeva import erfcx_above
-from phalanx.ops.faddeeva import fresnel as _fresnel
-from phalanx.ops.faddeeva import wofz as _wofz
-from phalanx.ops.integrals import owens_t as _owens_t
+from phalanx.primitives.faddeeva import dawsn as _dawsn
+from phalanx.primitives.faddeeva import erfc_inv as _erfc_inv
+from phalanx.primitives.faddeeva import erfcx as _erfcx
+from phalanx.primitives.faddeeva import erfcx_above
+from phalanx.primitives.faddeeva import fresnel as _fresnel
+from phalanx.primitives.faddeeva import wofz as _wofz
+from phalanx.primitives.integrals import owens_t as _owens_t
 from phalanx.scipy.special.operands import as_complex, inexact, is_complex
 
 _SQRT_HALF = math.sqrt(0.5)

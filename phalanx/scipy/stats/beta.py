@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.searching import where
-from phalanx.ops.incomplete import betainc, betaln
+from phalanx.primitives.incomplete import betainc, betaln
 from phalanx.scipy.special import xlog1py, xlogy
 from phalanx.scipy.stats.family import ArrayLike, Family
 from phalanx.scipy.stats.logs import log_of

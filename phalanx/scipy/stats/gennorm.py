@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.searching import where
-from phalanx.ops.incomplete import igamma
+from phalanx.primitives.incomplete import igamma
 from phalanx.scipy.stats.family import ArrayLike, Family
 
 __all__ = ["cdf", "logpdf", "pdf"]

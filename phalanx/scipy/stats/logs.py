@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array
 from phalanx.numpy.searching import where
-from phalanx.ops.incomplete import betaln
+from phalanx.primitives.incomplete import betaln
 
 
 def log_of(p: Array, rest: Array) -> Array:

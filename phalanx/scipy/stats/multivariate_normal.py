@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.base.broadcasting import common_shape
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import cholesky, triangular_solve
 from phalanx.numpy.promotion import promote
-from phalanx.ops.shape import broadcast_to
+from phalanx.primitives.shape import broadcast_to
 from phalanx.scipy.stats.family import ArrayLike
 
 __all__ = ["logpdf", "pdf"]

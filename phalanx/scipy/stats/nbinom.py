@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.ops.incomplete import betaln
+from phalanx.primitives.incomplete import betaln
 from phalanx.scipy.special import xlog1py
 from phalanx.scipy.stats.family import ArrayLike, Family
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.loops import fori_loop
 from phalanx.numpy.promotion import real
 from phalanx.numpy.searching import where
-from phalanx.ops.incomplete import igamma
+from phalanx.primitives.incomplete import igamma
 from phalanx.scipy.special import xlogy
 from phalanx.scipy.stats.family import ArrayLike, Family
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.base import dtypes
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
@@ -18,7 +18,7 @@ from phalanx.numpy.promotion import ArrayLike, as_array, inexact, number_array
 from phalanx.numpy.searching import where
 from phalanx.numpy.sorting import argsort, sort
 from phalanx.numpy.statistics import nanstd, std
-from phalanx.ops.shape import dimension, iota, slice_dim
+from phalanx.primitives.shape import dimension, iota, slice_dim
 
 
 class ModeResult(NamedTuple):

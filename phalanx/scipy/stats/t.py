@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.searching import where
-from phalanx.ops.incomplete import betaln
+from phalanx.primitives.incomplete import betaln
 from phalanx.scipy.stats.family import ArrayLike, Family
 from phalanx.scipy.stats.logs import log1p_square
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.ops.bessel import bessel_i0e
+from phalanx.primitives.bessel import bessel_i0e
 from phalanx.scipy.stats.family import ArrayLike, Family
 
 __all__ = ["logpdf", "pdf"]

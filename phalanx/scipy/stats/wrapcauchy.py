@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from phalanx import ops
+from phalanx import primitives as ops
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.scipy.stats.family import ArrayLike, Family

@@ -13,7 +13,7 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-import phalanx.ops
+import phalanx.primitives
 from phalanx import lax
 from phalanx.control.exported import PortableModule
 from phalanx.core.platforms import platform_of
@@ -24,7 +24,7 @@ from phalanx.run.portable_modules import export_program
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import Mesh
 
-for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
 
 X = np.linspace(0.1, 0.9, 6, dtype=np.float32).reshape(2, 3)

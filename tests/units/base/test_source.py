@@ -14,7 +14,7 @@ from phalanx.base import source
 from phalanx.base.source import Location, user_location
 
 
-def inside_the_package(body, path="ops/made_up.py", **names):
+def inside_the_package(body, path="primitives/made_up.py", **names):
     """A function compiled as if it stood in a file of the package."""
     scope = {"user_location": user_location, **names}
     exec(compile(body, source._PACKAGE + path, "exec"), scope)

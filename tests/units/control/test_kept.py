@@ -12,7 +12,7 @@ from phalanx.control.branch import branch
 from phalanx.control.loop import loop
 from phalanx.core.program import Program
 from phalanx.core.roles import CARRY
-from phalanx.ops.domains import bools
+from phalanx.primitives.domains import bools
 from phalanx.transforms.derive import trace_closed
 
 X = jnp.asarray([0.5, -0.25, 1.0])

@@ -9,7 +9,7 @@ from phalanx.core.mesh_spec import MeshSpec
 from phalanx.core.roles import blocks, each
 from phalanx.core.types import ArrayType
 from phalanx.errors import ShardingTypeError
-from phalanx.ops.basis import same_elements
+from phalanx.primitives.basis import same_elements
 from phalanx.sharding import AbstractMesh
 
 MESH = AbstractMesh((2, 4), ("x", "y"))

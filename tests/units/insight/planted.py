@@ -16,8 +16,8 @@ import phalanx.numpy as jnp
 from phalanx import P, lax, random
 from phalanx.control import branch
 from phalanx.core.primitive import REGISTRY
-from phalanx.ops import collective, lanes
-from phalanx.ops.basis import add
+from phalanx.primitives import collective, lanes
+from phalanx.primitives.basis import add
 
 RNG = np.random.default_rng(0)
 DIGITS = np.arange(4, dtype=np.int32)

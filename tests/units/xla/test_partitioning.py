@@ -8,7 +8,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax, nn
-from phalanx.ops import attention, cudnn
+from phalanx.primitives import attention, cudnn
 from phalanx.sharding import NamedSharding
 from phalanx.sharding import PartitionSpec as P
 from phalanx.xla import partitioning

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import phalanx
-from phalanx import lax, ops
+from phalanx import lax
+from phalanx import primitives as ops
 from phalanx.core.platforms import AnyDevice
 from phalanx.core.primitive import REGISTRY
 from phalanx.errors import DeviceError
 from phalanx.laws.primitives import Case
-from phalanx.ops import linalg
+from phalanx.primitives import linalg
 from phalanx.spmd.plan import Plan
 from phalanx.transforms.passes import ready
 from phalanx.xla.lower import lower
@@ -89,7 +90,7 @@ def test_tpus_multiply_rows_in_groups_by_an_operation_that_skips_what_groups_do_
 @cache
 def programs():
     """Of every operation, at each of its examples."""
-    for module in pkgutil.walk_packages(ops.__path__, "phalanx.ops."):
+    for module in pkgutil.walk_packages(ops.__path__, "phalanx.primitives."):
         importlib.import_module(module.name)
     cases = [Case(prim, e) for prim in REGISTRY.values() for e in prim.examples]
     made = ((c.prim.name, phalanx.make_program(c)(*c.operands())) for c in cases)

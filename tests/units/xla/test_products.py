@@ -7,7 +7,8 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx import lax, ops
+from phalanx import lax
+from phalanx import primitives as ops
 from tests.laws.slopes import along
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from jaxlib.mlir import ir
 from phalanx.base.source import Location
 from phalanx.core.program import Equation, Program, Var
 from phalanx.core.types import ArrayType
-from phalanx.ops.elementwise import cos, sin, tan
+from phalanx.primitives.elementwise import cos, sin, tan
 from phalanx.spmd.plan import Plan
 from phalanx.xla.lower import build
 
@@ -88,7 +88,7 @@ def test_sort_and_top_k(check):
 
 def test_approx_top_k(backend, one):
     """As the compiler writes it out for platforms that have no such operation; that is exact."""
-    larger = importlib.import_module("phalanx.ops.sort")._larger
+    larger = importlib.import_module("phalanx.primitives.sort")._larger
     x = np.random.default_rng(0).normal(size=(3, 400)).astype(F)
     x[0, 5], x[1], x[1, 7] = np.nan, -np.inf, 2
     in_types, out_types = [ArrayType(x.shape, F)], [ArrayType((3, 6), F), ArrayType((3, 6), I)]

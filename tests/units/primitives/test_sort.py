@@ -1,0 +1,108 @@
+"""Sorting: the order of every dtype, companions, stability, derivatives; the k largest."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from phalanx import config, grad, jvp
+from phalanx import primitives as ops
+
+F32 = np.float32
+ROW = {"dim": 0, "num_keys": 1, "stable": True}
+
+
+def ordered(x, **params):
+    return np.asarray(ops.sort(x, **{**ROW, **params})[0])
+
+
+def order(x, **params):
+    ids = np.arange(x.size, dtype=np.int32)
+    return np.asarray(ops.sort(x, ids, **{**ROW, **params})[1])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int16", "int32", "uint32", "bool", "float16", "float32"]
+)
+def test_dtypes(dtype):
+    kind = np.dtype(dtype)
+    source = np.random.default_rng(0)
+    x = source.integers(0, 256, 64 * kind.itemsize).astype(np.uint8).view(kind)
+    x = x > 127 if dtype == "bool" else x
+    assert np.array_equal(ordered(x), np.sort(x), equal_nan=kind.kind == "f")
+    assert np.array_equal(order(x), np.argsort(x, kind="stable"))
+
+
+@pytest.mark.parametrize(
+    "dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.int4]
+)
+def test_narrow_dtypes(dtype):
+    x = np.random.default_rng(0).uniform(-7, 7, 50).astype(dtype)
+    wide = x.astype(F32)
+    assert np.array_equal(ordered(x).astype(F32), np.sort(wide))
+    assert np.array_equal(order(x), np.argsort(wide, kind="stable"))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "complex64", "complex128"])
+def test_wide_dtypes(dtype):
+    x = np.random.default_rng(0).normal(size=40) * 1e6
+    x = np.round(x / 1e5) * 1e5 + (1j * np.round(x % 7) if "complex" in dtype else 0)
+    x = np.abs(x).astype(dtype) if dtype == "uint64" else x.astype(dtype)
+    with config.override(enable_x64=True):
+        assert np.array_equal(ordered(x), np.sort(x))
+        assert np.array_equal(order(x), np.argsort(x, kind="stable"))
+
+
+def test_special_numbers():
+    negative_nan = np.array(-1, np.int32).view(F32)
+    x = np.array([np.nan, 1, np.inf, negative_nan, -np.inf, -0.0, 0.0, -1], F32)
+    assert np.array_equal(ordered(x), np.sort(x), equal_nan=True)
+    assert order(x).tolist() == [4, 7, 5, 6, 1, 2, 0, 3]
+    zeros = ordered(np.array([0.0, -0.0], F32))
+    assert sorted(np.signbit(zeros).tolist()) == [False, True]
+
+
+@pytest.mark.parametrize("shape, dim", [((4, 5), 0), ((4, 5), 1), ((3, 1, 6), 2), ((3, 0), 0)])
+def test_dimensions(shape, dim):
+    x = np.random.default_rng(0).normal(size=shape).astype(F32)
+    y = np.random.default_rng(1).normal(size=shape).astype(F32)
+    kept, moved = ops.sort(x, y, dim=dim, num_keys=1, stable=True)
+    assert np.array_equal(ordered(x, dim=dim), np.sort(x, dim))
+    assert np.array_equal(kept, np.sort(x, dim))
+    assert np.array_equal(moved, np.take_along_axis(y, np.argsort(x, dim), dim))
+
+
+def test_several_keys():
+    source = np.random.default_rng(0)
+    a, b = source.integers(0, 3, 40).astype(np.int32), source.integers(0, 3, 40).astype(F32)
+    b[5] = np.nan
+    ids = np.arange(40, dtype=np.int32)
+    found = ops.sort(a, b, ids, dim=0, num_keys=2, stable=True)[2]
+    assert np.array_equal(found, np.lexsort((b, a)))
+
+
+def test_derivative_follows_the_elements():
+    x, y = np.array([3, 1, 2], F32), np.array([1, 2, 3], F32)
+    _, (tx, ty) = jvp(lambda x, y: ops.sort(x, y, **ROW), (x, y), (10 * x, 10 * y))
+    assert tx.tolist() == [10, 20, 30] and ty.tolist() == [20, 30, 10]
+    weights = np.array([1, 10, 100], F32)
+    weighted = grad(lambda x: ops.reduce_sum(ops.mul(ops.sort(x, **ROW)[0], weights), dims=(0,)))
+    assert weighted(x).tolist() == [100, 1, 10]
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="sort: there is no dimension 1"):
+        ops.sort(np.zeros(3, F32), **{**ROW, "dim": 1})
+    with pytest.raises(ValueError, match="num_keys must be at least 1"):
+        ops.sort(np.zeros(3, F32), **{**ROW, "num_keys": 2})
+    with pytest.raises(TypeError, match="operands must have one shape"):
+        ops.sort(np.zeros(3, F32), np.zeros(4, F32), **ROW)
+
+
+def test_top_k():
+    x = np.array([[1, 5, 3, 5], [4, 2, 9, 0]], F32)
+    values, positions = ops.top_k(x, k=2)
+    assert values.tolist() == [[5, 5], [9, 4]] and positions.tolist() == [[1, 3], [2, 0]]
+    best = grad(lambda x: ops.reduce_sum(ops.top_k(x, k=2)[0], dims=(0, 1)))
+    assert best(x).tolist() == [[0, 1, 0, 1], [1, 0, 1, 0]]
+    with pytest.raises(ValueError, match="top_k: k must be between 0"):
+        ops.top_k(x, k=5)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("phalanx", "tests", "examples", "benchmarks", "libraries", "docs")
+FOLDERS = ("phalanx", "tests", "engines", "examples", "benchmarks", "libraries", "docs")
 FILES = sorted(
     path
     for folder in FOLDERS

@@ -92,6 +92,7 @@ PAGES = {  # each page of the reference that lists names: its title, and the mod
             "phalanx.experimental",
             "phalanx.experimental.checkpoint",
             "phalanx.experimental.elastic",
+            "phalanx.experimental.ray",
             "phalanx.experimental.safetensors",
             "phalanx.experimental.sparse",
             "phalanx.experimental.ode",

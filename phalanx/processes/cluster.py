@@ -197,12 +197,23 @@ def _ancestor(name: str) -> int | None:
 
 
 def _kubernetes(env: Env) -> Found:
-    """An indexed job with a headless service: pods are called after the job and their index."""
-    index = env["JOB_COMPLETION_INDEX"]
+    """An indexed job with a headless service, or several that are alike, of a JobSet.
+
+    Pods are called after their job and their index in it, jobs of a set after it and theirs.
+    """
     name, dot, domain = (env.get("PHALANX_POD_NAME") or socket.getfqdn()).partition(".")
-    job = name.removesuffix(f"-{index}")
-    first = f"{job}-0{dot}{domain}:{PORT}" if job != name else None
-    return Found(first, None, _int(env, "JOB_COMPLETION_INDEX"))
+    index, job, each = (
+        _int(env, of) for of in ("JOB_COMPLETION_INDEX", "JOB_INDEX", "PROCESSES_IN_JOB")
+    )
+    if job is not None and each is None:
+        raise ConfigError(
+            f"JOB_INDEX says that this is in job {job} of a JobSet; set PROCESSES_IN_JOB, too: how "
+            "many processes each of its jobs has"
+        )
+    ending, first = (f"-{index}", "-0") if job is None else (f"-{job}-{index}", "-0-0")
+    jobs = name.removesuffix(ending)
+    meeting = f"{jobs}{first}{dot}{domain}:{PORT}" if jobs != name else None
+    return Found(meeting, None, (index or 0) + (job or 0) * (each or 0))
 
 
 def _torchrun(env: Env) -> Found:

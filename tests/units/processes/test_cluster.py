@@ -37,6 +37,12 @@ def port(job):
 
 
 KUBERNETES = {"JOB_COMPLETION_INDEX": "3", "PHALANX_POD_NAME": "train-3.train.ml.svc"}
+JOBSET = {
+    "JOB_COMPLETION_INDEX": "3",
+    "JOB_INDEX": "1",
+    "PROCESSES_IN_JOB": "4",
+    "PHALANX_POD_NAME": "run-workers-1-3.run.ml.svc",
+}
 TPU = {"TPU_WORKER_HOSTNAMES": "t0,t1,t2", "TPU_WORKER_ID": "1"}
 SLICES = {
     "MEGASCALE_COORDINATOR_ADDRESS": "s0:8080",
@@ -59,6 +65,8 @@ SLICES = {
         (OMPI | SLURM, Found(f"10.96.0.1:{port('ompi 1531576321')}", 4, 2, job="ompi 1531576321")),
         ({name: SLURM[name] for name in SLURM if name != "SLURM_STEP_ID"}, Found()),
         (KUBERNETES, Found("train-0.train.ml.svc:8476", None, 3)),
+        (KUBERNETES | {"PHALANX_POD_NAME": "laptop"}, Found(None, None, 3)),
+        (JOBSET, Found("run-workers-0-0.run.ml.svc:8476", None, 7)),
         (TPU, Found("t0:8476", 3, 1)),
         (TPU | SLICES, Found("s0:8476", 6, 4)),
         ({}, Found()),
@@ -182,6 +190,8 @@ def test_a_method_is_one_that_there_is():
         detected("ompi", SLURM)
     with pytest.raises(ConfigError, match="PHALANX_PROCESS_ID must be a number"):
         own({"PHALANX_PROCESS_ID": "one"})
+    with pytest.raises(ConfigError, match="in job 1 of a JobSet; set PROCESSES_IN_JOB"):
+        detected(None, {k: v for k, v in JOBSET.items() if k != "PROCESSES_IN_JOB"})
 
 
 @pytest.mark.parametrize("wrong", ["two", "-1", "1.5", "²"])

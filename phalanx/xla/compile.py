@@ -92,8 +92,9 @@ _IN_TURN = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 # In 0.10 it takes barriers away before it fuses, so that what stands behind one is made again, and
 # it cannot write them into the functions that it makes of small loops.
 _MOVES_BARRIERS = ("cse_barrier_expander", "small-while-loop-hoisting")
-# It makes products of quotients where it has seen already that divisors are the same.
-_REARRANGES = ("algsimp",)
+# It makes products of quotients where it has seen already that divisors are the same, and functions
+# of loops over few bytes, in which it rounds otherwise.
+_REARRANGES = ("algsimp", "small-while-loop-hoisting")
 # Most of the compiler's time goes to optimizing code, and on CPU to that of fusions; later than
 # 0.10 it has no other way to make this, and in 0.10 the other way lacks operations on booleans.
 _QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -246,11 +247,11 @@ def _default_options(lowered: XlaModule, platform: str) -> dict[str, Any]:
     fuses = any(product in code for product in _PRODUCTS) or _may_sum_products(lowered, code)
     if fuses or (on_cpu and lowered.isolated):
         options |= _SAFE
-    if on_cpu and lowered.largest <= _DONE_AT_ONCE:
+    if on_cpu and lowered.largest <= _DONE_AT_ONCE and not lowered.isolated:
         options |= _IN_TURN
     moves = _MOVES_BARRIERS if OLD and b"optimization_barrier" in code else ()
     rearranges = _REARRANGES if on_cpu and lowered.isolated else ()
-    if without := ",".join((*moves, *rearranges)):
+    if without := ",".join(dict.fromkeys((*moves, *rearranges))):
         options["xla_disable_hlo_passes"] = without
     if config.disable_most_optimizations:
         options = options | _QUICK | (_QUICK_ON_CPU if on_cpu else {})

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, note, settings
 
 import phalanx
-from phalanx import pmap, vmap
+import phalanx.numpy as jnp
+from phalanx import lax, pmap, vmap
 from tests.laws.lanes import programs
 from tests.laws.test_pmap_law import close, loss
 
@@ -117,3 +118,23 @@ def test_gradients_from_inside(program):
         return on_devices(program, count, slope, leading)(x, w)
 
     same_everywhere(program, gradients)
+
+
+def test_lanes_of_few_bytes_and_of_many():
+    """A device with all lanes has arrays that the compiler no longer counts as small."""
+    x = np.random.default_rng(0).uniform(-1, 1, (24, 24, 2)).astype(np.float32)
+
+    def from_the_last(x):
+        return lax.pbroadcast(x, "i", 23)
+
+    def lane(x):
+        for_all = lax.scan(lambda x, _: (from_the_last(jnp.tanh(x) * 0.3), None), x, length=3)[0]
+        x = lax.cond(for_all.sum() > 0.1, from_the_last, lambda x: x * 0.5, for_all)
+        return (x**2).sum()
+
+    def slopes(count):
+        f = phalanx.value_and_grad(lane)
+        return reproducible(f, "i", devices=phalanx.devices()[:count])(x)
+
+    for count in COUNTS[1:]:
+        assert bits(slopes(count)) == bits(slopes(1)), count

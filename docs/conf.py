@@ -19,6 +19,7 @@ extensions = [
     "docs.generator.descriptions",
     "docs.generator.links",
     "docs.generator.sidebar",
+    "docs.generator.steps",
     "docs.generator.wrapping",
 ]
 exclude_patterns = ["generator", "pictures"]

@@ -1,29 +1,12 @@
-"""The table of contents beside each page: the same in a folder, so made once, and marked.
-
-The search looks for the stems of words, and many steps for what this site does not have: both take
-a good part of its time. Stems are remembered, and these steps are left out. Pages are trees of many
-nodes that know their parents, so garbage is looked for less often.
-"""
+"""The table of contents beside each page: the same in a folder, so made once, and marked."""
 
 from __future__ import annotations
 
-import functools
-import gc
 from collections.abc import Callable
 from typing import Any
 
 from sphinx.application import Sphinx
-from sphinx.search.en import SearchEnglish
 
-# steps that find nothing in Markdown in one language, or that only books need
-_NEEDLESS = {
-    "AddTranslationClasses", "AliasTransform", "ApplySourceWorkaround", "AutoIndexUpgrader",
-    "AutoNumbering", "CitationDefinitionTransform", "CitationReferenceTransform",
-    "DefaultSubstitutions", "DoctestTransform", "ExtraTranslatableNodes",
-    "FootnoteDocnameUpdater", "GlossarySorter", "HandleCodeBlocks", "Locale",
-    "RemoveTranslatableInline",
-    "TranslationProgressTotaliser", "UnreferencedFootnotesDetector",
-}  # fmt: skip
 _HERE = '<li class="toctree-l1 current"><a class="current reference internal" href="#">'
 _PLAIN = '<li class="toctree-l1"><a class="reference internal" href="{}">'
 _TREE = "furo_navigation_tree"  # what the theme makes of the table
@@ -61,8 +44,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """What Sphinx calls; before the theme looks at the page, and after."""
     app.connect("html-page-context", keep, priority=100)
     app.connect("html-page-context", mark, priority=900)
-    for steps in (app.registry.transforms, app.registry.post_transforms):
-        steps[:] = [step for step in steps if step.__name__ not in _NEEDLESS]
-    gc.set_threshold(200_000, 20, 100)
-    SearchEnglish.stem = functools.cache(SearchEnglish.stem)  # type: ignore[method-assign]
     return {"parallel_read_safe": True, "parallel_write_safe": True}

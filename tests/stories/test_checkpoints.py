@@ -8,6 +8,7 @@ import pytest
 import phalanx
 from phalanx.experimental import checkpoint
 from tests.stories.test_processes import launch  # noqa: F401  (a fixture)
+from tests.units.experimental.s3 import Server
 
 WEIGHTS = np.arange(32, dtype=np.float32).reshape(8, 4)
 ROWS = np.arange(16, dtype=np.float32).reshape(8, 2)
@@ -71,6 +72,52 @@ def test_two_processes_save_and_restore(launch, tmp_path):  # noqa: F811
     assert np.array_equal(saved["rows"], ROWS * 2)
     assert np.array_equal(saved["weights"], WEIGHTS)
     assert saved["key"] == phalanx.random.key(3)
+
+
+IN_A_STORE = """
+from phalanx.experimental import checkpoint
+mesh = Mesh(np.array(phalanx.devices()), ("d",))
+cut = NamedSharding(mesh, P("d"))
+weights = np.arange(32, dtype=np.float32).reshape(8, 4)
+tree = {"weights": phalanx.device_put(weights, cut), "step": 7}
+try:
+    checkpoint.save("s3://ours/run", 7, tree)
+except OSError as e:
+    tell(type(e).__name__, e.filename, e.strerror)
+else:
+    again = checkpoint.restore("s3://ours/run", tree)
+    parts = again["weights"].addressable_shards
+    tell(again["step"], [np.array_equal(part.data, weights[part.index]) for part in parts])
+"""
+
+
+@pytest.fixture
+def store(monkeypatch):
+    with Server() as server:
+        for name, value in server.variables.items():
+            monkeypatch.setenv(name, value)
+        yield server
+        server.shutdown()
+
+
+def test_two_processes_save_to_a_store(launch, store):  # noqa: F811
+    ended = launch(2, IN_A_STORE)
+    assert ended.status == 0, ended.output
+    assert ended.told == {me: ["7 [True]"] for me in (0, 1)}
+    written = [name for method, name in store.asked if method == "PUT"]
+    assert written[-1] == "run/step-7/checkpoint.json"
+    assert len(written) == 1 + 1 + 2  # the index, what is told of the array, its two parts
+
+
+def test_a_store_that_refuses_one_process_has_no_checkpoint(launch, store):  # noqa: F811
+    store.fails = lambda method, name: 403 if (method, name[-5:]) == ("PUT", "c.1.0") else None
+    ended = launch(2, IN_A_STORE)
+    assert ended.status == 0, ended.output
+    for me in (0, 1):
+        (told,) = ended.told[me]
+        assert told.startswith("PermissionError s3://ours/run"), told
+        assert "writing tree['weights']: the store refuses" in told
+    assert not store.objects
 
 
 @pytest.mark.slow

@@ -9,9 +9,6 @@ and who reads it shares one: the system lets go of a lock when its process ends,
 so what can be locked belongs to nobody.
 """
 
-# Users' arguments are looked at, whatever their types should be.
-# pyright: reportUnnecessaryIsInstance=false
-
 from __future__ import annotations
 
 import contextlib
@@ -26,51 +23,57 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from phalanx.base.plain import brief
-from phalanx.base.source import user_location
+from phalanx.experimental.checkpoint.remote import Remote
 
 INDEX = "checkpoint.json"
 _STEP = re.compile(r"step-(0|[1-9]\d*)")
 _PASSING = re.compile(r"\.(writing|removed)-\d+-[0-9a-f]{8}")
 
 
-def place_of(directory: str | os.PathLike[str]) -> Path:
-    """The path of a directory that may not be there yet.
+class Directory:
+    """A directory in which the checkpoints of a run are; it may not be there yet."""
 
-    Raises:
-        TypeError: ``directory`` is no path.
-        ValueError: it is the address of a store.
-        NotADirectoryError: something else is there.
-    """
-    if not isinstance(directory, (str, os.PathLike)):
-        raise TypeError(
-            f"checkpoint: directory must be a path, got {brief(directory)}, at {user_location()}. "
-            "It comes first, as in save(directory, step, tree)"
-        )
-    if "://" in os.fspath(directory):
-        raise ValueError(
-            f"checkpoint: directory must be one of a file system, got {os.fspath(directory)!r}; "
-            "mount the store, or copy a folder step-N there when it is complete"
-        )
-    path = Path(directory).absolute()
-    if path.exists() and not path.is_dir():
-        why = "is a file, and checkpoints need a directory; choose another path"
-        raise NotADirectoryError(errno.ENOTDIR, f"checkpoint: {why}", str(path))
-    return path
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
+    def __str__(self) -> str:
+        return str(self.folder)
 
-def folder_of(place: Path, step: int) -> Path:
-    """Where the checkpoint of ``step`` is, if it is there."""
-    return place / f"step-{step}"
+    def exists(self) -> bool:
+        """Whether it is there."""
+        return self.folder.exists()
 
+    def at(self, name: str) -> Path:
+        """The folder of that name in it."""
+        return self.folder / name
 
-def steps_in(place: Path) -> list[int]:
-    """The steps of complete checkpoints, in order."""
-    try:
-        names = os.listdir(place)
-    except FileNotFoundError:
-        return []
-    return sorted(int(found[1]) for found in map(_STEP.fullmatch, names) if found)
+    def steps(self) -> list[int]:
+        """The steps of complete checkpoints, in order."""
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        return sorted(int(found[1]) for found in map(_STEP.fullmatch, names) if found)
+
+    @contextlib.contextmanager
+    def reading(self, step: int) -> Generator[bytes]:
+        """A block in which nobody removes the checkpoint of ``step``; gives its index.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        descriptor = _locked(self.at(f"step-{step}"), fcntl.LOCK_SH)
+        assert descriptor is not None, "it has been waited for"
+        with open(descriptor, "rb") as index:
+            yield index.read()
+
+    def writing(self, step: int) -> Writing:
+        """A checkpoint of ``step`` that begins to be written."""
+        return Writing(self.folder, step)
+
+    def remove(self, step: int) -> None:
+        """Remove a complete checkpoint, at once for all who look; not while somebody reads it."""
+        _clear(self.at(f"step-{step}"), self.at(f".removed-{step}-{secrets.token_hex(4)}"))
 
 
 def _locked(folder: Path, how: int) -> int | None:
@@ -98,19 +101,6 @@ def _locked(folder: Path, how: int) -> int | None:
     return descriptor
 
 
-@contextlib.contextmanager
-def reading(folder: Path) -> Generator[bytes]:
-    """A block in which nobody removes ``folder``; gives its index.
-
-    Raises:
-        FileNotFoundError: the folder is not there.
-    """
-    descriptor = _locked(folder, fcntl.LOCK_SH)
-    assert descriptor is not None, "it has been waited for"
-    with open(descriptor, "rb") as index:
-        yield index.read()
-
-
 def sweep(place: Path) -> None:
     """Remove what writers and removers left that were killed."""
     for name in os.listdir(place):
@@ -128,11 +118,6 @@ def _clear(folder: Path, aside: Path | None = None) -> None:
                 shutil.rmtree(folder.rename(aside) if aside else folder, ignore_errors=True)
 
 
-def remove(place: Path, step: int) -> None:
-    """Remove a complete checkpoint, at once for all who look; not while somebody reads it."""
-    _clear(folder_of(place, step), place / f".removed-{step}-{secrets.token_hex(4)}")
-
-
 class Writing:
     """A folder in which the checkpoint of ``step`` is written, until it is committed.
 
@@ -141,14 +126,17 @@ class Writing:
         OSError: the folder cannot be made.
     """
 
+    data = ""  # arrays are beside the index
+
     def __init__(self, place: Path, step: int) -> None:
-        self.final = folder_of(place, step)
+        self.final = place / f"step-{step}"
         place.mkdir(parents=True, exist_ok=True)
         sweep(place)
         if self.final.exists():
-            raise _exists(self.final, step)
+            raise exists(self.final, step)
         self._step = step
         self.path, self._descriptor = self._made(place, step)
+        self.name = self.path.name
 
     @staticmethod
     def _made(place: Path, step: int) -> tuple[Path, int]:
@@ -176,7 +164,7 @@ class Writing:
             self.path.rename(self.final)
         except OSError as e:
             if e.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                raise _exists(self.final, self._step) from None
+                raise exists(self.final, self._step) from None
             raise
         _fsync(self.final.parent)
         os.close(self._descriptor)
@@ -187,7 +175,8 @@ class Writing:
         os.close(self._descriptor)
 
 
-def _exists(final: Path, step: int) -> FileExistsError:
+def exists(final: Path | Remote, step: int) -> FileExistsError:
+    """The error of a step that is there."""
     why = f"checkpoint: step {step} is saved already; choose another step, or remove this folder"
     return FileExistsError(errno.EEXIST, why, str(final))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,21 @@ from msgspec.structs import asdict
 from phalanx.experimental.checkpoint.folder import INDEX
 from phalanx.experimental.checkpoint.leaves import Leaf
 from phalanx.experimental.checkpoint.outline import Node, check, numbers
+from phalanx.experimental.checkpoint.remote import Remote
 
 _FORMAT = "phalanx checkpoint 2"
+_DATA = re.compile("([0-9a-f]{8})?")
 
 
-def index_of(step: int, outline: Node, leaves: Sequence[Leaf]) -> str:
-    """The text of an index."""
+def index_of(step: int, outline: Node, leaves: Sequence[Leaf], data: str = "") -> str:
+    """The text of an index; ``data`` is the folder of the arrays, if they are not beside it."""
     told = {
         "format": _FORMAT,
         "step": step,
         "tree": outline,
         "leaves": [asdict(leaf) for leaf in leaves],
     }
+    told |= {"data": data} if data else {}
     return json.dumps(told | {"checksum": _checksum(told)}, indent=1)
 
 
@@ -38,12 +42,13 @@ def _checksum(told: dict[str, Any]) -> str:
 class Stored(Struct, frozen=True):
     """A checkpoint that is there: where, the structure of its tree, and what its leaves are."""
 
-    folder: Path
+    folder: Path | Remote
     outline: Node
     leaves: list[Leaf]
+    data: str = ""
 
     @classmethod
-    def of(cls, folder: Path, index: bytes) -> Stored:
+    def of(cls, folder: Path | Remote, index: bytes) -> Stored:
         """What an index tells.
 
         Raises:
@@ -53,7 +58,8 @@ class Stored(Struct, frozen=True):
             told = json.loads(index.decode())
             _check(told)
             check(told["tree"])
-            stored = cls(folder, told["tree"], [Leaf.of_json(leaf) for leaf in told["leaves"]])
+            leaves = [Leaf.of_json(leaf) for leaf in told["leaves"]]
+            stored = cls(folder, told["tree"], leaves, told.get("data", ""))
             if sorted(numbers(stored.outline)) != [*range(len(stored.leaves))]:
                 raise ValueError("its tree and its leaves do not belong together")
             return stored
@@ -61,14 +67,16 @@ class Stored(Struct, frozen=True):
             file = folder / INDEX
             raise ValueError(f"checkpoint: {file} is no index that can be read: {e}") from None
 
-    def folder_of(self, number: int) -> Path:
+    def folder_of(self, number: int) -> Path | Remote:
         """Where the array is that is leaf ``number``."""
-        return self.folder / str(number)
+        return (self.folder / self.data if self.data else self.folder) / str(number)
 
 
 def _check(told: dict[str, Any]) -> None:
     """Raise an error if an index is of another format, or has changed since it was written."""
     if told["format"] != _FORMAT:
         raise ValueError(f"its format is {told['format']!r}, and this reads {_FORMAT!r}")
+    if not _DATA.fullmatch(told.get("data", "")):
+        raise ValueError(f"it says that arrays are in {told['data']!r:.80}")
     if told["checksum"] != _checksum(told):
         raise ValueError("its checksum differs, so it has changed since it was written")

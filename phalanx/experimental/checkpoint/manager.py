@@ -11,7 +11,7 @@ from typing import Any, Self, overload
 
 from phalanx.base.source import user_location
 from phalanx.experimental.checkpoint import together
-from phalanx.experimental.checkpoint.folder import place_of, remove, steps_in
+from phalanx.experimental.checkpoint.place import place_of
 from phalanx.experimental.checkpoint.restoring import AS_SAVED, Like, restore
 from phalanx.experimental.checkpoint.saving import Saving
 
@@ -31,7 +31,7 @@ def steps(directory: str | os.PathLike[str]) -> list[int]:
     >>> steps("no/such/directory")
     []
     """
-    return steps_in(place_of(directory))
+    return place_of(directory).steps()
 
 
 def latest(directory: str | os.PathLike[str]) -> int | None:
@@ -53,7 +53,8 @@ class Manager:
     """Saves the checkpoints of a run in a directory, one after the other, and keeps the newest.
 
     Args:
-        directory: where they are; made if it is not there.
+        directory: where they are; made if it is not there. An address as in "s3://bucket/run" or
+            "gs://bucket/run" is a place in a store.
         keep: how many to keep, and to remove older ones; None keeps all. Those of later steps than
             the one that is saved, which lie there where a run begins anew, are neither counted nor
             removed.
@@ -83,7 +84,8 @@ class Manager:
                 f"checkpoint.Manager: keep must be 1 or more, or None, got {keep!r}, at "
                 f"{user_location()}"
             )
-        self.directory = place_of(directory)
+        self._place = place_of(directory)
+        self.directory = self._place.folder
         self._keep = keep
         self._background = background
         self._thread = ThreadPoolExecutor(1, "checkpoint")
@@ -115,9 +117,9 @@ class Manager:
     def _finish(self, saving: Saving) -> None:
         saving.complete()
         if self._keep is not None and together.process() == 0:
-            until_now = [step for step in steps_in(self.directory) if step <= saving.step]
+            until_now = [step for step in self._place.steps() if step <= saving.step]
             for step in until_now[: -self._keep]:
-                remove(self.directory, step)
+                self._place.remove(step)
 
     def wait(self) -> None:
         """Wait until all that is saved is on the disk.

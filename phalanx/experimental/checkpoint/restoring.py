@@ -9,7 +9,6 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar, overload
 
 import numpy as np
@@ -20,10 +19,11 @@ from phalanx.base.errors import ShapeError
 from phalanx.base.source import user_location
 from phalanx.core.types import Array, ArrayType
 from phalanx.experimental.checkpoint import together, zarr
-from phalanx.experimental.checkpoint.folder import INDEX, folder_of, place_of, reading, steps_in
+from phalanx.experimental.checkpoint.folder import INDEX
 from phalanx.experimental.checkpoint.index import Stored
 from phalanx.experimental.checkpoint.leaves import stored_dtype
 from phalanx.experimental.checkpoint.outline import build
+from phalanx.experimental.checkpoint.place import Place, place_of
 from phalanx.experimental.checkpoint.saving import check_step
 from phalanx.experimental.checkpoint.wanted import WHO, RestoredAs, Wanted
 from phalanx.run.array import DeviceArray, Signature
@@ -68,7 +68,7 @@ def restore(
     of them call it.
 
     Args:
-        directory: where the checkpoints are.
+        directory: where the checkpoints are: a path, or an address of a store as in ``save``.
         like: what is wanted, a tree like the one that was saved. In the place of a leaf stands an
             array, or a ``ShapeDtypeStruct`` that may have a sharding, for an array of that shape
             and dtype that lies so; a NumPy array for another one; a number of Python's for a
@@ -87,6 +87,7 @@ def restore(
         TreeError: ``like`` asks for leaves that are not stored, or not for some that are.
         ShapeError, ArgumentError: a leaf has another shape, or is of another dtype or kind.
         ValueError: a file is damaged.
+        OSError: a store refuses, or does not answer.
         ImportError: tensorstore is not installed.
 
     >>> import tempfile, phalanx
@@ -109,19 +110,19 @@ def restore(
 
 
 @contextlib.contextmanager
-def _held(place: Path, step: int | None) -> Generator[Stored]:
+def _held(place: Place, step: int | None) -> Generator[Stored]:
     """A checkpoint, which nobody removes meanwhile."""
     with contextlib.ExitStack() as stack:
         while True:
-            every = steps_in(place)
+            every = place.steps()
             chosen = step if step is not None else every[-1] if every else -1
             chosen = together.gather(f"restoring from {place}", chosen)[0]
-            folder = folder_of(place, chosen)
+            folder = place.at(f"step-{chosen}")
             try:
-                index = stack.enter_context(reading(folder))
+                index = stack.enter_context(place.reading(chosen))
                 break
             except FileNotFoundError:
-                if chosen in steps_in(place):
+                if chosen in place.steps():
                     raise ValueError(f"{WHO}: {folder} has no index, {INDEX}") from None
                 if step is not None or chosen < 0 or together.others():
                     raise _absent(place, step) from None
@@ -129,8 +130,8 @@ def _held(place: Path, step: int | None) -> Generator[Stored]:
         yield Stored.of(folder, index)
 
 
-def _absent(place: Path, step: int | None) -> FileNotFoundError:
-    there = steps_in(place)[-8:]
+def _absent(place: Place, step: int | None) -> FileNotFoundError:
+    there = place.steps()[-8:]
     if not place.exists():
         why = "there is no such directory"
     elif not there:

@@ -15,7 +15,6 @@ from phalanx.base.plain import brief
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
 from phalanx.experimental.checkpoint import together, zarr
-from phalanx.experimental.checkpoint.folder import Writing, place_of
 from phalanx.experimental.checkpoint.index import index_of
 from phalanx.experimental.checkpoint.leaves import (
     Content,
@@ -25,6 +24,8 @@ from phalanx.experimental.checkpoint.leaves import (
     stored_dtype,
 )
 from phalanx.experimental.checkpoint.outline import outline
+from phalanx.experimental.checkpoint.place import Committed, place_of
+from phalanx.experimental.checkpoint.remote import Remote
 
 if TYPE_CHECKING:
     from phalanx.processes.member import Differing
@@ -41,7 +42,8 @@ def save(directory: str | os.PathLike[str], step: int, tree: Any) -> None:
     own, and of results of ``pmap`` over processes each writes its rows.
 
     Args:
-        directory: where the checkpoints of a run are; made if it is not there.
+        directory: where the checkpoints of a run are; made if it is not there. An address as in
+            "s3://bucket/run" or "gs://bucket/run" is a place in a store.
         step: a number from 0 up.
         tree: nested dicts, lists, tuples and registered classes. Its leaves are Phalanx arrays,
             wherever they lie, NumPy arrays, and numbers.
@@ -49,7 +51,8 @@ def save(directory: str | os.PathLike[str], step: int, tree: Any) -> None:
     Raises:
         FileExistsError: that step is saved already.
         TypeError: a leaf is neither an array nor a number; the message names it.
-        OSError: the directory cannot be written, or the disk is full.
+        OSError: the directory cannot be written, or the disk is full; a store refuses, or does not
+            answer.
         ImportError: tensorstore is not installed.
 
     >>> import tempfile, phalanx
@@ -90,11 +93,11 @@ class Saving:
         self.place, self.step = place_of(directory), check_step(step, _WHO)
         self._outline, leaves = outline(tree, _WHO)
         told = [content(trees.keystr(path), leaf, copy, _WHO) for path, leaf in leaves]
-        self._folder: Writing | None = None
+        self._folder: Committed | None = None
         failure = None
         if together.process() == 0:
             try:
-                self._folder = Writing(self.place, self.step)
+                self._folder = self.place.writing(self.step)
             except OSError as e:
                 failure = e
         self._agree(told, failure)
@@ -102,7 +105,7 @@ class Saving:
     def _agree(self, told: Sequence[Content], error: OSError | None) -> None:
         """Learn from the others where to write, and of which rows of the whole they have."""
         mine = {
-            "folder": self._folder and self._folder.path.name,
+            "folder": self._folder and self._folder.name,
             "failure": error and together.failure_of(error),
             "rows": rows_of(told),
         }
@@ -118,7 +121,7 @@ class Saving:
         except BaseException:
             self._abandon()
             raise
-        self._path = self.place / every[0]["folder"]
+        self._path = self.place.at(every[0]["folder"])
 
     def complete(self) -> None:
         """Write what this process owns, and wait until the checkpoint is committed.
@@ -161,7 +164,7 @@ class Saving:
         for number, c, future in writing:
             zarr.done(future, self._folder_of(number), f"writing tree{c.leaf.path}")
 
-    def _folder_of(self, number: int) -> Path:
+    def _folder_of(self, number: int) -> Path | Remote:
         return self._path / str(number)
 
     def _commit(self, name: str, failure: Exception | None) -> None:
@@ -174,8 +177,8 @@ class Saving:
             if failure is not None:
                 raise failure
             assert self._folder is not None
-            index = index_of(self.step, self._outline, [c.leaf for c in self._contents])
-            self._folder.commit(index)
+            leaves = [c.leaf for c in self._contents]
+            self._folder.commit(index_of(self.step, self._outline, leaves, self._folder.data))
             self._folder = None
         except Exception as e:
             together.report(name, "committed", together.failure_of(e))

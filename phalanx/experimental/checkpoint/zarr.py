@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.kinds import is_list
+from phalanx.experimental.checkpoint.remote import Remote
 
 tensorstore: Any
 try:
@@ -33,13 +35,15 @@ def check_installed(who: str) -> None:
         )
 
 
-def create(folder: Path, shape: Sequence[int], dtype: np.dtype, chunk: Sequence[int]) -> Any:
+def create(
+    folder: Path | Remote, shape: Sequence[int], dtype: np.dtype, chunk: Sequence[int]
+) -> Any:
     """The future of an array in ``folder``, which is made if it is not there."""
     told = {"metadata": _metadata(shape, dtype, chunk), "store_data_equal_to_fill_value": True}
     return tensorstore.open(_spec(folder) | told, open=True, create=True)
 
 
-def existing(folder: Path, shape: Sequence[int], dtype: np.dtype) -> Any:
+def existing(folder: Path | Remote, shape: Sequence[int], dtype: np.dtype) -> Any:
     """The future of the array in ``folder``; chunks that are lost are errors, and no zeros.
 
     Its metadata are those that ``create`` has written: tensorstore ends the process where a shape
@@ -70,17 +74,16 @@ def _metadata(shape: Sequence[int], dtype: np.dtype, chunk: Sequence[int]) -> di
     }
 
 
-def _chunk(folder: Path, shape: Sequence[int], dtype: np.dtype) -> list[int]:
+def _chunk(folder: Path | Remote, shape: Sequence[int], dtype: np.dtype) -> list[int]:
     """The shape of the chunks of the array in ``folder``, as its metadata tell.
 
     Raises:
         ValueError: they tell of something else, or of more elements than there are.
     """
     file = folder / _METADATA
-    with os.scandir(folder) as entries:
-        there = sum(map(_size_of_file, entries))
+    metadata, there = _metadata_in(folder)
     try:
-        found = json.loads(file.read_bytes())
+        found = json.loads(metadata)
         told = found["shape"], found["data_type"]
         chunk = found["chunk_grid"]["configuration"]["chunk_shape"]
         if told != (list(shape), dtype.name):
@@ -89,9 +92,27 @@ def _chunk(folder: Path, shape: Sequence[int], dtype: np.dtype) -> list[int]:
             raise ValueError(f"chunks of shape {chunk!r:.80} do not cut an array of {list(shape)}")
     except (KeyError, TypeError, ValueError, RecursionError) as e:
         raise ValueError(f"{file} does not tell of such an array: {e}") from None
-    if there < math.prod(shape) * dtype.itemsize:
+    if there is not None and there < math.prod(shape) * dtype.itemsize:
         raise ValueError(f"{folder} has {there} bytes, too few for {dtype.name}{list(shape)}")
     return chunk
+
+
+def _metadata_in(folder: Path | Remote) -> tuple[bytes, int | None]:
+    """What the metadata of the array in ``folder`` are, and how many bytes it has, if it is known.
+
+    Raises:
+        FileNotFoundError: there are none.
+        OSError: they cannot be read.
+    """
+    if not isinstance(folder, Remote):
+        with os.scandir(folder) as entries:
+            there = sum(map(_size_of_file, entries))
+        return (folder / _METADATA).read_bytes(), there
+    store = done(tensorstore.KvStore.open(folder.kvstore()), folder, "opening")
+    read = done(store.read(_METADATA), folder, f"reading {_METADATA}")
+    if read.state != "value":
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), f"{folder}/{_METADATA}")
+    return read.value, None
 
 
 def _size_of_file(entry: os.DirEntry[str]) -> int:
@@ -114,7 +135,9 @@ def _cuts(chunk: Any, shape: Sequence[int]) -> bool:
     )
 
 
-def _spec(folder: Path) -> dict[str, Any]:
+def _spec(folder: Path | Remote) -> dict[str, Any]:
+    if isinstance(folder, Remote):
+        return {"driver": "zarr3", "kvstore": folder.kvstore()}
     return {"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{folder}{os.sep}"}}
 
 
@@ -132,7 +155,7 @@ def _at(array: Any, start: Sequence[int], shape: Sequence[int]) -> Any:
     return array[tuple(slice(a, a + n) for a, n in zip(start, shape, strict=True))]
 
 
-def done(future: Any, folder: Path, doing: str) -> Any:
+def done(future: Any, folder: Path | Remote, doing: str) -> Any:
     """The result of a future.
 
     Raises:
@@ -143,6 +166,8 @@ def done(future: Any, folder: Path, doing: str) -> Any:
         return future.result()
     except ValueError as e:
         told = str(e)
+        if isinstance(folder, Remote) and (refused := folder.refusal(told, doing)):
+            raise refused from None
         found = _OS_ERROR.search(told)
         if found or told.startswith("RESOURCE_EXHAUSTED"):
             number = int(found[1]) if found else 28  # no space left

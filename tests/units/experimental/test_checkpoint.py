@@ -421,8 +421,11 @@ def test_places_without_checkpoints(tmp_path):
     ) as told:
         checkpoint.save({"w": np.arange(900).reshape(30, 30).tolist()}, 1, tmp_path)
     assert len(str(told.value)) < 250
-    with pytest.raises(ValueError, match="must be one of a file system, got 'gs://bucket/run'"):
-        checkpoint.Manager("gs://bucket/run")
+    for other in ("ftp://bucket/run", "s3://", Path("s3://bucket/run")):
+        with pytest.raises(
+            ValueError, match=r"an address as in 's3://bucket/run' .* got '(ftp|s3):"
+        ):
+            checkpoint.Manager(other)
 
 
 def test_nothing_is_saved_after_close(tmp_path):

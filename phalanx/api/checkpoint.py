@@ -169,8 +169,9 @@ remat = checkpoint
 def _saving(name: str, there: str) -> Callable[..., NoReturn]:
     def saves(*_: Any, **__: Any) -> NoReturn:
         raise AttributeError(
-            f"checkpoint.{name}: phalanx.checkpoint makes derivatives compute values again, at "
-            f"{user_location()}; trees are saved by phalanx.experimental.checkpoint.{there}"
+            f"checkpoint.{name}: phalanx.checkpoint recomputes activations in derivatives, and has "
+            f"nothing to do with files, at {user_location()}; use "
+            f"phalanx.experimental.checkpoint.{there}"
         )
 
     return saves

@@ -9,7 +9,15 @@ from msgspec import Struct
 
 from phalanx.api.arguments import LeafNames, check_axis_name
 from phalanx.api.specs import is_spec
-from phalanx.api.vmap import UNNAMED, input_entries, mapped_size, normal_dim, output_entries
+from phalanx.api.vmap import (
+    UNNAMED,
+    count_by_position,
+    input_entries,
+    mapped_size,
+    normal_dim,
+    output_entries,
+    scalar_by_keyword,
+)
 from phalanx.base.errors import suggest_axis
 from phalanx.base.source import user_location
 from phalanx.core.axes import is_internal
@@ -80,6 +88,9 @@ class MappedAxes(Struct, frozen=True):
     ) -> Roles:
         """The role of each leaf of (args, kwargs), which ``names`` names."""
         entries = input_entries(in_axes, args, kwargs, self.who, is_spec)
+        for i in range(count_by_position(args, kwargs, len(types)), len(types)):
+            if types[i].ndim == 0:
+                raise scalar_by_keyword(names[i], self.who)
         return tuple(
             [
                 FIXED if e is None else self._role(e, t.ndim, names[i])

@@ -67,10 +67,22 @@ def normal_dim(dim: Any, ndim: int, name: str, who: str) -> int | None:
             else f"{who}: {name} has no axis {dim}: an array of 1 dimension has axis 0, or -1"
             if ndim
             else f"{who}: {name} is a scalar, which has no axis {dim}; give None in in_axes for an "
-            "argument that every lane gets whole. in_axes are those of arguments by position: one "
-            "by keyword can be bound with functools.partial"
+            "argument that every lane gets whole"
         )
     return dim % ndim
+
+
+def count_by_position(args: tuple[Any, ...], kwargs: dict[str, Any], leaves: int) -> int:
+    """How many of the leaves of (args, kwargs) are of arguments by position."""
+    return len(tree.leaves(args)) if kwargs else leaves
+
+
+def scalar_by_keyword(name: str, who: str) -> ValueError:
+    """The error of a number that is passed by keyword: ``in_axes`` cannot say None for it."""
+    return ValueError(
+        f"{who}: {name} is a scalar, and arguments by keyword are mapped over axis 0; pass it by "
+        "position, with None in in_axes, or bind it with functools.partial"
+    )
 
 
 def input_dims(
@@ -79,6 +91,7 @@ def input_dims(
     """Per leaf of (args, kwargs) the dimension that is mapped; keywords are mapped over 0."""
     wanted = input_entries(in_axes, args, kwargs, who, is_none)
     leaves = tree.leaves((args, kwargs))
+    by_position = count_by_position(args, kwargs, len(leaves))
     dims: list[int | None] = []
     for i, (d, x) in enumerate(zip(wanted, leaves, strict=True)):
         if d is None:
@@ -87,6 +100,8 @@ def input_dims(
         if not is_value(x) and type(x) is not Ref:
             check_leaf(x, names[i], who)
         ndim = x.ndim if type(x) is Ref else typeof(x).ndim
+        if ndim == 0 and i >= by_position:
+            raise scalar_by_keyword(names[i], who)
         normal = type(d) is int and 0 <= d < ndim
         dims.append(d if normal else normal_dim(d, ndim, names[i], who))
     return dims

@@ -67,18 +67,16 @@ class UnboundAxis(PhalanxError, NameError, ValueError):
         advice = suggest(str(name), [axis for axis, _ in sizes if isinstance(axis, str)])
         if mesh is not None and name in mesh.axis_names:
             advice = (
-                f"It is an axis of {mesh} that is left to the compiler here; a shard_map takes it "
-                "that has it among its axis_names."
+                f"It is an axis of {mesh} that is left to the compiler here; name it in the "
+                "axis_names of a shard_map."
             )
-        elif not advice and mesh is not None:
-            advice = (
-                f"It is no axis of {mesh}, which a shard_map could take; pmap and vmap bind others."
-            )
-        # "unbound axis name: NAME" is the field's, for matching
-        error = cls(
-            f"{who}: unbound axis name: {name} (in scope: {listed}), at {at}. "
-            + (advice or "Bind it with pmap(..., axis_name=...) or vmap(..., axis_name=...).")
-        )
+        elif not advice:
+            others = " or ".join([repr(axis) for axis, _ in sizes])
+            lacking = f"{mesh} has no such axis. " if mesh is not None else ""
+            advice = f"{lacking}Use {others}, or bind" if sizes else f"{lacking}Bind"
+            advice += " it with pmap(..., axis_name=...) or vmap(..., axis_name=...)."
+        # "unbound axis name: NAME" is what JAX says, for matching
+        error = cls(f"{who}: unbound axis name: {name} (in scope: {listed}), at {at}. {advice}")
         return coded(error, "unbound axis", who=who, axis=str(name))
 
 

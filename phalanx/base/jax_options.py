@@ -109,7 +109,7 @@ FIXED: dict[str, tuple[Any, str]] = {
     ),
     "check_static_indices": (False, "an index outside an array raises no error"),
     "check_vma": (False, "shard_map(..., check_vma=) says it"),
-    "debug_key_reuse": (False, "nothing looks for keys that are used twice"),
+    "debug_key_reuse": (False, "phalanx check finds keys that are used twice"),
     "disallow_mesh_context_manager": (False, "`with mesh:` stays allowed"),
     "enable_recoverability": (False, "a lost process raises PeerLost in the others"),
     "error_checking_behavior_divide": ("ignore", "debug_nans finds a division of zero by zero"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import runpy
+import shlex
 import signal
 import sys
 import traceback
@@ -71,7 +72,7 @@ def run_script(script: str, is_module: bool, arguments: Sequence[str]) -> None:
 def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> int:
     """Run it; 0 if it came to its end, else the exit status. If it fails it is said why, as Python
     does."""
-    jax_before = "jax" in sys.modules
+    jax_before, command = "jax" in sys.modules, shlex.join(sys.argv[1:])
     try:
         run_script(script, is_module, arguments)
     except SystemExit as e:
@@ -96,8 +97,9 @@ def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> int
         return FAILED
     finally:
         if "jax" in sys.modules and not jax_before and not is_installed():
-            told = f"{script} imported jax itself, whose programs are not seen here; to run it"
-            print(f"{told} with Phalanx: python -m phalanx.as_jax -m phalanx ...", file=sys.stderr)
+            told = f"{script} imported jax itself, whose programs are not seen here. Run it with"
+            run = f"python -m phalanx.as_jax -m phalanx {command}"
+            print(f"{told} Phalanx: {run}", file=sys.stderr)
     return 0
 
 

@@ -85,21 +85,22 @@ _TERMS = frozenset({*_POWERS, *_SUMS, _NEAR_POWER})
 _SCALED = frozenset({_NEAR, _SHIFTED, _SQUARE, _NEVER_POSITIVE, *_TERMS, _LOW, _SHARE})
 _SAID = {
     _SHARE: (
-        "a softmax: it is 0 where an entry is some 100 less than the greatest, so that this is "
-        "minus infinity, and its derivative NaN",
+        "a softmax, which is 0 where an entry is about 100 less than the largest: the logarithm is "
+        "then minus infinity, and its derivative NaN",
         "Use nn.log_softmax(x), which is right for all x.",
     ),
     _SUM: (
-        "a sum of exponentials: these are infinite beyond 88, and all of them may be 0",
-        "Use nn.logsumexp(x, axis), which takes the greatest out first, or jnp.logaddexp(x, y).",
+        "a sum of exponentials, which are infinite above 88 and may all be 0",
+        "Use nn.logsumexp(x, axis), which subtracts the largest first, or jnp.logaddexp(x, y).",
     ),
     _SIGMOID: (
-        "a sigmoid: it is 0 far below zero, so that this is minus infinity, and its derivative NaN",
+        "a sigmoid, which is 0 far below zero: the logarithm is then minus infinity, and its "
+        "derivative NaN",
         "Use nn.log_sigmoid(x).",
     ),
     _REST: (
-        "one less a sigmoid: it is 0 beyond 17, so that this is minus infinity, and its derivative "
-        "NaN",
+        "1 - sigmoid(x), which is 0 for x above 17: the logarithm is then minus infinity, and its "
+        "derivative NaN",
         "Use nn.log_sigmoid(-x), which is log(1 - sigmoid(x)).",
     ),
 }

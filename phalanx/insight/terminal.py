@@ -21,6 +21,7 @@ _WIDTH, _HEIGHT, _LABEL = 64, 6, 12  # of charts, at most; of what stands before
 _MOST = 20  # rows of a table; a page and JSON have all
 _PARTS, _BAR = " ▏▎▍▌▋▊▉█", 6  # of a bar, and how long it is
 _MARKS = "█▒░▓#*+="  # of kinds of spans
+_TIED = "\xa0"  # a space at which no line ends: a mark stands beside its word
 _GAP, _HEAD, _CODE = "  ", 13, 70  # before a column; the longest line of its name, and of code
 
 
@@ -36,7 +37,8 @@ def rendered(report: Report, width: int) -> Iterator[Grid | Text]:
             yield from _table(part, width)
             left = len(part.rows) - _MOST
             if left > 0:
-                yield Text(f"  and {left} more rows, which HTML and JSON have", style="dim")
+                rows = f"{left} more row{'s' * (left > 1)}"
+                yield Text(f"  and {rows}, in HTML and JSON", style="dim")
         elif isinstance(part, Facts):
             yield _facts(part)
         elif isinstance(part, Chart):
@@ -204,5 +206,6 @@ def _timeline(timeline: Timeline, width: int) -> Iterator[str]:
     if timeline.rows:
         total = shown(stop - start, "seconds")
         yield f"  {'':<{wide}} 0{total:>{across - 1}}"
-        legend = "  ".join([f"{mark} {kind}" for kind, mark in marks.items()])
-        yield from [f"  {'':<{wide}} {line}" for line in _wrapped(legend, across)]
+        legend = "  ".join([f"{mark}{_TIED}{kind}" for kind, mark in marks.items()])
+        for line in _wrapped(legend, across):
+            yield f"  {'':<{wide}} {line.replace(_TIED, ' ')}"

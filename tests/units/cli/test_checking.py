@@ -183,4 +183,4 @@ def test_a_script_of_jax_itself_is_told_how_to_be_seen(check, tmp_path):
     (tmp_path / "jax.py").touch()
     done = check("import jax\n", "script.py")
     assert done.returncode == 0 and "are not seen here" in done.stderr
-    assert "python -m phalanx.as_jax -m phalanx" in done.stderr
+    assert "python -m phalanx.as_jax -m phalanx check script.py" in done.stderr

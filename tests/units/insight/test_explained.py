@@ -222,6 +222,18 @@ def test_charts_and_notes_are_as_wide_as_the_terminal(width):
     assert [line for line in lines if address in line]
 
 
+@pytest.mark.parametrize("width", range(30, 100, 7))
+def test_marks_of_a_legend_stand_beside_their_words(width):
+    kinds = ["computing", "tracing", "loading from the cache", "waiting for results"]
+    spans = tuple([(float(i), i + 0.5, "x", kind) for i, kind in enumerate(kinds)])
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(Report("r", (Timeline("when", (("host", spans),)),)))
+    _, _, row, _, *legend = console.file.getvalue().splitlines()
+    marks = dict.fromkeys(row.split(maxsplit=1)[1].replace(" ", ""))
+    for mark, kind in zip(marks, kinds, strict=True):
+        assert [line for line in legend if f"{mark} {kind.split()[0]}" in line]
+
+
 def test_forms():
     assert EXAMPLE.as_json()["parts"][1]["rows"][0] == {"line": "a.py:1", "size": 2048}
     assert "2.0 KiB" in str(EXAMPLE) and "1.5 ms" in str(EXAMPLE)

@@ -1,4 +1,4 @@
-"""A program as it would be on one device: without shardings; and in float64."""
+"""A program as it would be on one device: without shardings; and in float64, or in float32."""
 
 from __future__ import annotations
 
@@ -27,10 +27,27 @@ from phalanx.run.constrain import constrain
 from phalanx.run.put import device_put
 from phalanx.transforms.derive import trace_closed
 
-__all__ = ["alone", "plain", "wider"]
+__all__ = ["Precision", "alone", "narrower", "plain", "same", "wider"]
+
+Precision = Callable[[Any], Any]  # from a dtype to that in which its numbers are computed
 
 _AS_IT_IS = frozenset({constrain, device_put, reshard, pcast, pvary})  # they change no number
 _BY_BITS = frozenset({bitcast})  # what they give depends on how many bits an operand has
+
+
+def same(dtype: Any) -> Any:
+    """``dtype`` as it is."""
+    return dtype
+
+
+def narrower(dtype: Any) -> Any:
+    """The dtype of half the bits of what has floating-point numbers of 64.
+
+    >>> narrower(np.dtype("float64")), narrower(np.dtype("float32")), narrower(np.dtype("int64"))
+    (dtype('float32'), dtype('float32'), dtype('int64'))
+    """
+    known = {np.dtype("float64"): "float32", np.dtype("complex128"): "complex64"}
+    return dtype if is_key(dtype) or dtype not in known else np.dtype(known[dtype])
 
 
 def wider(dtype: Any) -> Any:
@@ -44,64 +61,66 @@ def wider(dtype: Any) -> Any:
     return np.dtype("complex128" if dtypes.is_complex(dtype) else "float64")
 
 
-def plain(type: ArrayType, wide: bool = False) -> ArrayType:
-    """``type``, which says nothing of devices and axes; of 64 bits where it is to be ``wide``."""
-    return ArrayType(type.shape, wider(type.dtype) if wide else type.dtype, type.weak)
+def plain(type: ArrayType, to: Precision = same) -> ArrayType:
+    """``type``, which says nothing of devices and axes, in the precision ``to``."""
+    return ArrayType(type.shape, to(type.dtype), type.weak)
 
 
-def alone(program: Program, wide: bool = False) -> Program:
-    """``program``, in which no lanes meet, on one device, in float64 where it is to be ``wide``."""
-    return memoize_on(program, ("alone", wide), lambda: _alone(program, wide))
+def alone(program: Program, to: Precision = same) -> Program:
+    """``program``, in which no lanes meet, on one device, in the precision ``to``."""
+    return memoize_on(program, ("alone", to), lambda: _alone(program, to))
 
 
-def _alone(program: Program, wide: bool) -> Program:
+def _alone(program: Program, to: Precision) -> Program:
     def run(*xs: Any) -> tuple[Sequence[Any], None]:
         results = interpret(program, xs, step, constant)
-        types = [plain(t, wide) for t in program.output_types]
+        types = [plain(t, to) for t in program.output_types]
         return [_as(x, t.dtype) for x, t in zip(results, types, strict=True)], None
 
     def step(e: Equation, operands: tuple[Any, ...]) -> Any:
-        return _step(e, operands, wide)
+        return _step(e, operands, to)
 
     def constant(literal: Literal) -> Any:
-        return _constant(literal, wide)
+        return _constant(literal, to)
 
-    types = [plain(t, wide) for t in program.input_types]
-    with config.override(enable_x64=wide or config.enable_x64):
+    types = [plain(t, to) for t in program.input_types]
+    with config.override(enable_x64=to is not same or config.enable_x64):
         return trace_closed(run, types, program.name).program
 
 
-def _step(e: Equation, operands: tuple[Any, ...], wide: bool) -> Any:
+def _step(e: Equation, operands: tuple[Any, ...], to: Precision) -> Any:
     if e.prim in _AS_IT_IS:
         return operands if e.prim.multi else operands[0]
     frame = e.frame
     if frame is not None and isinstance(frame.runs, Once) and len(frame.programs) == 1:
-        inside = alone(frame.programs[0], wide)
+        inside = alone(frame.programs[0], to)
         return interpret(inside, operands, lambda e, xs: _bound(e.prim, xs, e.params))
     if frame is not None:
-        frame = frame.rewritten(lambda p: alone(p, wide))
+        frame = frame.rewritten(lambda p: alone(p, to))
         return _bound(e.prim, operands, frame.into(e.params))
     params = {name: value for name, value in e.params.items() if name != "unreduced"}
-    if not wide:
+    if to is same:
         return _bound(e.prim, operands, params)
-    return _wide(e, operands, params)
+    return _converted(e, operands, params, to)
 
 
 def _bound(prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     return current().process(prim, tuple(operands), params)
 
 
-def _wide(e: Equation, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """An operation in float64; as it is, where it cannot be computed so."""
+def _converted(
+    e: Equation, operands: tuple[Any, ...], params: dict[str, Any], to: Precision
+) -> Any:
+    """An operation in another precision; as it is, where it cannot be computed so."""
     if e.prim not in _BY_BITS:
-        dtyped = {k: wider(v) if isinstance(v, np.dtype) else v for k, v in params.items()}
+        dtyped = {k: to(v) if isinstance(v, np.dtype) else v for k, v in params.items()}
         try:
             return _bound(e.prim, operands, dtyped)
         except (TypeError, ValueError, NotImplementedError):
             pass  # it knows no such numbers
     given = [_as(x, a.type.dtype) for x, a in zip(operands, e.inputs, strict=True)]
     results = _bound(e.prim, given, params)
-    return _each(lambda x: _as(x, wider(x.aval.dtype)), results)
+    return _each(lambda x: _as(x, to(x.aval.dtype)), results)
 
 
 def _each(f: Callable[[Any], Any], results: Any) -> Any:
@@ -113,11 +132,12 @@ def _as(x: Any, dtype: Any) -> Any:
     return x if have == dtype else convert(x, dtype=dtype, weak=False)
 
 
-def _constant(literal: Literal, wide: bool) -> Any:
+def _constant(literal: Literal, to: Precision) -> Any:
     value: Any = literal.value
     if isinstance(value, Array):
         here = to_numpy(value)
         value = of_numpy(here, value.dtype) if is_key(value.dtype) else here
-    if not wide or isinstance(value, Array):
+    if to is same or isinstance(value, Array):
         return value
-    return np.asarray(value).astype(wider(literal.type.dtype))[()]
+    with np.errstate(over="ignore"):
+        return np.asarray(value).astype(to(literal.type.dtype))[()]

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.insight.alone import wider
 from phalanx.insight.exchanges import Values
 from phalanx.insight.judged import difference
 from phalanx.insight.reference import Reference
@@ -40,7 +41,7 @@ class Lost(Struct, frozen=True):
 
 def lost_digits(program: Program, inputs: Sequence[np.ndarray], device: Any) -> Lost:
     """Compare all values of ``program``, which calls nothing, with those in float64."""
-    plain, exact = Reference(device), Reference(device, wide=True)
+    plain, exact = Reference(device), Reference(device, wider)
     error, path = 0.0, Path()
     found: list[Row] = []
     while True:

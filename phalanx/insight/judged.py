@@ -12,6 +12,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import PhalanxError
 from phalanx.core.layouts import Axes
 from phalanx.core.program import Program
+from phalanx.insight.alone import narrower, wider
 from phalanx.insight.exchanges import Values
 from phalanx.insight.reference import Reference
 from phalanx.laws.compare import rounding, wide
@@ -19,6 +20,7 @@ from phalanx.laws.compare import rounding, wide
 __all__ = ["Compared", "Judge", "difference"]
 
 _TIMES = 32  # as much as operands that are rounded change a result, another order may
+_FINER = 2.0**-29  # how much smaller rounding is in float64 than in float32
 _REFUSED = (PhalanxError, TypeError, ValueError, NotImplementedError, ArithmeticError)
 
 
@@ -47,11 +49,16 @@ class Compared(Struct, frozen=True):
 
 
 class Judge:
-    """Compares what devices give with what one device gives, in higher precision where needed."""
+    """Compares what devices give with what one device gives, in other precisions where needed.
+
+    What rounding changes is measured: results of less than 64 bits against those in 64, and results
+    of 64 bits against those in 32, whose error is as many times larger.
+    """
 
     def __init__(self, device: Any) -> None:
         self.plain = Reference(device)
-        self.wide = Reference(device, wide=True)
+        self.wide = Reference(device, wider)
+        self.narrow = Reference(device, narrower)
 
     def compare(
         self,
@@ -70,9 +77,19 @@ class Judge:
             moved = self.wide(program, _perturbed(inputs), axes)
         except _REFUSED:
             return told
-        return [
+        told = [
             _compared(x, z, _TIMES * max(_apart(y, z), _apart(w, z))) if c.differs else c
             for c, x, y, z, w in zip(told, found, expected, exact, moved, strict=True)
+        ]
+        if not any([c.differs and _is_finest(x) for c, x in zip(told, found, strict=True)]):
+            return told
+        try:
+            rough = self.narrow(program, [_narrowed(values) for values in inputs], axes)
+        except _REFUSED:
+            return told
+        return [
+            _compared(x, z, _coarse(r, z)) if c.differs and _is_finest(x) else c
+            for c, x, z, r in zip(told, found, exact, rough, strict=True)
         ]
 
     def alike(self, found: Sequence[Values], expected: Sequence[Values]) -> bool:
@@ -135,6 +152,23 @@ def _errors(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
 def _apart(xs: Values, ys: Values) -> float:
     """How far values are from each other, anywhere."""
     return max([float(_errors(x, y)[0].max(initial=0.0)) for x, y in zip(xs, ys, strict=True)])
+
+
+def _is_finest(values: Values) -> bool:
+    """Whether values are of a dtype that no other is more precise than."""
+    return narrower(values[0].dtype) != values[0].dtype
+
+
+def _coarse(rough: Values, exact: Values) -> float:
+    """What rounding changes in 64 bits if ``rough`` are the same in 32, 0 if that cannot be said."""
+    apart = _apart(rough, exact)
+    return _TIMES * _FINER * apart if np.isfinite(apart) else 0.0
+
+
+def _narrowed(values: Values) -> Values:
+    known: dict[int, np.ndarray] = {}
+    with np.errstate(over="ignore"):
+        return [known.setdefault(id(x), x.astype(narrower(x.dtype), copy=False)) for x in values]
 
 
 def _widened(values: Values) -> Values:

@@ -20,7 +20,7 @@ from phalanx.core.layouts import Axes
 from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var
 from phalanx.core.roles import CARRY, CHOICE, Role
 from phalanx.core.runs import Lanes, Loop
-from phalanx.insight.alone import alone, plain, wider
+from phalanx.insight.alone import Precision, alone, plain, same
 from phalanx.insight.equal_programs import key_of_program
 from phalanx.insight.exchanges import EXCHANGES, Values, coordinates, exchanged
 from phalanx.laws.compare import to_numpy
@@ -53,12 +53,12 @@ class Reference:
 
     Args:
         device: which one.
-        wide: whether in float64.
+        to: the precision, that of the program if it is not given.
     """
 
-    def __init__(self, device: Any, wide: bool = False) -> None:
+    def __init__(self, device: Any, to: Precision = same) -> None:
         self._home = Sharding((device,))
-        self.wide = wide
+        self.to = to
         self._stretches: dict[tuple[int, int, int], tuple[Program, Program]] = {}
         self._keys: dict[int, tuple[Program, Hashable]] = {}
         self._compiled: dict[Hashable, tuple[Program, Any]] = {}
@@ -82,7 +82,7 @@ class Reference:
     def _value(self, atom: Atom, env: dict[Atom, Values], count: int) -> Values:
         if isinstance(atom, Literal):
             value = host_value(atom.value)
-            return [value.astype(wider(value.dtype)) if self.wide else value] * count
+            return [value.astype(self.to(value.dtype), copy=False)] * count
         return env[atom]
 
     # ---- what a position does by itself ----
@@ -106,8 +106,8 @@ class Reference:
             env[v] = [row[k] for row in rows]
 
     def _run(self, program: Program, given: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        here = alone(program, self.wide)
-        wide = self.wide or config.enable_x64
+        here = alone(program, self.to)
+        wide = self.to is not same or config.enable_x64
         # it runs once or a few times, so compiling is what takes time
         with config.override(enable_x64=wide, disable_most_optimizations=True):
             arrays = [
@@ -199,7 +199,7 @@ class Reference:
         self, rows: dict[int, list[Values]], k: int, p: int, role: Role, own: Axes, frame: Frame
     ) -> np.ndarray:
         if not rows:
-            type = plain(frame.result_types[k], self.wide).physical
+            type = plain(frame.result_types[k], self.to).physical
             return np.zeros(type.shape, type.dtype)
         return whole([rows[i][k][p] for i in range(len(rows))], role, own)
 

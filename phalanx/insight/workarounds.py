@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from phalanx.core.program import Equation
+from phalanx.core.runs import Lanes
 
 __all__ = ["way_around"]
 
@@ -22,6 +23,6 @@ def way_around(e: Equation, in_lanes: bool) -> str:
         return _BY_NAME[e.prim.name]
     if e.prim.named_axes is not None:
         return "Take lax.all_gather, and combine what was gathered in each lane."
-    if in_lanes:
+    if in_lanes or (e.frame is not None and isinstance(e.frame.runs, Lanes)):
         return "Run lanes one at a time: lanes_at_once=1."
     return "Replicate its operands before: x = lax.with_sharding_constraint(x, P())."

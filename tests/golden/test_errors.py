@@ -98,11 +98,6 @@ def scalar_is_mapped():
     phalanx.pmap(lambda scale, x: scale * x)(2.0, ROWS)
 
 
-@mistake(ValueError)
-def scalar_by_keyword_is_mapped():
-    phalanx.pmap(lambda x, scale: scale * x)(ROWS, scale=2.0)
-
-
 @mistake(errors.TreeError)
 def in_axes_of_wrong_length():
     phalanx.pmap(lambda x, y: x, in_axes=(0,))(ROWS, ROWS)
@@ -170,11 +165,6 @@ def unbound_axis():
         lambda x: phalanx.vmap(lambda y: lax.psum(y, "bacth"), axis_name="item")(x),  # HERE
         axis_name="batch",
     )(ROWS)
-
-
-@mistake(errors.UnboundAxis)
-def unbound_axis_of_another_program():
-    phalanx.pmap(lambda x: lax.psum(x, "model"), axis_name="batch")(ROWS)  # HERE
 
 
 @mistake(errors.UnboundAxis)

@@ -118,6 +118,16 @@ def rows_that_are_not_as_many():
 
 
 @mistake
+def an_axis_of_another_program():
+    phalanx.pmap(lambda x: lax.psum(x, "model"), axis_name="batch")(X)
+
+
+@mistake
+def a_number_by_keyword_beside_rows():
+    phalanx.pmap(lambda x, y: x + y)(X, y=1.0)
+
+
+@mistake
 def a_number_beside_rows():
     phalanx.pmap(lambda x, y: x + y)(X, 1.0)
 

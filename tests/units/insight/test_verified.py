@@ -11,9 +11,12 @@ import phalanx.numpy as jnp
 from phalanx import NamedSharding, P, lax, pmap, random
 from phalanx.core.primitive import REGISTRY
 from phalanx.core.roles import blocks, slices
+from phalanx.core.runs import Lanes
 from phalanx.errors import ArgumentError
+from phalanx.insight.alone import wider
 from phalanx.insight.exchanges import EXCHANGES, coordinates
 from phalanx.insight.reference import Reference, host_value, part, whole
+from phalanx.insight.workarounds import way_around
 from tests.laws.lanes import programs
 from tests.units.insight.planted import FAULTS
 
@@ -46,6 +49,14 @@ def test_a_planted_fault_is_found_at_its_line(fault):
     assert report.line == fault.line, report.verdict
 
 
+@pytest.mark.parametrize("fault", FAULTS[::8], ids=lambda fault: fault.name)
+def test_a_planted_fault_is_found_in_float64(fault):
+    with phalanx.enable_x64(True), fault.plant():
+        report = phalanx.verify(fault.step())(*map(np.float64, fault.arguments()))
+    assert not report.agrees, report.verdict
+    assert report.line == fault.line, report.verdict
+
+
 @settings(max_examples=5)
 @given(programs())
 def test_right_programs_are_right(program):
@@ -64,7 +75,7 @@ def test_the_reference_gives_what_an_interpreter_in_numpy_gives(program):
     x, w = program.arguments()
     f = program.mapping.over((pmap,) * len(program.mapping.axes), program.lane)
     traced = phalanx.jit(f).trace(np.float32(x), np.float32(w)).program
-    reference = Reference(phalanx.devices()[0], wide=True)
+    reference = Reference(phalanx.devices()[0], wider)
     ((found,),) = reference(traced, [[np.float32(x)], [np.float32(w)]])
     expected = program.oracle(np.float64(np.float32(x)), np.float64(np.float32(w)))
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
@@ -122,6 +133,22 @@ def test_rounding_that_a_program_makes_larger_is_no_fault():
 
     report = phalanx.verify(pmap(chaotic, "i"))(X)
     assert report.agrees, report.verdict
+
+
+def test_rounding_in_float64_is_no_fault():
+    def spread(x):
+        x = lax.fori_loop(0, 60, lambda _, x: jnp.cos(x) / 2, x)  # lanes forget where they began
+        return lax.pmean((x - lax.pmean(x, "i")) ** 2, "i")
+
+    with phalanx.enable_x64(True):
+        report = phalanx.verify(pmap(spread, "i"))(np.linspace(0, 1, 101))
+    assert report.agrees, report.verdict
+
+
+def test_the_advice_for_lanes_is_of_lanes():
+    program = phalanx.jit(pmap(jnp.sin)).trace(X).program
+    (mapped,) = [e for e in program.walk() if e.frame and isinstance(e.frame.runs, Lanes)]
+    assert "lanes_at_once=1" in way_around(mapped, in_lanes=False)
 
 
 def test_comparisons_that_rounding_turns_are_no_fault():

@@ -244,34 +244,34 @@ def device_put(
     donate: Any = False,
     may_alias: bool | None = None,
 ) -> Any:
-    """Put a tree of arrays on a device, or lay it out over several: from the host, or from others.
+    """Put a tree of arrays on a device, or shard it over several; from the host or other devices.
 
     Args:
         x: a tree of arrays and numbers.
         device: a device; a ``Sharding``; a ``PartitionSpec`` over the mesh that is set; a
-            ``memory.Space``, for that memory where ``x`` lies now; a sequence of devices, over
+            ``memory.Space``, for that memory of the current devices; a sequence of devices, over
             which the leading axis of every array is split as ``pmap`` splits it: in equal blocks,
-            of which the last may be shorter; or a tree of these that is a prefix of ``x``, as a
-            list of devices is of a list of as many elements. None means the default device, for
-            what is not on a device yet.
+            of which the last may be shorter; or a tree of these that is a prefix of ``x``, such as
+            a list of devices for a list of as many elements. None: the default device, for what is
+            not on a device yet.
         src: accepted; the source is known.
-        donate: whether the memory of ``x`` may be given up, or a tree that says so of each array,
-            a prefix of ``x``: such arrays are deleted, unless they are the results.
-        may_alias: False for results in memory of their own, even where ``x`` lies as asked.
-            What comes from the host is always copied.
+        donate: whether the memory of ``x`` may be reused, or a prefix of ``x`` that says so for
+            each array: such arrays are deleted, unless they are the results.
+        may_alias: False for results in memory of their own, even if ``x`` is there already. Arrays
+            of the host are always copied.
 
     Returns:
         A tree like ``x``, of arrays.
 
-    A derivative goes back to where the array came from. Inside ``jit`` a sharding is a constraint,
-    as ``with_sharding_constraint``, and a device alone says nothing. A value that a program brings
-    to the host's memory (``memory.Space.Host``, or a sharding with that ``memory_kind``) has to be
-    brought back before it is computed with (``memory.Space.Device``). CPUs have that memory
-    themselves: nothing moves.
+    A derivative is moved back to where the array came from. Inside ``jit`` a sharding is a
+    constraint, as by ``with_sharding_constraint``, and a device alone has no effect. A value that a
+    program moves to the host's memory (``memory.Space.Host``, or a sharding with that
+    ``memory_kind``) must be moved back (``memory.Space.Device``) before it is used in a
+    computation. On CPUs both are the same memory, and nothing is moved.
 
     Raises:
-        ValueError: a sharding cannot lay out an array, because axes of the mesh do not divide a
-            dimension or because it has too few; or it is to be both given up and shared.
+        ValueError: a sharding does not fit an array: the mesh axes do not divide a dimension, or
+            the array has too few dimensions; or its memory is to be both donated and kept.
         NoMesh: there is a spec alone, and no mesh is set.
         OverflowError: the dtype, which has 32 bits unless ``enable_x64`` is set, cannot hold an
             integer.

@@ -199,25 +199,25 @@ def jit(
     """Compile a function just in time: ``fun`` as one program of XLA, with the same values.
 
     The function is traced once for each combination of shapes and dtypes of its arguments,
-    and of values of its static ones. What it takes from elsewhere, closures and global variables,
-    is as it was then.
+    and of values of its static ones. Values that it takes from closures and global variables are
+    those at the time of tracing.
 
     Args:
         fun: a function of trees of arrays that returns a tree of arrays. Without it, a
             decorator with these options is returned.
-        in_shardings: how the arguments lie over devices: a tree of shardings, or of specs under
-            the mesh that is set, that is a prefix of the tuple of arguments by position. What
-            comes from the host, or lies where nobody put it, or on the same devices in another
-            order, is put there, but not as parts of a sum: that ``device_put`` does. None: an
-            argument stays where it lies, and where it may lie anywhere the compiler chooses.
-        out_shardings: the same for the results. None: they lie as the compiler chooses.
+        in_shardings: how the arguments are sharded: a tree of shardings, or of specs under the
+            mesh that is set, that is a prefix of the tuple of positional arguments. Arguments from
+            the host, uncommitted ones, and those on the same devices in another order are moved
+            accordingly (to an unreduced sharding only by ``device_put``). None: committed arguments
+            keep their sharding, and the compiler chooses that of the others.
+        out_shardings: the same for the results. None: the compiler chooses.
         static_argnums: positions of arguments that are Python values, fixed while tracing;
-            they must be hashable. A new value traces anew.
-        static_argnames: the same by name. Where only the one or the other is given, an argument is
-            static however it is passed.
-        donate_argnums: positions of arguments whose memory the results may take over; the
-            arrays cannot be used afterwards. One that no result fits into stays alive, with a
-            warning when the function is compiled.
+            they must be hashable. Each new value is traced and compiled.
+        static_argnames: the same by name. If only one of the two is given, an argument is static
+            whether it is passed by position or by name.
+        donate_argnums: positions of arguments whose memory the results may reuse; the arrays cannot
+            be used afterwards. If no result fits into the memory of one, it is kept, with a warning
+            when the function is compiled.
         donate_argnames: the same by name.
         keep_unused: whether the compiled program takes the arguments that it does not need.
         device: where to run; the arguments are moved there.

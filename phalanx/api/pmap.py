@@ -385,54 +385,55 @@ def pmap(
 ) -> Any:
     """Map a function over an axis in parallel on all devices: out[i] = fun(x[i]) in lane i.
 
-    The axis has any size. Its lanes are dealt out over the devices in equal blocks; by the pmap
-    law the values are those that ``vmap`` with the same arguments gives.
+    The axis can have any size. Its indices are *lanes*, which are divided over the devices in equal
+    blocks. The results are those of ``vmap`` with the same arguments.
 
-    With a ``mesh`` there may be several axes, each dealt out over the devices along an axis of the
-    mesh; the values are those of one ``vmap`` for each, the first axis outermost.
+    With a ``mesh`` there may be several axes, each divided over the devices along an axis of the
+    mesh; the results are those of one ``vmap`` per axis, the first axis outermost.
 
     Args:
-        fun: a function of trees of arrays, of one lane. Without it, a decorator is returned.
+        fun: a function of trees of arrays, written for one lane. Without it, a decorator is
+            returned.
         axis_name: a name by which collectives in ``fun`` refer to the axis. With a mesh, the name
-            of one of its axes or a tuple of some; all if not given.
+            of one of its axes or a tuple of names; by default all.
         in_axes: which axis of each argument is mapped: an integer, None for an argument that
             every lane gets whole, or a tuple of trees of them, one per positional argument.
-            Keyword arguments are mapped over axis 0. With a mesh, a ``PartitionSpec`` has at place
-            ``d`` the name of the axis that is mapped in dimension ``d``, or None; an integer means
-            as many dimensions in a row as there are axes, from that one on.
+            Keyword arguments are mapped over axis 0. With a mesh, a ``PartitionSpec`` names the
+            axis that is mapped in each dimension, or None; an integer ``d`` maps the axes over
+            dimensions ``d``, ``d + 1`` and so on.
         out_axes: where the axis goes in each result; None for a result that is the same in
-            every lane, which is checked, and comes back once. With a mesh, in the same words as
-            ``in_axes``; along axes that it does not name a result must be the same.
+            every lane, which is checked and returned once. With a mesh, a ``PartitionSpec`` as in
+            ``in_axes``; a result must be the same along axes that it does not name.
         static_broadcasted_argnums: positions of arguments that are Python values, fixed while
             tracing; they must be hashable.
-        devices: the devices that share the lanes, in this order; default all that there are. If
-            some belong to other processes, each process passes rows of its own, or all pass arrays
-            over all of them.
+        devices: the devices that share the lanes, in this order; by default all. If some belong to
+            other processes, each process passes rows of its own, or all pass arrays over all of
+            these devices.
         backend: the platform whose devices to use, such as ``"cpu"``.
-        axis_size: the size of the axis, where no argument tells, or to check it.
-        donate_argnums: positions of arguments whose memory the results may take over.
-        mesh: the devices in a grid. An axis that has fewer lanes than the mesh has devices along
-            it takes the first ones; along axes of the mesh that are not in ``axis_name`` the
-            compiler may share the work of a lane out. Instead of ``devices`` and ``backend``.
-        lanes_at_once: how many lanes of a device run at once, in a loop over chunks of them between
-            the places where lanes communicate: an integer, "all", or None for what serves best. It
-            changes no result but in the order in which numbers are added up.
-        reproducible: whether results, and derivatives of them, are the same to the bit on any
-            number of devices of one kind: each lane runs alone, and what lanes add up is added in
-            an order that depends on their number alone. None: as the option ``reproducible`` says.
+        axis_size: the size of the axis; needed if no argument is mapped, otherwise checked.
+        donate_argnums: positions of arguments whose memory the results may reuse.
+        mesh: the devices in a grid, in place of ``devices`` and ``backend``. If an axis has fewer
+            lanes than the mesh has devices along it, the first devices are used. The compiler may
+            divide the work of a lane along axes of the mesh that are not in ``axis_name``.
+        lanes_at_once: how many lanes a device runs at the same time, chunk after chunk: an integer,
+            "all", or None to let Phalanx choose. Results differ only in the order in which numbers
+            are added up.
+        reproducible: whether results and their derivatives are the same to the bit on any number
+            of devices of one kind: each lane runs alone, and sums over lanes are added in an order
+            that depends on the number of lanes only. None: as the option ``reproducible`` says.
 
     Returns:
         A function with the methods ``lower``, ``trace``, ``eval_shape``, ``clear_cache`` and
-        ``placement``, which tells where the lanes run.
+        ``placement``, which shows which device runs which lanes.
 
     Raises:
         AxisSizeError: the arguments disagree about the size of the axis.
         TreeError: in_axes or out_axes do not fit the tree.
         ValueError: a name is no axis of the mesh, a spec does not fit an array, lanes_at_once is no
-            positive number, or what is to be reproducible cannot be.
+            positive number, or the function cannot be made reproducible.
         ReplicationError: a result with out_axes None may differ between lanes.
-        DeviceError: each process passes rows of its own, in what is compiled or is a loop; or an
-            array over processes is passed, and what is mapped is not one.
+        DeviceError: a ``pmap`` of the rows of each process is inside a compiled function or a
+            loop; or some, but not all, mapped arguments are arrays over processes.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> share = phalanx.pmap(lambda x: x / phalanx.lax.psum(x, "i"), axis_name="i")

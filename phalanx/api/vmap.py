@@ -217,18 +217,17 @@ def vmap(
         out_axes: where the axis goes in each result; None for a result that is the same for
             all examples.
         axis_name: a name by which collectives in ``fun`` refer to the axis.
-        axis_size: the number of examples, where no argument tells.
-        spmd_axis_name: the axis of a mesh, or several, over which the examples lie where ``fun``
-            constrains how its values lie; the compiler chooses if it is not given. A ``shard_map``
-            in ``fun`` in which all positions along such an axis do the same deals them out.
-        lanes_at_once: how many examples run at once, in a loop over chunks of them: an integer, or
-            "all". The function is compiled then. So less is kept alive at a time, and what a
-            collective such as ``psum`` takes in is added up chunk by chunk; one example at a time
-            runs its own number of iterations of a ``while_loop``, and one branch of a ``cond``.
-            None: all, operation by operation.
-        reproducible: whether each example runs alone, and what collectives take in is added in an
-            order that depends on the number of examples alone; so the result is that of ``pmap``
-            with this option to the bit.
+        axis_size: the number of examples; needed if no argument is mapped.
+        spmd_axis_name: the axis of a mesh, or several, over which the examples are sharded by
+            sharding constraints in ``fun``; by default the compiler chooses. A ``shard_map`` in
+            ``fun`` that does not use such an axis divides the examples along it.
+        lanes_at_once: how many examples run at the same time, chunk after chunk, to save memory: an
+            integer, or "all". The function is then compiled, and sums such as ``psum`` are added up
+            chunk by chunk. With 1, each example runs its own number of iterations of a
+            ``while_loop``, and only one branch of a ``cond``. None: all, operation by operation.
+        reproducible: whether each example runs alone, and sums over examples are added in an order
+            that depends on their number only, which gives the same bits as ``pmap`` with this
+            option.
 
     Returns:
         A function with the parameters of ``fun``, whose mapped arguments and results have one

@@ -91,7 +91,7 @@ def add_launch_options(command: argparse.ArgumentParser) -> None:
         "-n", "--nproc", type=positive, default=1, metavar="N", help="processes on this machine"
     )
     command.add_argument(
-        "--nnodes", type=positive, default=1, metavar="N", help="machines, each with as many"
+        "--nnodes", type=positive, default=1, metavar="N", help="number of machines"
     )
     command.add_argument(
         "--node-rank", type=natural, default=0, metavar="I", help="which machine this is, from 0"
@@ -127,11 +127,11 @@ def add_plan_options(command: argparse.ArgumentParser) -> None:
         ("tensor", "parts of each product"),
     ):  # fmt: skip
         command.add_argument(
-            f"--{axis}", type=_parts, metavar="N", help=f"so many {what} (default: what is best)"
+            f"--{axis}", type=_parts, metavar="N", help=f"number of {what} (default: the fastest)"
         )
     command.add_argument(
         "--batch", type=_rows, metavar="N",
-        help="so many rows are the batch (default: as many as most arrays begin with)",
+        help="rows of the batch (default: the first dimension that most data arguments share)",
     )  # fmt: skip
     command.add_argument(
         "--compiled", action="store_true", default=_default(command, False),
@@ -167,7 +167,7 @@ def add_verify_options(command: argparse.ArgumentParser) -> None:
     """Those of `phalanx verify`."""
     command.add_argument(
         "--devices", type=positive, metavar="N", default=_default(command, None),
-        help="run on the CPU, divided into so many devices",
+        help="run on the CPU, divided into N devices",
     )  # fmt: skip
     command.add_argument(
         "--against", choices=["one-device", "float64"], default=_default(command, "one-device"),

@@ -56,22 +56,22 @@ def check(
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., list[Finding]]:
-    """Check a function without running it: x -> what is probably wrong with ``fun(x)``.
+    """Find probable mistakes in a function without running it.
 
-    The function is traced, and its program looked at: whether lanes agree on what they reduce,
-    whether random keys are used twice, whether derivatives are NaN somewhere, and so on; the
-    documentation lists all codes. What is certainly wrong is an error of tracing, as ever. A
-    comment ``# phalanx: ok P103`` in the line of a finding says that it is none.
+    The function is traced, and its program is searched for mistakes: lanes that do not agree on
+    what they reduce, random keys that are used twice, derivatives that are NaN somewhere, and so
+    on; the documentation lists all codes. Certain mistakes are errors of tracing, as always. A
+    comment ``# phalanx: ok P103`` in a line silences findings of that code there.
 
     Args:
         fun: a function of trees of arrays, or what ``jit``, ``pmap`` or ``shard_map`` made of one.
-        static_argnums: positions of arguments that are Python values; what ``jit`` and its like
-            made knows its own.
+        static_argnums: positions of arguments that are Python values; not for a function that
+            ``jit`` or ``pmap`` returned, which knows its own.
         static_argnames: names of such arguments.
 
     Returns:
-        A function of the arguments of ``fun``, arrays or ``ShapeDtypeStruct``, to a list of
-        findings: ``code``, ``message``, ``file``, ``line``, and ``remedy``.
+        A function of the arguments of ``fun``, arrays or ``ShapeDtypeStruct``, that returns a list
+        of findings, which have ``code``, ``message``, ``file``, ``line``, and ``remedy``.
 
     Raises:
         TypeError: ``fun`` is not callable, or has static arguments of its own and gets others;

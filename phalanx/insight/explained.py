@@ -45,7 +45,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @boundary
 def explain(f: Callable[P, Any], on: str | None = None) -> Callable[..., Report]:
-    """Explain a program: a function of the arguments of ``f`` that tells what it does on devices.
+    """Explain a program: what ``f`` costs on its devices, and what limits it.
 
     ``f`` is traced and compiled, and not run. The report says what limits the program, and then
     has FLOPs, bytes and modelled time by source line; each collective with its axis, its bytes on
@@ -57,12 +57,12 @@ def explain(f: Callable[P, Any], on: str | None = None) -> Callable[..., Report]
 
     Args:
         f: a function, or what ``jit`` or ``pmap`` made of one.
-        on: the machine whose times are modelled, such as "v5p" or "h100:8"; default the devices
-            that the program is compiled for. If these are not in the table of systems, as CPUs,
+        on: the machine whose times are modelled, such as "v5p" or "h100:8"; by default the devices
+            that the program is compiled for. If these are not in the table of systems, like CPUs,
             they are measured, which takes about a second.
 
     Returns:
-        That function; it gives a ``phalanx.insight.Report``.
+        A function of the arguments of ``f`` that returns a ``phalanx.insight.Report``.
 
     Raises:
         ValueError: there is no such system.

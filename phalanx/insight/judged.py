@@ -160,7 +160,7 @@ def _is_finest(values: Values) -> bool:
 
 
 def _coarse(rough: Values, exact: Values) -> float:
-    """What rounding changes in 64 bits if ``rough`` are the same in 32, 0 if that cannot be said."""
+    """What rounding changes in 64 bits, by ``rough``, the same in 32; 0 if that says nothing."""
     apart = _apart(rough, exact)
     return _TIMES * _FINER * apart if np.isfinite(apart) else 0.0
 

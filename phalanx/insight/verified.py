@@ -74,25 +74,25 @@ class Verified(Report):
 
 @boundary
 def verify(f: Callable[P, Any], against: str = "one-device") -> Callable[..., Verified]:
-    """Verify a program: a function of the arguments of ``f`` that compares its devices with one.
+    """Verify a program: whether ``f`` gives the same on its devices as on one device.
 
     ``f`` is compiled and run as it is. Then it is run on one device, where nothing is divided:
     lanes one after the other, and collectives by their definitions. All results, gradients among
-    them, are compared. Where rounding does not explain a difference, the program is cut into
-    pieces that are compared in the same way, down to one operation. The report says which
-    one it is, its line, the shardings of its operands, the numbers, and what to do; and has a short
-    program that repeats it.
+    them, are compared. If rounding does not explain a difference, the program is cut into pieces
+    that are compared in the same way, down to one operation. The report names this operation, its
+    line, the shardings of its operands, the numbers, and what to do, and has a short program that
+    repeats the difference.
 
     Args:
         f: a function, or what ``jit``, ``pmap`` or ``shard_map`` made of one.
-        against: "one-device"; or "float64", which tells the lines in which digits are lost.
+        against: "one-device"; or "float64", to find the lines in which digits are lost.
 
     Returns:
-        That function, also of ``ShapeDtypeStruct``, for which numbers are drawn; it gives a report
-        with the attributes ``agrees`` and ``line``.
+        A function of the arguments of ``f``, or of ``ShapeDtypeStruct``, for which random numbers
+        are drawn. It returns a report with the attributes ``agrees`` and ``line``.
 
     Raises:
-        ArgumentError: there is nothing of that name to compare with.
+        ArgumentError: ``against`` is neither of these.
         DeviceError: arguments, or devices, belong to several processes.
 
     >>> import phalanx, phalanx.numpy as jnp

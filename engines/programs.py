@@ -36,10 +36,12 @@ def write(folder: Path, program: str) -> Path:
     return script
 
 
-def run(command: list[str], **given: str) -> subprocess.CompletedProcess[str]:
+def run(
+    command: list[str], cwd: Path | None = None, **given: str
+) -> subprocess.CompletedProcess[str]:
     """Run a command until it ends."""
     return subprocess.run(
-        command, env=environment(**given), capture_output=True, text=True, timeout=PATIENCE
+        command, cwd=cwd, env=environment(**given), capture_output=True, text=True, timeout=PATIENCE
     )
 
 

@@ -29,8 +29,9 @@ def step(w, x, y):
     return w - 0.05 * slope, value
 
 
-def train(directory, steps):
-    """Train, or go on; returns the status to end with."""
+def train(directory, steps, must_end=reached_preemption_sync_point):
+    """Train, or go on; returns the status to end with. ``must_end`` says after which step to save
+    and end: after SIGTERM, to which only the main thread of a process can listen."""
     source = np.random.default_rng(0)
     x = source.normal(size=(LANES, 4)).astype(np.float32)
     y = x @ np.float32([1, -2, 3, 0])
@@ -43,7 +44,7 @@ def train(directory, steps):
         while state["step"] < steps:
             w, value = update(state["w"], x[mine], y[mine])
             state = {"w": w, "step": state["step"] + 1}
-            ends = reached_preemption_sync_point(state["step"])
+            ends = must_end(state["step"])
             if ends or state["step"] % 100 == 0 or state["step"] == steps:
                 manager.save(state["step"], state)
             if ends:

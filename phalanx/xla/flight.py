@@ -16,6 +16,7 @@ from phalanx.base.errors import PeerLost, ProgramMismatch
 from phalanx.processes.apart import are_idle, begin
 from phalanx.processes.joined import joined_member
 from phalanx.processes.watched import PULSE
+from phalanx.xla import cout
 from phalanx.xla.failures import translated
 from phalanx.xla.jaxlib_versions import to_numpy, xc
 
@@ -97,8 +98,9 @@ def _begun(lock: threading.Lock, execute: Callable[[], Launched], one_here: bool
 
 
 def _connecting(member: Member, execute: Callable[[], Launched], one_here: bool) -> Launched:
-    outs, token = _begun(_beginning, execute, one_here)
-    token.block_until_ready()
+    with cout.on_stderr():
+        outs, token = _begun(_beginning, execute, one_here)
+        token.block_until_ready()
     member.is_caught = _caught.locked
     member.hold()
     return outs, token

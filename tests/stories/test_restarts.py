@@ -140,3 +140,29 @@ def test_a_process_of_which_nothing_tells_others_is_alone():
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines() == ["1 False", "[0 1 2]"]
     assert "nothing tells of other processes, so this one computes alone" in ended.stderr
+
+
+def test_the_standard_output_is_for_what_programs_print():
+    program = """
+import numpy as np, phalanx
+from phalanx import lax
+phalanx.distributed.initialize()
+add = phalanx.pmap(lambda x: lax.psum(x, "i"), "i")
+print(add(np.ones((1, 2), np.float32)).tolist())
+"""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")} | {
+        "PYTHONPATH": str(ROOT),
+        "PHALANX_NUM_CPU_DEVICES": "1",
+        "PHALANX_COORDINATOR_ADDRESS": f"127.0.0.1:{free_port()}",
+        "PHALANX_NUM_PROCESSES": "2",
+    }
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", program], env=environment | {"PHALANX_PROCESS_ID": str(process)},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for process in range(2)
+    ]  # fmt: skip
+    found = [child.communicate(timeout=PATIENCE) for child in children]
+    assert [child.returncode for child in children] == [0, 0], found
+    assert [output for output, _ in found] == ["[[2.0, 2.0]]\n"] * 2

@@ -192,4 +192,4 @@ def test_ray_train_is_given_what_there_is():
     """It cannot be run without Ray; what it names of ours and of the program beside it is there."""
     names = compile((CLUSTERS / "ray_train.py").read_text(), "ray_train.py", "exec").co_names
     assert {"PhalanxConfig", "DataParallelTrainer"} <= {*names}
-    assert "def train(directory, steps):" in (CLUSTERS / "train.py").read_text()
+    assert "def train(directory, steps, must_end=" in (CLUSTERS / "train.py").read_text()

@@ -13,7 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 240  # seconds
-OF_SCHEDULERS = re.compile("SLURM|OMPI|PMI|MPI_|RAY|TORCHELASTIC|PHALANX_(COORD|NUM_PROC|PROCESS)")
+OF_SCHEDULERS = re.compile(
+    "SLURM_(?!CONF)|OMPI|PMI|MPI_|RAY|TORCHELASTIC|PHALANX_(COORD|NUM_PROC|PROCESS)"
+)
 TELL = """
 def tell(who, *words):  # in a file: the standard output has lines of others, too
     with open(f"{os.path.dirname(__file__)}/told-{who}", "a") as file:
@@ -60,4 +62,4 @@ def wait_for(condition: Callable[[], bool]) -> None:
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < PATIENCE
-        time.sleep(0.1)
+        time.sleep(0.05)

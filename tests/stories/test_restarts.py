@@ -142,27 +142,67 @@ def test_a_process_of_which_nothing_tells_others_is_alone():
     assert "nothing tells of other processes, so this one computes alone" in ended.stderr
 
 
-def test_the_standard_output_is_for_what_programs_print():
-    program = """
-import numpy as np, phalanx
+@pytest.fixture
+def alone():
+    """Runs a program in two processes without a launcher, so that process 0 coordinates."""
+    started = []
+
+    def run(program):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")} | {
+            "PYTHONPATH": str(ROOT),
+            "PHALANX_NUM_CPU_DEVICES": "1",
+            "JAX_PLATFORMS": "cpu",
+            "PHALANX_COORDINATOR_ADDRESS": f"127.0.0.1:{free_port()}",
+            "PHALANX_NUM_PROCESSES": "2",
+        }
+        for process in range(2):
+            started.append(
+                subprocess.Popen(
+                    [sys.executable, "-c", ALONE + textwrap.dedent(program)],
+                    env=environment | {"PHALANX_PROCESS_ID": str(process)},
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                )
+            )  # fmt: skip
+        found = [child.communicate(timeout=PATIENCE) for child in started]
+        return [child.returncode for child in started], found
+
+    yield run
+    for child in started:
+        child.kill()
+        child.wait(10)
+
+
+ALONE = """
+import os, signal
+import numpy as np
+import phalanx
 from phalanx import lax
 phalanx.distributed.initialize()
+me = phalanx.process_index()
 add = phalanx.pmap(lambda x: lax.psum(x, "i"), "i")
-print(add(np.ones((1, 2), np.float32)).tolist())
 """
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")} | {
-        "PYTHONPATH": str(ROOT),
-        "PHALANX_NUM_CPU_DEVICES": "1",
-        "PHALANX_COORDINATOR_ADDRESS": f"127.0.0.1:{free_port()}",
-        "PHALANX_NUM_PROCESSES": "2",
-    }
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-c", program], env=environment | {"PHALANX_PROCESS_ID": str(process)},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for process in range(2)
-    ]  # fmt: skip
-    found = [child.communicate(timeout=PATIENCE) for child in children]
-    assert [child.returncode for child in children] == [0, 0], found
+
+
+def test_the_standard_output_is_for_what_programs_print(alone):
+    ends, found = alone("print(add(np.ones((1, 2), np.float32)).tolist())")
+    assert ends == [0, 0], found
     assert [output for output, _ in found] == ["[[2.0, 2.0]]\n"] * 2
+
+
+def test_who_outlives_the_coordinator_still_computes_for_itself(alone):
+    """The runtime's client would end the process as soon as its service is gone."""
+    ends, found = alone(
+        """
+        x = add(np.ones((1, 2), np.float32))
+        if me == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            while True:
+                add(x)
+        except phalanx.errors.PeerLost as e:
+            print(e.process, flush=True)
+        print(float(phalanx.numpy.arange(1000.0).sum()), flush=True)
+        """
+    )
+    assert ends == [-signal.SIGKILL, 0], found
+    assert found[1][0].split() == ["0", "499500.0"]

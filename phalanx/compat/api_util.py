@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from phalanx.base import tree
 from phalanx.base.source import name_of
-from phalanx.compat import linear_util as lu
+from phalanx.compat.extend import linear_util as lu
 from phalanx.core.types import ArrayType, typeof
 
 

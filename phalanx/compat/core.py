@@ -13,7 +13,7 @@ from phalanx.base.errors import InconclusiveDimensionOperation
 from phalanx.base.lengths import larger, smaller
 from phalanx.compat.api_util import DebugInfo
 from phalanx.compat.avals import AbstractValue, ShapedArray
-from phalanx.compat.hijax import typeof
+from phalanx.compat.experimental.hijax import typeof
 from phalanx.compat.jaxprs import (
     ClosedJaxpr,
     Jaxpr,

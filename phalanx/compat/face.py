@@ -10,10 +10,10 @@ from typing import Any, Final
 import phalanx
 from phalanx import print_environment_info as _ours
 from phalanx.api.linear import DidntWant, DontWant, GradRef, GradValue
-from phalanx.compat.hijax import typeof
+from phalanx.compat.experimental.hijax import typeof
+from phalanx.compat.experimental.pallas.specs import ds
 from phalanx.compat.jaxprs import make_jaxpr
 from phalanx.compat.modules import VERSION
-from phalanx.compat.pallas.specs import ds
 from phalanx.run.array import Shard
 from phalanx.sharding import use_abstract_mesh
 

@@ -19,9 +19,9 @@ from phalanx.api.make_program import traced_program
 from phalanx.base.kinds import is_sequence
 from phalanx.compat.api_util import DebugInfo
 from phalanx.compat.casts import with_casts
+from phalanx.compat.extend.source_info_util import SourceInfo, scopes_of
 from phalanx.compat.names import arranged, in_order, said_of, theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
-from phalanx.compat.sources import SourceInfo, scopes_of
 from phalanx.core.program import Equation, Literal, Program, Var, operand_types
 from phalanx.core.types import ArrayType
 from phalanx.transforms.constants import lifted, used_inputs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from phalanx.compat.flattree import FlatTree, nones, pack
+from phalanx.compat.private.flattree import FlatTree, nones, pack
 from phalanx.core import primitive as core
 from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Program, Var

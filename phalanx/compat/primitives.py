@@ -40,8 +40,8 @@ from phalanx.transforms.stage import stage
 class ForeignPrimitive:
     """An operation of another library: a name, and rules that tables have.
 
-    >>> from phalanx.compat.ad import deflinear
-    >>> from phalanx.compat.mlir import lower_fun, register_lowering
+    >>> from phalanx.compat.interpreters.ad import deflinear
+    >>> from phalanx.compat.interpreters.mlir import lower_fun, register_lowering
     >>> twice = ForeignPrimitive("twice")
     >>> twice.def_impl(lambda x: 2 * x) and twice.def_abstract_eval(lambda x: x) and None
     >>> register_lowering(twice, lower_fun(lambda x: 2 * x, False)) and None

@@ -15,10 +15,10 @@ from phalanx.base import boundary, dialect
 from phalanx.base.config import config
 from phalanx.base.main_module import compiled, is_starting, main_module
 from phalanx.compat import serving
+from phalanx.compat.extend.source_info_util import api_boundary
 from phalanx.compat.jaxprs import ClosedJaxpr
 from phalanx.compat.printed import spec_text, type_text
 from phalanx.compat.raised import as_runtime_error
-from phalanx.compat.sources import api_boundary
 from phalanx.compat.worded import as_served
 
 JAX = dialect.Dialect(type_text, spec_text, as_served, as_runtime_error, ClosedJaxpr.of)

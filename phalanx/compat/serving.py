@@ -16,9 +16,9 @@ from typing import Any
 from phalanx.base.config import read_environment
 from phalanx.base.errors import suggest
 from phalanx.base.lazily import is_import, missing
-from phalanx.compat import arrays
 from phalanx.compat.borrowed import BORROWED
 from phalanx.compat.modules import MODULES, VERSION
+from phalanx.compat.private import array as arrays
 from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED, not_offered, why_refused
 from phalanx.core.types import Array
 from phalanx.numpy.methods import belong

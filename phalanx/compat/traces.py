@@ -12,8 +12,8 @@ from operator import itemgetter
 from types import GenericAlias
 from typing import Any, Final, NoReturn
 
+from phalanx.compat.extend.linear_util import WrappedFun, wrap_init
 from phalanx.compat.jaxprs import ClosedJaxpr
-from phalanx.compat.linear_util import WrappedFun, wrap_init
 from phalanx.compat.names import arranged, said_of, theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.control.custom_jvp_call import custom_jvp

@@ -19,7 +19,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax, nn
 from phalanx.base.config import OPTIONS, config
-from phalanx.compat.pallas import call as pallas
+from phalanx.compat.experimental.pallas import call as pallas
 from phalanx.sharding import AxisType, NamedSharding
 from phalanx.transforms.stage import evaluate
 

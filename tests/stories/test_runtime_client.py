@@ -11,7 +11,7 @@ def test_libraries_store_values_and_meet(launch):  # noqa: F811
     ended = launch(
         2,
         """
-        from phalanx.compat.distributed import global_state
+        from phalanx.compat.private.distributed import global_state
         client = global_state.client
         client.key_value_set(f"a/{me}", f"of {me}")
         client.key_value_set_bytes(f"b/{me}", bytes([me]))
@@ -40,7 +40,7 @@ def test_who_meets_there_hears_of_a_loss(launch):  # noqa: F811
     ended = launch(
         3,
         """
-        from phalanx.compat.distributed import global_state
+        from phalanx.compat.private.distributed import global_state
         client = global_state.client
         client.wait_at_barrier("first", 60_000)
         if me == 1:

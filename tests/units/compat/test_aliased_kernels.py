@@ -11,7 +11,7 @@ from jax.experimental.pallas import tpu as pallas_tpu
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx.compat.pallas import call, specs, tpu, within
+from phalanx.compat.experimental.pallas import call, specs, tpu, within
 from phalanx.laws import check_grads
 from tests.releases import OLDER
 

@@ -6,7 +6,7 @@ import sys
 
 def test_clients_that_have_started():
     program = """
-from phalanx.compat.backend import _backends, get_backend
+from phalanx.compat.extend.backend import _backends, get_backend
 
 assert not _backends and _backends.get("cpu") is None, "to ask starts none"
 client = get_backend("cpu")

@@ -9,7 +9,7 @@ from jax.interpreters import batching as peer_batching
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx.compat import batching
+from phalanx.compat.interpreters import batching
 from phalanx.errors import AxisSizeError
 
 

@@ -7,9 +7,10 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx.compat import ad, batching, foreign, mlir
+from phalanx.compat import ffi as foreign
 from phalanx.compat.core import Primitive
-from phalanx.compat.xla import apply_primitive
+from phalanx.compat.interpreters import ad, batching, mlir
+from phalanx.compat.interpreters.xla import apply_primitive
 from phalanx.errors import MissingRule
 
 X, W = jnp.array([0.3, -0.7, 1.1]), jnp.array([1.0, 2.0, -0.5])

@@ -9,7 +9,8 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
-from phalanx.compat import core, hijax
+from phalanx.compat import core
+from phalanx.compat.experimental import hijax
 
 
 @dataclass(frozen=True)

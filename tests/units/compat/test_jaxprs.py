@@ -12,8 +12,7 @@ from jax._src.api_util import infer_argnums_and_argnames as peer_infers
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax
-from phalanx.compat import core, operations, partial_eval
-from phalanx.compat import linear_util as lu
+from phalanx.compat import core, operations
 from phalanx.compat.api_util import (
     argnums_partial,
     debug_info,
@@ -21,6 +20,8 @@ from phalanx.compat.api_util import (
     flatten_fun_nokwargs,
     infer_argnums_and_argnames,
 )
+from phalanx.compat.extend import linear_util as lu
+from phalanx.compat.interpreters import partial_eval
 from phalanx.compat.jaxprs import ClosedJaxpr, Jaxpr, dce_jaxpr, eval_jaxpr, make_jaxpr
 from tests.releases import OLDER
 
@@ -272,7 +273,7 @@ def test_operations_that_hold_programs_have_no_other_parameters_than_the_fields(
 
 def test_a_scan_that_others_rewrote_is_run():
     """With a constant that each run has, as a row of it is lifted."""
-    from phalanx.compat.flattree import nones, pack
+    from phalanx.compat.private.flattree import nones, pack
 
     (loop,) = make_jaxpr(lambda x: lax.scan(lambda c, r: (c + r, c), 0.0, x))(jnp.arange(3.0)).eqns
     body = loop.params["jaxpr"].jaxpr

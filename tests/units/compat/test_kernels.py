@@ -13,7 +13,7 @@ from jax.experimental.pallas import tpu as pallas_tpu
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
-from phalanx.compat.pallas import call, specs, tpu, triton, within
+from phalanx.compat.experimental.pallas import call, specs, tpu, triton, within
 
 PL = SimpleNamespace(**vars(call) | vars(specs) | vars(within))
 X = np.arange(48, dtype=np.float32).reshape(6, 8)

@@ -7,8 +7,9 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx.compat import ad, batching, mlir, operations
+from phalanx.compat import operations
 from phalanx.compat.core import Primitive
+from phalanx.compat.interpreters import ad, batching, mlir
 from phalanx.compat.refused import NotOffered, not_offered
 
 OPERATIONS = {name: getattr(operations, name) for name in dir(operations)}

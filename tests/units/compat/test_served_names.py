@@ -291,7 +291,7 @@ def test_one_process_has_nobody_to_speak_to(monkeypatch):
     assert (global_state.process_id, global_state.num_processes) == (0, 1)
     assert global_state.client is None
     member = SimpleNamespace(process=1, count=2)
-    monkeypatch.setattr("phalanx.compat.distributed.joined_member", lambda: member)
+    monkeypatch.setattr("phalanx.compat.private.distributed.joined_member", lambda: member)
     assert (global_state.process_id, global_state.num_processes) == (1, 2)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from phalanx.api.ffi_call import TYPED, ffi_call
 from phalanx.base.kinds import is_sequence
-from phalanx.compat.mlir import LoweringRuleContext
+from phalanx.compat.interpreters.mlir import LoweringRuleContext
 
 __all__ = ["ffi_lowering"]
 

@@ -8,8 +8,8 @@ from typing import Any
 from phalanx import lax
 from phalanx import numpy as jnp
 from phalanx.api.devices import devices
-from phalanx.compat.pallas.specs import CompilerParams
-from phalanx.compat.pallas.tpu import store as _store
+from phalanx.compat.experimental.pallas.specs import CompilerParams
+from phalanx.compat.experimental.pallas.tpu import store as _store
 
 __all__ = [
     "CompilerParams", "approx_tanh", "atomic_add", "atomic_and", "atomic_cas", "atomic_max",

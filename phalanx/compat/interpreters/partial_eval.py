@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.api.contexts import ensure_compile_time_eval
+from phalanx.compat.extend.linear_util import WrappedFun
 from phalanx.compat.jaxprs import ClosedJaxpr, Jaxpr, dce_jaxpr
-from phalanx.compat.linear_util import WrappedFun
 from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType, typeof
 from phalanx.transforms.stage import StagedTracer, stage

@@ -16,10 +16,15 @@ from phalanx import numpy as jnp
 from phalanx.api.devices import devices
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
-from phalanx.compat.pallas.blocks import operands_of
-from phalanx.compat.pallas.call import over_grid
-from phalanx.compat.pallas.specs import CompilerParams, GridSpec, MemorySpace, no_block_spec
-from phalanx.compat.pallas.within import reciprocal
+from phalanx.compat.experimental.pallas.blocks import operands_of
+from phalanx.compat.experimental.pallas.call import over_grid
+from phalanx.compat.experimental.pallas.specs import (
+    CompilerParams,
+    GridSpec,
+    MemorySpace,
+    no_block_spec,
+)
+from phalanx.compat.experimental.pallas.within import reciprocal
 from phalanx.core.refs import Ref
 from phalanx.numpy.refs import new_ref
 

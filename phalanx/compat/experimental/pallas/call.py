@@ -17,8 +17,13 @@ from phalanx.base.dtypes import canonical
 from phalanx.base.kinds import is_list, is_mapping, is_sequence
 from phalanx.base.source import user_location
 from phalanx.base.tree import PyTreeDef
-from phalanx.compat.pallas.blocks import Operand, operands_of, unwritten
-from phalanx.compat.pallas.specs import BlockSpec, CostEstimate, GridSpec, no_block_spec
+from phalanx.compat.experimental.pallas.blocks import Operand, operands_of, unwritten
+from phalanx.compat.experimental.pallas.specs import (
+    BlockSpec,
+    CostEstimate,
+    GridSpec,
+    no_block_spec,
+)
 from phalanx.core import axes
 from phalanx.core.refs import Ref, load
 from phalanx.core.types import ArrayType, typeof

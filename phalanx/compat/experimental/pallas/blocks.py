@@ -13,7 +13,7 @@ from phalanx import lax
 from phalanx import numpy as jnp
 from phalanx.base.kinds import is_sequence
 from phalanx.base.source import user_location
-from phalanx.compat.pallas.specs import (
+from phalanx.compat.experimental.pallas.specs import (
     Blocked,
     BlockSpec,
     Element,

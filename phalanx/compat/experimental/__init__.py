@@ -1,0 +1,1 @@
+"""What ``jax.experimental`` has besides ``phalanx.experimental``."""

@@ -1,0 +1,1 @@
+"""``jax.extend``, for libraries that stand on JAX."""

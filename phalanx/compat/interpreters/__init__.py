@@ -1,0 +1,1 @@
+"""``jax.interpreters``: rules and programs under JAX's names, for primitives of other libraries."""

@@ -1,0 +1,1 @@
+"""What programs take from ``jax._src``, JAX's private modules."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import phalanx
-from benchmarks import on_libraries, processes, recorded
+from benchmarks import growth, on_libraries, processes, recorded
 from benchmarks.__main__ import LIBRARIES, table
 from benchmarks.case import CASES, DEVICES
 from benchmarks.chunks import WAYS, mapped
@@ -99,6 +99,20 @@ def test_every_program_of_lanes_has_results_of_its_lanes():
         results = mapped(phalanx, made).eval_shape(*made.arguments)
         leaves = phalanx.tree.leaves(results)
         assert leaves and (made.shared or all(x.shape[0] == 3 for x in leaves)), program.name
+
+
+@pytest.mark.parametrize("row", growth.ROWS, ids=lambda row: row.name)
+def test_what_grows_runs(row):
+    row.make(2)()
+
+
+def test_what_grows_faster_than_it_should_is_marked(monkeypatch):
+    monkeypatch.setattr(growth, "measured", lambda row, n: n ** row.make(n))
+    rows = [growth.Row("even", 3, lambda n: 1.0), growth.Row("steep", 3, lambda n: 2.0)]
+    shown, is_even = growth.grown(rows)
+    slopes = [*shown.columns[-1].cells]
+    assert slopes[0] == "1.00" and slopes[1].endswith("2.00") and slopes[1] != "2.00"
+    assert not is_even and growth.grown(rows[:1])[1]
 
 
 def test_a_library_that_failed_has_no_ratio():

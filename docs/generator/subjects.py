@@ -17,7 +17,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "Derivatives": [
             "phalanx.api.derivatives",
             "phalanx.api.jacobians",
-            "phalanx.lax.shape",
+            "phalanx.lax.barriers",
             "phalanx.api.checkpoint",
         ],
         "Rules of your own": [
@@ -99,6 +99,8 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "Functions of several arrays": ["phalanx.lax.binary"],
         "Special functions": ["phalanx.lax.special", "phalanx.lax.polynomials"],
         "Shape, slices, order": ["phalanx.lax.shape", "phalanx.lax.values"],
+        "Conversions": ["phalanx.lax.conversion"],
+        "Barriers": ["phalanx.lax.barriers"],
         "Positions that are data": ["phalanx.lax.index", "phalanx.primitives.index"],
         "Reductions": ["phalanx.lax.reductions", "phalanx.lax.window"],
         "Sorting": ["phalanx.lax.sorting"],
@@ -126,7 +128,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
     },
     "phalanx.random": {
         "Keys": ["phalanx.random.keys", "phalanx.random.declared"],
-        "Uniform numbers, integers, coins": ["phalanx.random.uniforms"],
+        "Uniform numbers and integers": ["phalanx.random.uniforms"],
         "Orders and choices": ["phalanx.random.permutations"],
         "Continuous distributions": [
             "phalanx.random.normals",
@@ -142,6 +144,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "The normal distribution, error functions": ["phalanx.scipy.special.normal"],
         "Bessel functions": ["phalanx.scipy.special.bessels"],
         "Legendre functions": ["phalanx.scipy.special.legendre"],
+        "Hypergeometric functions": ["phalanx.scipy.special.hypergeometric"],
         "Integrals": ["phalanx.scipy.special.integrals"],
     },
 }

@@ -155,7 +155,6 @@ from phalanx.lax.reductions import (
     reduce_xor as reduce_xor,
 )
 from phalanx.lax.shape import (
-    bitcast_convert_type as bitcast_convert_type,
     broadcast as broadcast,
     broadcast_in_dim as broadcast_in_dim,
     broadcast_shapes as broadcast_shapes,
@@ -163,14 +162,12 @@ from phalanx.lax.shape import (
     broadcasted_iota as broadcasted_iota,
     collapse as collapse,
     concatenate as concatenate,
-    convert_element_type as convert_element_type,
     empty as empty,
     expand_dims as expand_dims,
     full as full,
     full_like as full_like,
     index_in_dim as index_in_dim,
     iota as iota,
-    optimization_barrier as optimization_barrier,
     pad as pad,
     reshape as reshape,
     rev as rev,
@@ -179,10 +176,17 @@ from phalanx.lax.shape import (
     split as split,
     squeeze as squeeze,
     stack as stack,
-    stop_gradient as stop_gradient,
     tile as tile,
     transpose as transpose,
     unstack as unstack,
+)
+from phalanx.lax.conversion import (
+    bitcast_convert_type as bitcast_convert_type,
+    convert_element_type as convert_element_type,
+)
+from phalanx.lax.barriers import (
+    optimization_barrier as optimization_barrier,
+    stop_gradient as stop_gradient,
 )
 from phalanx.lax.sorting import (
     approx_max_k as approx_max_k,

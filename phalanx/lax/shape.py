@@ -6,19 +6,17 @@ import builtins
 import math
 from collections.abc import Iterable, Sequence
 from operator import index
-from typing import Any, TypeVar
+from typing import Any
 
 from phalanx import primitives as ops
 from phalanx.base import dtypes
-from phalanx.base import tree as trees
 from phalanx.base.broadcasting import common_shape
 from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, ShapeLike, typeof
+from phalanx.lax.conversion import convert_element_type
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
 from phalanx.lax.operands import OPERANDS, accept, dtype_of, integers, is_python, lengths_of, one
 from phalanx.primitives.shape import dimension, dimensions, reorder, slice_dim
 from phalanx.primitives.vary import varying_like
-
-T = TypeVar("T")  # a tree of arrays
 
 # ---- making arrays --------------------------------------------------------------------------
 
@@ -170,95 +168,6 @@ def broadcasted_iota(
 
 
 # ---- dtypes ---------------------------------------------------------------------------------
-
-
-def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """The elements in another dtype; real parts of complex numbers, floats rounded towards 0.
-
-    Args:
-        operand: an array.
-        new_dtype: the dtype of the result.
-
-    Returns:
-        An array of the shape of the operand.
-
-    >>> lax.convert_element_type(np.float32([1.7, -1.7]), np.int32)
-    Array([ 1, -1], dtype=int32)
-    """
-    x = accept("convert_element_type", operand)
-    source, target = typeof(x).dtype, dtypes.requested(new_dtype)
-    if dtypes.is_complex(source) and (dtypes.is_integer(target) or dtypes.is_floating(target)):
-        x = ops.real(x)
-    if source == target and not typeof(x).weak and isinstance(x, Array):
-        return x
-    return ops.convert(x, dtype=target, weak=False)
-
-
-def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """The bits of the elements read as another dtype.
-
-    A wider dtype takes the last dimension together, a narrower one adds a last dimension.
-
-    Args:
-        operand: an array.
-        new_dtype: the dtype of the result.
-
-    Returns:
-        An array of the shape of ``operand``; a last dimension more or less where the widths of the
-        dtypes differ.
-
-    Raises:
-        TypeError: ``operand`` is complex.
-
-    >>> lax.bitcast_convert_type(np.float32([1.0]), np.int32)
-    Array([1065353216], dtype=int32)
-    """
-    x = accept("bitcast_convert_type", operand)
-    return ops.bitcast(x, dtype=dtypes.requested(new_dtype))
-
-
-def stop_gradient(x: T) -> T:
-    """Stop gradients: x, a tree of arrays, as a constant to derivatives.
-
-    Args:
-        x: a tree of arrays.
-
-    Returns:
-        A tree like ``x``.
-
-    >>> lax.stop_gradient({"a": np.float32([1.0])})
-    {'a': Array([1.], dtype=float32)}
-    """
-    return trees.map(_stop, x)
-
-
-def _stop(x: Any) -> Any:
-    dtype = typeof(accept("stop_gradient", x)).dtype
-    return ops.stop_gradient(one("stop_gradient", x)) if dtypes.is_inexact(dtype) else x
-
-
-def optimization_barrier(operand: T) -> T:
-    """The operand, a tree of arrays, behind a barrier that the compiler moves nothing across.
-
-    Nothing that uses an array of the result starts before all of the operand is there; and the
-    compiler neither makes these arrays again where they are used, nor sees that they equal
-    others. Derivatives have a barrier in the same place.
-
-    Args:
-        operand: a tree of arrays.
-
-    Returns:
-        A tree like ``operand``.
-
-    Raises:
-        TypeError: a leaf is no array or number.
-
-    >>> lax.optimization_barrier({"a": np.float32([1.0]), "b": np.int32([2])})
-    {'a': Array([1.], dtype=float32), 'b': Array([2], dtype=int32)}
-    """
-    leaves, treedef = trees.flatten(operand)
-    operands = [accept("optimization_barrier", x) for x in leaves]
-    return trees.unflatten(treedef, ops.optimization_barrier(*operands))
 
 
 # ---- repeating ------------------------------------------------------------------------------

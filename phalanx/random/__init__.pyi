@@ -1,10 +1,7 @@
 """The names of ``phalanx.random``, each with the module that has it."""
 
-from phalanx.random.permutations import (
-    categorical as categorical,
-    choice as choice,
-    permutation as permutation,
-)
+from phalanx.random.permutations import choice as choice, permutation as permutation
+from phalanx.random.discrete import categorical as categorical
 from phalanx.random.continuous import (
     double_sided_maxwell as double_sided_maxwell,
     generalized_normal as generalized_normal,
@@ -59,10 +56,5 @@ from phalanx.random.discrete import (
     multinomial as multinomial,
     poisson as poisson,
 )
-from phalanx.random.uniforms import (
-    bernoulli as bernoulli,
-    bits as bits,
-    rademacher as rademacher,
-    randint as randint,
-    uniform as uniform,
-)
+from phalanx.random.uniforms import bits as bits, randint as randint, uniform as uniform
+from phalanx.random.discrete import bernoulli as bernoulli, rademacher as rademacher

@@ -1,4 +1,4 @@
-"""Numbers of events, successes and trials: Poisson, binomial, multinomial, geometric."""
+"""One of two, one of several, numbers of events, successes and trials."""
 
 from __future__ import annotations
 
@@ -11,20 +11,29 @@ from phalanx import lax
 from phalanx import numpy as jnp
 from phalanx.base import dtypes
 from phalanx.control.one_program import staged
-from phalanx.core.types import Array, ArrayLike, DTypeLike, KeyLike, ShapeLike, typeof
+from phalanx.core.types import Array, ArrayLike, DTypeLike, KeyLike, ShapeLike, is_scalar, typeof
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.primitives.shape import broadcast_to
+from phalanx.primitives import add, argmax, convert, lt, reshape, sub, top_k
+from phalanx.primitives.basis import move
+from phalanx.primitives.compare import ordered
+from phalanx.primitives.domains import check_domain
+from phalanx.primitives.shape import broadcast_to, dimension
+from phalanx.random.continuous import draw_gumbel
 from phalanx.random.gammas import with_sharding_of
 from phalanx.random.generators import source, sources
 from phalanx.random.keys import single
 from phalanx.random.uniforms import (
     Lengths,
     as_parameter,
+    as_shape,
     but_last_axis,
     check_method,
+    draw_signs,
+    draw_two,
     draw_uniform,
     float_dtype,
     integer_dtype,
+    is_high,
     shape_of_draws,
 )
 
@@ -345,3 +354,166 @@ def _geometric(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
     logs = jnp.log(jnp.where(unit == 0, 1, unit))
     trials = jnp.floor(logs / broadcast_to(jnp.log1p(-p), shape)) + 1
     return lax.convert_element_type(trials, dtype)
+
+
+@takes_out_sharding
+def bernoulli(
+    key: KeyLike,
+    p: ArrayLike = 0.5,
+    shape: ShapeLike | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Bernoulli draws: True with probability ``p``.
+
+    Args:
+        key: a single key.
+        p: a number, or an array that broadcasts to ``shape``.
+        shape: the shape of the result; by default that of ``p``.
+        mode: how many random bits decide: "low" for as many as one number of the dtype of ``p``
+            has, "high" for twice as many, which small probabilities need.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Booleans of ``shape``; if that is None, of the shape of ``p``.
+
+    Raises:
+        ValueError: there is no such mode.
+
+    >>> from phalanx import random
+    >>> random.bernoulli(random.key(0), 0.3, (4,)).dtype
+    dtype('bool')
+    """
+    dtype = dtypes.to_inexact(dtypes.dtype_of(p) if not is_scalar(p) else float)
+    p = as_parameter(p, float_dtype("bernoulli", dtype))
+    lengths = shape_of_draws("bernoulli", shape, p)
+    high = is_high("bernoulli", mode)
+    return _bernoulli(single("bernoulli", key), p, shape=lengths, high=high)
+
+
+@staged
+def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], high: bool) -> Any:
+    dtype, p = typeof(p).dtype, broadcast_to(p, shape)
+    if not high:
+        return lt(draw_uniform(key, shape, dtype), p)
+    coarse, fine = draw_two(key, shape, dtype)
+    return lt(fine, sub(p, coarse))
+
+
+@takes_out_sharding
+def rademacher(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
+    """Rademacher numbers: 1 or -1, with probability 1/2 each.
+
+    Args:
+        key: a single key.
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: any dtype that has -1; int32 by default, or int64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Integers of ``shape``, of int32 by default.
+
+    Raises:
+        TypeError: ``key`` is no single key.
+        ValueError: a length in ``shape`` is negative.
+
+    >>> from phalanx import random
+    >>> set(random.rademacher(random.key(0), (20,)).tolist()) == {1, -1}
+    True
+    """
+    chosen = dtypes.default_int() if dtype is None else dtypes.requested(dtype)
+    lengths = as_shape("rademacher", shape)
+    return _rademacher(single("rademacher", key), shape=lengths, dtype=chosen)
+
+
+@staged
+def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return draw_signs(key, shape, dtype)
+
+
+@takes_out_sharding
+def categorical(
+    key: KeyLike,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: ShapeLike | None = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Categorical draws: positions along ``axis``, with probabilities proportional to exp(logits).
+
+    Args:
+        key: a single key.
+        logits: logarithms of probabilities, up to a constant along ``axis``.
+        axis: the axis of the categories.
+        shape: of the result; the shape of ``logits`` without ``axis``, which is the default, must
+            broadcast to its end.
+        replace: whether draws beyond the first, in leading dimensions of ``shape``, can
+            repeat a category.
+        mode: how many random bits decide: "high" for twice as many as "low", the default; rare
+            categories need them.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        int32, of ``shape``; if that is None, of the shape of the logits without ``axis``.
+
+    Raises:
+        ValueError: ``shape`` does not end as it must, or asks for too many draws; or there is no
+            such mode.
+
+    >>> from phalanx import random
+    >>> int(random.categorical(random.key(0), [0.0, 99.0, 0.0]))
+    1
+    """
+    logits = logits if hasattr(logits, "dtype") else np.asarray(logits)
+    type = typeof(logits)
+    check_domain("categorical", type, ordered)
+    dtype = dtypes.to_inexact(type.dtype)
+    logits = logits if type.dtype == dtype else convert(logits, dtype=dtype, weak=False)
+    dim = dimension("categorical", axis, type.ndim)
+    batch = (*type.shape[:dim], *type.shape[dim + 1 :])
+    wanted = batch if shape is None else as_shape("categorical", shape)
+    lead = wanted[: len(wanted) - len(batch)]
+    end = wanted[len(lead) :]
+    if len(end) != len(batch) or any(b not in (1, n) for b, n in zip(batch, end, strict=True)):
+        raise ValueError(
+            f"categorical: shape must end in {batch}, the shape of logits {type} without "
+            f"axis {dim}, or in what that broadcasts to, got {wanted}"
+        )
+    if end != batch:
+        logits = broadcast_to(logits, (*end[:dim], type.shape[dim], *end[dim:]))
+    if not replace and math.prod(lead) > type.shape[dim]:
+        raise ValueError(
+            f"categorical: cannot draw {math.prod(lead)} of {type.shape[dim]} categories without "
+            "repetition; pass replace=True"
+        )
+    core = _categorical if replace else _categorical_once
+    high = is_high("categorical", mode)
+    return core(single("categorical", key), logits, dim=dim, lead=lead, high=high)
+
+
+@staged
+def _categorical(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool) -> Any:
+    type = typeof(logits)
+    shape = (*lead, *type.shape)
+    noise = draw_gumbel(key, shape, type.dtype, high)
+    scores = add(noise, broadcast_to(logits, shape))
+    return argmax(scores, dim=dim + len(lead), index_dtype=dtypes.default_int())
+
+
+@staged
+def _categorical_once(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool) -> Any:
+    type = typeof(logits)
+    scores = add(draw_gumbel(key, type.shape, type.dtype, high), logits)
+    k = math.prod(lead)
+    positions = move(top_k(move(scores, dim, type.ndim - 1), k=k)[1], type.ndim - 1, 0)
+    positions = convert(positions, dtype=dtypes.default_int(), weak=False)
+    return reshape(positions, shape=(*lead, *typeof(positions).shape[1:]))

@@ -16,7 +16,6 @@ from phalanx.lax.layout import takes_out_sharding
 from phalanx.primitives import (
     add,
     and_,
-    argmax,
     constant_like,
     convert,
     cummax,
@@ -34,9 +33,6 @@ from phalanx.primitives import (
     top_k,
     value_of,
 )
-from phalanx.primitives.basis import move
-from phalanx.primitives.compare import ordered
-from phalanx.primitives.domains import check_domain
 from phalanx.primitives.index import GatherDimensionNumbers, gather
 from phalanx.primitives.shape import broadcast_to, dimension, expand_dims, iota, slice_dim
 from phalanx.random.continuous import draw_gumbel
@@ -293,89 +289,3 @@ def _weighted_once(key: Any, p: Any, *, shape: tuple[int, ...], high: bool) -> A
     scores = add(draw_gumbel(key, (n,), typeof(p).dtype, high), log(p))
     positions = top_k(scores, k=math.prod(shape))[1]
     return convert(reshape(positions, shape=shape), dtype=dtypes.default_int(), weak=False)
-
-
-# ---- categorical ----------------------------------------------------------------------------
-
-
-@takes_out_sharding
-def categorical(
-    key: KeyLike,
-    logits: ArrayLike,
-    axis: int = -1,
-    shape: ShapeLike | None = None,
-    replace: bool = True,
-    mode: str | None = None,
-    *,
-    out_sharding: Any = None,
-) -> Array:
-    """Categorical draws: positions along ``axis``, with probabilities proportional to exp(logits).
-
-    Args:
-        key: a single key.
-        logits: logarithms of probabilities, up to a constant along ``axis``.
-        axis: the axis of the categories.
-        shape: of the result; the shape of ``logits`` without ``axis``, which is the default, must
-            broadcast to its end.
-        replace: whether draws beyond the first, in leading dimensions of ``shape``, can
-            repeat a category.
-        mode: how many random bits decide: "high" for twice as many as "low", the default; rare
-            categories need them.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
-
-    Returns:
-        int32, of ``shape``; if that is None, of the shape of the logits without ``axis``.
-
-    Raises:
-        ValueError: ``shape`` does not end as it must, or asks for too many draws; or there is no
-            such mode.
-
-    >>> from phalanx import random
-    >>> int(random.categorical(random.key(0), [0.0, 99.0, 0.0]))
-    1
-    """
-    logits = logits if hasattr(logits, "dtype") else np.asarray(logits)
-    type = typeof(logits)
-    check_domain("categorical", type, ordered)
-    dtype = dtypes.to_inexact(type.dtype)
-    logits = logits if type.dtype == dtype else convert(logits, dtype=dtype, weak=False)
-    dim = dimension("categorical", axis, type.ndim)
-    batch = (*type.shape[:dim], *type.shape[dim + 1 :])
-    wanted = batch if shape is None else as_shape("categorical", shape)
-    lead = wanted[: len(wanted) - len(batch)]
-    end = wanted[len(lead) :]
-    if len(end) != len(batch) or any(b not in (1, n) for b, n in zip(batch, end, strict=True)):
-        raise ValueError(
-            f"categorical: shape must end in {batch}, the shape of logits {type} without "
-            f"axis {dim}, or in what that broadcasts to, got {wanted}"
-        )
-    if end != batch:
-        logits = broadcast_to(logits, (*end[:dim], type.shape[dim], *end[dim:]))
-    if not replace and math.prod(lead) > type.shape[dim]:
-        raise ValueError(
-            f"categorical: cannot draw {math.prod(lead)} of {type.shape[dim]} categories without "
-            "repetition; pass replace=True"
-        )
-    core = _categorical if replace else _categorical_once
-    high = is_high("categorical", mode)
-    return core(single("categorical", key), logits, dim=dim, lead=lead, high=high)
-
-
-@staged
-def _categorical(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool) -> Any:
-    type = typeof(logits)
-    shape = (*lead, *type.shape)
-    noise = draw_gumbel(key, shape, type.dtype, high)
-    scores = add(noise, broadcast_to(logits, shape))
-    return argmax(scores, dim=dim + len(lead), index_dtype=dtypes.default_int())
-
-
-@staged
-def _categorical_once(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool) -> Any:
-    type = typeof(logits)
-    scores = add(draw_gumbel(key, type.shape, type.dtype, high), logits)
-    k = math.prod(lead)
-    positions = move(top_k(move(scores, dim, type.ndim - 1), k=k)[1], type.ndim - 1, 0)
-    positions = convert(positions, dtype=dtypes.default_int(), weak=False)
-    return reshape(positions, shape=(*lead, *typeof(positions).shape[1:]))

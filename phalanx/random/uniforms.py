@@ -1,4 +1,4 @@
-"""Random bits, and what is one step away from them: uniform numbers, integers, coins."""
+"""Random bits, and what is one step away from them: uniform numbers and integers."""
 
 from __future__ import annotations
 
@@ -383,55 +383,6 @@ def _randint(
     return out if drawn == dtype else convert(out, dtype=dtype, weak=False)
 
 
-# ---- coins ----------------------------------------------------------------------------------
-
-
-@takes_out_sharding
-def bernoulli(
-    key: KeyLike,
-    p: ArrayLike = 0.5,
-    shape: ShapeLike | None = None,
-    mode: str = "low",
-    *,
-    out_sharding: Any = None,
-) -> Array:
-    """Bernoulli draws: True with probability ``p``.
-
-    Args:
-        key: a single key.
-        p: a number, or an array that broadcasts to ``shape``.
-        shape: the shape of the result; by default that of ``p``.
-        mode: how many random bits decide: "low" for as many as one number of the dtype of ``p``
-            has, "high" for twice as many, which small probabilities need.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
-
-    Returns:
-        Booleans of ``shape``; if that is None, of the shape of ``p``.
-
-    Raises:
-        ValueError: there is no such mode.
-
-    >>> from phalanx import random
-    >>> random.bernoulli(random.key(0), 0.3, (4,)).dtype
-    dtype('bool')
-    """
-    dtype = dtypes.to_inexact(dtypes.dtype_of(p) if not is_scalar(p) else float)
-    p = as_parameter(p, float_dtype("bernoulli", dtype))
-    lengths = shape_of_draws("bernoulli", shape, p)
-    high = is_high("bernoulli", mode)
-    return _bernoulli(single("bernoulli", key), p, shape=lengths, high=high)
-
-
-@staged
-def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], high: bool) -> Any:
-    dtype, p = typeof(p).dtype, broadcast_to(p, shape)
-    if not high:
-        return lt(draw_uniform(key, shape, dtype), p)
-    coarse, fine = draw_two(key, shape, dtype)
-    return lt(fine, sub(p, coarse))
-
-
 def is_high(who: str, mode: str | None) -> bool:
     """Whether ``mode`` is "high", where it may be "low" or None, too.
 
@@ -448,40 +399,6 @@ def draw_two(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> tuple[Any, An
     both = draw_uniform(key, (2, *shape), dtype)
     coarse, fine = (squeeze(slice_dim(both, i, i + 1, 0), (0,)) for i in (0, 1))
     return coarse, mul(fine, float(dtypes.finfo(dtype).eps))
-
-
-@takes_out_sharding
-def rademacher(
-    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
-) -> Array:
-    """Rademacher numbers: 1 or -1, with probability 1/2 each.
-
-    Args:
-        key: a single key.
-        shape: the shape of the result: a tuple of integers, or an integer.
-        dtype: any dtype that has -1; int32 by default, or int64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
-
-    Returns:
-        Integers of ``shape``, of int32 by default.
-
-    Raises:
-        TypeError: ``key`` is no single key.
-        ValueError: a length in ``shape`` is negative.
-
-    >>> from phalanx import random
-    >>> set(random.rademacher(random.key(0), (20,)).tolist()) == {1, -1}
-    True
-    """
-    chosen = dtypes.default_int() if dtype is None else dtypes.requested(dtype)
-    lengths = as_shape("rademacher", shape)
-    return _rademacher(single("rademacher", key), shape=lengths, dtype=chosen)
-
-
-@staged
-def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    return draw_signs(key, shape, dtype)
 
 
 def draw_signs(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:

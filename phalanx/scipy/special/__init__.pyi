@@ -2,15 +2,9 @@
 
 from phalanx.nn.normalize import logsumexp as logsumexp
 from phalanx.numpy.special import i0 as i0
-from phalanx.scipy.special.bessels import (
-    bessel_jn as bessel_jn,
-    hyp1f1 as hyp1f1,
-    hyp2f1 as hyp2f1,
-    i0e as i0e,
-    i1 as i1,
-    i1e as i1e,
-    sph_harm_y as sph_harm_y,
-)
+from phalanx.scipy.special.bessels import bessel_jn as bessel_jn, i0e as i0e, i1 as i1, i1e as i1e
+from phalanx.scipy.special.hypergeometric import hyp1f1 as hyp1f1, hyp2f1 as hyp2f1
+from phalanx.scipy.special.legendre import sph_harm_y as sph_harm_y
 from phalanx.scipy.special.gammas import (
     bernoulli as bernoulli,
     beta as beta,

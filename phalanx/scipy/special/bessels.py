@@ -1,4 +1,4 @@
-"""Bessel functions, spherical harmonics, and hypergeometric functions."""
+"""Bessel functions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,13 @@ import numpy as np
 
 from phalanx import lax
 from phalanx import primitives as ops
-from phalanx.base import dtypes
 from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.joining import concatenate
-from phalanx.numpy.promotion import ArrayLike, as_array, convert, real
+from phalanx.numpy.promotion import ArrayLike, convert, real
 from phalanx.numpy.searching import where
 from phalanx.primitives.bessel import bessel_i, bessel_j0, bessel_j1
-from phalanx.primitives.hypergeometric import hyp1f1 as _hyp1f1
-from phalanx.primitives.hypergeometric import hyp2f1 as _hyp2f1
-from phalanx.primitives.legendre import legendre
-
-# ---- Bessel functions -----------------------------------------------------------------------
 
 
 def i0e(x: ArrayLike) -> Array:
@@ -137,114 +131,3 @@ def _bessel_jn(z: ArrayLike, last: int) -> Array:
     _, others = lax.scan(rise, (first, second), rows)
     table = concatenate([first[None], second[None], others])
     return convert(table[: last + 1], dtype)
-
-
-# ---- spherical harmonics --------------------------------------------------------------------
-
-
-def sph_harm_y(
-    n: ArrayLike,
-    m: ArrayLike,
-    theta: ArrayLike,
-    phi: ArrayLike,
-    diff_n: int | None = None,
-    n_max: int | None = None,
-) -> Array:
-    """Spherical harmonic of degree n and order m, with the Condon-Shortley phase.
-
-    Args:
-        n: the degree, an integer from 0 on.
-        m: the order, an integer from -n to n; for others the result is 0.
-        theta: the polar angle in radians, from 0 to π.
-        phi: the azimuth in radians, from 0 to 2π.
-        diff_n: must be None; take derivatives with ``grad`` or ``jvp``.
-        n_max: None, or an upper bound on the degree: larger ones count as this one.
-
-    Returns:
-        Complex numbers, of the shape to which the arguments broadcast.
-
-    Raises:
-        ValueError: ``diff_n`` is given.
-
-    >>> print(scipy.special.sph_harm_y(jnp.array([0, 1, 2]), 0, 0.0, 0.0).real.round(4))
-    [0.2821 0.4886 0.6308]
-    """
-    if diff_n is not None:
-        raise ValueError(
-            f"sph_harm_y: diff_n must be None, got {diff_n} at {user_location()}; use jvp"
-        )
-    return _sph_harm_y(n, m, theta, phi, n_max)
-
-
-@one_program
-def _sph_harm_y(
-    n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike, n_max: int | None
-) -> Array:
-    theta, phi = real("sph_harm_y", theta, phi)
-    n, m = (_whole(x, theta.dtype) for x in (n, m))
-    n, m, theta, phi = real("sph_harm_y", n, m, theta, phi)
-    if n_max is not None:
-        n = where(n > n_max, n_max, n)
-    wide = np.result_type(theta.dtype, np.float32)
-    n, m, theta, phi = (convert(x, wide) for x in (n, m, theta, phi))
-    turned = (ops.sin(theta) < 0) & (ops.abs(ops.rem(ops.floor(m), dtypes.scalar(2, wide))) == 1)
-    size = legendre(n, m, theta)
-    size = where(turned, -size, size)  # beyond the poles it is that of the sine's magnitude
-    return ops.complex(size * ops.cos(m * phi), size * ops.sin(m * phi))
-
-
-def _whole(x: ArrayLike, dtype: np.dtype) -> Any:
-    """Integers ``x`` in ``dtype``, without promotion: they count, where other operands measure."""
-    x = as_array("sph_harm_y", x)
-    return x if dtypes.is_inexact(x.aval.dtype) else convert(x, dtype)
-
-
-# ---- hypergeometric functions ---------------------------------------------------------------
-
-
-def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """Confluent hypergeometric function of Kummer, ₁F₁(a; b; x) (DLMF 13.2.2).
-
-    It is Σ (a)_k / (b)_k xᵏ / k! over k ≥ 0, where (a)_k is ``poch(a, k)``.
-
-    Args:
-        a: the parameter in the numerator.
-        b: the parameter in the denominator.
-        x: the argument, real, of any shape.
-
-    Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
-
-    Raises:
-        ShapeError: the arguments do not broadcast to one shape.
-        TypeError: an argument is complex.
-
-    >>> print(scipy.special.hyp1f1(1.0, 2.0, jnp.array([-1.0, 0.0, 1.0])).round(4))
-    [0.6321 1.     1.7183]
-    """
-    return _hyp1f1(*real("hyp1f1", a, b, x))
-
-
-def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
-    """Hypergeometric function of Gauss, ₂F₁(a, b; c; x) (DLMF 15.2.1).
-
-    It is Σ (a)_k (b)_k / (c)_k xᵏ / k! over k ≥ 0, where (a)_k is ``poch(a, k)``; and its
-    continuation to x ≤ -1.
-
-    Args:
-        a: the first parameter in the numerator.
-        b: the second, likewise.
-        c: the parameter in the denominator.
-        x: the argument, real, at most 1, of any shape.
-
-    Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
-
-    Raises:
-        ShapeError: the arguments do not broadcast to one shape.
-        TypeError: an argument is complex.
-
-    >>> print(scipy.special.hyp2f1(1.0, 1.0, 2.0, jnp.array([-1.0, 0.0, 0.5])).round(4))
-    [0.6931 1.     1.3863]
-    """
-    return _hyp2f1(*real("hyp2f1", a, b, c, x))

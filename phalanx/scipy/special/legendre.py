@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
 from phalanx import lax
+from phalanx import primitives as ops
+from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import power
-from phalanx.numpy.promotion import ArrayLike, real
+from phalanx.numpy.promotion import ArrayLike, as_array, convert, real
+from phalanx.numpy.searching import where
+from phalanx.primitives.legendre import legendre
 
 
 @one_program
@@ -139,3 +144,60 @@ def _recurrence(m: int, n: int, is_normalized: bool, dtype: np.dtype) -> np.ndar
         first = np.where(degree == order, np.cumprod(ratios), 0)
         rest = [np.where(order < degree, factor, 0) for factor in (of_last, of_lower)]
         return np.stack([*rest, first], axis=1)[..., None].astype(dtype)
+
+
+def sph_harm_y(
+    n: ArrayLike,
+    m: ArrayLike,
+    theta: ArrayLike,
+    phi: ArrayLike,
+    diff_n: int | None = None,
+    n_max: int | None = None,
+) -> Array:
+    """Spherical harmonic of degree n and order m, with the Condon-Shortley phase.
+
+    Args:
+        n: the degree, an integer from 0 on.
+        m: the order, an integer from -n to n; for others the result is 0.
+        theta: the polar angle in radians, from 0 to π.
+        phi: the azimuth in radians, from 0 to 2π.
+        diff_n: must be None; take derivatives with ``grad`` or ``jvp``.
+        n_max: None, or an upper bound on the degree: larger ones count as this one.
+
+    Returns:
+        Complex numbers, of the shape to which the arguments broadcast.
+
+    Raises:
+        ValueError: ``diff_n`` is given.
+
+    >>> print(scipy.special.sph_harm_y(jnp.array([0, 1, 2]), 0, 0.0, 0.0).real.round(4))
+    [0.2821 0.4886 0.6308]
+    """
+    if diff_n is not None:
+        raise ValueError(
+            f"sph_harm_y: diff_n must be None, got {diff_n} at {user_location()}; use jvp"
+        )
+    return _sph_harm_y(n, m, theta, phi, n_max)
+
+
+@one_program
+def _sph_harm_y(
+    n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike, n_max: int | None
+) -> Array:
+    theta, phi = real("sph_harm_y", theta, phi)
+    n, m = (_whole(x, theta.dtype) for x in (n, m))
+    n, m, theta, phi = real("sph_harm_y", n, m, theta, phi)
+    if n_max is not None:
+        n = where(n > n_max, n_max, n)
+    wide = np.result_type(theta.dtype, np.float32)
+    n, m, theta, phi = (convert(x, wide) for x in (n, m, theta, phi))
+    turned = (ops.sin(theta) < 0) & (ops.abs(ops.rem(ops.floor(m), dtypes.scalar(2, wide))) == 1)
+    size = legendre(n, m, theta)
+    size = where(turned, -size, size)  # beyond the poles it is that of the sine's magnitude
+    return ops.complex(size * ops.cos(m * phi), size * ops.sin(m * phi))
+
+
+def _whole(x: ArrayLike, dtype: np.dtype) -> Any:
+    """Integers ``x`` in ``dtype``, without promotion: they count, where other operands measure."""
+    x = as_array("sph_harm_y", x)
+    return x if dtypes.is_inexact(x.aval.dtype) else convert(x, dtype)

@@ -102,8 +102,9 @@ def test_every_program_of_lanes_has_results_of_its_lanes():
 
 
 @pytest.mark.parametrize("row", growth.ROWS, ids=lambda row: row.name)
-def test_what_grows_runs(row):
-    row.make(2)()
+def test_what_grows_runs(row, monkeypatch):
+    monkeypatch.setattr(growth, "SECONDS", 0)
+    assert growth.measured(row, 2) > 0
 
 
 def test_what_grows_faster_than_it_should_is_marked(monkeypatch):

@@ -135,18 +135,18 @@ class ShapeDtypeStruct:
 _PARTS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type")
 
 
-def _sharding(said: Any, shape: tuple[int, ...]) -> Sharding | None:
-    said = formats.as_sharding(said, "ShapeDtypeStruct")
-    if isinstance(said, PartitionSpec):
-        said = sharding_for(said, "ShapeDtypeStruct")
-    refusal = refusal_of_rank(said, shape)
+def _sharding(sharding: Any, shape: tuple[int, ...]) -> Sharding | None:
+    sharding = formats.as_sharding(sharding, "ShapeDtypeStruct")
+    if isinstance(sharding, PartitionSpec):
+        sharding = sharding_for(sharding, "ShapeDtypeStruct")
+    refusal = refusal_of_rank(sharding, shape)
     if refusal is not None:
         raise ValueError(f"ShapeDtypeStruct: {refusal}, at {user_location()}")
-    if said is None or isinstance(said, Sharding):
-        return said
+    if sharding is None or isinstance(sharding, Sharding):
+        return sharding
     raise TypeError(
-        f"ShapeDtypeStruct: the sharding must be a Sharding or a PartitionSpec, got {said!r}; for "
-        "one device give SingleDeviceSharding(device)"
+        f"ShapeDtypeStruct: the sharding must be a Sharding or a PartitionSpec, got {sharding!r}; "
+        "for one device give SingleDeviceSharding(device)"
     )
 
 

@@ -51,9 +51,11 @@ class ArgStructure:
 
     __slots__ = ("leaves", "static")
 
-    def __init__(self, given: CallArgs) -> None:
-        """For calls like that with ``given`` arguments."""
-        every, named = given.static.marked(ArgStructure).restore(given.args, given.kwargs)
+    def __init__(self, arguments: CallArgs) -> None:
+        """For calls like that with ``arguments``."""
+        every, named = arguments.static.marked(ArgStructure).restore(
+            arguments.args, arguments.kwargs
+        )
         example = tuple(every), named
         self.leaves = leaf_finder(example)
         places = [i for i, leaf in enumerate(tree.leaves(example)) if leaf is ArgStructure]
@@ -78,17 +80,19 @@ class Caches:
         self.flat = False  # whether there are calls without a structure in their key
         self.recent: tuple[ArgStructure, ...] = ()  # those that find leaves, the last ones first
 
-    def key(self, given: CallArgs) -> tuple[Any, ...]:
+    def key(self, arguments: CallArgs) -> tuple[Any, ...]:
         """Where in the table is the call with these arguments."""
-        static = given.static
-        key = (*given.signatures, *static.values, settings().key)
-        if not (given.kwargs or static.places) and _is_flat(given.treedef, len(given.args)):
+        static = arguments.static
+        key = (*arguments.signatures, *static.values, settings().key)
+        if not (arguments.kwargs or static.places) and _is_flat(
+            arguments.treedef, len(arguments.args)
+        ):
             self.flat = True
             return key
-        of_structure = given.treedef, static.places
+        of_structure = arguments.treedef, static.places
         structure = self.structures[of_structure]
         if structure is None:
-            structure = self.structures[of_structure] = ArgStructure(given)
+            structure = self.structures[of_structure] = ArgStructure(arguments)
         if structure.leaves is not None and structure not in self.recent:
             self.recent = (structure, *self.recent[: TRIED - 1])
         return *key, structure
@@ -226,52 +230,52 @@ class Dispatched:
         ours = is_ours(getattr(getattr(fun, "__code__", None), "co_filename", ""))
         return f"{self.who.partition('(')[0]} of {name_of(fun) if ours else place_of(fun)}"
 
-    def _call(self, given: CallArgs) -> Any:
+    def _call(self, arguments: CallArgs) -> Any:
         """Call where nothing was compiled yet, something is static, or a trace is running."""
         raise NotImplementedError
 
-    def _evaluate(self, given: CallArgs) -> Any:
+    def _evaluate(self, arguments: CallArgs) -> Any:
         """Call outside of transformations, with what was compiled for such arguments or is now."""
-        put_on_devices(given, self.who)
-        leaves, names = given.leaves, given.names
-        key = self.caches.key(given)
+        put_on_devices(arguments, self.who)
+        leaves, names = arguments.leaves, arguments.names
+        key = self.caches.key(arguments)
         if config.looks_for_nonfinite:
             key = (*key, Dispatched)  # which `dispatch` does not find
         call = self.caches.calls[key]
         if call is None:
             before, calls = len(self.caches.traced), self.caches.calls
-            call = self._compiled(given)
+            call = self._compiled(arguments)
             told = settings().explain_cache_misses and before == len(self.caches.traced)
             if told and calls and not _runs_as(call, calls.values()):
                 why, place = moved(key, list(calls), names, len(leaves)), user_location()
                 log.warn("Compiling %s again at %s: %s", self.who, place, why)
             calls[key] = call
             if stages.on_compiled or stages.on_given:
-                every, named = given.restored()
+                every, named = arguments.restored()
                 stages.tell_of(self.trace(*every, **named), leaves)
         if not config.looks_for_nonfinite:
             return call.run(leaves)
-        return self._watched(call, given)
+        return self._watched(call, arguments)
 
-    def _compiled(self, given: CallArgs) -> CachedCall:
+    def _compiled(self, arguments: CallArgs) -> CachedCall:
         """Compile for such arguments: the call with their leaves."""
         raise NotImplementedError
 
-    def _watched(self, call: CachedCall, given: CallArgs) -> Any:
+    def _watched(self, call: CachedCall, arguments: CallArgs) -> Any:
         """``call``, called; if that makes a NaN, once more without compiling, to find where.
 
         There, numbers that the user gave are Python's, which may fail in other ways.
         """
         try:
-            return call.run(given.leaves)
+            return call.run(arguments.leaves)
         except NonFiniteError as e:
             if not e.repeatable:
                 raise
             error = e
-        before = {ref: load(ref) for ref in call.refs(given.leaves)}
+        before = {ref: load(ref) for ref in call.refs(arguments.leaves)}
         try:
             with config.override(disable_jit=True), suppress(ZeroDivisionError, OverflowError):
-                self._call(given)
+                self._call(arguments)
             raise error
         finally:
             for ref, value in before.items():
@@ -285,12 +289,12 @@ class Dispatched:
             return NO_STATIC, args, kwargs
         return split_static(args, kwargs, self.static_nums, self.static_names, self.who)
 
-    def _donated(self, given: CallArgs) -> list[bool]:
+    def _donated(self, arguments: CallArgs) -> list[bool]:
         """Per leaf whether its memory may be taken over."""
         marks: list[bool] = []
-        for position, arg in zip(given.names.where, given.args, strict=True):
+        for position, arg in zip(arguments.names.where, arguments.args, strict=True):
             marks += [position in self.donate_nums] * len(tree.leaves(arg))
-        for name, value in sorted(given.kwargs.items()):
+        for name, value in sorted(arguments.kwargs.items()):
             marks += [name in self.donate_names] * len(tree.leaves(value))
         return marks
 

@@ -337,9 +337,9 @@ class Exported:
                 "over a mesh of as many, or set one with phalanx.set_mesh(mesh)"
             ) from None
 
-    def _at_lengths_of(self, given: Sequence[ArrayType]) -> Exported:
+    def _at_lengths_of(self, types: Sequence[ArrayType]) -> Exported:
         """This for arguments of the lengths of ``given``: itself where no length is symbolic."""
-        pairs = zip(self.in_avals, given, strict=True)
+        pairs = zip(self.in_avals, types, strict=True)
         dims = [(n, size) for t, g in pairs for n, size in zip(t.shape, g.shape, strict=True)]
         unknown = [(n, size) for n, size in dims if isinstance(n, Length)]
         if not unknown:
@@ -351,7 +351,7 @@ class Exported:
             raise ValueError(
                 "Exported.call: Input shapes do not match the polymorphic shapes specification: "
                 f"{self.fun_name} was exported for {self.in_avals} and is called with "
-                f"{tuple(given)}, at {user_location()}: {e}"
+                f"{tuple(types)}, at {user_location()}: {e}"
             ) from None
         key = tuple(numbers.items())
         known = self._for_numbers.get(key)
@@ -439,11 +439,11 @@ class Exported:
         return ruled
 
 
-def _fits(given: ArrayType, wanted: ArrayType) -> bool:
+def _fits(type: ArrayType, wanted: ArrayType) -> bool:
     """Whether an argument of type ``given`` can be of type ``wanted``, whose lengths are open."""
-    if given.dtype != wanted.dtype or given.ndim != wanted.ndim:
+    if type.dtype != wanted.dtype or type.ndim != wanted.ndim:
         return False
-    pairs = zip(given.shape, wanted.shape, strict=True)
+    pairs = zip(type.shape, wanted.shape, strict=True)
     return all([isinstance(n, Length) or size == n for size, n in pairs])
 
 
@@ -586,12 +586,12 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     return made
 
 
-def _check_module(made: Exported) -> None:
+def _check_module(exported: Exported) -> None:
     """Raise ValueError if the module of what comes from elsewhere is not what is told of it."""
-    checks = [check.is_custom_call() for check in made.disabled_safety_checks]
+    checks = [check.is_custom_call() for check in exported.disabled_safety_checks]
     foreign = [name for name in checks if name is not None]
-    ins = (*made._first, *_physical(made.in_avals))
-    artifact, outs = made.mlir_module_serialized, _physical(made.out_avals)
+    ins = (*exported._first, *_physical(exported.in_avals))
+    artifact, outs = exported.mlir_module_serialized, _physical(exported.out_avals)
     backend().check_exported(artifact, ins, outs, foreign)
 
 

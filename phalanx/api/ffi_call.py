@@ -256,14 +256,14 @@ def ffi_call(
     return calling
 
 
-def _layouts(given: Any, types: Sequence[ArrayType], who: str, what: str) -> Layouts:
-    if given is None:
+def _layouts(layouts: Any, types: Sequence[ArrayType], who: str, what: str) -> Layouts:
+    if layouts is None:
         return tuple([tuple(range(t.ndim)) for t in types])
-    if len(given) != len(types):
+    if len(layouts) != len(types):
         raise ValueError(
-            f"{who}: {what} must have an entry for each of {len(types)} arrays, got {len(given)}"
+            f"{who}: {what} must have an entry for each of {len(types)} arrays, got {len(layouts)}"
         )
-    return tuple([_layout(order, t, who, what) for order, t in zip(given, types, strict=True)])
+    return tuple([_layout(order, t, who, what) for order, t in zip(layouts, types, strict=True)])
 
 
 def _layout(order: Any, type: ArrayType, who: str, what: str) -> tuple[int, ...]:

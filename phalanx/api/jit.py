@@ -74,13 +74,13 @@ class Jitted(StagedFunction):
         options = option_key(self.compiler_options, self.who)
         self._remember(keep_unused, self.device_sharding, options, self.ins.key, self.outs.key)
 
-    def _one_by_one(self, given: CallArgs) -> Any:
-        args, kwargs = given.restored()
+    def _one_by_one(self, arguments: CallArgs) -> Any:
+        args, kwargs = arguments.restored()
         return self.fun(*args, **kwargs)
 
-    def _bound(self, traced: TracedFunction, given: CallArgs) -> Sequence[Any]:
-        places = self._places(traced, given, None)
-        operands = map(_constrained, loaded(given.leaves), places.ins)
+    def _bound(self, traced: TracedFunction, arguments: CallArgs) -> Sequence[Any]:
+        places = self._places(traced, arguments, None)
+        operands = map(_constrained, loaded(arguments.leaves), places.ins)
         results = self._run(traced.program, [*loaded(traced.captured), *operands])
         return list(map(_constrained, results, places.outs))
 
@@ -91,8 +91,10 @@ class Jitted(StagedFunction):
             return compiled_call(*operands, program=program, options=options)
         return call(*operands, program=program)
 
-    def _trace(self, given: CallArgs, context: Any) -> TracedFunction:
-        flat, staged = self._stage(given, self._with_in_shardings(given, array_types(given.types)))
+    def _trace(self, arguments: CallArgs, context: Any) -> TracedFunction:
+        flat, staged = self._stage(
+            arguments, self._with_in_shardings(arguments, array_types(arguments.types))
+        )
         program, captured, written = staged
         program = self._with_sums(program, flat.out_tree, len(written))
         return TracedFunction(program, captured, flat.out_tree, written, flat.stored)
@@ -110,17 +112,17 @@ class Jitted(StagedFunction):
                 outs[i] = None
         return with_result_shardings(program, outs)
 
-    def _with_in_shardings(self, given: CallArgs, types: list[ArrayType]) -> list[ArrayType]:
+    def _with_in_shardings(self, arguments: CallArgs, types: list[ArrayType]) -> list[ArrayType]:
         """``types``, which also say how arguments lie for which ``in_shardings`` says so."""
         if self.ins.nothing:
             return types
-        if given.kwargs:
+        if arguments.kwargs:
             error = ValueError(
                 f"{self.who}: in_shardings are those of arguments by position, but "
-                f"{', '.join(given.kwargs)} is given by name; pass every argument by position"
+                f"{', '.join(arguments.kwargs)} is given by name; pass every argument by position"
             )
             raise coded(error, "in_shardings by name")
-        asked = self.ins.of(given.args, later=True)
+        asked = self.ins.of(arguments.args, later=True)
         rest = types[len(asked) :]
         pairs = zip(types, asked, strict=False)
         types_in = [
@@ -129,7 +131,7 @@ class Jitted(StagedFunction):
         return [*types_in, *rest]
 
     def _places(
-        self, traced: TracedFunction, given: CallArgs, context: Any, later: bool = False
+        self, traced: TracedFunction, arguments: CallArgs, context: Any, later: bool = False
     ) -> RequestedShardings:
         program, out_tree = traced.program, traced.out_tree
         types, results = program.input_types[len(traced.captured) :], len(program.outputs)
@@ -139,9 +141,9 @@ class Jitted(StagedFunction):
             )
         if self.ins.nothing and self.outs.nothing:
             return RequestedShardings((None,) * len(types), (None,) * results)
-        ins = self.ins.of(given.args, later) + [None] * len(tree.leaves(given.kwargs))
+        ins = self.ins.of(arguments.args, later) + [None] * len(tree.leaves(arguments.kwargs))
         outs = self.outs.of(outline(out_tree), later=True)
-        self.ins.check(ins, types, given.names)
+        self.ins.check(ins, types, arguments.names)
         first, last = len(traced.written), len(traced.stored)
         kinds = program.output_types[first : results - last]
         whose = [f"the {name}" for name in result_names(out_tree)]

@@ -18,21 +18,21 @@ from phalanx.transforms.dce import without_unused_inputs
 from phalanx.transforms.storage import size_in_bytes, taken_over
 
 
-def put_on_devices(given: CallArgs, who: str) -> None:
+def put_on_devices(arguments: CallArgs, who: str) -> None:
     """Find the signatures of the leaves; those that have none become arrays that hold data.
 
     Raises:
         TypeError: a leaf is no array and no number.
         EscapedTracer: a leaf belongs to a transformation that has ended.
     """
-    signs = [signature(x) for x in given.leaves]
+    signs = [signature(x) for x in arguments.leaves]
     if None in signs:
-        given.leaves = [
-            _converted(x, given.names, i, who) if s is None else x
-            for i, (x, s) in enumerate(zip(given.leaves, signs, strict=True))
+        arguments.leaves = [
+            _converted(x, arguments.names, i, who) if s is None else x
+            for i, (x, s) in enumerate(zip(arguments.leaves, signs, strict=True))
         ]
-        signs = [signature(x) for x in given.leaves]
-    given.signatures = signs
+        signs = [signature(x) for x in arguments.leaves]
+    arguments.signatures = signs
 
 
 def _converted(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:

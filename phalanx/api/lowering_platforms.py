@@ -19,7 +19,7 @@ def used_platform() -> str:
     return platform_of(default_sharding().device_list[0])
 
 
-def checked_platforms(given: Sequence[str], who: str) -> tuple[str, ...]:
+def checked_platforms(platforms: Sequence[str], who: str) -> tuple[str, ...]:
     """``given``, each once; for "gpu" the kind of GPU that is used here, or CUDA's.
 
     Raises:
@@ -28,9 +28,11 @@ def checked_platforms(given: Sequence[str], who: str) -> tuple[str, ...]:
     >>> checked_platforms(["tpu", "gpu", "cuda", "tpu"], "lower")
     ('tpu', 'cuda')
     """
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names = (platforms,) if isinstance(platforms, str) else tuple(platforms)
     if not names or any(name not in PLATFORMS for name in names):
-        raise ValueError(f"{who}: platforms must be some of {', '.join(PLATFORMS)}, got {given!r}")
+        raise ValueError(
+            f"{who}: platforms must be some of {', '.join(PLATFORMS)}, got {platforms!r}"
+        )
     return tuple(dict.fromkeys([_kind_of_gpu() if n == "gpu" else n for n in names]))
 
 

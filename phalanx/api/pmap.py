@@ -131,14 +131,14 @@ class Pmapped(StagedFunction):
     def _sharing(self, group: Group, sizes: Axes) -> Sharing:
         return Sharing(self.who, group, self.devices, *sizes[0])
 
-    def _context(self, given: CallArgs) -> _Context:
-        names, types = given.names, array_types(given.types)
-        in_axes = without_static(self.in_axes, given.static)
-        ins = self.axes.of_inputs(in_axes, given.args, given.kwargs, types, names)
+    def _context(self, arguments: CallArgs) -> _Context:
+        names, types = arguments.names, array_types(arguments.types)
+        in_axes = without_static(self.in_axes, arguments.static)
+        ins = self.axes.of_inputs(in_axes, arguments.args, arguments.kwargs, types, names)
         try:
-            sizes = self.axes.sizes(types, ins, names, self.axis_size, len(given.kwargs))
+            sizes = self.axes.sizes(types, ins, names, self.axis_size, len(arguments.kwargs))
         except AxisSizeError as e:
-            if spanning := over_processes(given.leaves):
+            if spanning := over_processes(arguments.leaves):
                 e.add_note(
                     f"{names[next(iter(spanning))]} is an array over processes, so sizes are those "
                     "of all of them. make_array_from_process_local_data makes such an array of the "
@@ -146,7 +146,7 @@ class Pmapped(StagedFunction):
                 )
             raise
         self._check_nesting()
-        return _Context(ins, sizes, *self._shared_by(given.leaves, ins, names))
+        return _Context(ins, sizes, *self._shared_by(arguments.leaves, ins, names))
 
     def _check_nesting(self) -> None:
         if self.devices is not None and enclosing() is not None:
@@ -155,13 +155,13 @@ class Pmapped(StagedFunction):
                 f"outermost, {enclosing()}; the inner axis is laid over what remains"
             )
 
-    def _trace(self, given: CallArgs, context: _Context) -> TracedFunction:
-        ins, sizes, types = context.in_axes, context.axis_sizes, array_types(given.types)
+    def _trace(self, arguments: CallArgs, context: _Context) -> TracedFunction:
+        ins, sizes, types = context.in_axes, context.axis_sizes, array_types(arguments.types)
         sharing = context.processes and self._sharing(context.processes, sizes)
         at_once = lanes_alone(self.at_once, self.reproducible, self.who)
         with self._entered(sizes, sharing), _inside(at_once):
             lanes = [r.inner(t, sizes) for t, r in zip(types, ins, strict=True)]
-            flat, staged = self._stage(given, lanes)
+            flat, staged = self._stage(arguments, lanes)
         program, captured, written = staged
         if isinstance(at_once, Reproducible):
             _refuse_other_orders(program, self.who)
@@ -170,7 +170,7 @@ class Pmapped(StagedFunction):
             _refuse_sums(type, name, self.who)
         outs = (FIXED,) * len(written) + self._outs(flat, [t.ndim for t in results], ins)
         ins = (FIXED,) * len(captured) + ins
-        self._check_replicated(staged, ins, outs, flat, given.names)
+        self._check_replicated(staged, ins, outs, flat, arguments.names)
         params = {
             "program": program,
             "axes": sizes,
@@ -229,16 +229,16 @@ class Pmapped(StagedFunction):
                 where = culprits(program, inputs, atom, axis)
                 raise ReplicationError(differs(self.who, name, role, axis, where, said))
 
-    def _one_by_one(self, given: CallArgs) -> Any:
+    def _one_by_one(self, arguments: CallArgs) -> Any:
         """Without compiling the function: operation by operation, in all lanes at once; rows of
         processes are mapped together."""
-        self._check(given)
-        leaves, context = given.leaves, self._context(given)
+        self._check(arguments)
+        leaves, context = arguments.leaves, self._context(arguments)
         ins, sizes = context.in_axes, context.axis_sizes
         if context.processes is not None:
             with config.override(disable_jit=False):
-                return self._bind(given)
-        flat = self._flat(given)
+                return self._bind(arguments)
+        flat = self._flat(arguments)
         refuse_aliases(leaves, (), self.who)
 
         def outs(results: Sequence[Any]) -> Roles:

@@ -122,9 +122,9 @@ def describe_type(type: ArrayType) -> list[Any]:
     return [shape, name, type.weak]
 
 
-def type_of(said: Any, length: Callable[[str], Any]) -> ArrayType:
+def type_of(data: Any, length: Callable[[str], Any]) -> ArrayType:
     """The type that was described; ``length`` reads symbolic lengths."""
-    shape, name, weak = said
+    shape, name, weak = data
     lengths = [_length(length(n) if isinstance(n, str) else n) for n in shape]
     try:
         dtype = _DTYPES[name] if name in _DTYPES else key_type_in_files(name)
@@ -146,9 +146,9 @@ def describe_mesh(mesh: AnyMesh | None) -> Any:
     return [[name, n, t.name] for (name, n), t in zip(mesh.axes, mesh.axis_types, strict=True)]
 
 
-def mesh_of(said: Any) -> AbstractMesh | None:
+def mesh_of(data: Any) -> AbstractMesh | None:
     """The mesh that was described, without devices."""
-    return None if said is None else _mesh_of(said)
+    return None if data is None else _mesh_of(data)
 
 
 def _mesh_of(axes: Any) -> AbstractMesh:
@@ -165,11 +165,11 @@ def describe_sharding(sharding: NamedSharding | None) -> Any:
     return [describe_mesh(sharding.mesh), layout, sorted(spec.unreduced), sorted(spec.reduced)]
 
 
-def read_sharding(said: Any) -> NamedSharding | None:
+def read_sharding(data: Any) -> NamedSharding | None:
     """How it was described that a value lies."""
-    if said is None:
+    if data is None:
         return None
-    axes, layout, unreduced, reduced = said
+    axes, layout, unreduced, reduced = data
     entries = [None if names is None else tuple(names) for names in layout]
     spec = P(unreduced=set(unreduced), reduced=set(reduced)).with_layout(entries)
     return NamedSharding(_mesh_of(axes), spec)
@@ -322,19 +322,19 @@ def _described(node: Any, what: str) -> Any:
     return ["node", form.name, base64.b64encode(form.to_bytes(metadata)).decode(), inside]
 
 
-def tree_of(said: Any) -> Any:
+def tree_of(data: Any) -> Any:
     """The structure that was described.
 
     Raises:
         ValueError: nobody said how nodes of a class in it are read.
     """
-    return tree.structure(_built(said))
+    return tree.structure(_built(data))
 
 
-def _built(said: Any) -> Any:
-    if said is None or said == "*":
-        return None if said is None else 0
-    kind, *rest = said
+def _built(data: Any) -> Any:
+    if data is None or data == "*":
+        return None if data is None else 0
+    kind, *rest = data
     children = list(map(_built, rest[-1]))
     if kind in ("tuple", "list"):
         return tuple(children) if kind == "tuple" else children

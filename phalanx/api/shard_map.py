@@ -116,28 +116,28 @@ class ShardMapped(StagedFunction):
             tuple(given), kwargs, tuple(static), frozenset(), self.who, _key_of_tree
         )
 
-    def _call(self, given: CallArgs) -> Any:
-        if given.kwargs:
+    def _call(self, arguments: CallArgs) -> Any:
+        if arguments.kwargs:
             raise TypeError(
                 f"{self.who}: in_specs are about arguments by position, and "
-                f"{', '.join(given.kwargs)} is passed by keyword, at {user_location()}; pass it by "
-                "position"
+                f"{', '.join(arguments.kwargs)} is passed by keyword, at {user_location()}; "
+                "pass it by position"
             )
-        return super()._call(given)
+        return super()._call(arguments)
 
-    def _evaluate(self, given: CallArgs) -> Any:
+    def _evaluate(self, arguments: CallArgs) -> Any:
         """Operation by operation where Python looks at values; at such as positions agree on."""
         try:
-            return super()._evaluate(given)
+            return super()._evaluate(arguments)
         except ConcretizationTypeError as traced:
             try:
                 with config.override(disable_jit=True):
-                    return self._call(given)
+                    return self._call(arguments)
             except ConcretizationTypeError:
                 raise traced from None
 
     def _places(
-        self, traced: TracedFunction, given: CallArgs, context: _Context, later: bool = False
+        self, traced: TracedFunction, arguments: CallArgs, context: _Context, later: bool = False
     ) -> RequestedShardings | None:
         """How results lie, in the words of ``out_specs``, where these say all of it."""
         here, mesh = context.mesh_axes, context.mesh_axes.mesh
@@ -147,28 +147,28 @@ class ShardMapped(StagedFunction):
         told = specs.of_leaves(outline(traced.out_tree))
         told = [*[None] * len(traced.written), *told, *[None] * len(traced.stored)]
         outs = tuple([None if spec is None else NamedSharding(mesh, spec) for spec in told])
-        return RequestedShardings((None,) * len(given.leaves), outs)
+        return RequestedShardings((None,) * len(arguments.leaves), outs)
 
     # ---- tracing ----
 
-    def _context(self, given: CallArgs) -> _Context:
-        names, held = given.names, loaded(given.leaves)
+    def _context(self, arguments: CallArgs) -> _Context:
+        names, held = arguments.names, loaded(arguments.leaves)
         here = positions_of(self.mesh, self.axis_names, self.check_vma, held, self.who)
         if self.in_specs is not Infer:
             return _Context(here, None)
         return _Context(here, tuple(inferred(held, names, here, self.who)))
 
-    def _trace(self, given: CallArgs, context: _Context) -> TracedFunction:
+    def _trace(self, arguments: CallArgs, context: _Context) -> TracedFunction:
         here = context.mesh_axes
-        ins, parts = self._blocks(given, context)
+        ins, parts = self._blocks(arguments, context)
         with running_at(here, self.who):
-            flat, staged = self._stage(given, parts)
+            flat, staged = self._stage(arguments, parts)
         program, captured, written = staged
         first = len(written)
         for (ref, line), atom in zip(written.items(), program.outputs, strict=False):
             if _missing(atom.type, FIXED, here):
                 refuse_differing(ref, line, self.who)
-        results, outs = self._results(flat, program.output_types[first:], ins, given, here)
+        results, outs = self._results(flat, program.output_types[first:], ins, arguments, here)
         ins = (FIXED,) * len(captured) + ins
         for atom, role, name in zip(program.outputs[first:], outs, results, strict=True):
             check_result(atom.type, role, name, self.who)
@@ -180,39 +180,44 @@ class ShardMapped(StagedFunction):
         whole = on_whole_arrays(program, here.axes, ins, outs, here.mesh)
         return TracedFunction(whole, captured, flat.out_tree, written, flat.stored)
 
-    def _blocks(self, given: CallArgs, context: _Context) -> tuple[Roles, list[ArrayType]]:
+    def _blocks(self, arguments: CallArgs, context: _Context) -> tuple[Roles, list[ArrayType]]:
         """What each argument is to a position, and the type of a block of it."""
-        in_specs: Any = without_static(self.in_specs, given.static)
+        in_specs: Any = without_static(self.in_specs, arguments.static)
         if context.in_specs is not None:
-            in_specs, _ = given.treedef.unflatten(context.in_specs)
-        here, types = context.mesh_axes, array_types(given.types)
+            in_specs, _ = arguments.treedef.unflatten(context.in_specs)
+        here, types = context.mesh_axes, array_types(arguments.types)
         specs = Specs(self.who, "in_specs", in_specs, here.axes, here.mesh)
-        names = given.names.all()
-        roles = specs.roles(given.args, types, names)
+        names = arguments.names.all()
+        roles = specs.roles(arguments.args, types, names)
         triples = list(zip(types, roles, names, strict=True))
         for triple in triples:
             check_argument(*triple, self.who)
         return roles, list(starmap(specs.block, triples))
 
     def _results(
-        self, flat: Flat, types: Sequence[ArrayType], ins: Roles, given: CallArgs, here: Positions
+        self,
+        flat: Flat,
+        types: Sequence[ArrayType],
+        ins: Roles,
+        arguments: CallArgs,
+        here: Positions,
     ) -> tuple[list[str], Roles]:
         """Who says how each result is cut, and what it is to a position: those of the function, and
         what its arguments hold in the end, cut as before."""
-        names, leaves = result_names(flat.out_tree), given.names
+        names, leaves = result_names(flat.out_tree), arguments.names
         specs = Specs(self.who, "out_specs", self.out_specs, here.axes, here.mesh)
         outs = specs.roles(flat.out_tree.unflatten(names), types[: len(names)], names)
         held = [f"in_specs say that what {leaves[i]} holds" for i in flat.stored]
         names = [f"out_specs say that {name}" for name in names]
         return [*names, *held], (*outs, *(ins[i] for i in flat.stored))
 
-    def _one_by_one(self, given: CallArgs) -> Any:
+    def _one_by_one(self, arguments: CallArgs) -> Any:
         """Without compiling the function: operation by operation, at all positions at once."""
-        self._check(given)
-        leaves, context = given.leaves, self._context(given)
+        self._check(arguments)
+        leaves, context = arguments.leaves, self._context(arguments)
         here = context.mesh_axes.on_devices()
-        ins, _ = self._blocks(given, replace(context, mesh_axes=here))
-        flat = self._flat(given)
+        ins, _ = self._blocks(arguments, replace(context, mesh_axes=here))
+        flat = self._flat(arguments)
         refuse_aliases(leaves, (), self.who)
 
         ends: Roles = ()
@@ -220,7 +225,7 @@ class ShardMapped(StagedFunction):
         def outs(results: Sequence[Any]) -> Roles:
             nonlocal ends
             types = [typeof(y) for y in results]
-            names, ends = self._results(flat, types, ins, given, here)
+            names, ends = self._results(flat, types, ins, arguments, here)
             for kind, role, name in zip(types, ends, names, strict=True):
                 missing = [axis for axis in _missing(kind, role, here) if axis not in role.sums]
                 if missing:
@@ -245,10 +250,10 @@ class ShardMapped(StagedFunction):
         placed = store_copies([leaves[i] for i in flat.stored], placed, values)
         return flat.out_tree.unflatten(placed)
 
-    def _arranged(self, given: CallArgs) -> stages.Arranged:
-        """Objects in those that are ``given`` stand for what they were."""
-        specs = without_static(self.in_specs, given.static)
-        before = [x for x in tree.leaves(given.args, _is_value) if _is_value(x)]
+    def _arranged(self, arguments: CallArgs) -> stages.Arranged:
+        """Objects in the ``arguments`` stand for what they were."""
+        specs = without_static(self.in_specs, arguments.static)
+        before = [x for x in tree.leaves(arguments.args, _is_value) if _is_value(x)]
 
         def arranged(args: tuple[Any, ...]) -> tuple[Any, ...]:
             if not before or len(args) != len(specs):

@@ -105,17 +105,17 @@ class StagedFunction(Dispatched):
 
     # ---- what subclasses say ----
 
-    def _context(self, given: CallArgs) -> Any:
+    def _context(self, arguments: CallArgs) -> Any:
         """What ``_trace`` depends on besides the types of arguments, settings and axes in scope:
         None, or a record whose fields say in words of the user what differs."""
-        del given
+        del arguments
 
-    def _trace(self, given: CallArgs, context: Any) -> TracedFunction:
-        """Trace at the types of ``given`` arguments."""
+    def _trace(self, arguments: CallArgs, context: Any) -> TracedFunction:
+        """Trace at the types of ``arguments``."""
         raise NotImplementedError
 
     def _places(
-        self, traced: TracedFunction, given: CallArgs, context: Any, later: bool = False
+        self, traced: TracedFunction, arguments: CallArgs, context: Any, later: bool = False
     ) -> RequestedShardings | None:
         """Where arguments and results are to lie, None if nothing is said; devices of arguments may
         be known ``later``.
@@ -123,84 +123,88 @@ class StagedFunction(Dispatched):
         Raises:
             ValueError: that is not possible.
         """
-        del traced, given, context, later
+        del traced, arguments, context, later
 
-    def _bound(self, traced: TracedFunction, given: CallArgs) -> Sequence[Any]:
+    def _bound(self, traced: TracedFunction, arguments: CallArgs) -> Sequence[Any]:
         """What the program gives inside other transformations."""
-        return evaluate(traced.program, loaded([*traced.captured, *given.leaves]))
+        return evaluate(traced.program, loaded([*traced.captured, *arguments.leaves]))
 
-    def _one_by_one(self, given: CallArgs) -> Any:
+    def _one_by_one(self, arguments: CallArgs) -> Any:
         """Call without compiling, operation by operation."""
         raise NotImplementedError
 
     # ---- calls ----
 
-    def _call(self, given: CallArgs) -> Any:
+    def _call(self, arguments: CallArgs) -> Any:
         if config.disable_jit:
-            return self._one_by_one(given)
-        return self._evaluate(given) if current() is ROOT else self._bind(given)
+            return self._one_by_one(arguments)
+        return self._evaluate(arguments) if current() is ROOT else self._bind(arguments)
 
-    def _bind(self, given: CallArgs) -> Any:
-        self._check(given)
-        traced, _ = self.traced(given)
-        refuse_aliases(given.leaves, traced.captured, self.who)
-        results = self._bound(traced, given)
-        return traced.out_tree.unflatten(traced.store(given.leaves, results))
+    def _bind(self, arguments: CallArgs) -> Any:
+        self._check(arguments)
+        traced, _ = self.traced(arguments)
+        refuse_aliases(arguments.leaves, traced.captured, self.who)
+        results = self._bound(traced, arguments)
+        return traced.out_tree.unflatten(traced.store(arguments.leaves, results))
 
-    def _compiled(self, given: CallArgs) -> CachedCall:
-        given.types = leaf_types(given.leaves, typeof)
-        traced, context = self.traced(given)
-        places, outer = self._places(traced, given, context), len(traced.captured)
+    def _compiled(self, arguments: CallArgs) -> CachedCall:
+        arguments.types = leaf_types(arguments.leaves, typeof)
+        traced, context = self.traced(arguments)
+        places, outer = self._places(traced, arguments, context), len(traced.captured)
         if places is not None:
             places = RequestedShardings((None,) * outer + places.ins, places.outs)
-        donated = zip(self._donated(given), given.leaves, strict=True)
+        donated = zip(self._donated(arguments), arguments.leaves, strict=True)
         marks = [False] * outer + [d and type(x) is not Ref for d, x in donated]
-        names = given.names.after(map(str, traced.captured))
+        names = arguments.names.after(map(str, traced.captured))
         compile = _Compile(
             self.who, self.keep_unused, self.compiler_options, self.strict, traced.program, marks,
             names, places,
         )  # fmt: skip
-        if traced.captured or Ref in map(type, given.leaves):
+        if traced.captured or Ref in map(type, arguments.leaves):
             return RefCall(traced, self.who, compile)
-        return compile(given.leaves, traced.out_tree)
+        return compile(arguments.leaves, traced.out_tree)
 
-    def _check(self, given: CallArgs) -> None:
+    def _check(self, arguments: CallArgs) -> None:
         """Find the types of arguments.
 
         Raises:
             TypeError: one is no array and no number.
         """
-        for i, x in enumerate(given.leaves):
+        for i, x in enumerate(arguments.leaves):
             if not is_value(x) and type(x) is not Ref:
-                check_leaf(x, given.names[i], self.who)
-        given.types = leaf_types(given.leaves, typeof)
+                check_leaf(x, arguments.names[i], self.who)
+        arguments.types = leaf_types(arguments.leaves, typeof)
 
     # ---- tracing ----
 
-    def traced(self, given: CallArgs) -> tuple[TracedFunction, Any]:
-        """The function traced at the types of ``given`` arguments, and the context; it is traced
+    def traced(self, arguments: CallArgs) -> tuple[TracedFunction, Any]:
+        """The function traced at the types of ``arguments``, and the context; it is traced
         once, unless it captures traced values."""
-        context = self._context(given)
-        key = TraceKey(given.static, given.treedef, given.types, config.key, axes.key(), context)
+        context = self._context(arguments)
+        key = TraceKey(
+            arguments.static, arguments.treedef, arguments.types, config.key, axes.key(), context
+        )
         traced = self.caches.traced[key]
         if traced is None:
-            self._note(key, given)
+            self._note(key, arguments)
             with phase("tracing"):
-                traced = self._trace(given, context)
+                traced = self._trace(arguments, context)
             if traced.reusable:
                 self.caches.traced[key] = traced
         return traced, context
 
-    def _stage(self, given: CallArgs, types: Sequence[ArrayType]) -> tuple[Flat, Staged]:
+    def _stage(self, arguments: CallArgs, types: Sequence[ArrayType]) -> tuple[Flat, Staged]:
         """The function at ``types``, of what its arguments are to it; and of their leaves."""
-        flat, names = self._flat(given), given.names.all()
+        flat, names = self._flat(arguments), arguments.names.all()
         return flat, stage_with_refs(flat, types, name_of(self.fun), names)
 
-    def _flat(self, given: CallArgs) -> Flat:
-        """The function of the leaves of ``given``."""
-        return Flat(self.fun, given.treedef, given.static, self.who, ref_numbers(given.types))
+    def _flat(self, arguments: CallArgs) -> Flat:
+        """The function of the leaves of ``arguments``."""
+        return Flat(
+            self.fun, arguments.treedef, arguments.static, self.who, ref_numbers(arguments.types)
+        )
 
-    def _note(self, key: TraceKey, given: CallArgs) -> None:
+    def _note(self, key: TraceKey, arguments: CallArgs) -> None:
         """Say that the function is traced for a call with ``key``, and why.
 
         Raises:
@@ -208,13 +212,13 @@ class StagedFunction(Dispatched):
         """
         if not (settings().no_tracing or settings().explain_cache_misses):
             return
-        listed, place = ", ".join(map(str, array_types(given.types))), user_location()
+        listed, place = ", ".join(map(str, array_types(arguments.types))), user_location()
         if settings().no_tracing:
             raise TracingRefused(
                 f"{self.who}: it has not been traced for arguments ({listed}), at {place}, and "
                 "no_tracing is set"
             )
-        why = reason(self.fun, key, list(self.caches.traced), given.names)
+        why = reason(self.fun, key, list(self.caches.traced), arguments.names)
         log.warn("Tracing %s for arguments (%s) at %s: %s", self.who, listed, place, why)
 
     # ---- ahead of time ----
@@ -222,24 +226,24 @@ class StagedFunction(Dispatched):
     @hiding
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
-        given = CallArgs.of(self.fun, *self._split(args, kwargs))
-        names = given.names
-        given.types = abstract_types(given.leaves, names, self.who)
-        traced, context = self.traced(given)
-        places = self._places(traced, given, context, later=True)
-        arrays = array_types(given.types)
-        shardings = aot.shardings_of(given.leaves, names, self.who)
+        arguments = CallArgs.of(self.fun, *self._split(args, kwargs))
+        names = arguments.names
+        arguments.types = abstract_types(arguments.leaves, names, self.who)
+        traced, context = self.traced(arguments)
+        places = self._places(traced, arguments, context, later=True)
+        arrays = array_types(arguments.types)
+        shardings = aot.shardings_of(arguments.leaves, names, self.who)
         if places is not None and self.strict:
             check_followed(shardings, places.ins, arrays, names, self.who)
         call = stages.TracedCall(
-            self.who, names, given.static, traced.program, traced.captured,
-            tree.structure((given.args, given.kwargs)), traced.out_tree, arrays, shardings,
-            self._donated(given), places, self.keep_unused, self.compiler_options, self.strict,
-            traced.store, traced.rewritten, traced.stored, self._arranged(given),
+            self.who, names, arguments.static, traced.program, traced.captured,
+            tree.structure((arguments.args, arguments.kwargs)), traced.out_tree, arrays, shardings,
+            self._donated(arguments), places, self.keep_unused, self.compiler_options, self.strict,
+            traced.store, traced.rewritten, traced.stored, self._arranged(arguments),
         )  # fmt: skip
         return stages.Traced(call)
 
-    def _arranged(self, given: CallArgs) -> stages.Arranged:
-        """What arguments of later calls are, of which the structure must be as in ``given``."""
-        del given
+    def _arranged(self, arguments: CallArgs) -> stages.Arranged:
+        """What arguments of later calls are, of which the structure must be as in ``arguments``."""
+        del arguments
         return stages.as_they_are

@@ -192,18 +192,18 @@ def _with_tangents(program: Program, rule: LanesRule, found: Marks) -> Marks:
     return tuple([dtypes.is_inexact(t.dtype) for t in program.output_types])
 
 
-def _giving(made: Program, whole: Program, found: Marks, wanted: Marks) -> Program:
+def _giving(program: Program, whole: Program, found: Marks, wanted: Marks) -> Program:
     """``made``, whose last results are the tangents ``found``, with zeros for others ``wanted``."""
     if found == wanted:
-        return made
+        return program
 
     def make() -> Program:
-        first = len(made.outputs) - sum(found)
-        types = [*made.output_types[:first], *compress(whole.output_types, wanted)]
+        first = len(program.outputs) - sum(found)
+        types = [*program.output_types[:first], *compress(whole.output_types, wanted)]
         given = [*[True] * first, *compress(found, wanted)]
-        return filled(made, types, given)
+        return filled(program, types, given)
 
-    return memoize_on(made, ("giving", found, wanted), make)
+    return memoize_on(program, ("giving", found, wanted), make)
 
 
 def _typed(primals: Sequence[Any], active: Marks) -> Iterable[tuple[Any, ArrayType, bool]]:

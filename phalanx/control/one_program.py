@@ -146,10 +146,10 @@ class _Parameters:
         return made
 
 
-def _leaves(given: Sequence[Any], marks: Sequence[Kind]) -> list[Any]:
+def _leaves(arguments: Sequence[Any], marks: Sequence[Kind]) -> list[Any]:
     """Arguments, with what is in a sequence of operands in its place."""
     leaves: list[Any] = []
-    for x, mark in zip(given, marks, strict=True):
+    for x, mark in zip(arguments, marks, strict=True):
         leaves += x if _is_sequence(x, mark) else (x,)
     return leaves
 
@@ -169,14 +169,16 @@ class _Arguments:
 
     __slots__ = ("can_be_held", "kept", "leaves", "names", "sequences")
 
-    def __init__(self, given: Sequence[Any], marks: Sequence[Kind], names: tuple[str, ...]) -> None:
+    def __init__(
+        self, arguments: Sequence[Any], marks: Sequence[Kind], names: tuple[str, ...]
+    ) -> None:
         self.names = names
-        self.leaves = _leaves(given, marks)
+        self.leaves = _leaves(arguments, marks)
         self.sequences: list[tuple[type[Any], int] | None] = []  # of each argument, if it is one
         self.kept: list[int] = []
         self.can_be_held = True
         last = 0
-        for x, mark in zip(given, marks, strict=True):
+        for x, mark in zip(arguments, marks, strict=True):
             is_sequence = _is_sequence(x, mark)
             self.sequences.append((cast(Any, type(x)), len(x)) if is_sequence else None)
             first, last = last, last + (len(x) if is_sequence else 1)
@@ -238,19 +240,21 @@ STATIC, OPERAND, OPERANDS, DTYPE = key_of, _sign, _signs, _dtype  # what argumen
 
 
 def _compiled(
-    function: Callable[..., Any], given: _Arguments, key: Sequence[Hashable]
+    function: Callable[..., Any], arguments: _Arguments, key: Sequence[Hashable]
 ) -> Call | None:
     """The call of ``function`` with such arguments; None where it must see one as it is."""
-    operands = [given.leaves[i] for i in given.kept]
+    operands = [arguments.leaves[i] for i in arguments.kept]
     if config.disable_jit or not _integers_fit(operands):
         return None
     of_types = tuple(map(_of_type, key))
     traced = _programs[of_types]  # also where operands lie otherwise
     if traced is None:
-        traced = _programs[of_types] = _traced(function, given)
+        traced = _programs[of_types] = _traced(function, arguments)
     program, out_tree, said = traced
     prepared = compile_program(program, operand_signatures(operands))
-    return _saying(with_watchers(Call(prepared, given.leaves, out_tree, given.kept), program), said)
+    return _saying(
+        with_watchers(Call(prepared, arguments.leaves, out_tree, arguments.kept), program), said
+    )
 
 
 def _saying(call: Call, said: Sequence[Said]) -> Call:
@@ -275,12 +279,14 @@ def _of_type(part: Any) -> Hashable:
     return part.type if isinstance(part, Signature) else part
 
 
-def _traced(function: Callable[..., Any], given: _Arguments) -> tuple[Program, Any, Sequence[Said]]:
+def _traced(
+    function: Callable[..., Any], arguments: _Arguments
+) -> tuple[Program, Any, Sequence[Said]]:
     """The program of ``function``, the structure of what it returns, and of what it warns."""
-    types = [typeof(given.leaves[i]) for i in given.kept]
+    types = [typeof(arguments.leaves[i]) for i in arguments.kept]
     with noting_warnings() as said:
         program, _, out_tree = stage_tree(
-            lambda *operands: given.applied(function, operands), types, function.__name__
+            lambda *operands: arguments.applied(function, operands), types, function.__name__
         )
     return program, out_tree, said
 

@@ -298,26 +298,28 @@ def plan_program(
     return Planned(program, sigs, donate, places, name_of_input)
 
 
-def _as_sum(said: Sharding, actual: Sharding) -> Sharding:
-    """``said`` if it names an unreduced result in the layout ``actual``, as ``P(unreduced={"x"})``
-    does, else ``actual``. The layout alone does not tell a sum from copies."""
-    return said if unreduced_along(said) and said.plain is actual else actual
+def _as_sum(expected: Sharding, actual: Sharding) -> Sharding:
+    """``expected`` if it names an unreduced result in the layout ``actual``, as
+    ``P(unreduced={"x"})`` does, else ``actual``. The layout alone does not tell a sum from copies.
+    """
+    return expected if unreduced_along(expected) and expected.plain is actual else actual
 
 
-def _within(said: Sharding) -> Sharding:
-    """The name that a result gets from ``said``, a constraint inside of the program.
+def _within(expected: Sharding) -> Sharding:
+    """The name that a result gets from ``expected``, a constraint inside of the program.
 
     It is over the mesh that is set, if only the types of axes differ, and has no entries for whole
     dimensions at the end, as names of results have that no constraint names.
     """
-    if not isinstance(said, NamedSharding):
-        return said
-    said = said.update(spec=P.of(said.spec.layout))
+    if not isinstance(expected, NamedSharding):
+        return expected
+    expected = expected.update(spec=P.of(expected.spec.layout))
     around = settings().mesh
-    if around is None or not said.mesh.has_devices:
-        return said
-    same = said.mesh.update(axis_types=around.axis_types) if said.mesh.axes == around.axes else None
-    return said.update(mesh=around) if same == around else said
+    if around is None or not expected.mesh.has_devices:
+        return expected
+    mesh = expected.mesh
+    same = mesh.update(axis_types=around.axis_types) if mesh.axes == around.axes else None
+    return expected.update(mesh=around) if same == around else expected
 
 
 def _named_by(
@@ -329,9 +331,9 @@ def _named_by(
     return wanted if wanted is not None and wanted.plain is name.plain else name
 
 
-def _named_as(said: Sharding, actual: Sharding, ndim: int) -> Sharding:
-    """``actual``, which may have several names, as a type or an argument has ``said``."""
-    name = resolve_open_dims(over(said, actual.device_list), actual, ndim).in_memory(None)
+def _named_as(expected: Sharding, actual: Sharding, ndim: int) -> Sharding:
+    """``actual``, which may have several names, as a type or an argument has ``expected``."""
+    name = resolve_open_dims(over(expected, actual.device_list), actual, ndim).in_memory(None)
     if is_abstract(name) or name.plain is not actual.plain.in_memory(None):
         return actual
     name = in_full(name.in_memory(actual.memory), ndim)

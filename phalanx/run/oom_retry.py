@@ -79,19 +79,19 @@ def _compiled(module: Module, options: dict[str, Any] | None) -> Executable | Ou
         return e
 
 
-def _there(made: Executable | OutOfMemory) -> Executable:
-    if isinstance(made, OutOfMemory):
-        raise made
-    return made
+def _there(outcome: Executable | OutOfMemory) -> Executable:
+    if isinstance(outcome, OutOfMemory):
+        raise outcome
+    return outcome
 
 
-def _fits(made: Executable | OutOfMemory, free: float) -> bool:
-    return not isinstance(made, OutOfMemory) and _needed(made) <= free
+def _fits(outcome: Executable | OutOfMemory, free: float) -> bool:
+    return not isinstance(outcome, OutOfMemory) and _needed(outcome) <= free
 
 
-def _needed(made: Executable | OutOfMemory) -> float:
+def _needed(outcome: Executable | OutOfMemory) -> float:
     """How many bytes a program needs on a device, its arguments apart."""
-    if isinstance(made, OutOfMemory):
+    if isinstance(outcome, OutOfMemory):
         return math.inf
-    sizes = made.memory_analysis()
+    sizes = outcome.memory_analysis()
     return sizes["temporaries"] + sizes["outputs"] - sizes["aliased"]

@@ -44,9 +44,9 @@ def _of_cell(cell: CellType) -> list[Any]:
         return []
 
 
-def _entries(made: Any) -> Callable[[Any], list[Any]]:
-    """Of dicts, the keys and the values as class ``made`` has them, whatever a subclass says."""
-    return lambda x: [*made.keys(x), *made.values(x)]
+def _entries(cls: Any) -> Callable[[Any], list[Any]]:
+    """Of dicts, the keys and the values as class ``cls`` has them, whatever a subclass says."""
+    return lambda x: [*cls.keys(x), *cls.values(x)]
 
 
 # What never changes, and holds no traced value that a function could use. What a reference holds
@@ -96,9 +96,9 @@ class _WithAttributes(Struct, frozen=True):
         return parts
 
 
-def contents_of(made: type) -> Callable[[Any], Iterable[Any]] | None:
-    """What objects of class ``made`` contain; None where that is not known."""
-    layout: Any = made
+def contents_of(cls: type) -> Callable[[Any], Iterable[Any]] | None:
+    """What objects of class ``cls`` contain; None where that is not known."""
+    layout: Any = cls
     written: list[type] = []
     while _written_in_python(layout):
         written.append(layout)
@@ -108,11 +108,11 @@ def contents_of(made: type) -> Callable[[Any], Iterable[Any]] | None:
         return own
     attributes = [a for base in written for a in vars(base).values()]
     slots = tuple(a for a in attributes if type(a) is MemberDescriptorType)
-    return _WithAttributes(own, slots, made.__dictoffset__ != 0)
+    return _WithAttributes(own, slots, cls.__dictoffset__ != 0)
 
 
-def _written_in_python(made: type) -> bool:
+def _written_in_python(cls: type) -> bool:
     """Whether a class statement made it, so that its state lies in slots and ``__dict__``."""
-    on_the_heap, immutable = made.__flags__ & 1 << 9, made.__flags__ & 1 << 8
-    own_new = isinstance(vars(made).get("__new__"), BuiltinFunctionType)
+    on_the_heap, immutable = cls.__flags__ & 1 << 9, cls.__flags__ & 1 << 8
+    own_new = isinstance(vars(cls).get("__new__"), BuiltinFunctionType)
     return bool(on_the_heap and not immutable and not own_new)

@@ -71,23 +71,23 @@ class _Kind(NamedTuple):
     of: weakref.ref[type[Any]]
 
 
-def _kind_of(made: type[Any]) -> _Kind:
-    """How to look at objects of class ``made``; kept for as long as that is there."""
-    number = id(made)
-    look = _look_at(made)
-    identified = look is _fixed or made.__weakrefoffset__ != 0
-    kind = _Kind(look, identified, weakref.ref(made, lambda _: _kinds.pop(number, None)))
+def _kind_of(cls: type[Any]) -> _Kind:
+    """How to look at objects of class ``cls``; kept for as long as that is there."""
+    number = id(cls)
+    look = _look_at(cls)
+    identified = look is _fixed or cls.__weakrefoffset__ != 0
+    kind = _Kind(look, identified, weakref.ref(cls, lambda _: _kinds.pop(number, None)))
     return _kinds.setdefault(number, kind)
 
 
-def _look_at(made: type[Any]) -> Callable[[Any], Any]:
-    if issubclass(made, Tracer):
+def _look_at(cls: type[Any]) -> Callable[[Any], Any]:
+    if issubclass(cls, Tracer):
         return _traced
-    if made in NUMBERS_AND_TEXT or issubclass(made, UNCHANGING):
+    if cls in NUMBERS_AND_TEXT or issubclass(cls, UNCHANGING):
         return _fixed
-    if made is FunctionType:
+    if cls is FunctionType:
         return _of_function
-    return _elements if made is np.ndarray else contents_of(made) or _unknown
+    return _elements if cls is np.ndarray else contents_of(cls) or _unknown
 
 
 _kinds: dict[int, _Kind] = {}  # by the identity of the class: nothing is looked up faster

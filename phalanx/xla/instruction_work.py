@@ -74,39 +74,41 @@ class Work:
             self._read[name] = _Body(self._module.computations[name])
         return self._read[name]
 
-    def _fused(self, made: Instruction) -> _Body | None:
-        called = _CALLS.search(made.line)
+    def _fused(self, instruction: Instruction) -> _Body | None:
+        called = _CALLS.search(instruction.line)
         return None if called is None else self._body(called[1])
 
     # ---- products ----
 
-    def _products(self, body: _Body, made: Instruction) -> float:
-        if made.operation == "dot":
-            return _of_dot(made, body.operand(made, 0))
-        if made.operation == "convolution":
-            return _of_convolution(made, body.operand(made, 0), body.operand(made, 1))
-        fused = self._fused(made)
+    def _products(self, body: _Body, instruction: Instruction) -> float:
+        if instruction.operation == "dot":
+            return _of_dot(instruction, body.operand(instruction, 0))
+        if instruction.operation == "convolution":
+            return _of_convolution(
+                instruction, body.operand(instruction, 0), body.operand(instruction, 1)
+            )
+        fused = self._fused(instruction)
         if fused is None:
             return 0.0
         return sum([self._products(fused, inner) for inner in fused.by_name.values()])
 
     # ---- bytes ----
 
-    def _moved(self, body: _Body, made: Instruction) -> float:
-        if made.operation in _NO_WORK or made.operation.endswith("-done"):
+    def _moved(self, body: _Body, instruction: Instruction) -> float:
+        if instruction.operation in _NO_WORK or instruction.operation.endswith("-done"):
             return 0.0
-        if 'custom_call_target="AllocateBuffer"' in made.line:
+        if 'custom_call_target="AllocateBuffer"' in instruction.line:
             return 0.0
-        sources = [body.by_name[o] for o in made.operands if o in body.by_name]
-        if made.operation.endswith("-start"):  # a copy: what it gives first is where it goes
-            (to, *_), size = made.shapes, made.shapes[0].size
+        sources = [body.by_name[o] for o in instruction.operands if o in body.by_name]
+        if instruction.operation.endswith("-start"):  # a copy: what it gives first is where it goes
+            (to, *_), size = instruction.shapes, instruction.shapes[0].size
             return float(size * (to.in_memory + any([s.in_memory for s in sources[0].shapes])))
         read = [
-            min(source.size, self._needed(body, made, n))
+            min(source.size, self._needed(body, instruction, n))
             for n, source in enumerate(sources)
             if any([s.in_memory for s in source.shapes])
         ]
-        written = zip(made.shapes, self._written(body, made), strict=False)
+        written = zip(instruction.shapes, self._written(body, instruction), strict=False)
         return float(sum(read) + sum([size for s, size in written if s.in_memory]))
 
     def _needed(self, body: _Body, user: Instruction, n: int) -> float:
@@ -127,20 +129,20 @@ class Work:
             return math.inf
         return sum([self._needed(body, user, n) for user, n in body.users.get(name, ())], 0.0)
 
-    def _written(self, body: _Body, made: Instruction) -> Iterator[float]:
+    def _written(self, body: _Body, instruction: Instruction) -> Iterator[float]:
         """The bytes of each of its results that it writes."""
-        fused = self._fused(made)
-        if fused is not None and made.operation == "fusion":
+        fused = self._fused(instruction)
+        if fused is not None and instruction.operation == "fusion":
             yield from self._written(fused, fused.root)
-        elif made.operation == "tuple":
-            for name in made.operands:
+        elif instruction.operation == "tuple":
+            for name in instruction.operands:
                 yield from self._written(body, body.by_name[name])
-        elif made.operation == "dynamic-update-slice":
-            yield body.operand(made, 1).size
-        elif made.operation in _SAME and made.operands[0] in body.by_name:
-            yield from self._written(body, body.by_name[made.operands[0]])
+        elif instruction.operation == "dynamic-update-slice":
+            yield body.operand(instruction, 1).size
+        elif instruction.operation in _SAME and instruction.operands[0] in body.by_name:
+            yield from self._written(body, body.by_name[instruction.operands[0]])
         else:
-            yield from [float(s.size) for s in made.shapes]
+            yield from [float(s.size) for s in instruction.shapes]
 
 
 class _Body:
@@ -166,9 +168,9 @@ class _Body:
                 found.setdefault(operand, []).append((m, n))
         return found
 
-    def operand(self, made: Instruction, n: int) -> Shape:
+    def operand(self, instruction: Instruction, n: int) -> Shape:
         """The array that is its operand ``n``."""
-        return self.by_name[made.operands[n]].shapes[0]
+        return self.by_name[instruction.operands[n]].shapes[0]
 
 
 def _instruction(line: str) -> Instruction | None:
@@ -188,26 +190,26 @@ def _shape(kind: str, bits: str, dims: str, layout: str) -> Shape:
 # ---- operations ---------------------------------------------------------------------------------
 
 
-def _of_dot(made: Instruction, left: Shape) -> float:
-    contracted = _CONTRACTED.search(made.line)
+def _of_dot(instruction: Instruction, left: Shape) -> float:
+    contracted = _CONTRACTED.search(instruction.line)
     summed = math.prod([left.dims[d] for d in integers(contracted and contracted[1])])
-    return 2.0 * math.prod(made.shapes[0].dims) * summed
+    return 2.0 * math.prod(instruction.shapes[0].dims) * summed
 
 
-def _of_convolution(made: Instruction, left: Shape, kernel: Shape) -> float:
+def _of_convolution(instruction: Instruction, left: Shape, kernel: Shape) -> float:
     """Each element of the kernel is used at the places where it does not meet padding: products of
     many matrices are convolutions that mostly do."""
-    labels = _LABELS.search(made.line)
+    labels = _LABELS.search(instruction.line)
     if labels is None:
         return 0.0
     ins, of_kernel, outs = labels.groups()
-    window = _WINDOW.search(made.line)
+    window = _WINDOW.search(instruction.line)
     told = dict(re.findall(r"(\w+)=(\S+)", window[1])) if window else {}
     places = 1.0
     for d, label in enumerate(sorted(filter(str.isdigit, of_kernel), key=int)):
-        sizes = left.dims[ins.index(label)], made.shapes[0].dims[outs.index(label)]
+        sizes = left.dims[ins.index(label)], instruction.shapes[0].dims[outs.index(label)]
         places *= _met(d, kernel.dims[of_kernel.index(label)], *sizes, told)
-    out = made.shapes[0].dims
+    out = instruction.shapes[0].dims
     taken = kernel.dims[of_kernel.index("i")]
     return 2.0 * places * out[outs.index("b")] * out[outs.index("f")] * taken
 

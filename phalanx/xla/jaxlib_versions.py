@@ -165,9 +165,9 @@ def in_tiles(chosen: Any) -> Any:
     return chosen.v3_to_v2_sharding()
 
 
-def from_xla_sharding(said: Any, devices: tuple[Any, ...]) -> Sharding:
+def from_xla_sharding(sharding: Any, devices: tuple[Any, ...]) -> Sharding:
     """The sharding that the compiler chose, from its own form of it."""
-    chosen = in_tiles(said)
+    chosen = in_tiles(sharding)
     if chosen.is_replicated() or chosen.is_unreduced():
         return Sharding(devices)
     grid = list(chosen.tile_assignment_dimensions())

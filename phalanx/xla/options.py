@@ -87,9 +87,9 @@ def _is_option(name: str, value: Any, shapes: Sequence[Shape]) -> bool:
     return name in _NUMBERS and _NUMBERS[name](value.value, shapes[0][-1])
 
 
-def _check_kernel(name: str, said: Any, shapes: Sequence[Shape]) -> None:
+def _check_kernel(name: str, fields: Any, shapes: Sequence[Shape]) -> None:
     """Raise ValueError if cuDNN is told else than ``ops.cudnn`` tells it of such operands."""
-    how = said["cudnn_fmha_backend_config"]
+    how = fields["cudnn_fmha_backend_config"]
     scale, window, words = how["fmha_scale"], how["sliding_window_length"], str(how["mask_type"])
     wanted = config(
         shapes[:2],
@@ -100,20 +100,24 @@ def _check_kernel(name: str, said: Any, shapes: Sequence[Shape]) -> None:
         "PADDING" in words,
         name.endswith("Backward"),
     )
-    if json.loads(wanted) != said or not math.isfinite(scale) or window < 0:
-        raise ValueError(f"{name} is told {json.dumps(said):.100}")
+    if json.loads(wanted) != fields or not math.isfinite(scale) or window < 0:
+        raise ValueError(f"{name} is told {json.dumps(fields):.100}")
 
 
-def _check_block(said: dict[str, Any], shapes: Sequence[Shape], count: int) -> None:
+def _check_block(fields: dict[str, Any], shapes: Sequence[Shape], count: int) -> None:
     """Raise ValueError if what is told of an operation on blocks is not of it or of ``shapes``,
     of ``count`` operands and then of results."""
-    operation, params, platform = said.pop("operation"), said.pop("params"), said.pop("platform")
+    operation, params, platform = (
+        fields.pop("operation"),
+        fields.pop("params"),
+        fields.pop("platform"),
+    )
     if operation not in _BLOCKS or platform not in ("cuda", "rocm", "tpu", "cpu"):
         raise ValueError(f"a part of {operation!r:.80}, for {platform!r:.80}, is to be computed")
     convert(params, _BLOCKS[operation])
     parts_of = tuple[tuple[str, ...], ...]
-    own, given = convert(said["operands"], parts_of), convert(said["results"], parts_of)
-    factors = Factors(own, given, convert(said["sizes"], dict[str, int]))
+    own, given = convert(fields["operands"], parts_of), convert(fields["results"], parts_of)
+    factors = Factors(own, given, convert(fields["sizes"], dict[str, int]))
     names = [*factors.operands, *factors.results]
     if len(factors.operands) != count or len(names) != len(shapes):
         raise ValueError(f"it is told of {len(names)} arrays, and has {len(shapes)}")

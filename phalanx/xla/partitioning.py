@@ -65,10 +65,10 @@ def _block(sharding: Any, shape: Any) -> ArrayType:
     return ArrayType(tuple(part.dimensions()), part.numpy_dtype())
 
 
-def _module_of_block(said: dict[str, Any], ins: Any, sums: Sequence[np.ndarray]) -> bytes:
+def _module_of_block(fields: dict[str, Any], ins: Any, sums: Sequence[np.ndarray]) -> bytes:
     """The operation on operands of types ``ins``; results are summed over groups of devices."""
-    prim = REGISTRY[said["operation"]]
-    traced = trace_closed(lambda *xs: (prim(*xs, **said["params"]), None), list(ins), prim.name)
+    prim = REGISTRY[fields["operation"]]
+    traced = trace_closed(lambda *xs: (prim(*xs, **fields["params"]), None), list(ins), prim.name)
     program = traced.program
 
     def emit(b: Builder, *values: Any) -> list[Any]:
@@ -78,7 +78,7 @@ def _module_of_block(said: dict[str, Any], ins: Any, sums: Sequence[np.ndarray])
             for x, groups in zip(own, sums, strict=True)
         ]
 
-    plan = Plan((AnyDevice(said["platform"]),))
+    plan = Plan((AnyDevice(fields["platform"]),))
     return build(program.input_types, program.output_types, plan, emit).bytecode
 
 

@@ -138,14 +138,14 @@ _PRIVATE: Final[dict[str, tuple[str, ...]]] = {
     "jax._src.literals": _here("core"),
     "jax._src.mesh": (*_here("private.mesh"), "phalanx.sharding"),
     "jax._src.numpy.array_methods": _here("private.array_methods"),
-    "jax._src.numpy.util": _here("private.numpy_util"),
+    "jax._src.numpy.util": _here("private.promotion"),
     "jax._src.pjit": ("phalanx.experimental.pjit", "phalanx.sharding", *_here("operations")),
     "jax._src.sharding_impls": (*_PUBLIC["jax.sharding"], *_here("private.sharding_impls")),
     "jax._src.state.types": _here("experimental.hijax"),
     "jax._src.traceback_util": _here("extend.source_info_util"),
     "jax._src.tree_util": (*_here("tree_util"), "phalanx.tree_util"),
     "jax._src.typing": (*_here("private.typing"), "phalanx.typing"),
-    "jax._src.util": _here("private.util"),
+    "jax._src.util": _here("private.lists"),
     "jax._src.xla_bridge": _here("extend.backend"),
 }
 

@@ -197,8 +197,8 @@ def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayTyp
         return x.aval  # its dtype is what it is, whatever dtypes are enabled now
     if not isinstance(x, (np.ndarray, np.generic)) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
-        shape, said = tuple(x.shape), sharding_of(x)
-        spec = None if said is None else mesh_spec_of(said, len(shape))
+        shape, sharding = tuple(x.shape), sharding_of(x)
+        spec = None if sharding is None else mesh_spec_of(sharding, len(shape))
         kind = getattr(x, "manual_axis_type", None) or ManualAxisType(varying=getattr(x, "vma", ()))
         varying, *sums = (
             frozenset(map(Typed, a)) for a in (kind.varying, kind.unreduced, kind.reduced)

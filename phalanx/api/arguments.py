@@ -389,11 +389,11 @@ def check_leaf(x: Any, name: str, who: str) -> None:
         static = "static_argnums, static_broadcasted_argnums"
         static = "in_specs has None for it" if who.startswith("shard_map(") else static
         advice = f"; make it static ({static}){_or_a_node(class_of(x))}"
-        said = (
+        problem = (
             f"{who}: {name} is {brief(x)} of type {type(x).__name__}, which is not an array or a "
             f"number{beside.advice_on(x) or advice}"
         )
-        raise coded(TypeError(said), "no array", name=name, **described(x))
+        raise coded(TypeError(problem), "no array", name=name, **described(x))
     if isinstance(x, _OF_NUMPY) and not dtypes.holds_numbers(x.dtype):
         raise TypeError(
             f"{who}: {name} is a NumPy array of dtype {x.dtype}, which no device can hold; "

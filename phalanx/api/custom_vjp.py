@@ -138,13 +138,13 @@ class custom_vjp(Custom[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if current() is ROOT:
             return self.fun(*args, **kwargs)
-        given = positional(self.fun, args, kwargs, self.who, self.takes_defaults)
-        call = RuledCall(self, given)
+        arguments = positional(self.fun, args, kwargs, self.who, self.takes_defaults)
+        call = RuledCall(self, arguments)
         name = name_of(self.fun)
         results = bind_with_rules(
             custom_vjp_primitive,
             call.function,
-            call.leaves(given),
+            call.leaves(arguments),
             partial(VjpRule.of, name, partial(_forward, call), partial(_backward, call)),
             (self.fun, self.fwd, self.bwd, call.fixed),
             name,
@@ -263,12 +263,12 @@ def _leaves_above(who: str, name: str, arg: Any, ct: Any) -> list[tuple[str, Any
     A node that holds one leaf may be stood for by the cotangent of that.
     """
     paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(arg)]
-    given = [x for x in tree.leaves(ct, is_leaf=is_none) if x is not None]
+    present = [x for x in tree.leaves(ct, is_leaf=is_none) if x is not None]
     try:
         cotangents = tree.broadcast_prefix(ct, arg, is_leaf=is_none)
     except TreeError:
         cotangents = None
-    if cotangents is None or sum(x is not None for x in cotangents) != len(given):
+    if cotangents is None or sum(x is not None for x in cotangents) != len(present):
         raise TypeError(
             f"{who} must return cotangents like the arguments: for {name} structure "
             f"{shown(tree.structure(arg))} is expected, got "

@@ -82,10 +82,10 @@ class custom_vmap:
 
     @hiding
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = positional(self.fun, args, kwargs, self.who)
+        arguments = positional(self.fun, args, kwargs, self.who)
         if current() is ROOT:
-            return self.fun(*given)
-        leaves, treedef = tree.flatten(given)
+            return self.fun(*arguments)
+        leaves, treedef = tree.flatten(arguments)
         for x in leaves:
             if not is_value(x):
                 check_leaf(x, "an argument", self.who)

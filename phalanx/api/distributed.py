@@ -157,16 +157,16 @@ def initialize(
     silence = _seconds("heartbeat_timeout_seconds", heartbeat_timeout_seconds)
     lingering = _seconds("shutdown_timeout_seconds", shutdown_timeout_seconds)
     ids = (local_device_ids,) if isinstance(local_device_ids, int) else local_device_ids
-    given = cluster.Found(coordinator_address, num_processes, process_id, ids)
-    given = given.completed(cluster_detection_method, os.environ)
-    if given == cluster.Found() and not cluster.is_incomplete(os.environ):
+    found = cluster.Found(coordinator_address, num_processes, process_id, ids)
+    found = found.completed(cluster_detection_method, os.environ)
+    if found == cluster.Found() and not cluster.is_incomplete(os.environ):
         log.warn("%s: nothing tells of other processes, so this one computes alone", _WHO)
         return
     credentials = credentials_of(
         mtls_cert_file, mtls_key_file, mtls_ca_file, mtls_peer_uri_prefix, verify_secure_credentials
     )
-    settings = _settings(given, patience, silence, credentials)
-    gpus = _gpus(given)
+    settings = _settings(found, patience, silence, credentials)
+    gpus = _gpus(found)
     try:
         if settings.process == settings.home:
             address = coordinator_bind_address or settings.address

@@ -320,8 +320,8 @@ class Exported:
                 "by itself; call it outside, or export what one device does"
             )
         names = LeafNames(self.call, args, kwargs, range(len(args)))
-        given = [aot.abstract(x, names, i, "Exported.call") for i, x in enumerate(leaves)]
-        for i, (has, wanted) in enumerate(zip(given, self.in_avals, strict=True)):
+        types = [aot.abstract(x, names, i, "Exported.call") for i, x in enumerate(leaves)]
+        for i, (has, wanted) in enumerate(zip(types, self.in_avals, strict=True)):
             if not _fits(has, wanted):
                 raise ValueError(
                     f"Exported.call: {self.fun_name} was exported for {wanted} as {names[i]} and "
@@ -329,7 +329,7 @@ class Exported:
                     "type"
                 )
         try:
-            return self.out_tree.unflatten(self._at_lengths_of(given)._ruled(*leaves))
+            return self.out_tree.unflatten(self._at_lengths_of(types)._ruled(*leaves))
         except NoMesh:
             raise NoMesh(
                 f"Exported.call: {self.fun_name} was exported for {self.nr_devices} devices and is "
@@ -428,9 +428,9 @@ class Exported:
 
         def backward(leaves: Sequence[Any], cts: Sequence[Any]) -> tuple[Any, ...]:
             derivative: Any = self.vjp()
-            given = derivative.call(*leaves, *cts)
+            results = derivative.call(*leaves, *cts)
             real = [dtypes.is_inexact(t.dtype) for t in derivative.out_avals]
-            return tuple([ct if r else None for ct, r in zip(given, real, strict=True)])
+            return tuple([ct if r else None for ct, r in zip(results, real, strict=True)])
 
         function.__name__ = f"{self.fun_name}, exported"
         # one program, whose arguments may lie anywhere among as many devices
@@ -487,8 +487,8 @@ def _laid(x: Any, sharding: NamedSharding | None, around: AnyMesh | None) -> Any
 
 def _mesh_around(leaves: Sequence[Any]) -> AnyMesh | None:
     """The mesh that is set, or over which types of ``leaves`` tell how they lie."""
-    said = (typeof(x).spec for x in leaves)
-    meshes = (spec.mesh for spec in said if spec is not None and spec.mesh is not None)
+    specs = (typeof(x).spec for x in leaves)
+    meshes = (spec.mesh for spec in specs if spec is not None and spec.mesh is not None)
     return settings().mesh or cast("AnyMesh | None", next(meshes, None))
 
 
@@ -540,8 +540,8 @@ def export(
             "export: Function to be exported must be the result of `jit` or `pmap`, got "
             f"{fun_jit!r}; export(phalanx.jit(f))"
         )
-    given = (default_export_platform(),) if platforms is None else platforms
-    names = checked_platforms(given, "export")
+    chosen = (default_export_platform(),) if platforms is None else platforms
+    names = checked_platforms(chosen, "export")
     checks = tuple(disabled_checks)
     traceable = cast(Any, fun_jit)
 
@@ -701,9 +701,9 @@ def _mesh_of(traced: TracedCall) -> AbstractMesh | None:
     """The mesh, without devices, over which something in it is said to lie, or else that is set;
     None: one device."""
     program = traced.program
-    said = [*traced.places.ins, *traced.shardings, *traced.places.outs]
-    said += [s for s, _ in constraints(program)]
-    meshes: list[AnyMesh | None] = [s.mesh for s in map(_spread, said) if s is not None]
+    shardings = [*traced.places.ins, *traced.shardings, *traced.places.outs]
+    shardings += [s for s, _ in constraints(program)]
+    meshes: list[AnyMesh | None] = [s.mesh for s in map(_spread, shardings) if s is not None]
     around = settings().mesh
     for e in program.walk():
         if e.prim.execution.launch is not None:
@@ -724,8 +724,8 @@ def _shardings_of(traced: TracedCall) -> tuple[Shardings, Shardings]:
     places = traced.places
     asked = [s or t for s, t in zip(places.ins, traced.shardings, strict=True)]
     told = as_types_say(traced.program)
-    given = [s or t for s, t in zip(places.outs, told, strict=True)]
-    return tuple(map(_spread, asked)), tuple(map(_spread, given))
+    shardings = [s or t for s, t in zip(places.outs, told, strict=True)]
+    return tuple(map(_spread, asked)), tuple(map(_spread, shardings))
 
 
 def _spread(sharding: Sharding | None) -> NamedSharding | None:

@@ -26,12 +26,14 @@ def checked_at_once(at_once: Any, who: str) -> AtOnce:
     """How many lanes run together, as the user says; TypeError or ValueError if that is nothing."""
     if at_once is None or (isinstance(at_once, str) and at_once == "all"):
         return at_once
-    given = f"{who}: lanes_at_once must be a positive integer, 'all', or None for what serves best"
+    problem = (
+        f"{who}: lanes_at_once must be a positive integer, 'all', or None for what serves best"
+    )
     if isinstance(at_once, bool) or not isinstance(at_once, SupportsIndex):
-        raise TypeError(f"{given}; got {at_once!r} at {user_location()}")
+        raise TypeError(f"{problem}; got {at_once!r} at {user_location()}")
     count = operator.index(at_once)
     if count < 1:
-        raise ValueError(f"{given}; got {count} at {user_location()}")
+        raise ValueError(f"{problem}; got {count} at {user_location()}")
     return count
 
 
@@ -70,8 +72,8 @@ def in_chunks(
     """
     traced_too = [not keep_known or d is not None or isinstance(x, Tracer)
                   for x, d in zip(leaves, dims, strict=True)]  # fmt: skip
-    given = [i for i, x in enumerate(leaves) if traced_too[i] and is_value(x)]
-    values, places = [leaves[i] for i in given], [dims[i] for i in given]
+    arrays = [i for i, x in enumerate(leaves) if traced_too[i] and is_value(x)]
+    values, places = [leaves[i] for i in arrays], [dims[i] for i in arrays]
     types = [
         typeof(x) if d is None else lane_type(typeof(x), d)
         for x, d in zip(values, places, strict=True)
@@ -79,7 +81,7 @@ def in_chunks(
 
     def lane(*own: Any) -> list[Any]:
         every = [*leaves]
-        for i, x in zip(given, own, strict=True):
+        for i, x in zip(arrays, own, strict=True):
             every[i] = x
         return flat(*every)
 
@@ -88,7 +90,7 @@ def in_chunks(
         return TracedBody(program, captured, flat.out_tree, written, flat.stored)
 
     key = (flat.who, flat.in_tree, axis, *types, *places, *flat.refs)
-    known = len(given) == len(leaves)  # whatever else there is may change
+    known = len(arrays) == len(leaves)  # whatever else there is may change
     traced = remembered((flat.fun,), key, trace) if known else trace()
     refuse_aliases(passed, traced.captured, flat.who)
     flat.out_tree, flat.stored = traced.out_tree, traced.stored

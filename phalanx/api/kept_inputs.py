@@ -67,10 +67,10 @@ class KeptInputs(Struct, frozen=True):
         if not every:
             program, kept = without_unused_inputs(program)
         types = program.input_types
-        given = {n: size_in_bytes(types[n]) for n, i in enumerate(kept) if donated[i]}
-        donate = taken_over(given, map(size_in_bytes, program.output_types if given else ()))
+        sizes = {n: size_in_bytes(types[n]) for n, i in enumerate(kept) if donated[i]}
+        donate = taken_over(sizes, map(size_in_bytes, program.output_types if sizes else ()))
         made = cls(program, kept, donate)
-        made.warn_of_spared([n for n in given if n not in donate], names, who)
+        made.warn_of_spared([n for n in sizes if n not in donate], names, who)
         return made
 
     def signatures(self, leaves: Sequence[Any]) -> list[Signature]:

@@ -253,8 +253,8 @@ def pull(
     """The cotangents of all arguments: zeros where nothing depends on them."""
     variables = linear.program.inputs[len(linear.residuals) :]
     operands = [*linear.residuals, *(Linear(v.type) for v in variables)]
-    given = [ct for ct, n in zip(cts, linear.nonzero, strict=True) if n]
-    pulled = iter(backward(linear.program, operands, given))
+    nonzero = [ct for ct, n in zip(cts, linear.nonzero, strict=True) if n]
+    pulled = iter(backward(linear.program, operands, nonzero))
     out: list[Any] = []
     for t, sharding in zip(types, shardings, strict=True):
         ct = weak_as(next(pulled) if dtypes.is_inexact(t.dtype) else ZERO, t.cotangent)

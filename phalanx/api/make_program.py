@@ -150,8 +150,8 @@ def eval_shape(fun: Callable[P, Any], *args: Any, **kwargs: Any) -> Any:
         for e in program.equations
         if e.prim.on_devices.requested_sharding is not None
     }
-    said = [None if a.type.spec is not None else requested.get(a) for a in program.outputs]
-    closed = [None if s is None or open_dims(s) else s for s in said]
+    shardings = [None if a.type.spec is not None else requested.get(a) for a in program.outputs]
+    closed = [None if s is None or open_dims(s) else s for s in shardings]
     return results(map(aot.struct, program.output_types, closed))
 
 

@@ -171,14 +171,14 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     """
     here = process_index() == 0 if is_source is None else bool(is_source)
     member = joined_member()
-    said = [here] if member is None else member.everyone.gather("broadcast_one_to_all", here)
-    if sum(said) != 1:
-        sources = [process for process, source in enumerate(said) if source]
+    values = [here] if member is None else member.everyone.gather("broadcast_one_to_all", here)
+    if sum(values) != 1:
+        sources = [process for process, source in enumerate(values) if source]
         raise ValueError(
-            f"broadcast_one_to_all: one process is the source, got {sources} of {len(said)}, at "
+            f"broadcast_one_to_all: one process is the source, got {sources} of {len(values)}, at "
             f"{user_location()}"
         )
-    source = said.index(True)
+    source = values.index(True)
 
     def one(array: DeviceArray) -> Any:
         every = _gathered(array, tiled=False)

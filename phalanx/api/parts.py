@@ -108,14 +108,14 @@ def make_array_from_single_device_arrays(
         raise ArgumentError(
             f"{who}: a list of arrays is needed, got {arrays!r}, at {user_location()}"
         )
-    given = {_device_of(x, who): x for x in arrays}
+    by_device = {_device_of(x, who): x for x in arrays}
     wanted = sharding.local_devices
-    if set(given) != set(wanted) or len(arrays) != len(wanted):
+    if set(by_device) != set(wanted) or len(arrays) != len(wanted):
         raise ValueError(
             f"{who}: one array on each of {', '.join(map(str, wanted))} is needed, got "
-            f"{len(arrays)} on {', '.join(sorted(map(str, given)))}, at {user_location()}"
+            f"{len(arrays)} on {', '.join(sorted(map(str, by_device)))}, at {user_location()}"
         )
-    parts = [given[device] for device in wanted]
+    parts = [by_device[device] for device in wanted]
     for position, part in zip(sharding.local_positions, parts, strict=True):
         _check_shape(part.shape, shape, sharding, position, who)
     return _of(parts, shape, sharding, None if dtype is None else dtypes.canonical(dtype), who)

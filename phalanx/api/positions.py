@@ -105,21 +105,21 @@ def _meant(mesh: AnyMesh | None, leaves: Sequence[Any], who: str) -> AnyMesh:
     Where none is known, the devices are those over which the program turns out to run.
     """
     current = settings().mesh or NO_MESH
-    given = current if mesh is None else mesh
-    if given.empty:
+    chosen = current if mesh is None else mesh
+    if chosen.empty:
         problem = "there is no mesh" if mesh is None else "mesh= is empty"
         error = ValueError(
             f"{who}: {problem}, at {user_location()}; give mesh=, or run it in "
             "`with phalanx.set_mesh(mesh):`"
         )
         raise coded(error, "no mesh" if mesh is None else "empty mesh")
-    if isinstance(given, Mesh):
-        return given
+    if isinstance(chosen, Mesh):
+        return chosen
     shardings = map(aot.sharding_of, leaves)
     for known in [current, *(s.mesh for s in shardings if isinstance(s, NamedSharding))]:
-        if known.axes == given.axes and known.has_devices:
+        if known.axes == chosen.axes and known.has_devices:
             return known
-    return given
+    return chosen
 
 
 @contextmanager

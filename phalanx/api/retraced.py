@@ -87,8 +87,8 @@ def _where(place: Any) -> str:
 
 
 def _first(fun: Any) -> str:
-    given = inspect.unwrap(fun)
-    inner = given.func if isinstance(given, functools.partial) else given
+    unwrapped = inspect.unwrap(fun)
+    inner = unwrapped.func if isinstance(unwrapped, functools.partial) else unwrapped
     own = getattr(inner, "__func__", inner)  # of a method
     code = getattr(own, "__code__", None)
     if code is None:
@@ -101,7 +101,7 @@ def _first(fun: Any) -> str:
             "never seen, but the same code was, in another function object: it is made anew, by a "
             f"def or a lambda inside of a loop or a call; make it once, outside{_passed(code)}"
         )
-    if inner is not given:
+    if inner is not unwrapped:
         return "never seen, but the same function was, in another partial: pass what differs"
     if own is not inner:
         return "never seen, but the same method was, of another object"

@@ -182,8 +182,8 @@ class AheadOfTime:
     def __repr__(self) -> str:
         call = self._traced
         types, results = call.types, call.results(call.program.output_types)
-        said = f"{call.who}: ({few(types)}) -> ({few(results)})"
-        return f"<{type(self).__name__} {said}>"
+        text = f"{call.who}: ({few(types)}) -> ({few(results)})"
+        return f"<{type(self).__name__} {text}>"
 
     @property
     def fun_name(self) -> str:

@@ -132,8 +132,8 @@ def input_entries(
             f"argument{'s' * (len(args) != 1)}; give one entry for each: pytree "
             f"structure error: different lengths of tuple at key path {name}"
         )
-    given = tree.broadcast_prefix(spec, tuple(args), name, is_leaf=is_entry)
-    return axes_by_class(given + [0] * len(tree.leaves(kwargs)), (args, kwargs))
+    entries = tree.broadcast_prefix(spec, tuple(args), name, is_leaf=is_entry)
+    return axes_by_class(entries + [0] * len(tree.leaves(kwargs)), (args, kwargs))
 
 
 def mapped_size(
@@ -193,8 +193,8 @@ def output_entries(
     example = outline(out_tree)
     spec = tuple(out_axes) if is_list(out_axes) else out_axes
     name = f"{who.split('(')[0]} out_axes"
-    given = tree.broadcast_prefix(spec, example, name, is_leaf=is_entry)
-    return axes_by_class(given, example, results=True)
+    entries = tree.broadcast_prefix(spec, example, name, is_leaf=is_entry)
+    return axes_by_class(entries, example, results=True)
 
 
 def vmap(

@@ -178,9 +178,9 @@ def hide_frames(error: BaseException) -> None:
     """Take frames of ours out of the traceback of ``error`` and of those it came from."""
     if isinstance(error, Exception):
         _is_accident(error)  # which is known for as long as they are there
-        said = dialect.spoken.message
-        if said and _is_raised_here(error):
-            error.args = tuple([said(error, x) if type(x) is str else x for x in error.args])
+        message = dialect.spoken.message
+        if message and _is_raised_here(error):
+            error.args = tuple([message(error, x) if type(x) is str else x for x in error.args])
     if config.traceback_filtering == "off":
         return
     seen: set[int] = set()
@@ -321,8 +321,8 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping
 
 
 def _shown(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    given = [*map(_described, args), *(f"{k}={_described(v)}" for k, v in kwargs.items())]
-    return f"({', '.join(given)})"
+    arguments = [*map(_described, args), *(f"{k}={_described(v)}" for k, v in kwargs.items())]
+    return f"({', '.join(arguments)})"
 
 
 def _is_spec(x: Any) -> bool:

@@ -721,8 +721,8 @@ have numbers of half the bits, and a warning says so.
 def _scalar_type(dtype: np.dtype) -> ScalarType:
     wide = dtype.itemsize > (8 if dtype.kind == "c" else 4)
     doc = (_WIDE_TYPE if wide else _SCALAR_TYPE).format(name=dtype.name)
-    said = {"dtype": dtype, "__doc__": doc, "__module__": "phalanx.numpy"}
-    return ScalarType(dtype.name, (), said)
+    namespace = {"dtype": dtype, "__doc__": doc, "__module__": "phalanx.numpy"}
+    return ScalarType(dtype.name, (), namespace)
 
 
 bool_ = _scalar_type(BOOL)

@@ -40,7 +40,8 @@ def known_by(place: str, name: str, value: Any) -> None:
 
 def _name_room(annotations: dict[str, Any], room: str) -> None:
     """Let strings among ``annotations`` of a class be read where the class was written."""
-    for name, said in annotations.items():
-        text = said.__forward_arg__ if isinstance(said, ForwardRef) else said  # of a named tuple
-        if isinstance(text, str):
-            annotations[name] = ForwardRef(text, module=room, is_class=True)
+    for name, annotation in annotations.items():
+        if isinstance(annotation, ForwardRef):  # of a named tuple
+            annotation = annotation.__forward_arg__
+        if isinstance(annotation, str):
+            annotations[name] = ForwardRef(annotation, module=room, is_class=True)

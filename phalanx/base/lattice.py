@@ -194,8 +194,8 @@ def check_strictly(*operands: tuple[np.dtype, bool]) -> None:
     if settings().numpy_dtype_promotion == "standard" or _agree(operands):
         return
     arguments = [x for x in arguments_of_library() if is_python_scalar(x) or _has_dtype(x)]
-    given = {(dtype_of(x), is_weak(x)) for x in arguments}
-    if not _agree(given.intersection(operands)):
+    kinds = {(dtype_of(x), is_weak(x)) for x in arguments}
+    if not _agree(kinds.intersection(operands)):
         names = ", ".join(sorted(f"{dtype}{'*' if weak else ''}" for dtype, weak in {*operands}))
         raise TypePromotionError(
             f"dtypes {names} are not promoted while numpy_dtype_promotion is 'strict' (those with "
@@ -256,11 +256,13 @@ def promote_types(a: Any, b: Any) -> np.dtype:
     >>> promote_types("bfloat16", "float16"), promote_types("int64", float)
     (dtype('float32'), dtype('float64'))
     """
-    given = (as_dtype(a), as_dtype(b))
-    nodes = {_weak_node(t) if _is_scalar_type(x) else t for x, t in zip((a, b), given, strict=True)}
+    dtypes = (as_dtype(a), as_dtype(b))
+    nodes = {
+        _weak_node(t) if _is_scalar_type(x) else t for x, t in zip((a, b), dtypes, strict=True)
+    }
     joined: Any = _join(nodes)
     joined = _WEAK_NODES.get(joined, joined)
-    return joined if any(map(is_wide, given)) else canonical(joined)
+    return joined if any(map(is_wide, dtypes)) else canonical(joined)
 
 
 def _is_scalar_type(x: Any) -> bool:

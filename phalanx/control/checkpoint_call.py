@@ -94,9 +94,9 @@ def _linearize(
     start = [every[i] for i in parts.sources]
 
     def linear(*tangents: Any) -> tuple[Any, ...]:
-        given = [t for t in tangents if t is not ZERO]
+        nonzero = [t for t in tangents if t is not ZERO]
         again = {**options, "prevent_cse": prevent_cse and parts.recomputes, "again": True}
-        outputs = iter(checkpoint(*start, *given, program=parts.linear, **again))
+        outputs = iter(checkpoint(*start, *nonzero, program=parts.linear, **again))
         return tuple([next(outputs) if n else ZERO for n in parts.nonzero])
 
     return results[: len(program.outputs)], linear

@@ -161,16 +161,16 @@ def _differentiate(
             out = custom_vjp(*operands.primals, program=program, rule=rule, closed=closed)
         return out, (ZERO,) * len(out)
     with entering(dual):
-        given = rule.forward(operands.nonzero, operands.seen)
-    _check_closed(dual, given.results, rule)
+        forward = rule.forward(operands.nonzero, operands.seen)
+    _check_closed(dual, forward.results, rule)
     with entering(dual.parent):
-        out = fitted([dual.split(y)[0] for y in given.results], program)
+        out = fitted([dual.split(y)[0] for y in forward.results], program)
     types = tuple(typeof(y) for y in out)
-    known = [*operands.primals[:closed], *(dual.split(x)[0] for x in given.residuals)]
+    known = [*operands.primals[:closed], *(dual.split(x)[0] for x in forward.residuals)]
     with entering(dual.tangents):
         tangents = iter(
             linear(
-                *known, *operands.tangents, rule=rule, kept=_Kept(given.kept),
+                *known, *operands.tangents, rule=rule, kept=_Kept(forward.kept),
                 nonzero=operands.nonzero, known=len(known), types=types,
                 forward=_ForwardMode(rule.name, user_location()),
             )

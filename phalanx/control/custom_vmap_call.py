@@ -226,15 +226,15 @@ def _transpose(
     wanted = tuple([isinstance(x, Linear) for x in operands])
     if any(wanted[: _closed(operands, rule, closed)]) or not _inexact(program, wanted):
         return call.rule("transpose")(cts, *operands, program=program)
-    given = tuple([ct is not ZERO for ct in cts])
-    back = transposed(frame_of_one(program=program), wanted, given)
+    nonzero = tuple([ct is not ZERO for ct in cts])
+    back = transposed(frame_of_one(program=program), wanted, nonzero)
     types = [x.type for x in operands if isinstance(x, Linear)]
     made = back.frame.programs[0]
 
     def whole() -> Program:
         return filled(made, [t.cotangent for t in types], back.nonzero)
 
-    backwards = Backwards(rule, wanted[len(wanted) - rule.total :], types, given)
+    backwards = Backwards(rule, wanted[len(wanted) - rule.total :], types, nonzero)
     known = [x for x in operands if not isinstance(x, Linear)]
     results = custom_vmap(
         *known,

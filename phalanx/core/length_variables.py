@@ -89,6 +89,6 @@ def check_numbers(
     for name, number in numbers.items():
         if number < 1:
             raise ValueError(f"Expected value >= 1 for dimension variable '{name}', got {number}")
-    for said in _facts(lengths):
-        if said.value(numbers) < 0:
-            raise ValueError(f"{said} >= 0 is needed, and {told}")
+    for fact in _facts(lengths):
+        if fact.value(numbers) < 0:
+            raise ValueError(f"{fact} >= 0 is needed, and {told}")

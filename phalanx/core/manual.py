@@ -99,8 +99,8 @@ class ManualAxisType:
         return hash(self._key)
 
     def __repr__(self) -> str:
-        said = [f"{name}={set(axes)}" for name in _KINDS if (axes := getattr(self, name))]
-        return f"ManualAxisType({', '.join(said)})"
+        kinds = [f"{name}={set(axes)}" for name in _KINDS if (axes := getattr(self, name))]
+        return f"ManualAxisType({', '.join(kinds)})"
 
 
 _KINDS = ("varying", "unreduced", "reduced")

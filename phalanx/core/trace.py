@@ -193,11 +193,11 @@ class Tracer(Array):
         check_alive(self)
         sources = self._sources()
         origin = f" It depends on {', '.join(sources)}." if sources else ""
-        said = (
+        problem = (
             f"{self._describe()} is needed as {what} at {user_location()}, but {self._reason()}."
             f"{origin} Ways out: {self._ways_out(ways or _WAYS[error])}"
         )
-        raise errors.coded(error(said), "value needed", type=str(self.aval), kind=error.__name__)
+        raise errors.coded(error(problem), "value needed", type=str(self.aval), kind=error.__name__)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):  # a protocol, of which somebody asks whether it is there

@@ -254,8 +254,8 @@ class LiteralType(ArrayType):
 
 def _sums(spec: MeshSpec) -> str:
     """Along which axes sums are still to be taken: ``U`` for unreduced, ``R`` for reduced."""
-    said = [("U", spec.unreduced), ("R", spec.reduced)]
-    named = [(word, tuple(sorted(map(str, axes)))) for word, axes in said if axes]
+    sums = [("U", spec.unreduced), ("R", spec.reduced)]
+    named = [(word, tuple(sorted(map(str, axes)))) for word, axes in sums if axes]
     return f"{{{', '.join([f'{word}:{joined(names)}' for word, names in named])}}}"
 
 

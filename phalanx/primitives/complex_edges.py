@@ -70,8 +70,8 @@ def at_edges(method: str, edges: _Edges) -> Callable[[Builder, Any], Any]:
         out = getattr(b, method)(z)
         if not dtypes.is_complex(b.type(z).dtype):
             return out
-        given, found = Number(b, z), Number(b, out)
-        return complex_of(*edges(real(given), imag(given), real(found), imag(found))).value
+        number, found = Number(b, z), Number(b, out)
+        return complex_of(*edges(real(number), imag(number), real(found), imag(found))).value
 
     return lower
 
@@ -82,8 +82,8 @@ def in_parts(method: str, formula: Callable[[Number, Number], _Parts]) -> Callab
     def lower(b: Builder, z: Any) -> Any:
         if not dtypes.is_complex(b.type(z).dtype):
             return getattr(b, method)(z)
-        given = Number(b, z)
-        return complex_of(*formula(real(given), imag(given))).value
+        number = Number(b, z)
+        return complex_of(*formula(real(number), imag(number))).value
 
     return lower
 
@@ -143,8 +143,8 @@ def abs_lower(b: Builder, z: Any) -> Any:
     size = b.abs(z)
     if not dtypes.is_complex(b.type(z).dtype):
         return size
-    given = Number(b, z)
-    beyond = _infinite(real(given)) | _infinite(imag(given))
+    number = Number(b, z)
+    beyond = _infinite(real(number)) | _infinite(imag(number))
     return where(beyond, _INF, Number(b, size)).value
 
 

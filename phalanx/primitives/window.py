@@ -65,8 +65,8 @@ class Windows(TypedDict):
 
 def window_type(name: str, x: ArrayType, **windows: Unpack[Windows]) -> ArrayType:
     """The type of what a reduction over windows of ``x`` gives: one element for each."""
-    given: dict[str, tuple[Any, ...]] = {name: windows[name] for name in Windows.__annotations__}
-    for what, value in given.items():
+    values: dict[str, tuple[Any, ...]] = {name: windows[name] for name in Windows.__annotations__}
+    for what, value in values.items():
         if len(value) != x.ndim:
             raise ValueError(
                 f"{name}: {what} must have one entry per dimension of {x}, got {value}"
@@ -75,7 +75,7 @@ def window_type(name: str, x: ArrayType, **windows: Unpack[Windows]) -> ArrayTyp
             raise ValueError(f"{name}: {what} must be positive, got {value}")
     _check_reach(name, x, windows["window"])
     shape: list[int] = []
-    for n, w, s, (low, high), bd, wd in zip(x.shape, *given.values(), strict=True):
+    for n, w, s, (low, high), bd, wd in zip(x.shape, *values.values(), strict=True):
         room = dilated(n, bd) + low + high - dilated(w, wd)
         shape.append(larger(room // s + 1, 0))
     return ArrayType(tuple(shape), x.dtype, x.weak)

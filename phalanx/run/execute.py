@@ -224,8 +224,8 @@ class Planned:
         inside = [
             _within(without_open_dims(over(s, devices))) for s, _ in constraints(self.program)
         ]
-        given = [s.sharding for s in (*(c._sig for c in self._ready.constants), *self.sigs)]
-        every = [*said, *inside, *given, default_sharding()]
+        shardings = [s.sharding for s in (*(c._sig for c in self._ready.constants), *self.sigs)]
+        every = [*said, *inside, *shardings, default_sharding()]
         return candidate_shardings(self.program, self.plan.mesh, every)
 
     @property

@@ -248,7 +248,7 @@ def _first_difference(
         length = Blocks(stop - start, _PIECES).length
         pieces = [slice(i, min(i + length, stop)) for i in range(start, stop, length)]
         told = None if flat is None else [digest(flat[piece]) for piece in pieces]
-        every = [said for said in group.gather(f"{topic}, where they differ", told) if said]
+        every = [text for text in group.gather(f"{topic}, where they differ", told) if text]
         columns = zip(*every, strict=True)
         at = next(i for i, digests in enumerate(columns) if len({*digests}) > 1)
         start, stop = pieces[at].start, pieces[at].stop

@@ -133,8 +133,8 @@ def _reused(
     outs: Sequence[Sharding],
 ) -> tuple[int, ...]:
     """The inputs among those that are donated into whose memory a result fits, on each device."""
-    given = {i: _bytes_held(program.input_types[i], ins[i]) for i in donate}
-    return taken_over(given, map(_bytes_held, program.output_types, outs))
+    sizes = {i: _bytes_held(program.input_types[i], ins[i]) for i in donate}
+    return taken_over(sizes, map(_bytes_held, program.output_types, outs))
 
 
 def _bytes_held(type: ArrayType, sharding: Sharding) -> int:

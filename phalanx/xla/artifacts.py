@@ -78,13 +78,13 @@ def with_own_operations(module: ir.Module) -> None:
     for name, operation in found:
         written.add(ir.FlatSymbolRefAttr(operation.attributes["decomposition"]).value)
         said = operation.attributes.get("composite_attributes")
-        given = ir.DictAttr(said or ir.DictAttr.get({}))
+        attributes = ir.DictAttr(said or ir.DictAttr.get({}))
         with ir.InsertionPoint(operation):
             own = ir.Operation.create(
                 name,
                 results=[x.type for x in operation.results],
                 operands=list(operation.operands),
-                attributes={given[i].name: given[i].attr for i in range(len(given))},
+                attributes={attributes[i].name: attributes[i].attr for i in range(len(attributes))},
                 loc=operation.location,
             )
         for old, new in zip(operation.results, own.results, strict=True):

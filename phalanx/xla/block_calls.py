@@ -25,7 +25,7 @@ class BlockCallEmitter(RegionEmitter):
             whole: Any = run
             return list(whole(self.builder, *args))
         equation: Any = self.equation
-        said = {
+        config = {
             "operation": equation.prim.name,
             "params": equation.params,
             "platform": self.target.platform,
@@ -33,7 +33,7 @@ class BlockCallEmitter(RegionEmitter):
         }
         attributes = {
             "call_target_name": ir.StringAttr.get(BY_BLOCK),
-            "backend_config": ir.StringAttr.get(importlib.import_module("json").dumps(said)),
+            "backend_config": ir.StringAttr.get(importlib.import_module("json").dumps(config)),
             "sdy.sharding_rule": sharding_rule(factors, self.ins, self.outs),
         }
         results = [self.tensor_of(t) for t in self.outs]

@@ -76,8 +76,8 @@ def _preferred() -> Any:
 
 
 def _asked() -> list[str]:
-    given = config.platforms or ""
-    return [_canonical(n.strip()) for n in given.split(",") if n.strip()]
+    platforms = config.platforms or ""
+    return [_canonical(n.strip()) for n in platforms.split(",") if n.strip()]
 
 
 def are_cpus() -> bool:
@@ -411,15 +411,15 @@ def _of_their_memory() -> dict[str, Any]:
     Raises:
         ConfigError: something that means nothing.
     """
-    said = {n: os.environ[n] for n in os.environ if n.startswith(_OF_CLIENTS)}
+    variables = {n: os.environ[n] for n in os.environ if n.startswith(_OF_CLIENTS)}
     try:
-        for name in said.keys() - _SAID_OF_CLIENTS:
+        for name in variables.keys() - _SAID_OF_CLIENTS:
             raise ValueError(suggest(name, _SAID_OF_CLIENTS) or f"nothing reads {name}")
-        if said.get(_AT_ONCE, "").lower() not in ("", "true", "false", "1", "0"):
+        if variables.get(_AT_ONCE, "").lower() not in ("", "true", "false", "1", "0"):
             raise ValueError(f"{_AT_ONCE} is true or false")
         return xla_client.generate_pjrt_gpu_plugin_options()
     except ValueError as e:
-        told = ", ".join(f"{name}={value}" for name, value in said.items())
+        told = ", ".join(f"{name}={value}" for name, value in variables.items())
         raise ConfigError(f"the environment has {told}: {e}") from None
 
 

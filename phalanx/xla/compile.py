@@ -708,10 +708,10 @@ class Independent(XlaExecutable):
         launch = self._counted if self._windowed else self._uncounted
         refuse_in_callback(self._name)
         try:
-            given = launch(taken)
+            results = launch(taken)
         except RuntimeError as e:
             raise translated(e, self._name) from None
-        return list(map(Parts, self._out_types, zip(*given, strict=True)))
+        return list(map(Parts, self._out_types, zip(*results, strict=True)))
 
     def _counted(self, taken: Iterable[Sequence[Any]]) -> list[list[Any]]:
         given: list[list[Any]] = []
@@ -799,12 +799,12 @@ def _given(lowered: XlaModule | Packed, chosen: Sequence[Any] | None) -> tuple[S
     if plan.independent or chosen is None or not plan.out_shardings:
         return tuple(plan.out_shardings)  # type: ignore[arg-type]
     results = zip(plan.out_shardings, _chosen(chosen, plan), lowered.out_types, strict=True)
-    given: list[Sharding] = []
+    shardings: list[Sharding] = []
     for number, (want, has, type) in enumerate(results):
         if want is None or _has_parts_of(want, has, type):
-            given.append(want or has)
+            shardings.append(want or has)
         elif not type.size:
-            given.append(has)
+            shardings.append(has)
         else:
             raise RuntimeFailure(
                 f"{lowered.name}, at {user_location()}: the compiler cuts the dimensions of result "
@@ -812,4 +812,4 @@ def _given(lowered: XlaModule | Packed, chosen: Sequence[Any] | None) -> tuple[S
                 "for, or deals them out to other devices: leave out what it is told in "
                 "compiler_options= and XLA_FLAGS"
             )
-    return tuple(given)
+    return tuple(shardings)

@@ -179,8 +179,8 @@ def _instruction(line: str) -> Instruction | None:
         return None
     name, kind, operation, operands = match.groups()
     shapes = [_shape(*array) for array in _ARRAY.findall(kind)]
-    given = re.findall(r"[^\s,%]+", _NUMBERED.sub("", operands))
-    return Instruction(name, shapes, operation, given, line)
+    numbers = re.findall(r"[^\s,%]+", _NUMBERED.sub("", operands))
+    return Instruction(name, shapes, operation, numbers, line)
 
 
 def _shape(kind: str, bits: str, dims: str, layout: str) -> Shape:

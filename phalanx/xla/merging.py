@@ -29,9 +29,9 @@ class MergingEmitter(MatrixEmitter, CollectiveEmitter):
             module = read(artifact)
             main = ir.SymbolTable(module.operation)["main"]
             kind = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
-            for said in ("arg_attrs", "res_attrs"):  # whoever calls says how these lie
-                if said in main.attributes:
-                    del main.attributes[said]
+            for attribute in ("arg_attrs", "res_attrs"):  # whoever calls says how these lie
+                if attribute in main.attributes:
+                    del main.attributes[attribute]
             self._merged[artifact] = self._merge(module), kind
         name, kind = self._merged[artifact]
         callee = ir.FlatSymbolRefAttr.get(name)

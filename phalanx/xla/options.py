@@ -54,14 +54,14 @@ def check(name: str, operation: Operation) -> None:
     Raises:
         ValueError: something in it cannot be.
     """
-    said = operation.attributes.get("backend_config")
+    config = operation.attributes.get("backend_config")
     shapes = [_shape(x) for x in operation.operands]
-    if isinstance(said, ir.DictAttr):
-        for one in [said[i] for i in range(len(said))]:
+    if isinstance(config, ir.DictAttr):
+        for one in [config[i] for i in range(len(config))]:
             if not _is_option(one.name, one.attr, shapes):
                 raise ValueError(f"{name} is told {one.name} = {one.attr}"[:200])
         return
-    text = "" if said is None else ir.StringAttr(said).value
+    text = "" if config is None else ir.StringAttr(config).value
     if name == BY_BLOCK:
         _check_block(json.loads(text), [*shapes, *map(_shape, operation.results)], len(shapes))
     elif KERNEL.fullmatch(name):

@@ -81,8 +81,8 @@ def _named_by_the_environment() -> Iterator[Plugin]:
             continue
         json = importlib.import_module("json")  # wanted nowhere else
         try:
-            said = json.loads(Path(path).read_text())
-            yield Plugin(name, said["library_path"], options=said.get("create_options", {}))
+            manifest = json.loads(Path(path).read_text())
+            yield Plugin(name, manifest["library_path"], options=manifest.get("create_options", {}))
         except (OSError, ValueError, KeyError) as e:
             raise DeviceError(
                 f"{_NAMED}: {path} should be a JSON file with library_path, and create_options if "

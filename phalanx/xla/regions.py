@@ -187,9 +187,9 @@ class RegionEmitter(StructuralEmitter):
         shape = (*t.shape[:-1], k)
         results = [self.tensor(shape, t.dtype), self.tensor(shape, I32)]
         if self.symbolic and symbolic(t.shape):
-            said = {"call_target_name": ir.StringAttr.get("stablehlo.dynamic_top_k")}
+            attributes = {"call_target_name": ir.StringAttr.get("stablehlo.dynamic_top_k")}
             count = self.constant(k, np.dtype(np.uint64))
-            return self.region_op("stablehlo.custom_call", results, [x, count], said)
+            return self.region_op("stablehlo.custom_call", results, [x, count], attributes)
         return self.region_op("chlo.top_k", results, [x], {"k": self.int_attribute(k)})
 
     def approx_top_k(

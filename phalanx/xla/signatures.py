@@ -166,9 +166,9 @@ def _is_left(options: Mapping[str, Any]) -> bool:
 
 def _options(operation: Operation) -> dict[str, Any]:
     """The letters and truths that a call is given."""
-    said = operation.attributes.get("backend_config")
-    if not isinstance(said, ir.DictAttr):
+    config = operation.attributes.get("backend_config")
+    if not isinstance(config, ir.DictAttr):
         return {}
-    plain = [said[i] for i in range(len(said))]
+    plain = [config[i] for i in range(len(config))]
     kinds = (ir.IntegerAttr, ir.BoolAttr)
     return {one.name: one.attr.value for one in plain if isinstance(one.attr, kinds)}

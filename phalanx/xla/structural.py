@@ -157,7 +157,7 @@ class StructuralEmitter(LengthEmitter):
         rank = len(numbers.offset_dims) + index.ndim - 1
         shape = tuple(next(window if d in numbers.offset_dims else batch) for d in range(rank))
         result = self.tensor(shape, t.dtype)
-        said = {
+        attributes = {
             "dimension_numbers": hlo.GatherDimensionNumbers.get(
                 offset_dims=list(numbers.offset_dims),
                 collapsed_slice_dims=list(numbers.collapsed_slice_dims),
@@ -170,9 +170,9 @@ class StructuralEmitter(LengthEmitter):
         }
         if self.symbolic and symbolic(slice_sizes):
             operands = [x, indices, self.extents(slice_sizes)]
-            return self.op("stablehlo.dynamic_gather", result, operands, **said)
+            return self.op("stablehlo.dynamic_gather", result, operands, **attributes)
         sizes = self.int_list(slice_sizes)
-        return self.op("stablehlo.gather", result, [x, indices], slice_sizes=sizes, **said)
+        return self.op("stablehlo.gather", result, [x, indices], slice_sizes=sizes, **attributes)
 
     def scatter(
         self,

@@ -70,12 +70,12 @@ class LengthEmitter(Emitter):
 
     def _assert(self, direction: str, x: Value, y: Value, what: str) -> None:
         holds = self._compare(direction, x, y)
-        said = f"Input shapes do not match the polymorphic shapes specification: {what}"
+        message = f"Input shapes do not match the polymorphic shapes specification: {what}"
         self.region_op("stablehlo.custom_call", [], [holds], {
             "call_target_name": ir.StringAttr.get("shape_assertion"),
             "api_version": self.int_attribute(2, 32),
             "has_side_effect": ir.BoolAttr.get(True),
-            "error_message": ir.StringAttr.get(said),
+            "error_message": ir.StringAttr.get(message),
         })  # fmt: skip
 
     def length(self, n: Any) -> Value:

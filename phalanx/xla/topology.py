@@ -98,13 +98,13 @@ def _with_description(told: dict[str, Any], plugin: Plugin, platform: str) -> di
     Raises:
         DeviceError: the GPU is not known, or described by halves.
     """
-    said = told.get("target_config")
-    if said is None and has_hardware(platform):
+    target = told.get("target_config")
+    if target is None and has_hardware(platform):
         return told  # it is that of this machine
-    if said is None or not re.search("[{:]", str(said)):
-        said = _named(str(said or ""), descriptions(plugin.path, platform))
-    _check_description(said)
-    return {"target_config": str(said)}
+    if target is None or not re.search("[{:]", str(target)):
+        target = _named(str(target or ""), descriptions(plugin.path, platform))
+    _check_description(target)
+    return {"target_config": str(target)}
 
 
 def _named(name: str, described: Mapping[str, str]) -> str:
@@ -113,9 +113,9 @@ def _named(name: str, described: Mapping[str, str]) -> str:
     >>> _named("h200", {"NVIDIA H100 PCIe": "a", "NVIDIA H200 141GB HBM3e": "b"})
     'b'
     """
-    said = name.casefold().removeprefix("nvidia ")
+    plain = name.casefold().removeprefix("nvidia ")
     every = {d.casefold().removeprefix("nvidia "): d for d in described}
-    found = [said] if said in every else [d for d in every if said and said in d]
+    found = [plain] if plain in every else [d for d in every if plain and plain in d]
     if len(found) == 1:
         return described[every[found[0]]]
     near = [every[d] for d in found] or sorted(described)
@@ -165,15 +165,15 @@ def _of_tpus(name: str) -> str:
     >>> _of_tpus("v5litepod-16")
     'Near it are v5e:2x4, v5e:4x4; the chips lie in a grid, as these say'
     """
-    said = re.sub(r"[^a-z\d].*", "", name.lower(), flags=re.DOTALL)
-    generation = nearest(_ALSO.get(said, said), _GRIDS)
+    kind = re.sub(r"[^a-z\d].*", "", name.lower(), flags=re.DOTALL)
+    generation = nearest(_ALSO.get(kind, kind), _GRIDS)
     if generation is None:
         return (
             f"There are {', '.join(_GRIDS)}, with a grid of chips behind, as in v5e:2x4; GPUs are "
             "of platform cuda, and their topology is as in 1x1x8: phalanx compile --for h100:8, or "
             "cuda:1x1x8 --gpu NAME"
         )
-    numbers = [int(n) for n in re.findall(r"\d+", name[len(said) :])] or [8]
+    numbers = [int(n) for n in re.findall(r"\d+", name[len(kind) :])] or [8]
     wanted = max(math.prod(numbers), 1)
 
     def far(grid: str) -> float:

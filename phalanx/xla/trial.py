@@ -39,14 +39,14 @@ def check(artifacts: Sequence[bytes]) -> str:
         raise ValueError(f"export: the module is not read in {patience:.0f} s") from None
     except OSError:
         return ""  # no process can be started here, or Python is part of another program
-    said = done.stderr.decode(errors="replace").strip()
+    message = done.stderr.decode(errors="replace").strip()
     if done.returncode < 0:
-        said = f"whoever reads it ends with {signal.Signals(-done.returncode).name}"
+        message = f"whoever reads it ends with {signal.Signals(-done.returncode).name}"
     elif done.returncode != _REFUSED:
         return ""
     if done.stdout == _READ:
-        return f"export: the module cannot be compiled: {said}"
-    raise ValueError(f"export: the module cannot be read; it is damaged: {said}")
+        return f"export: the module cannot be compiled: {message}"
+    raise ValueError(f"export: the module cannot be read; it is damaged: {message}")
 
 
 def _artifacts(data: bytes) -> Iterator[bytes]:

@@ -187,11 +187,11 @@ class _Look:
             _CHECKS[name](self, operation)
 
     def _check_attributes(self, operation: Operation) -> None:
-        said = [name for name in operation.attributes if "." in name]
-        for name in said:
+        names = [name for name in operation.attributes if "." in name]
+        for name in names:
             if name not in _SAID:
                 raise ValueError(f"it says {name} of a {operation.name}")
-        if "mhlo.frontend_attributes" in said:
+        if "mhlo.frontend_attributes" in names:
             told = operation.attributes["mhlo.frontend_attributes"]
             if not _is_to_the_compiler(told, operation):
                 raise ValueError(f"it tells the compiler {told}"[:200])
@@ -251,8 +251,8 @@ def _is_to_the_compiler(told: Any, operation: Operation) -> bool:
     known = {"num_batch_dims": batches, "_xla_buffer_placement": _MEMORIES}
     words = {name: told[name] for name in _names(told)} if isinstance(told, ir.DictAttr) else {}
     return bool(words) and all(
-        isinstance(said, ir.StringAttr) and said.value in known.get(name, ())
-        for name, said in words.items()
+        isinstance(text, ir.StringAttr) and text.value in known.get(name, ())
+        for name, text in words.items()
     )
 
 

@@ -6,6 +6,7 @@ devices, so that these can be judged by it.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -15,9 +16,10 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.layouts import Axes
 
-__all__ = ["EXCHANGES", "coordinates", "exchanged"]
+__all__ = ["EXCHANGES", "coordinates", "exchanged", "one_by_one", "total"]
 
 Values = list[np.ndarray]  # one for each of the positions that exchange
+Add = Callable[[Iterable[np.ndarray]], np.ndarray]
 
 
 def coordinates(axes: Axes) -> list[tuple[int, ...]]:
@@ -29,10 +31,30 @@ def coordinates(axes: Axes) -> list[tuple[int, ...]]:
     return list(itertools.product(*[range(size) for _, size in axes]))
 
 
+def total(values: Iterable[np.ndarray]) -> np.ndarray:
+    """The sum of ``values``, of floating-point numbers rounded once."""
+    every = list(values)
+    dtype = every[0].dtype
+    if dtypes.is_inexact(dtype):
+        wide = np.complex128 if dtypes.is_complex(dtype) else np.float64
+        return np.sum([x.astype(wide) for x in every], axis=0).astype(dtype)
+    return np.sum(every, axis=0, dtype=dtype)
+
+
+def one_by_one(values: Iterable[np.ndarray]) -> np.ndarray:
+    """The sum of ``values``, rounded after each: what another order of them may give."""
+    return np.asarray(functools.reduce(np.add, values))
+
+
 def exchanged(
-    name: str, operands: Sequence[Values], axes: Axes, params: dict[str, Any]
+    name: str,
+    operands: Sequence[Values],
+    axes: Axes,
+    params: dict[str, Any],
+    add: Add = total,
 ) -> list[Values]:
-    """The results of a collective, where ``operands`` are known at all positions of ``axes``.
+    """The results of a collective, where ``operands`` are known at all positions of ``axes``, and
+    are summed by ``add``.
 
     >>> x = [np.float32(1), np.float32(2)]
     >>> exchanged("psum", [x], (("i", 2),), {"axes": ("i",), "groups": None})
@@ -51,7 +73,7 @@ def exchanged(
     for values in operands:
         out: list[Any] = [None] * len(values)
         for group in meeting:
-            given = give([values[p] for p in group], params)
+            given = give([values[p] for p in group], params, add)
             for p, y in zip(group, given, strict=True):
                 out[p] = y
         results.append(out)
@@ -71,52 +93,42 @@ def _meeting(axes: Axes, names: Sequence[Any]) -> list[list[int]]:
     return [[p for _, p in sorted(group)] for group in groups.values()]
 
 
-def total(values: Iterable[np.ndarray]) -> np.ndarray:
-    """The sum of ``values``, of floating-point numbers rounded once."""
-    every = list(values)
-    dtype = every[0].dtype
-    if dtypes.is_inexact(dtype):
-        wide = np.complex128 if dtypes.is_complex(dtype) else np.float64
-        return np.sum([x.astype(wide) for x in every], axis=0).astype(dtype)
-    return np.sum(every, axis=0, dtype=dtype)
-
-
 def _alike(value: np.ndarray, count: int) -> Values:
     return [value] * count
 
 
-def _psum(xs: Values, params: dict[str, Any]) -> Values:
-    return _alike(total(xs), len(xs))
+def _psum(xs: Values, params: dict[str, Any], add: Add) -> Values:
+    return _alike(add(xs), len(xs))
 
 
-def _pmax(xs: Values, params: dict[str, Any]) -> Values:
+def _pmax(xs: Values, params: dict[str, Any], add: Add) -> Values:
     return _alike(np.maximum.reduce(xs), len(xs))
 
 
-def _pmin(xs: Values, params: dict[str, Any]) -> Values:
+def _pmin(xs: Values, params: dict[str, Any], add: Add) -> Values:
     return _alike(np.minimum.reduce(xs), len(xs))
 
 
-def _all_gather(xs: Values, params: dict[str, Any]) -> Values:
+def _all_gather(xs: Values, params: dict[str, Any], add: Add) -> Values:
     return _alike(np.stack(xs), len(xs))
 
 
-def _psum_scatter(xs: Values, params: dict[str, Any]) -> Values:
-    return [total([x[k] for x in xs]) for k in range(len(xs))]
+def _psum_scatter(xs: Values, params: dict[str, Any], add: Add) -> Values:
+    return [add([x[k] for x in xs]) for k in range(len(xs))]
 
 
-def _all_to_all(xs: Values, params: dict[str, Any]) -> Values:
+def _all_to_all(xs: Values, params: dict[str, Any], add: Add) -> Values:
     return [np.stack([x[k] for x in xs]) for k in range(len(xs))]
 
 
-def _ppermute(xs: Values, params: dict[str, Any]) -> Values:
+def _ppermute(xs: Values, params: dict[str, Any], add: Add) -> Values:
     out = [np.zeros_like(x) for x in xs]
     for source, target in params["perm"]:
         out[target] = xs[source]
     return out
 
 
-EXCHANGES: dict[str, Callable[[Values, dict[str, Any]], Values]] = {
+EXCHANGES: dict[str, Callable[[Values, dict[str, Any], Add], Values]] = {
     "psum": _psum,
     "pmax": _pmax,
     "pmin": _pmin,

@@ -20,9 +20,9 @@ from phalanx.core.layouts import Axes
 from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var
 from phalanx.core.roles import CARRY, CHOICE, Role
 from phalanx.core.runs import Lanes, Loop
-from phalanx.insight.alone import Precision, alone, plain, same
+from phalanx.insight.alone import Precision, alone, narrower, plain, same
 from phalanx.insight.equal_programs import key_of_program
-from phalanx.insight.exchanges import EXCHANGES, Values, coordinates, exchanged
+from phalanx.insight.exchanges import EXCHANGES, Values, coordinates, exchanged, one_by_one, total
 from phalanx.laws.compare import to_numpy
 from phalanx.primitives.lanes import axis_index
 from phalanx.primitives.vary import pvary
@@ -128,7 +128,8 @@ class Reference:
         operands = [self._value(a, env, count) for a in e.inputs]
         frame = e.frame
         if frame is None:
-            results = exchanged(e.prim.name, operands, axes, e.params)
+            add = one_by_one if self.to is narrower else total
+            results = exchanged(e.prim.name, operands, axes, e.params, add)
         elif isinstance(frame.runs, Lanes):
             results = self._lanes(frame, operands, axes, count)
         elif isinstance(frame.runs, Loop):

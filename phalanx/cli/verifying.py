@@ -27,9 +27,16 @@ _FAILED = (PhalanxError, NotImplementedError, MemoryError)
 
 
 class _Seen(Struct):
-    """What was compared, and what was not: one row for each function."""
+    """What was compared, and what was not.
 
-    reports: list[tuple[Verified, Location]] = field(default_factory=list[Any])
+    Attributes:
+        reports: by function and line that calls it, and the line that differs: a function is
+            compiled again for arguments that are placed otherwise, and told of once.
+        failed: names, lines and reasons.
+        alone: how many functions ran on one device.
+    """
+
+    reports: dict[Any, tuple[Verified, Location]] = field(default_factory=dict[Any, Any])
     failed: list[tuple[str, Location, str]] = field(default_factory=list[Any])
     alone: int = 0
 
@@ -48,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 2
     with _verifying(arguments.against) as seen, aside(arguments.json):
         status = run_reporting(arguments.script, arguments.module, arguments.arguments)
-    reports = [report for report, _ in seen.reports]
+    reports = [report for report, _ in seen.reports.values()]
     different = [r for r in reports if not r.agrees]
     told: list[Report] = [*reports] if arguments.json else [_all(seen, status), *different]
     write(told, arguments.json, arguments.html)
@@ -66,7 +73,9 @@ def _verifying(against: str) -> Generator[_Seen]:
             return
         where = user_location()
         try:
-            seen.reports.append((verified(traced, leaves, against, where), where))
+            report = verified(traced, leaves, against, where)
+            key = report.title, where.full, report.agrees, report.line
+            seen.reports.setdefault(key, (report, where))
         except _FAILED as e:
             seen.failed.append((traced.fun_name, where, f"{e}".partition("\n")[0]))
 
@@ -78,7 +87,7 @@ def _all(seen: _Seen, status: int) -> Report:
     """A row for each function, and what there is to say of all of them."""
     rows = [
         (plain(r.title), where.full, "agrees" if r.agrees else "differs", r.line or "")
-        for r, where in seen.reports
+        for r, where in seen.reports.values()
     ]
     rows += [(plain(name), where.full, "not compared", "") for name, where, _ in seen.failed]
     columns = (
@@ -91,7 +100,7 @@ def _all(seen: _Seen, status: int) -> Report:
 
 def _said(seen: _Seen, status: int) -> str:
     count = len(seen.reports)
-    bad = [r for r, _ in seen.reports if not r.agrees]
+    bad = [r for r, _ in seen.reports.values() if not r.agrees]
     if not count and not seen.failed:
         said = "Nothing was compared: the script compiled nothing that runs on several devices"
         if seen.alone:

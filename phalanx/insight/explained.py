@@ -40,6 +40,7 @@ _ADVICE = {
     "memory-bound": "Use a smaller dtype, fewer large intermediate arrays, or a larger batch.",
     "communication-bound": "Use a larger batch on each device, or fewer devices.",
 }
+_START = 5e-6  # seconds that it takes at least to start a program
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -172,7 +173,8 @@ def _verdict(
         said += f"; {part} in {short_line(str(hottest))}"
     here = "measured" in "".join(chips.system.sources)
     model = "" if here else f" Times are modelled for {chips.system.title}."
-    return f"{said}. {_ADVICE[limit]}{model}"
+    small = "A call takes longer than that to start: do more in each call."
+    return f"{said}. {_ADVICE[limit] if whole > _START else small}{model}"
 
 
 # ---- the parts ----------------------------------------------------------------------------------

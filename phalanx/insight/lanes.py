@@ -421,8 +421,8 @@ class LaneFlow(Flow):
                 yield P120.at(
                     m.place,
                     f"the gradients of a loss are summed here over the {m.n} lanes of "
-                    f"{self.said(m.axes)}, but the loss is averaged: an update is {m.n} times as "
-                    "large as the gradient of the averaged loss makes it",
+                    f"{self.said(m.axes)}, but the loss is averaged: updates are {m.n} times as "
+                    "large as with averaged gradients",
                 )
 
     def _report_unaveraged(self, excess: Excess) -> None:
@@ -543,6 +543,6 @@ def unreachable_collectives(subject: Subject, flow: LaneFlow) -> Iterator[Findin
         yield P101.at(
             e.location or subject.place,
             f"lanes of {flow.said(sorted(axes, key=str))} may decide differently here, around "
-            f"{named} at {lines_of(collectives)}: elsewhere the others would wait for ever for "
-            "those that do not arrive; here the values of these count although they did not arrive",
+            f"{named} at {lines_of(collectives)}: other libraries would hang; here the lanes that "
+            "do not come there contribute their values all the same",
         )

@@ -33,7 +33,7 @@ state = {init}
 updates, state = momentum.update(phalanx.grad(lambda p: (p["w"] ** 2).sum())(params), state)
 print(params["w"] + updates["w"])
 """
-INSTALLED = "import phalanx.as_jax\nphalanx.as_jax.install()"
+INSTALLED = "phalanx.as_jax.install()"  # as messages say it
 
 
 def run(folder, before="", init="momentum.init(params)", warnings="default"):

@@ -43,6 +43,19 @@ def test_a_right_script(tmp_path):
     assert "1 function compared: no difference." in done.stdout
 
 
+def test_a_function_of_arguments_placed_otherwise_is_told_once(tmp_path):
+    done = verify(
+        tmp_path,
+        "import phalanx\nimport phalanx.numpy as jnp\n"
+        "f = phalanx.pmap(lambda w, x: w + phalanx.lax.psum(x, 'i'), 'i', in_axes=(None, 0),\n"
+        "                 out_axes=None)\n"
+        "w = 0.0 * jnp.ones(3)\nfor _ in range(3):\n    w = f(w, jnp.ones((8, 3)))\n",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 function compared: no difference." in done.stdout
+    assert done.stdout.count("f32[8,3]") == 1
+
+
 def test_a_wrong_one_ends_with_its_line_and_a_status(tmp_path):
     done = verify(tmp_path, WRONG)
     assert done.returncode == 1, done.stderr

@@ -47,6 +47,20 @@ def test_a_step_is_explained(report):
     assert "dot" in made or "fusion" in made
 
 
+@pytest.mark.parametrize(
+    "f, shape, limit, advice",
+    [
+        (jnp.sin, (2**24,), "memory-bound", "fewer large intermediate arrays"),
+        (jnp.matmul, (4096, 4096), "compute-bound", "bfloat16"),
+        (jnp.sin, (8,), "memory-bound", "do more in each call"),  # starting it takes longer
+    ],
+)
+def test_a_verdict_names_the_limit_and_what_to_do(f, shape, limit, advice):
+    x = ph.ShapeDtypeStruct(shape, "float32")
+    verdict = ph.explain(lambda x: f(x, x) if f is jnp.matmul else f(x), on="v5p")(x).verdict
+    assert verdict.startswith(f"It is {limit}") and advice in verdict
+
+
 @pytest.mark.skipif(ph.device_count() != 8, reason="of eight devices")
 def test_its_collective_is_told(report):
     (row,) = rows(report, "collectives")

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from phalanx.base.plain import plain
 from phalanx.cli import formats
-from phalanx.cli.scripts import INTERRUPTED, is_there, run_reporting
+from phalanx.cli.scripts import INTERRUPTED, NOTHING, is_there, run_reporting
 from phalanx.insight.findings import CODES, Finding
 from phalanx.insight.watching import checking_compiled
 
@@ -100,7 +100,7 @@ def _verdict(count: int, functions: Sequence[str], codes: Collection[str], statu
         early = "was interrupted" if status == INTERRUPTED else "failed"
         return f"{told} before the script {early}"
     if not functions:
-        return f"{told}: the script compiled nothing" if count == 0 else told
+        return f"{told}: {NOTHING}" if count == 0 else told
     names = ", ".join(map(plain, functions[:NAMED])) + ", ..." * (len(functions) > NAMED)
     checked = f"{len(functions)} function{'s' * (len(functions) > 1)} checked ({names})"
     return f"{checked} for {len(codes)} kind{'s' * (len(codes) != 1)} of mistake: {told}"

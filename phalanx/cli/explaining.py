@@ -18,7 +18,7 @@ from phalanx.api.stages import Traced, watching
 from phalanx.base.errors import PhalanxError
 from phalanx.base.source import Location, lines_of_users, user_location
 from phalanx.cli.options import add_explain_options, with_options_behind
-from phalanx.cli.scripts import is_there, run_reporting
+from phalanx.cli.scripts import NOTHING, is_there, run_reporting
 from phalanx.insight.explained import report_on
 from phalanx.insight.page import page
 from phalanx.insight.report import Report
@@ -89,4 +89,4 @@ def write(reports: list[Report], is_json: bool, html: Path | None) -> None:
         for report in reports:
             console.print(report)
         if not reports:
-            console.print("nothing was compiled")
+            console.print(f"nothing to explain: {NOTHING}")

@@ -11,7 +11,7 @@ from phalanx.api.stages import Traced, on_compiled, on_lowered, watching
 from phalanx.base.errors import PhalanxError
 from phalanx.cli.explaining import aside, write
 from phalanx.cli.options import add_plan_options, with_options_behind
-from phalanx.cli.scripts import is_there, run_reporting
+from phalanx.cli.scripts import NOTHING, is_there, run_reporting
 from phalanx.insight.costs import steps
 from phalanx.insight.planned import Parting
 from phalanx.insight.planning import plan_of
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         with _traced_in() as seen, aside(arguments.json):
             status = run_reporting(arguments.script, arguments.module, arguments.arguments)
         if not seen:
-            raise ValueError("the script compiled nothing, and lowered nothing")
+            raise ValueError(NOTHING)
         step = max(seen, key=lambda t: sum([s.operations for s in steps(t.program)]))
         asked = Parting(*(getattr(arguments, n, None) or 0 for n in ("data", "fsdp", "tensor")))
         rows = getattr(arguments, "batch", None) or 0

@@ -16,9 +16,10 @@ from types import ModuleType
 from phalanx.base.main_module import is_starting, main_module
 from phalanx.compat.serving import is_installed
 
-__all__ = ["FAILED", "INTERRUPTED", "is_there", "run_reporting", "run_script"]
+__all__ = ["FAILED", "INTERRUPTED", "NOTHING", "is_there", "run_reporting", "run_script"]
 
 FAILED, INTERRUPTED = 2, 128 + signal.SIGINT  # as shells say it
+NOTHING = "the script compiled nothing; call its step through jit or pmap"
 
 
 def is_there(command: str, script: str, is_module: bool) -> bool:

@@ -65,3 +65,10 @@ def test_what_cannot_be_explained_is_said(script):
     for page in ("nowhere/report.html", "."):
         refused = explain("--html", page, script)
         assert refused.returncode == 2 and "folder" in refused.stderr and not refused.stdout
+
+
+def test_a_script_that_compiles_nothing_is_told_so(tmp_path):
+    (tmp_path / "empty.py").write_text("print(1)\n")
+    done = explain(tmp_path / "empty.py")
+    told = "nothing to explain: the script compiled nothing; call its step through jit or pmap"
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["1", told])

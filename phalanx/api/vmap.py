@@ -174,7 +174,7 @@ def mapped_size(
     raise AxisSizeError(
         # the words up to "mapped" are the field's, for matching
         f"{who}: {who.split('(')[0]} got inconsistent sizes for array axes to be mapped: "
-        f"{'; '.join(listed)}{note}. Not mapped arguments have None in in_axes"
+        f"{'; '.join(listed)}{note}. Give None in in_axes for arguments that every lane gets whole"
     )
 
 

@@ -45,7 +45,7 @@ def arguments(images=13):
 
 if __name__ == "__main__":
     weights = mapped(together)(*arguments())
-    print(f"trained: weights of {float(jnp.abs(weights).mean()):.4f} in the mean")
+    print(f"trained: mean magnitude of weights {float(jnp.abs(weights).mean()):.4f}")
     try:
         mapped(apart)(*arguments())
     except phalanx.errors.ReplicationError as error:

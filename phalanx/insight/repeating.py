@@ -19,9 +19,9 @@ from phalanx.spmd.named import NamedSharding
 
 __all__ = ["program_text"]
 
+_WIDTH = 100
 _HEAD = """\
-import numpy as np
-import phalanx
+import numpy as np, phalanx
 from phalanx import NamedSharding, P
 from phalanx.core.primitive import REGISTRY
 """
@@ -39,10 +39,9 @@ def program_text(culprit: Culprit, program: Program) -> str | None:
         or any([is_key(a.type.dtype) for a in e.inputs])
     ):
         return None
-    names = ", ".join(_names(len(e.inputs)))
-    call = [f'    return REGISTRY["{e.prim.name}"](']
-    call += [f"        {word}," for word in (names, *params)]
-    body = [f"def operation({names}):", *call, "    )"]
+    names = _names(len(e.inputs))
+    body = [f"def operation({', '.join(names)}):"]
+    body += _listed(f'    return REGISTRY["{e.prim.name}"](', [*names, *params], ")")
     lines = [_HEAD, *_drawn(culprit, bool(mapped))]
     if not mapped:
         made = _over_mesh(culprit)
@@ -101,11 +100,19 @@ def _plain(value: Any) -> Any:
 
 def _drawn(culprit: Culprit, in_lanes: bool) -> list[str]:
     """Lines that draw the operands."""
-    lines = ["rng = np.random.default_rng(0)", "operands = ["]
-    for a, x in zip(culprit.equation.inputs, culprit.operands, strict=True):
-        shape = tuple(np.shape(x)) if in_lanes else a.type.shape
-        lines.append(f"    {_array(a.type, shape)},")
-    return [*lines, "]"]
+    pairs = zip(culprit.equation.inputs, culprit.operands, strict=True)
+    arrays = [_array(a.type, tuple(np.shape(x)) if in_lanes else a.type.shape) for a, x in pairs]
+    return ["rng = np.random.default_rng(0)", *_listed("operands = [", arrays, "]")]
+
+
+def _listed(start: str, items: Sequence[str], end: str) -> list[str]:
+    """Items between brackets, as many in a line as fit."""
+    lines, margin = [start], " " * (len(start) - len(start.lstrip()) + 4)
+    for item in [*[f"{item}, " for item in items[:-1]], f"{items[-1]}{end}"]:
+        if len(lines[-1] + item) > _WIDTH:
+            lines.append(margin)
+        lines[-1] += item
+    return [line.rstrip() for line in lines]
 
 
 def _array(type: ArrayType, shape: tuple[int, ...]) -> str:
@@ -114,7 +121,7 @@ def _array(type: ArrayType, shape: tuple[int, ...]) -> str:
         return f"rng.random({shape}) < 0.5"
     if kind in "iu":
         return f'rng.integers(0, 3, {shape}).astype("{type.dtype.name}")'
-    return f'np.asarray(rng.normal(size={shape}), np.dtype("{type.dtype.name}"))'
+    return f'rng.normal(size={shape}).astype("{type.dtype.name}")'
 
 
 def _over_mesh(culprit: Culprit) -> list[str] | None:
@@ -132,10 +139,10 @@ def _over_mesh(culprit: Culprit) -> list[str] | None:
         f"mesh = phalanx.make_mesh({tuple(sizes)}, {tuple(axes)})",
         f"shardings = [{', '.join(map(_sharding, given))}]",
     ]
+    asked = ["operation", "in_shardings=shardings"]
     if len(culprit.results) == len(results) == 1:
-        lines.append(f"result = {_sharding(results[0])}")
-        return [*lines, "f = phalanx.jit(operation, in_shardings=shardings, out_shardings=result)"]
-    return [*lines, "f = phalanx.jit(operation, in_shardings=shardings)"]
+        asked.append(f"out_shardings={_sharding(results[0])}")
+    return [*lines, *_listed("f = phalanx.jit(", asked, ")")]
 
 
 def _sharding(given: Any) -> str:

@@ -42,6 +42,7 @@ from phalanx.transforms.stage import loaded
 __all__ = ["AGAINST", "Verified", "is_divided", "verified", "verify"]
 
 AGAINST = ("one-device", "float64")
+_ROWS = 12  # instructions that are told
 _CHANGES = (
     "It was not compared with one device: it calls Python, and a second run on the same devices "
     "gives something else. Pass random numbers as arguments, or draw them from a key."
@@ -237,7 +238,7 @@ class _Verifying:
         self.too_large = False
 
     def report(self) -> Verified:
-        compiled = self.run.compiled(self.program)
+        compiled = self.compiled = self.run.compiled(self.program)
         self.devices = len(compiled.executable.devices)
         values = [[host_value(x)] for x in compiled(self.run.arrays)]
         if not values:
@@ -367,6 +368,8 @@ class _Verifying:
             f"{way_around(e, bool(culprit.path))}"
         )
         parts: list[Part] = [self._where(culprit), self._operands(culprit)]
+        if (made := self._instructions(where)) is not None:
+            parts.append(made)
         text = None if self.is_short else program_text(culprit, inlined(self.program))
         if text is not None:
             parts.append(_repeating(text))
@@ -388,6 +391,15 @@ class _Verifying:
         if culprit.step:
             items.append(("step of the loop", ", ".join(map(str, culprit.step)), "text"))
         return Facts("first difference", tuple(items))
+
+    def _instructions(self, where: Location | None) -> Listing | None:
+        """What each device runs of a line."""
+        run = self.compiled.executable.kernels() if where is not None else []
+        texts = [k.text for k in run if k.line.rpartition(" (")[0] == where.full]  # type: ignore[union-attr]
+        if not texts:
+            return None
+        note = f"{len(texts) - _ROWS} more follow." if len(texts) > _ROWS else ""
+        return Listing("what the compiler made of the line", "\n".join(texts[:_ROWS]), note)
 
     def _operands(self, culprit: Culprit) -> Table:
         kinds = [("operand", a.type, x) for a, x in

@@ -148,6 +148,7 @@ class Kernel(Struct, frozen=True):
         module: the name of the program.
         products: how many operations of arithmetic the products in it take, each time.
         moved: the bytes of the main memory that it reads and writes, each time.
+        text: the instruction as HLO writes it, without layouts and lines.
     """
 
     name: str
@@ -158,6 +159,7 @@ class Kernel(Struct, frozen=True):
     module: str = ""
     products: float = 0.0
     moved: float = 0.0
+    text: str = ""
 
 
 class Executable(Protocol):

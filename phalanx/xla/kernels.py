@@ -10,6 +10,11 @@ from phalanx.xla.instruction_work import INSTRUCTION, Work
 
 _NAMED = re.compile(r"HloModule ([^\s,]+)")
 _BY = re.compile(r"(?:calls|to_apply)=%([^\s,)]+)")
+# layouts, and what does not say what an instruction computes
+_ASIDE = re.compile(
+    r"(?<=\])\{[^}]*\}|%|, (?:kind|channel_id|use_global_device_ids|calls|to_apply)=[^,\s]+"
+    r"|, (?:frontend_attributes|metadata|backend_config)=.*"
+)
 _NOT_RUN = ("parameter", "constant", "tuple", "get-tuple-element", "bitcast")
 _FREE = frozenset((*_NOT_RUN, "while", "call", "conditional"))  # what these run is listed itself
 
@@ -32,7 +37,7 @@ def kernels(module: HloModule) -> list[Kernel]:
                 found.append(
                     Kernel(
                         match[1], match[3], fused, often[name], where, named,
-                        *work.of(name, match[1]),
+                        *work.of(name, match[1]), _shortened(line),
                     )
                 )  # fmt: skip
     return found
@@ -42,6 +47,10 @@ def _running(line: str) -> re.Match[str] | None:
     """The name and the operation of an instruction that runs."""
     match = INSTRUCTION.match(line)
     return None if match is None or match[3] in _FREE else match
+
+
+def _shortened(line: str) -> str:
+    return _ASIDE.sub("", line).strip().removeprefix("ROOT ")
 
 
 def _within(line: str) -> list[str]:

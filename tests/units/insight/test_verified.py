@@ -104,6 +104,10 @@ def test_a_product_that_the_partitioner_gets_wrong():
     assert [row["what"] for row in rows] == ["operand", "operand", "result"]
     assert "P(None, 'x')" in rows[0]["sharding"]
     assert "P('x', ('z', 'y'))" in rows[2]["sharding"]
+    made = report["what the compiler made of the line"].text
+    assert "dot(" in made and "all-reduce(dot" in made and "tanh(" not in made
+    text = report["a program that repeats it"].text
+    assert len(text.split("\n\n")[1].splitlines()) <= 10, text
 
 
 def test_the_program_that_repeats_it_runs_and_repeats_it(capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -170,10 +171,23 @@ def add_verify_options(command: argparse.ArgumentParser) -> None:
         help="run on the CPU, divided into N devices",
     )  # fmt: skip
     command.add_argument(
-        "--against", choices=["one-device", "float64"], default=_default(command, "one-device"),
-        help="compare with one device (the default), or tell by float64 which lines lose digits",
+        "--against", type=_against, metavar="WHAT", default=_default(command, "one-device"),
+        help="compare with one-device (the default); tell by float64 which lines lose digits; or "
+        "also compare what another Python gives, with another jaxlib: its path",
     )  # fmt: skip
+    command.add_argument(  # the socket by which the other Python answers
+        "--answer", type=int, default=_default(command, None), help=argparse.SUPPRESS
+    )
     add_outputs(command)
+
+
+def _against(text: str) -> str:
+    """What `phalanx verify` compares with."""
+    if text in ("one-device", "float64") or shutil.which(text):
+        return text
+    raise argparse.ArgumentTypeError(
+        f"{text} is neither one-device nor float64, nor a Python that can be run"
+    )
 
 
 def _default(command: argparse.ArgumentParser, value: object) -> object:

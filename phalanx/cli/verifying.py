@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import socket
+import subprocess
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from multiprocessing.connection import Connection
 from typing import Any
 
 from msgspec import Struct, field
 
 from phalanx.api.stages import Traced, on_given, watching
 from phalanx.base.config import config
-from phalanx.base.errors import ConfigError, PhalanxError
+from phalanx.base.errors import ConfigError, PhalanxError, ProgramMismatch, RuntimeFailure
 from phalanx.base.plain import plain
 from phalanx.base.source import Location, lines_of_users, user_location
 from phalanx.cli.explaining import aside, write
 from phalanx.cli.options import add_verify_options, with_options_behind
 from phalanx.cli.scripts import INTERRUPTED, is_there, run_reporting
+from phalanx.insight.elsewhere import Other, answering
 from phalanx.insight.report import Column, Report, Table, short_line
-from phalanx.insight.verified import Verified, is_divided, verified
+from phalanx.insight.verified import AGAINST, Verified, is_divided, verified
 
 __all__ = ["run"]
 
@@ -30,12 +34,14 @@ class _Seen(Struct):
     """What was compared, and what was not.
 
     Attributes:
+        other: the other Python, as long as it runs the same.
         reports: by function and line that calls it, and the line that differs: a function is
             compiled again for arguments that are placed otherwise, and told of once.
         failed: names, lines and reasons.
         alone: how many functions ran on one device.
     """
 
+    other: Other | None = None
     reports: dict[Any, tuple[Verified, Location]] = field(default_factory=dict[Any, Any])
     failed: list[tuple[str, Location, str]] = field(default_factory=list[Any])
     alone: int = 0
@@ -53,7 +59,20 @@ def run(arguments: argparse.Namespace) -> int:
         except ConfigError as e:
             print(f"phalanx verify: {e}", file=sys.stderr)
             return 2
-    with _verifying(arguments.against) as seen, aside(arguments.json):
+    if arguments.answer is not None:
+        with watching(answering(Connection(arguments.answer)), on_given), lines_of_users():
+            return run_reporting(arguments.script, arguments.module, arguments.arguments)
+    with ExitStack() as until:
+        other = None
+        if arguments.against not in AGAINST:
+            try:
+                other = until.enter_context(_another(arguments))
+            except RuntimeFailure as e:
+                asked = "is this version of phalanx installed there, with a jaxlib?"
+                print(f"phalanx {e} in {arguments.against}: {asked}", file=sys.stderr)
+                return 2
+        seen = until.enter_context(_verifying(arguments.against, other))
+        until.enter_context(aside(arguments.json))
         status = run_reporting(arguments.script, arguments.module, arguments.arguments)
     reports = [report for report, _ in seen.reports.values()]
     different = [r for r in reports if not r.agrees]
@@ -63,21 +82,51 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _verifying(against: str) -> Generator[_Seen]:
+def _another(arguments: argparse.Namespace) -> Generator[Other]:
+    """The script in another Python, which answers this one inside a block."""
+    near, far = socket.socketpair()
+    words = ["-m", "phalanx", "verify", "--answer", str(far.fileno())]
+    if arguments.devices is not None:
+        words += ["--devices", str(arguments.devices)]
+    words += ["-m"] if arguments.module else []
+    process = subprocess.Popen(
+        [arguments.against, *words, arguments.script, *arguments.arguments],
+        pass_fds=[far.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    far.close()
+    other = Other(Connection(near.detach()))
+    try:
+        other.versions = other.greeted()
+        yield other
+    finally:
+        other.connection.close()
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def _verifying(against: str, other: Other | None) -> Generator[_Seen]:
     """Verify each function that is compiled inside a block, when it is called first."""
-    seen = _Seen()
+    seen = _Seen(other)
 
     def look(traced: Traced, leaves: Sequence[Any]) -> None:
-        if against != "float64" and not is_divided(traced, leaves):
+        if against == "float64" or is_divided(traced, leaves):
+            report(traced, leaves, None)
+        elif seen.other is None:
             seen.alone += 1
-            return
-        where = user_location()
+        if seen.other is not None:
+            report(traced, leaves, seen.other)
+
+    def report(traced: Traced, leaves: Sequence[Any], other: Other | None) -> None:
+        where, what = user_location(), "float64" if against == "float64" else "one-device"
         try:
-            report = verified(traced, leaves, against, where)
-            key = report.title, where.full, report.agrees, report.line
-            seen.reports.setdefault(key, (report, where))
+            made = verified(traced, leaves, what, where, other=other)
+            key = made.title, where.full, made.agrees, made.line
+            seen.reports.setdefault(key, (made, where))
         except _FAILED as e:
             seen.failed.append((traced.fun_name, where, f"{e}".partition("\n")[0]))
+            if isinstance(e, ProgramMismatch):
+                seen.other = None
 
     with watching(look, on_given), lines_of_users():
         yield seen

@@ -30,7 +30,7 @@ __all__ = ["Culprit", "Narrowing"]
 _PIECES = 12
 _STEPS = 32  # of a loop that are looked at, at most
 
-OnDevices = Callable[[Program, int], Sequence[Any]]  # with so many further results first
+OnDevices = Callable[[Tapped, Path], Sequence[Any]]  # of the program on that path
 
 
 class Culprit(Struct, frozen=True):
@@ -64,7 +64,7 @@ class Narrowing(Struct):
 
     Attributes:
         program: what is run, without calls.
-        on_devices: what devices give of such a program, which has further results first.
+        on_devices: what devices give of a program with taps.
         inputs: the operands, as arrays.
         judge: what compares.
         gone: pieces that differ, and in which no operation does.
@@ -118,7 +118,7 @@ class Narrowing(Struct):
         every = dict.fromkeys([v for p in pieces for v in (*p.inputs, *p.outputs)])
         wanted = [v for v in every if v not in known]
         taps = tapped(self.program, path, wanted)  # type: ignore[arg-type]
-        values = self.on_devices(taps.program, len(wanted))
+        values = self.on_devices(taps, path)
         if self.last is None:
             self.last = values[len(wanted) :]
         arrays = {**known, **dict(zip(wanted, values, strict=False))}

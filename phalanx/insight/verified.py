@@ -10,38 +10,37 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 
 from phalanx.api.aot import ShapeDtypeStruct
 from phalanx.api.stages import Traced, TracedCall, few
 from phalanx.api.transformed import P
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import boundary
-from phalanx.base.errors import ArgumentError, DeviceError, OutOfMemory, PhalanxError
+from phalanx.base.errors import ArgumentError, OutOfMemory, PhalanxError
 from phalanx.base.extended import is_key
 from phalanx.base.source import Location, lines_of_users, name_of
 from phalanx.core.program import Program
 from phalanx.insight.digits import lost_digits
-from phalanx.insight.explained import traceable, whole
+from phalanx.insight.elsewhere import Elsewhere, Other, versions
+from phalanx.insight.explained import traceable
 from phalanx.insight.judged import Compared, Judge
 from phalanx.insight.narrowing import Culprit, Narrowing
 from phalanx.insight.reference import host_value
 from phalanx.insight.repeating import program_text
 from phalanx.insight.report import Column, Facts, Listing, Part, Report, Table, short_line
+from phalanx.insight.runs import Run, run_of
 from phalanx.insight.taps import inlined
 from phalanx.insight.workarounds import way_around
 from phalanx.primitives.callback import host_call
-from phalanx.run.array import DeviceArray, default_sharding, moved
-from phalanx.run.calls import LoadedProgram
-from phalanx.run.eager import as_array
-from phalanx.run.execute import compile_program
-from phalanx.run.planning import RequestedShardings, constraints
+from phalanx.run.array import DeviceArray, default_sharding
+from phalanx.run.planning import constraints
 from phalanx.spmd.constraint import is_abstract
 from phalanx.transforms.stage import loaded
 
 __all__ = ["AGAINST", "Verified", "is_divided", "verified", "verify"]
 
 AGAINST = ("one-device", "float64")
+_REPEATS = "a program that repeats it"
 _ROWS = 12  # instructions that are told
 _CHANGES = (
     "It was not compared with one device: it calls Python, and a second run on the same devices "
@@ -136,31 +135,13 @@ def _drawn(x: Any, rng: np.random.Generator) -> Any:
     return rng.integers(0, 2, x.shape).astype(x.dtype)
 
 
-class _Run(Struct, frozen=True):
-    """A traced function and the arrays that it is called with."""
-
-    call: TracedCall
-    arrays: list[DeviceArray]
-
-    def compiled(self, program: Program, further: int = 0) -> LoadedProgram:
-        """``program``, which gives so many further results before those of the function."""
-        call, places = self.call, self.call.said
-        if places is not None:
-            places = RequestedShardings(places.ins, (*(None,) * further, *places.outs))
-        sigs = [x._sig for x in self.arrays]
-        return compile_program(program, sigs, (), dict(call.compiler_options), places)
-
-    def on_devices(self, program: Program, further: int = 0) -> Sequence[Any]:
-        """What the devices give."""
-        return self.compiled(program, further)(self.arrays)
-
-
 def verified(
     traced: Traced,
     leaves: Sequence[Any],
     against: str = "one-device",
     where: Location | None = None,
     is_short: bool = False,
+    other: Other | None = None,
 ) -> Verified:
     """The report on a function that was traced for a call with ``leaves``.
 
@@ -170,20 +151,18 @@ def verified(
         against: what it is compared with.
         where: the line that called it.
         is_short: whether it is a program that was made to repeat a difference.
+        other: the Python whose devices run it, None for this one.
     """
-    call = whole(traced)
-    given = [as_array(x) for x in (*loaded(traced._traced.captured), *leaves)]
-    asked = call.places.ins
-    if not all([x.sharding.is_fully_addressable for x in given]):
-        raise DeviceError(
-            f"verify: arguments of {traced.fun_name} are on devices of several processes, and one "
-            "device of this process is to compute it all; verify it in one process, with as many "
-            "CPU devices (PHALANX_NUM_CPU_DEVICES)"
-        )
-    run = _Run(call, [x if s is None else moved(x, s) for x, s in zip(given, asked, strict=True)])
+    run = run_of(traced, leaves)
     if against == "float64":
         return _against_float64(traced, run)
-    return _Verifying(traced, run, where, is_short).report()
+    if other is None:
+        return _Verifying(traced, run, where, is_short).report()
+    there = other.met(traced, run)
+    try:
+        return _Verifying(traced, there, where, is_short).report()
+    finally:
+        other.go_on()
 
 
 def is_divided(traced: Traced, leaves: Sequence[Any]) -> bool:
@@ -201,7 +180,7 @@ def _home() -> Any:
     return default_sharding().device_list[0]
 
 
-def _against_float64(traced: Traced, run: _Run) -> Verified:
+def _against_float64(traced: Traced, run: Run) -> Verified:
     inputs = list(map(host_value, run.arrays))
     lost = lost_digits(inlined(run.call.program), inputs, _home())
     columns = (
@@ -231,20 +210,21 @@ def _against_float64(traced: Traced, run: _Run) -> Verified:
 class _Verifying:
     """A comparison with one device."""
 
-    def __init__(self, traced: Traced, run: _Run, where: Location | None, is_short: bool) -> None:
+    def __init__(
+        self, traced: Traced, run: Run | Elsewhere, where: Location | None, is_short: bool
+    ) -> None:
         self.traced, self.run, self.where, self.is_short = traced, run, where, is_short
         self.judge = Judge(_home())
         self.program = run.call.program
         self.too_large = False
 
     def report(self) -> Verified:
-        compiled = self.compiled = self.run.compiled(self.program)
-        self.devices = len(compiled.executable.devices)
-        values = [[host_value(x)] for x in compiled(self.run.arrays)]
+        self.devices = self.run.devices
+        values = [[x] for x in self.run.results()]
         if not values:
             return self._made([], "It gives no results, so there is nothing to compare.", True)
         calls = [e for e in self.program.walk() if e.prim is host_call]
-        if calls and self._changes(compiled, values):
+        if calls and self._changes(values):
             return self._made([], _CHANGES, False, calls[0].location)
         told = self._compared(values)
         agrees = not self.too_large and not any([c.differs for c in told])
@@ -285,9 +265,9 @@ class _Verifying:
             self.too_large = True
             return []
 
-    def _changes(self, compiled: LoadedProgram, before: Sequence[Any]) -> bool:
+    def _changes(self, before: Sequence[Any]) -> bool:
         """Whether another run on the same devices gives something else."""
-        again = [[host_value(x)] for x in compiled(self.run.arrays)]
+        again = [[x] for x in self.run.results()]
         return not self.judge.alike(again, before)
 
     def _is_gone(self, narrowing: Narrowing, before: Sequence[Any]) -> bool:
@@ -302,7 +282,11 @@ class _Verifying:
     def _made(
         self, parts: Sequence[Part], said: str, agrees: bool, line: Location | None = None
     ) -> Verified:
-        devices = f"{self.devices} device{'s' * (self.devices > 1)} against one"
+        devices = f"{self.devices} device{'s' * (self.devices > 1)}"
+        if isinstance(self.run, Elsewhere):
+            devices += f" with {self.run.other.versions} against one with {versions()}"
+        else:
+            devices += " against one"
         title = f"{self.traced.fun_name}({few(self.run.call.types)}) on {devices}"
         full = line.full if line is not None else None
         return Verified(title, tuple(parts), said, agrees=agrees, line=full)
@@ -367,12 +351,15 @@ class _Verifying:
             f"{self.devices} devices and {_number(c.expected)} on one, of the same operands{lane}. "
             f"{way_around(e, bool(culprit.path))}"
         )
-        parts: list[Part] = [self._where(culprit), self._operands(culprit)]
+        parts: list[Part] = [self._where(culprit)]
+        if isinstance(self.run, Run):
+            parts.append(self._operands(culprit))
         if (made := self._instructions(where)) is not None:
             parts.append(made)
         text = None if self.is_short else program_text(culprit, inlined(self.program))
         if text is not None:
-            parts.append(_repeating(text))
+            here = isinstance(self.run, Run)
+            parts.append(_repeating(text) if here else Listing(_REPEATS, text))
         parts += [self._summary(told), self._results(told)]
         return self._made(parts, said, False, where)
 
@@ -394,7 +381,7 @@ class _Verifying:
 
     def _instructions(self, where: Location | None) -> Listing | None:
         """What each device runs of a line."""
-        run = self.compiled.executable.kernels() if where is not None else []
+        run = self.run.kernels() if where is not None else []
         texts = [k.text for k in run if k.line.rpartition(" (")[0] == where.full]  # type: ignore[union-attr]
         if not texts:
             return None
@@ -419,7 +406,7 @@ def _repeating(text: str) -> Listing:
         said = verified(f.trace(*operands), operands, is_short=True).verdict
     except (PhalanxError, TypeError, ValueError) as error:
         said = f"it does not run here, {error}"
-    return Listing("a program that repeats it", text, f"It was run: {said}")
+    return Listing(_REPEATS, text, f"It was run: {said}")
 
 
 def _names(call: TracedCall) -> list[str]:

@@ -78,6 +78,62 @@ def test_lines_that_lose_digits(tmp_path):
     assert "first at train.py:3" in done.stdout
 
 
+ANOTHER = """
+import os, numpy as np, phalanx
+from msgspec.structs import force_setattr
+from phalanx import lax
+from phalanx.core.primitive import REGISTRY
+prim = REGISTRY["psum"]
+lower = prim.lower
+def twice(b, *xs, **params):
+    return [b.add(y, y) for y in lower(b, *xs, **params)]
+if "ANOTHER" in os.environ:
+    force_setattr(prim, "lower", twice)
+x = np.random.default_rng().normal(size=(8, 3)).astype("f")
+print(phalanx.jit(lambda x: x + 1)(x).shape)
+phalanx.pmap(lambda x: x + lax.psum(x, "i"), "i")(x)
+"""
+
+
+def another_python(folder, line='exec "$PYTHON" "$@"'):
+    """A program that is this Python, but for a variable of its environment."""
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\nexport ANOTHER=1 PYTHON={sys.executable}\n{line}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_another_python_that_gives_something_else(tmp_path):
+    done = verify(tmp_path, ANOTHER, "--against", another_python(tmp_path))
+    assert done.returncode == 1, done.stderr
+    told = " ".join(done.stdout.split())
+    assert "1 of 3 functions differs, first at train.py:14." in told
+    assert "on 8 devices with jaxlib" in told
+    assert told.count("verdict agrees") == 2
+    assert "psum gives" in told
+
+
+def test_another_python_that_gives_the_same(tmp_path):
+    done = verify(tmp_path, RIGHT, "--against", another_python(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "3 functions compared: no difference." in done.stdout
+
+
+def test_a_script_that_is_another_elsewhere(tmp_path):
+    first = "import os, phalanx\nif 'ANOTHER' in os.environ: phalanx.jit(lambda: 1)()\n"
+    done = verify(tmp_path, first + RIGHT, "--against", another_python(tmp_path))
+    told = " ".join(done.stdout.split())
+    assert "1 function compared: no difference; 1 could not be compared." in told
+    assert "is compiled here, and with jaxlib" in told
+
+
+@pytest.mark.parametrize("line", ["exit 0", "echo no such module >&2; exit 1"])
+def test_another_python_that_does_not_run_it(tmp_path, line):
+    done = verify(tmp_path, RIGHT, "--against", another_python(tmp_path, line))
+    assert done.returncode == 2
+    assert "the script has ended before it began in" in done.stderr
+
+
 @pytest.mark.parametrize(
     "text, status, told",
     [

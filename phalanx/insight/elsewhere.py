@@ -22,7 +22,7 @@ from phalanx.api.stages import Traced
 from phalanx.base.errors import PhalanxError, ProgramMismatch, RuntimeFailure
 from phalanx.core.program import Var
 from phalanx.insight.reference import host_value
-from phalanx.insight.runs import Run, run_of
+from phalanx.insight.runs import CalledHere, run_of
 from phalanx.insight.taps import Path, Tapped, inlined, program_at, tapped
 from phalanx.run.array import place
 from phalanx.run.backend import Kernel
@@ -50,7 +50,7 @@ class Other(Struct):
         """The versions, which it tells first."""
         return self._received()
 
-    def met(self, traced: Traced, run: Run) -> Elsewhere:
+    def met(self, traced: Traced, run: CalledHere) -> Elsewhere:
         """The function there that corresponds to ``traced``, for the arrays of ``run``.
 
         Raises:
@@ -95,9 +95,9 @@ class Other(Struct):
 
 
 class Elsewhere(Struct, frozen=True):
-    """What devices of the other Python give; see ``Run``."""
+    """What devices of the other Python give; see ``CalledHere``."""
 
-    run: Run
+    run: CalledHere
     other: Other
 
     @property
@@ -150,7 +150,7 @@ def answering(connection: Any) -> Callable[[Traced, Sequence[Any]], None]:
     return look
 
 
-def _answer(run: Run, what: str, *of: Any) -> tuple[Run, Any]:
+def _answer(run: CalledHere, what: str, *of: Any) -> tuple[CalledHere, Any]:
     if what == "given":
         pairs = zip(run.arrays, run.call.program.input_types, of[0], strict=True)
         arrays = [place(x, t, before.sharding) for before, t, x in pairs]
@@ -167,7 +167,7 @@ def _answer(run: Run, what: str, *of: Any) -> tuple[Run, Any]:
     return run, [host_value(x) for x in run.on_devices(taps, path)]
 
 
-def _variables(run: Run, path: Path) -> list[Var]:
+def _variables(run: CalledHere, path: Path) -> list[Var]:
     body = program_at(inlined(run.call.program), path)
     return [*body.inputs, *[v for e in body.equations for v in e.outputs]]
 

@@ -25,10 +25,10 @@ from phalanx.run.execute import compile_program
 from phalanx.run.planning import RequestedShardings
 from phalanx.transforms.stage import loaded
 
-__all__ = ["Run", "run_of"]
+__all__ = ["CalledHere", "run_of"]
 
 
-class Run(Struct, frozen=True):
+class CalledHere(Struct, frozen=True):
     """What the devices of this process give.
 
     Attributes:
@@ -65,7 +65,7 @@ class Run(Struct, frozen=True):
         return compile_program(program, sigs, (), dict(call.compiler_options), places)
 
 
-def run_of(traced: Traced, leaves: Sequence[Any]) -> Run:
+def run_of(traced: Traced, leaves: Sequence[Any]) -> CalledHere:
     """A function that was traced for a call with ``leaves``, with its arrays as it wants them."""
     call = whole(traced)
     given = [as_array(x) for x in (*loaded(traced._traced.captured), *leaves)]
@@ -76,4 +76,6 @@ def run_of(traced: Traced, leaves: Sequence[Any]) -> Run:
             "device of this process is to compute it all; verify it in one process, with as many "
             "CPU devices (PHALANX_NUM_CPU_DEVICES)"
         )
-    return Run(call, [x if s is None else moved(x, s) for x, s in zip(given, asked, strict=True)])
+    return CalledHere(
+        call, [x if s is None else moved(x, s) for x, s in zip(given, asked, strict=True)]
+    )

@@ -28,7 +28,7 @@ from phalanx.insight.narrowing import Culprit, Narrowing
 from phalanx.insight.reference import host_value
 from phalanx.insight.repeating import program_text
 from phalanx.insight.report import Column, Facts, Listing, Part, Report, Table, short_line
-from phalanx.insight.runs import Run, run_of
+from phalanx.insight.runs import CalledHere, run_of
 from phalanx.insight.taps import inlined
 from phalanx.insight.workarounds import way_around
 from phalanx.primitives.callback import host_call
@@ -180,7 +180,7 @@ def _home() -> Any:
     return default_sharding().device_list[0]
 
 
-def _against_float64(traced: Traced, run: Run) -> Verified:
+def _against_float64(traced: Traced, run: CalledHere) -> Verified:
     inputs = list(map(host_value, run.arrays))
     lost = lost_digits(inlined(run.call.program), inputs, _home())
     columns = (
@@ -211,7 +211,7 @@ class _Verifying:
     """A comparison with one device."""
 
     def __init__(
-        self, traced: Traced, run: Run | Elsewhere, where: Location | None, is_short: bool
+        self, traced: Traced, run: CalledHere | Elsewhere, where: Location | None, is_short: bool
     ) -> None:
         self.traced, self.run, self.where, self.is_short = traced, run, where, is_short
         self.judge = Judge(_home())
@@ -352,13 +352,13 @@ class _Verifying:
             f"{way_around(e, bool(culprit.path))}"
         )
         parts: list[Part] = [self._where(culprit)]
-        if isinstance(self.run, Run):
+        if isinstance(self.run, CalledHere):
             parts.append(self._operands(culprit))
         if (made := self._instructions(where)) is not None:
             parts.append(made)
         text = None if self.is_short else program_text(culprit, inlined(self.program))
         if text is not None:
-            here = isinstance(self.run, Run)
+            here = isinstance(self.run, CalledHere)
             parts.append(_repeating(text) if here else Listing(_REPEATS, text))
         parts += [self._summary(told), self._results(told)]
         return self._made(parts, said, False, where)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 
+from phalanx.base.errors import OutOfMemory
 from phalanx.base.source import Location
 from phalanx.core.blocks import Blocks
 from phalanx.core.program import Equation, Program, Var
@@ -68,6 +69,7 @@ class Narrowing(Struct):
         inputs: the operands, as arrays.
         judge: what compares.
         gone: pieces that differ, and in which no operation does.
+        skipped: operations that do not fit on one device, even alone.
         last: the results of the program when values at its first cuts were results, too.
     """
 
@@ -76,6 +78,7 @@ class Narrowing(Struct):
     inputs: Sequence[Any]
     judge: Judge
     gone: list[Program] = field(default_factory=list[Program])
+    skipped: list[Equation] = field(default_factory=list[Equation])
     last: Sequence[Any] | None = None
 
     def culprit(self) -> Culprit | None:
@@ -89,14 +92,31 @@ class Narrowing(Struct):
         pieces = [stretch(body, a, b) for a, b in pairwise(cuts)]
         seen = self._seen(path, pieces)
         for (a, b), piece in zip(pairwise(cuts), pieces, strict=True):
-            found = seen.compared(piece, self.judge)
+            many = b - a > 1
+            try:
+                found = seen.compared(piece, self.judge)
+            except (OutOfMemory, MemoryError):
+                inside = self._too_large(path, a, b)
+                if inside is not None:
+                    return inside
+                continue
             if found is None:
                 continue
-            many = b - a > 1
             inside = self._search(path, a, b) if many else self._at(path, a, seen, *found)
             if inside is not None:
                 return inside
             self.gone.append(piece)
+        return None
+
+    def _too_large(self, path: Path, start: int, stop: int) -> Culprit | None:
+        """The first operation that differs in a piece that does not fit on one device."""
+        if stop - start > 1:
+            return self._search(path, start, stop)
+        e = program_at(self.program, path).equations[start]
+        if enters(e):
+            body = program_at(self.program, (*path, start))
+            return self._search((*path, start), 0, len(body.equations))
+        self.skipped.append(e)
         return None
 
     def _at(

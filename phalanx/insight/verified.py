@@ -19,7 +19,7 @@ from phalanx.base.boundary import boundary
 from phalanx.base.errors import ArgumentError, OutOfMemory, PhalanxError
 from phalanx.base.extended import is_key
 from phalanx.base.source import Location, lines_of_users, name_of
-from phalanx.core.program import Program
+from phalanx.core.program import Equation, Program
 from phalanx.insight.digits import lost_digits
 from phalanx.insight.elsewhere import Elsewhere, Other, versions
 from phalanx.insight.explained import traceable
@@ -248,7 +248,8 @@ class _Verifying:
         said = "Every operation gives what one device gives of the same operands"
         if self.too_large:
             said += (
-                "; the program as a whole does not fit on one device, and was compared in pieces."
+                "; the program as a whole does not fit on one device, and was compared in pieces"
+                f"{_without(narrowing.skipped)}."
             )
         else:
             said += (
@@ -429,6 +430,12 @@ def _sharding(x: Any) -> str:
     if isinstance(x, DeviceArray):
         return str(x.sharding)
     return "not used" if x is None else "a constant"
+
+
+def _without(skipped: Sequence[Equation]) -> str:
+    """What was not compared."""
+    told = dict.fromkeys([f"{e.prim.name} at {short_line(_place(e.location))}" for e in skipped])
+    return f", without what does not fit even alone: {', '.join(told)}" if told else ""
 
 
 def _between(piece: Program) -> str:

@@ -12,9 +12,10 @@ from phalanx import NamedSharding, P, lax, pmap, random
 from phalanx.core.primitive import REGISTRY
 from phalanx.core.roles import blocks, slices
 from phalanx.core.runs import Lanes
-from phalanx.errors import ArgumentError
+from phalanx.errors import ArgumentError, OutOfMemory
 from phalanx.insight.alone import wider
 from phalanx.insight.exchanges import EXCHANGES, coordinates
+from phalanx.insight.judged import Judge
 from phalanx.insight.reference import Reference, host_value, part, whole
 from phalanx.insight.workarounds import way_around
 from tests.laws.lanes import programs
@@ -217,6 +218,41 @@ def test_nothing_and_what_changes_from_run_to_run():
     assert not report.agrees
     assert "a second run on the same devices gives something else" in report.verdict
     assert report.line == line_of(lane, "pure_callback")
+
+
+@pytest.mark.parametrize("fits", ["operations", "all but sines"])
+def test_what_does_not_fit_on_one_device_is_compared_in_pieces(monkeypatch, fits):
+    compare = Judge.compare
+
+    def refusing(judge, program, *of):
+        sines = fits == "all but sines" and REGISTRY["sin"] in program.primitives
+        if sines or len([*program.walk()]) > 1:
+            raise OutOfMemory("no memory is left")
+        return compare(judge, program, *of)
+
+    def lane(x):
+        y = jnp.sin(x)  # here
+        return y / lax.psum(y, "i")
+
+    monkeypatch.setattr(Judge, "compare", refusing)
+    report = phalanx.verify(pmap(lane, "i"))(X)
+    assert report.agrees, report.verdict
+    assert "was compared in pieces" in report.verdict
+    line = line_of(lane, "# here").rpartition("/")[2]
+    assert (f"sin at {line}" in report.verdict) == (fits == "all but sines"), report.verdict
+
+
+def test_a_difference_is_found_in_what_does_not_fit(monkeypatch):
+    compare = Judge.compare
+
+    def refusing(judge, program, *of):
+        if len([*program.walk()]) > 1:
+            raise OutOfMemory("no memory is left")
+        return compare(judge, program, *of)
+
+    monkeypatch.setattr(Judge, "compare", refusing)
+    report = phalanx.verify(over_the_sum(asked_along_two_axes))(X, W)
+    assert report.line == line_of(asked_along_two_axes, "# here")
 
 
 def test_the_line_that_loses_digits():

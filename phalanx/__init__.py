@@ -24,12 +24,12 @@ from phalanx.base.lazily import later as _later
 if "numpy" in _sys.modules:  # which knows bfloat16 by its name from then on
     import ml_dtypes as _ml_dtypes
 
-# Old names of JAX, and options that change nothing here: programs have them, and completion does
-# not show them.
+# Old names of JAX, options that change nothing here, and what declaring primitives needs: programs
+# have them, and completion does not show them.
 _OLD = (
     "ad_checkpoint", "allow_f16_reductions", "device_put_replicated", "device_put_sharded",
     "host_count", "host_id", "host_ids", "jax2tf_associative_scan_reductions",
-    "legacy_prng_key", "remove_size_one_mesh_axis_from_type", "softmax_custom_jvp",
+    "laws", "legacy_prng_key", "remove_size_one_mesh_axis_from_type", "softmax_custom_jvp",
 )  # fmt: skip
 _BELOW = "it lies below the public face; run the program as it is, python -m phalanx.as_jax"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from phalanx.base.lazily import later
 from phalanx.compat.running import install, main
 from phalanx.compat.serving import is_installed
 
@@ -23,3 +24,5 @@ def load_ipython_extension(ipython: Any) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1:])
+else:
+    later(__name__)

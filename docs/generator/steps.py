@@ -1,4 +1,4 @@
-"""What Sphinx does for each page, and this site needs once or not at all: a third of the time.
+"""What Sphinx does for each page, and this site needs once or not at all.
 
 The search looks for the stems of words again and again: they are remembered. Options of the parser
 are the same for all pages. Many steps look for what Markdown in one language does not have. Pages
@@ -27,7 +27,8 @@ _NEEDLESS = {
 
 
 def once(make: Any) -> Any:
-    """Makes a parser of options once for the classes of its components; defaults are alike."""
+    """``make`` of a parser of options, called once for the classes of its components: the settings
+    of this site, by which else parsers differ, are the same for all pages."""
     made: dict[tuple[Any, ...], Any] = {}
 
     def parser(components: Any = (), **options: Any) -> Any:

@@ -19,7 +19,7 @@ from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch
 from phalanx.processes import forms
 from phalanx.processes.hub import Hub
 from phalanx.processes.joined import forget
-from phalanx.processes.member import join
+from phalanx.processes.member import Member, join
 from tests.units.processes.test_hub import (  # noqa: F401  (a fixture)
     ALIKE,
     coordinator,
@@ -251,10 +251,10 @@ def test_what_is_nested_too_deeply_is_the_end_of_who_says_it(trouble, monkeypatc
     assert "it is nested too deeply" in lost.why
 
 
-def test_a_fault_of_a_member_is_told(coordinator):  # noqa: F811
+def test_a_fault_of_a_member_is_told(coordinator, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(Member, "_heard", lambda *_: {}["a fault"])
     hub = coordinator(2)
     here, _ = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
-    here._line.on_message = lambda message: {}["a fault"]
     with pytest.raises(PeerLost, match=r"fails here: KeyError"):
         here.stored("a", wait=True, patience=10)
 

@@ -39,6 +39,7 @@ chips = 256
 shared = true
 reached = 1.0 # as rates are measured
 hidden = 0.0
+launch = {launch:.2g} # of an operation of few elements
 link = {link:.3g} # that processes exchange over the loopback interface
 latency = {latency:.2g}
 between = {{ link = {link:.3g}, latency = {latency:.2g} }}
@@ -99,7 +100,8 @@ def table(alone: dict[str, Any], together: Together) -> str:
     return FORM.format(
         cores=os.cpu_count(), memory=_memory(), link=statistics.geometric_mean(links),
         latency=statistics.geometric_mean(latencies), day=date.today(), version=__version__,
-        bandwidth=alone["bandwidth"], rows="\n".join(rows), **alone["products"],
+        bandwidth=alone["bandwidth"], launch=alone["launch"], rows="\n".join(rows),
+        **alone["products"],
     )  # fmt: skip
 
 

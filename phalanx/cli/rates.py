@@ -18,6 +18,7 @@ import phalanx.numpy as jnp
 SIDE = 1024  # of the matrices that are multiplied
 ELEMENTS = 1 << 22  # that an operation of elements reads, and writes
 SIZES = (4, 1 << 24)  # bytes that are exchanged: few, for the latency, and many
+RUNS = 10_000  # of a small operation, one after the other
 ROUNDS, SECONDS = 20, 0.05  # the best round counts, as others run on this computer, too
 
 
@@ -28,7 +29,7 @@ def measured() -> dict[str, Any]:
         exchanges = {str(size): _exchange(size) for size in SIZES}
         return {"exchanges": exchanges, "products": _products("float32"), "bandwidth": _bandwidth()}
     products = {name: _products(name) for name in ("bfloat16", "float32", "float64")}
-    return {"products": products, "bandwidth": _bandwidth()}
+    return {"products": products, "bandwidth": _bandwidth(), "launch": _launch()}
 
 
 def _summed(x: Any) -> Any:
@@ -72,6 +73,16 @@ def _bandwidth() -> float:
     x = jnp.ones(ELEMENTS, jnp.float32)
     scaled = phalanx.jit(_scaled)
     return 2 * x.nbytes * phalanx.process_count() / _seconds_of_all(lambda: scaled(x))
+
+
+def _launch() -> float:
+    """Seconds of an operation of few elements, one of many in a program."""
+
+    def many(x: Any) -> Any:
+        return phalanx.lax.fori_loop(0, RUNS, lambda _, x: jnp.cumsum(x), x)
+
+    x, run = jnp.ones(8, jnp.float32), phalanx.jit(many)
+    return _seconds(lambda: run(x)) / RUNS
 
 
 def _seconds(call: Callable[[], Any]) -> float:

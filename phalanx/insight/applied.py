@@ -179,11 +179,11 @@ def _check(call: TracedCall, load: Load, parting: Parting, told: str) -> None:
 def _devices(chips: Machine, devices: Sequence[Any] | None, told: str) -> list[Any]:
     found = list(all_devices() if devices is None else devices)
     if len(found) < chips.chips:
-        platform = found[0].platform if found else "no"
+        kind = f"{found[0].platform} " if found else ""
+        there = f"is 1 {kind}device" if len(found) == 1 else f"are {len(found)} {kind}devices"
         raise DeviceCountError(
-            f"{told}: it is planned for the {chips.chips:,} chips of {chips.name}, and there are "
-            f"{len(found)} {platform} devices; plan it on a machine of as many, or call apply "
-            "where the chips are"
+            f"{told}: it is planned for the {chips.chips:,} chips of {chips.name}, and there "
+            f"{there}; plan it on a machine of as many, or call apply where the chips are"
         )
     return found
 

@@ -143,8 +143,14 @@ def _read(
     peak, bandwidth = chips.chip.peak(dtype), chips.chip.bandwidth
     # an instruction that multiplies reads and writes meanwhile, and takes longer where that does
     waiting = [k.count * max(0.0, k.moved / bandwidth - k.products / peak) for k in own]
-    found = timed(chips, parting, operations / peak, sum(waiting), seconds, float(needed))
+    late = sum([k.count * _late(k.products / peak, k.moved / bandwidth, chips) for k in own])
+    found = timed(chips, parting, operations / peak, sum(waiting), late, seconds, float(needed))
     return Built(found, operations, exchanged, shardings)
+
+
+def _late(computing: float, moving: float, chips: Machine) -> float:
+    """What an instruction takes longer than its arithmetic and its bytes."""
+    return max(0.0, chips.system.launch - max(computing, moving))
 
 
 def _among(e: Exchange, chips: Machine, parting: Parting) -> tuple[str, int, int]:

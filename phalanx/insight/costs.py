@@ -31,11 +31,13 @@ _F32 = np.dtype(np.float32)
 
 
 class Step(Struct, frozen=True):
-    """An equation of a program, how ``often`` it runs, and the bytes that it moves each time."""
+    """An equation of a program, how ``often`` it runs, the bytes that it moves each time, and
+    whether it is an operation of the device: others are parts of such."""
 
     equation: Equation
     often: float
     moved: float
+    starts: bool = False
 
     @property
     def operations(self) -> float:
@@ -60,17 +62,26 @@ def steps(program: Program, often: float = 1.0, freed: Set[Atom] = frozenset()) 
     What is in a loop runs as often as the loop does; once, where nobody knows how often. Of
     branches, it is the one that computes most. Inputs in ``freed`` may be written over.
     """
-    moved = _moved(program, freed)
+    moved, kept = _moved(program, freed), stored(program)
     for e, size in zip(program.equations, moved, strict=True):
         frame = e.frame
         if frame is None:
-            yield Step(e, often, size)
+            yield Step(e, often, size, _starts(e, kept))
         else:
             inner, times = dearest(frame), often * runs(frame)
             passed = _passed(frame, inner)
             if passed:
                 yield Step(e, times, 2 * passed)
             yield from steps(inner, times, set(_carried(frame, inner)))
+
+
+def _starts(e: Equation, kept: Set[Atom]) -> bool:
+    """Whether a compiler makes an operation of its own of ``e``: it fuses what moves elements, too,
+    with what they are for."""
+    elements = e.prim.elements
+    if elements.copied:
+        return False
+    return not elements.fused or any([v in kept for v in e.outputs])
 
 
 def _carried(frame: Frame, inner: Program) -> list[Var]:

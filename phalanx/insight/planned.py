@@ -6,6 +6,7 @@ are gathered where they are used ("fsdp"), and parts of each product ("tensor", 
 
 - its products, at a share of the peak;
 - all else that it reads and writes, at the bandwidth of memory;
+- what operations take longer than that, as even a small one takes its time;
 - the sums of parts of products, over the links that they take;
 - what of gathering the state, and of adding up gradients, does not hide behind products;
 - waiting for the slowest slice.
@@ -102,6 +103,8 @@ class Load(Struct, frozen=True):
         operations: of products, by the dtype that they are in.
         moved: bytes that all else reads and writes.
         updating: of these, not counted there, those of making the new state, which each copy does.
+        small: how often operations run, by the dtype of a product, or None, and the operations of
+            that, or the bytes that another one moves.
         batch: over how many chips the batch can be parted.
         state: bytes of the state.
         alive: the most bytes of values, beside the state, that are there at once.
@@ -113,6 +116,7 @@ class Load(Struct, frozen=True):
     operations: dict[np.dtype, float]
     moved: float
     updating: float
+    small: dict[tuple[np.dtype | None, float], float]
     batch: int
     state: float
     alive: float
@@ -124,6 +128,16 @@ class Load(Struct, frozen=True):
         seconds = [n / chips.chip.peak(dtype) for dtype, n in self.operations.items()]
         return sum(seconds) / chips.chips
 
+    def launching(self, chips: Machine) -> float:
+        """What operations on so many ``chips`` take longer than their arithmetic and their bytes
+        do, as each takes a least time."""
+        chip, least = chips.chip, chips.system.launch
+        late = 0.0
+        for (dtype, size), often in self.small.items():
+            rate = chip.bandwidth if dtype is None else chip.peak(dtype)
+            late += often * max(0.0, least - size / rate / chips.chips)
+        return late
+
 
 class Timing(Struct, frozen=True):
     """A step on a machine: seconds of each part, and bytes on a chip."""
@@ -131,6 +145,7 @@ class Timing(Struct, frozen=True):
     parting: Parting
     arithmetic: float
     memory: float
+    launching: float
     tensor: float
     fsdp: float
     data: float
@@ -146,7 +161,7 @@ class Timing(Struct, frozen=True):
     @property
     def seconds(self) -> float:
         """Of a step."""
-        return self.arithmetic + self.memory + self.exchanging + self.waiting
+        return self.arithmetic + self.memory + self.launching + self.exchanging + self.waiting
 
 
 def load_of(traced: Traced, rows: int = 0) -> Load:
@@ -171,16 +186,21 @@ def load_of(traced: Traced, rows: int = 0) -> Load:
         )
     operations: dict[np.dtype, float] = {}
     moved = updating = 0.0
+    small: dict[tuple[np.dtype | None, float], float] = {}
     updates = _updates(program, state_of(traced._traced, program))
     freed = {v for v, s in zip(program.inputs, state, strict=True) if s}
     for step in steps(program, freed=freed):
+        dtype, size = None, step.moved
         if step.equation.prim in _PRODUCTS:
-            dtype = step.equation.inputs[0].type.dtype
+            dtype, size = step.equation.inputs[0].type.dtype, step.operations / step.often
             operations[dtype] = operations.get(dtype, 0.0) + lanes * step.operations
         elif step.equation in updates:
             updating += step.moved
         else:
             moved += lanes * step.often * step.moved
+        if step.starts:
+            key = dtype, lanes * size
+            small[key] = small.get(key, 0.0) + step.often
     sizes = [float(size_in_bytes(t)) for t in program.input_types]
     held = sum([n for n, s in zip(sizes, state, strict=True) if s])
     names = [""] * len(sizes)
@@ -194,7 +214,7 @@ def load_of(traced: Traced, rows: int = 0) -> Load:
     names = whole(traced).names.all()
     batch = LANES_ALONE if of_one_example else batch_of(program, taken, names, rows // lanes)
     return Load(
-        products, operations, moved, updating, lanes * batch.rows, held,
+        products, operations, moved, updating, small, lanes * batch.rows, held,
         lanes * max(0.0, peak - held), lanes, batch,
     )  # fmt: skip
 
@@ -246,24 +266,26 @@ def timing(load: Load, chips: Machine, parting: Parting, fitted: Fitted | None =
     size += load.alive / count + 2 * products.largest / parting.tensor
     exchanges = {"tensor": tensor, "fsdp": fsdp, "data": data}
     memory = moved / chips.chip.bandwidth
-    return timed(chips, parting, load.at_peak(chips), memory, exchanges, size, fitted)
+    launching = load.launching(chips)
+    return timed(chips, parting, load.at_peak(chips), memory, launching, exchanges, size, fitted)
 
 
 def timed(
-    chips: Machine, parting: Parting, at_peak: float, memory: float,
+    chips: Machine, parting: Parting, at_peak: float, memory: float, launching: float,
     exchanges: Mapping[str, float], size: float, fitted: Fitted | None = None,
 ) -> Timing:  # fmt: skip
     """A step of which parts take so long by the figures of ``chips``: products at their peak, all
-    else by the bandwidth of memory, and exchanges over each axis, of which some hide."""
+    else by the bandwidth of memory, what small operations take longer, and exchanges over each
+    axis, of which some hide."""
     fitted = fitted or fitted_to(chips.system)
     arithmetic = at_peak / fitted.efficiency
     tensor = fitted.exchanging * exchanges["tensor"]
     fsdp, data = exchanges["fsdp"], exchanges["data"]
     fsdp -= fitted.hidden * min(fsdp, 2 / 3 * arithmetic)
     data -= fitted.hidden * min(data, 1 / 3 * arithmetic)
-    busy = arithmetic + memory + tensor + fsdp + data
+    busy = arithmetic + memory + launching + tensor + fsdp + data
     straggling = fitted.straggling * math.log2(chips.slices) if chips.system.torus else 0.0
     return Timing(
-        parting, arithmetic, memory, tensor, fsdp, data, busy * straggling, size,
+        parting, arithmetic, memory, launching, tensor, fsdp, data, busy * straggling, size,
         size <= chips.chip.memory,
     )  # fmt: skip

@@ -287,6 +287,7 @@ def _verdict(chips: Machine, best: Timing, counts: Sequence[tuple[Machine, Timin
     parts = {
         "arithmetic": best.arithmetic,
         "memory bandwidth": best.memory,
+        "the least time of each operation": best.launching,
         "communication": best.exchanging,
         "waiting for the slowest slice": best.waiting,
     }
@@ -312,6 +313,11 @@ def _summary(load: Load, chips: Machine, best: Timing, made: Built | None) -> Fa
     rate = operations / best.seconds / chips.chips
     peak = chips.chip.peak(dtype) if dtype is not None else 1.0
     notes = [] if best.fits else ["It does not fit: a chip has less memory than that."]
+    if not load.products.count and chips.chips > 1:
+        notes.append(
+            "No product multiplies by the state: what chips exchange of a divided state is not "
+            "counted."
+        )
     batch, each = load.parted, f", in each of {load.lanes} lanes" if load.lanes > 1 else ""
     return Facts(
         "summary",
@@ -344,7 +350,7 @@ def _meshes(every: list[Timing]) -> Table:
     )  # fmt: skip
     rows = [
         (t.parting.data, t.parting.fsdp, t.parting.tensor, t.seconds, t.size,
-         "yes" if t.fits else "no", t.arithmetic + t.memory, t.exchanging)
+         "yes" if t.fits else "no", t.arithmetic + t.memory + t.launching, t.exchanging)
         for t in every[:_SHOWN]
     ]  # fmt: skip
     left = len(every) - len(rows)
@@ -357,6 +363,7 @@ def _parts(best: Timing) -> Table:
     rows = (
         ("matrix products", best.arithmetic),
         ("memory-bound operations", best.memory),
+        ("least time of small operations", best.launching),
         ("all-reduce of products (tensor)", best.tensor),
         ("all-gather, reduce-scatter (fsdp)", best.fsdp),
         ("all-reduce of gradients (data)", best.data),

@@ -64,7 +64,10 @@ class Products(Struct):
     sizes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def can_be_parted(self, count: int) -> bool:
-        """Whether all but few weights have a side that divides among ``count`` chips."""
+        """Whether all but few weights have a side that divides among ``count`` chips; where there
+        is none, there is nothing to part."""
+        if count > 1 and not self.sides:
+            return False
         whole = sum([n for side, n in self.sides.items() if side % count])
         return whole <= 0.1 * sum(self.sides.values())
 

@@ -290,6 +290,8 @@ def shown(value: Any, kind: Kind) -> str:
 
     >>> shown(3 * 2**20, "bytes"), shown(1.5e9, "operations"), shown(2.5e-5, "seconds")
     ('3.0 MiB', '1.5 G', '25 µs')
+    >>> shown(1e-14, "seconds")
+    '0 s'
     >>> shown(0.131, "share"), shown(4096, "count"), shown(None, "bytes")
     ('13 %', '4,096', '')
     """
@@ -345,7 +347,7 @@ def _scaled(value: float, base: int, units: Sequence[str]) -> str:
 def _time(value: float) -> str:
     if not math.isfinite(value):
         return "unknown"
-    if value == 0:
+    if abs(value) < 0.05e-9:  # nothing that a computer does is so short
         return "0 s"
     for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
         if abs(value) >= size or unit == "ns":

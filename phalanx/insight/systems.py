@@ -71,6 +71,7 @@ class System(Struct, frozen=True):
         sources: where the figures are from.
         reached: the share of the peak that large products reach.
         hidden: of exchanges that have products to hide behind, the share that does.
+        launch: the seconds that an operation takes at least, however small.
         shared: whether figures are those of all chips together, as of processes on one computer.
         together: what some numbers of them do together; else as much as one alone.
         gpu: what XLA's plugin for GPUs calls it; empty if it is none that it knows.
@@ -88,6 +89,7 @@ class System(Struct, frozen=True):
     sources: tuple[str, ...]
     reached: float = 1.0
     hidden: float = 0.0
+    launch: float = 0.0
     shared: bool = False
     together: tuple[Together, ...] = ()
     gpu: str = ""

@@ -430,6 +430,8 @@ def test_what_cannot_be_applied_is_told():
     w, (x, y) = normal(64, 64), ROWS
     refused("planned for the 16 chips of v5e:4x4, and there are 8 cpu devices", plain, DEEP, x, y,
             on="v5e:4x4")  # fmt: skip
+    with pytest.raises(ValueError, match="there is 1 cpu device; plan it on a machine of as many"):
+        planned(plain, (DEEP, x, y)).apply(devices=ph.devices()[:1])
     refused("plain cannot be applied: .* by position, but y is given by name", plain, DEEP, x, y=y)
     power = ph.jit(lambda w, x, n: w - x.T @ (x @ w) ** n, static_argnums=2)
     refused("static arguments, 2=3; fix them", power, w, x, 3)

@@ -142,6 +142,33 @@ def test_times_are_those_of_the_formulas(traced):
     assert twice.waiting > 0 and twice.data > 0
 
 
+def simulation(u, force):
+    """2,000 steps of a wave, each of which a compiler makes one operation of."""
+    once = lambda u, _: (0.1 * (jnp.roll(u, 1) + jnp.roll(u, -1)) + 0.8 * u + force, None)  # noqa: E731
+    return lax.scan(once, u, None, length=2000)[0]
+
+
+FIELD = of(1024, dtype="float32")
+
+
+def test_small_operations_take_their_least_time():
+    chips = machine("h100:8")
+    report = ph.plan(simulation, on="h100:8")(FIELD, FIELD)
+    least = 2000 * chips.system.launch
+    assert least <= report["summary"].as_json()["facts"]["time"] < 2 * least
+    assert "the least time of each operation limits it" in report.verdict
+    load = load_of(ph.jit(simulation).trace(*[of(2**30, dtype="float32")] * 2))
+    assert timing(load, chips, Parting(1, 8, 1)).launching == 0  # as each takes longer
+
+
+def test_what_multiplies_by_no_weights_has_no_tensor_parallelism():
+    report = ph.plan(simulation, on="h100:8")(FIELD, FIELD)
+    assert {row["tensor"] for row in report["best meshes"].as_json()["rows"]} == {1}
+    assert "No product multiplies by the state" in report["summary"].note
+    with pytest.raises(ValueError, match=r"tensor is one of 1$"):
+        ph.plan(simulation, on="h100:8", tensor=2)(FIELD, FIELD)
+
+
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_what_is_computed_again_counts_once_where_nothing_needs_the_first(lanes):
     def gradient(w, x):

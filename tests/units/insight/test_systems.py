@@ -42,7 +42,8 @@ def test_machines_that_do_not_exist(name, said):
         machine(name)
 
 
-ALONE = {"products": {"bfloat16": 2e11, "float32": 1e11, "float64": 5e10}, "bandwidth": 8e9}
+PRODUCTS = {"bfloat16": 2e11, "float32": 1e11, "float64": 5e10}
+ALONE = {"products": PRODUCTS, "bandwidth": 8e9, "launch": 4e-8}
 TWO = {"exchanges": {"4": 1e-3, "1000000": 3e-3}, "products": 1e11, "bandwidth": 8e9}
 FOUR = {"exchanges": {"4": 2e-3, "1000000": 8e-3}, "products": 1e11, "bandwidth": 8e9}
 TABLE = table(ALONE, {2: TWO, 4: FOUR})

@@ -111,7 +111,8 @@ def histogramdd(
     if x.ndim != 2:
         raise ShapeError(f"histogramdd: points are rows, [n, d], got {x.aval}")
     d = x.shape[1]
-    each = list(bins) if hasattr(bins, "__len__") else [bins] * d
+    is_one = getattr(bins, "ndim", 1) == 0 or not hasattr(bins, "__len__")
+    each = [bins] * d if is_one else list(bins)
     ranges = [None] * d if range is None else list(range)
     if len(each) != d or len(ranges) != d:
         raise ShapeError(
@@ -277,7 +278,8 @@ def histogram_bin_edges(
         Numbers [bins + 1] of the dtype of ``a``; integers give float32.
 
     Raises:
-        ValueError: ``bins`` is the name of a rule.
+        TypeError: the number of ``bins`` is no integer.
+        ValueError: ``bins`` is the name of a rule, or less than 1.
 
     >>> print(jnp.histogram_bin_edges(jnp.array([0.0, 4.0]), 2))
     [0. 2. 4.]
@@ -289,7 +291,10 @@ def histogram_bin_edges(
     if given.ndim:
         return convert(given, lattice.promote((given.aval.dtype, False), (x.aval.dtype, False))[0])
     start, stop = (None, None) if range is None else range
-    return _equal_bins(x, start, stop, int(np.asarray(bins)))
+    count = integer("histogram_bin_edges", "bins", bins)
+    if count < 1:
+        raise ValueError(f"histogram_bin_edges: bins must be 1 or more, got {count}")
+    return _equal_bins(x, start, stop, count)
 
 
 @one_program

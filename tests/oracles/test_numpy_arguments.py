@@ -136,6 +136,15 @@ def test_vectorize_passes_none_on():
     same(with_signature(jnp.ones((2, 3)), None), [3, 3])
 
 
+@pytest.mark.parametrize("bins", [-1, 0, 2.5])
+@pytest.mark.parametrize("name", ["histogram", "histogramdd", "histogram_bin_edges"])
+def test_numbers_of_bins_are_positive_integers(name, bins):
+    with pytest.raises((TypeError, ValueError)) as theirs:
+        getattr(np, name)(np.ones((3, 2)), bins)
+    with pytest.raises(theirs.type, match="histogram_bin_edges: bins must be "):
+        getattr(jnp, name)(jnp.ones((3, 2)), bins)
+
+
 def test_histograms_of_nothing():
     for found, expected in zip(jnp.histogram(jnp.zeros(0), 3), np.histogram([], 3), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-6)

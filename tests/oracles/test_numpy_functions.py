@@ -109,7 +109,7 @@ def test_histograms_over_several_dimensions():
             near(got, wanted, 1e-4)
             for a, b in zip(at, places, strict=True):
                 near(a, b)
-    for bins in (3, [2, 4], edges, [edges, 2]):
+    for bins in (3, np.int64(3), np.array(3), [2, 4], edges, [edges, 2]):
         got, wanted = jnp.histogram2d(*f.T, bins), np.histogram2d(*x.T, bins)
         for a, b in zip(got, wanted, strict=True):
             near(a, b, 1e-4)

@@ -90,7 +90,6 @@ class Member:
         self._letting_go: list[threading.Thread] = []
         self._leaving = threading.Event()
         self.let_go: Callable[[], None] = lambda: None  # ends what waits for others in the runtime
-        self.hold: Callable[[], None] = lambda: None  # keeps the connections to them from breaking
         self.is_caught: Callable[[], bool] = lambda: False  # whether a thread waits there
         self._loop, self._line = loop, line
         self._changed = threading.Condition()

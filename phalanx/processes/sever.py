@@ -20,23 +20,17 @@ Address = tuple[str, int]
 def sever(listening: Set[Address], within: bool) -> None:
     """End what this process receives on connections to and at addresses that are ``listening``.
 
-    Also on those on which it speaks to itself, if ``within``. What is sent goes on: a connection
-    that breaks while something is sent is one on which that waits for ever (``held``).
+    Also on those on which it speaks to itself, if ``within``. What is sent goes on: Gloo does not
+    notice if a connection breaks while it sends, and the sender would wait forever.
     """
-    for sock in connections(listening, within):
-        with contextlib.suppress(OSError):
-            sock.shutdown(socket.SHUT_RD)
-
-
-def connections(listening: Set[Address], within: bool = True) -> Iterator[socket.socket]:
-    """Copies of those connections."""
     here = {name for sock in _sockets() if (name := _name(sock.getsockname)) is not None}
     for sock in _sockets():
         own, other = _name(sock.getsockname), _name(sock.getpeername)
         if other is None:
             continue  # it listens, or is not connected
         if {own, other} & listening and (within or other not in here):
-            yield sock
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RD)
 
 
 def listening() -> set[Address]:

@@ -102,7 +102,6 @@ def _connecting(member: Member, execute: Callable[[], Launched], one_here: bool)
         outs, token = _begun(_beginning, execute, one_here)
         token.block_until_ready()
     member.is_caught = _caught.locked
-    member.hold()
     return outs, token
 
 

@@ -15,7 +15,6 @@ import struct
 from typing import Any
 
 from phalanx.processes import sever
-from phalanx.processes.held import Holder
 from phalanx.processes.member import Member
 from phalanx.xla.jaxlib_versions import xc
 
@@ -34,23 +33,8 @@ class Gloo:
         everywhere = member.everyone.gather("starting the CPU client", self._here)
         self._listening = {(host, port) for addresses in everywhere for host, port in addresses}
         self._member, self._client = member, client
-        self._holder = Holder()
-        self._held: set[tuple[sever.Address, sever.Address]] = set()
         self._said: set[int] = set()
         self._over = False  # what is connected within this process from now on goes on
-
-    def hold(self) -> None:
-        """Hold the connections to others that there are now."""
-        for connection in sever.connections(self._listening, within=False):
-            ends = connection.getsockname()[:2], connection.getpeername()[:2]
-            if ends not in self._held:
-                self._held.add(ends)
-                self._holder.hold(connection)
-
-    def leave(self) -> None:
-        """Hold nothing any more; others that have heard of a loss may still send something."""
-        if self._member.verdict is None:
-            self._holder.let_go()
 
     def let_go(self) -> None:
         """End what waits for others, now that nothing is computed with them any more."""

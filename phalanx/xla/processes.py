@@ -21,12 +21,10 @@ from phalanx.xla.jaxlib_versions import xc
 
 if TYPE_CHECKING:
     from phalanx.processes.member import Member
-    from phalanx.xla.gloo import Gloo
 
 _NEVER = 10_000_000  # seconds
 
 _connected: list[tuple[Member, Any]] = []  # this process, and the runtime's client
-_gloo: list[Gloo] = []
 _visible: list[int] = []  # the GPUs for this process; all if there are none
 
 
@@ -67,9 +65,6 @@ def connect(member: Member, gpus: Sequence[int] | None) -> None:
 
 def leave() -> None:
     """Let the service know that this process will say no more; without it, its end is an error."""
-    for gloo in _gloo:
-        gloo.leave()
-    _gloo.clear()
     for member, client in _connected:
         if member.reachable:
             with _quiet():
@@ -82,8 +77,7 @@ def cpu_arguments() -> dict[str, Any]:
         return {}
     member, client = _connected[0]
     gloo = importlib.import_module("phalanx.xla.gloo").Gloo(member, client, member.host)
-    member.let_go, member.hold = gloo.let_go, gloo.hold
-    _gloo[:] = [gloo]
+    member.let_go = gloo.let_go
     return {
         "distributed_client": client,
         "node_id": member.process,

@@ -42,7 +42,7 @@ CHECKED = 0.1
 ACCURATE = (
     "tests/oracles/", "tests/laws/test_operations.py", "tests/laws/test_pmap_law.py",
     "tests/laws/test_slopes_of_all_sizes.py", "tests/stories/test_elastic.py",
-    "tests/stories/test_reproducible.py",
+    "tests/laws/test_reproducible_over_processes.py", "tests/stories/test_reproducible.py",
 )  # fmt: skip
 SUBJECTS = ("law", "name", "f")  # parameters that name what is tested; others are cases of it
 

@@ -9,6 +9,7 @@ that and compares.
 import functools
 import itertools
 import pickle
+import textwrap
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -41,8 +42,10 @@ def double():
 class Case:
     """A program, the rows that each process has of its outermost axis, and what is asked of it.
 
-    ``inner`` maps the axes inside, by ``pmap`` or ``vmap``.
+    ``inner`` maps the axes inside, by ``pmap`` or ``vmap``, and ``outer`` the outermost.
     """
+
+    outer = staticmethod(pmap)
 
     program: Program
     rows: tuple
@@ -79,7 +82,7 @@ class Case:
         def own(*args):  # of this case: an equal program of another may have other rows elsewhere
             return function(*args)
 
-        return here.over((pmap, *self.inner), own, out_dims=out_dims)
+        return here.over((self.outer, *self.inner), own, out_dims=out_dims)
 
     def answer(self, me):
         """What process ``me`` finds: arrays."""
@@ -125,13 +128,15 @@ def over_mesh(lane, *, axis_name, devices, **options):
 class Whole(Case):
     """The same of arrays over all processes, in one program, whose devices have equal blocks."""
 
+    outer = staticmethod(over_mesh)
+
     @property
     def mapping(self):
         return replace(self.program.mapping, processes=len(self.rows))
 
     def mapped(self, me, lane=None, out_dims=None):
         lane = lane or self.program.lane
-        return self.mapping.over((over_mesh, *self.inner), lane, out_dims=out_dims)
+        return self.mapping.over((self.outer, *self.inner), lane, out_dims=out_dims)
 
     def spread(self, whole, dim):
         """``whole``, of which each device has rows in dimension ``dim``."""
@@ -265,8 +270,6 @@ class Changing:
 
 def answer(path, me):
     """Compute all cases of the file at ``path`` in process ``me``, and write down what is found."""
-    phalanx.config.update("enable_x64", True)
-    phalanx.config.update("disable_most_optimizations", True)
     found = {}
     for i, case in enumerate(pickle.loads(path.read_bytes())):
         if me < len(case.rows):
@@ -434,22 +437,36 @@ def draw_changes_into(found, these):
     found.append(these)
 
 
-@pytest.mark.slow
-def test_drawn_programs_over_processes(launch, tmp_path):  # noqa: F811
-    drawn, path, count = [], tmp_path / "cases", max(COUNTS)
-    draw_into(drawn)
-    draw_changes_into(drawn)
-    path.write_bytes(pickle.dumps([case for case, _ in drawn]))
+def answers_of(cases, launch, path, options=""):  # noqa: F811
+    """What the processes of each case find, with two devices each, and ``options`` set."""
+    path.write_bytes(pickle.dumps(cases))
     story = f"""
     from pathlib import Path
     from tests.laws.test_pmap_over_processes import answer
     answer(Path({str(path)!r}), me)
     """
-    ended = launch(count, story, devices=2)
+    count = max(COUNTS)
+    ended = launch(count, textwrap.dedent(options) + textwrap.dedent(story), devices=2)
     assert ended.status == 0, ended.output
     found = [pickle.loads(path.with_suffix(f".{me}").read_bytes()) for me in range(count)]
-    for i, (case, expected) in enumerate(drawn):
-        print(case)  # which pytest shows where it fails
+    for i, case in enumerate(cases):
         answers = [found[me][i] for me in range(len(case.rows))]
-        assert not any(isinstance(a, str) for a in answers), "\n".join(map(str, answers))
-        case.check(answers, expected)
+        assert not any(isinstance(a, str) for a in answers), "\n".join(
+            [str(case), *map(str, answers)]
+        )
+        yield answers
+
+
+@pytest.mark.slow
+def test_drawn_programs_over_processes(launch, tmp_path):  # noqa: F811
+    drawn = []
+    draw_into(drawn)
+    draw_changes_into(drawn)
+    options = """
+    phalanx.config.update("enable_x64", True)
+    phalanx.config.update("disable_most_optimizations", True)
+    """
+    answers = answers_of([case for case, _ in drawn], launch, tmp_path / "cases", options)
+    for (case, expected), found in zip(drawn, answers, strict=True):
+        print(case)  # which pytest shows where it fails
+        case.check(found, expected)

@@ -271,8 +271,8 @@ class Static:
 
     def marked(self, mark: Any) -> Static:
         """The same places, with ``mark`` in each."""
-        pairs = [tuple((place, mark) for place, _ in given)
-                 for given in (self.positional, self.keywords)]  # fmt: skip
+        pairs = [tuple((place, mark) for place, _ in entries)
+                 for entries in (self.positional, self.keywords)]  # fmt: skip
         return Static(pairs[0], pairs[1], "")
 
 
@@ -438,9 +438,9 @@ def shown_call(structure: Any) -> str:
     return f"({', '.join(parts)})"
 
 
-def check_same_tree(given: Any, wanted: Any, who: str, what: str) -> None:
+def check_same_tree(treedef: Any, expected: Any, who: str, what: str) -> None:
     """Raise TreeError unless the structures agree."""
-    if given != wanted:
+    if treedef != expected:
         raise TreeError(
-            f"{who}: {what} must have the structure {shown(wanted)}, got {shown(given)}"
+            f"{who}: {what} must have the structure {shown(expected)}, got {shown(treedef)}"
         )

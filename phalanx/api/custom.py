@@ -281,10 +281,10 @@ def checked_tangent(x: Any, kind: ArrayType, refuse: Callable[[str], TypeError])
         return ZERO
     if not is_value(x):
         raise refuse(f"{brief(x)} of type {type(x).__name__}")
-    given = typeof(x)
-    if not same_kind(given, kind):
-        raise refuse(str(given))
-    return x if given.dtype == kind.dtype and not is_scalar(x) else as_type(x, kind)
+    actual = typeof(x)
+    if not same_kind(actual, kind):
+        raise refuse(str(actual))
+    return x if actual.dtype == kind.dtype and not is_scalar(x) else as_type(x, kind)
 
 
 def number_as_array(x: Any) -> Any:

@@ -121,13 +121,13 @@ class custom_jvp(Custom[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if current() is ROOT:
             return self.fun(*args, **kwargs)
-        given = positional(self.fun, args, kwargs, self.who)
-        call = RuledCall(self, given)
+        arguments = positional(self.fun, args, kwargs, self.who)
+        call = RuledCall(self, arguments)
         jvp = self.jvp
         results = bind_with_rules(
             custom_jvp_primitive,
             call.function,
-            call.leaves(given),
+            call.leaves(arguments),
             partial(JvpRule.of, name_of(jvp) if jvp else "none", partial(_pair, call)),
             (self.fun, jvp, call.fixed),
             name_of(self.fun),
@@ -158,8 +158,8 @@ class _Sum:
             if jvp is None or all(isinstance(x, SymbolicZero) for x in tree.leaves(t)):
                 continue
             dense = tree.map(lambda x: zero_like(x.aval, False) if _is_zero(x) else x, t)
-            given = tree.leaves(jvp(dense, out, *primals))
-            totals = [add_tangents(a, b) for a, b in zip(totals, given, strict=True)]
+            terms = tree.leaves(jvp(dense, out, *primals))
+            totals = [add_tangents(a, b) for a, b in zip(totals, terms, strict=True)]
         zeros: list[Any] = [
             SymbolicZero(y) if t is ZERO else t for y, t in zip(leaves, totals, strict=True)
         ]
@@ -218,6 +218,6 @@ def _check_without_derivative(x: Any, kind: ArrayType, refuse: Callable[[str], T
     """Raise TypeError unless ``x`` is the tangent of what has no derivative."""
     if isinstance(x, SymbolicZero):
         return
-    given = typeof(x) if is_value(x) else None
-    if given is None or (given.shape, given.dtype) != (kind.shape, dtypes.float0):
-        raise refuse(f"{given or repr(x)}; it has no derivative, so zeros of dtype float0")
+    actual = typeof(x) if is_value(x) else None
+    if actual is None or (actual.shape, actual.dtype) != (kind.shape, dtypes.float0):
+        raise refuse(f"{actual or repr(x)}; it has no derivative, so zeros of dtype float0")

@@ -357,11 +357,11 @@ def closure_convert(
     moved = [isinstance(x, Tracer) and dtypes.is_inexact(x.dtype) for x in captured]
 
     def converted(*args: Any) -> Any:
-        given, treedef = tree.flatten((args[: len(example_args)], {}))
+        operands, treedef = tree.flatten((args[: len(example_args)], {}))
         check_same_tree(treedef, in_tree, who, "the arguments, like the examples,")
         rest = iter(args[len(example_args) :])
         constants = [next(rest) if m else x for x, m in zip(captured, moved, strict=True)]
-        return flat.out_tree.unflatten(evaluate(program, [*constants, *given]))
+        return flat.out_tree.unflatten(evaluate(program, [*constants, *operands]))
 
     return converted, [x for x, m in zip(captured, moved, strict=True) if m]
 

@@ -190,8 +190,8 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
         rows = [x for x, m in zip(leaves, marks, strict=True) if m]
 
         def one(row: list[Any]) -> Any:
-            given = iter(row)
-            whole = [next(given) if m else x for x, m in zip(leaves, marks, strict=True)]
+            rest = iter(row)
+            whole = [next(rest) if m else x for x, m in zip(leaves, marks, strict=True)]
             return f(*treedef.unflatten(whole))
 
         return over_rows(one, rows), True

@@ -280,7 +280,7 @@ def jvp(
     body = WithAux(fun, has_aux, who)
     primal_refs, refs = _refs_in(primals)
     flat, leaves, names = flattened(body, primals, who, refs)
-    given, treedef = tree.flatten((tuple(tangents), {}))
+    tangent_leaves, treedef = tree.flatten((tuple(tangents), {}))
     if treedef != flat.in_tree:
         raise TypeError(
             f"{who}: the tangents must have the structure of the primals, "
@@ -294,7 +294,7 @@ def jvp(
         )
     ts = [
         tangent_in(t, typeof(x), names, i, who)
-        for i, (t, x) in enumerate(zip(loaded(given), leaves, strict=True))
+        for i, (t, x) in enumerate(zip(loaded(tangent_leaves), leaves, strict=True))
     ]
     outs, out_ts = jvp_flat(flat, leaves, ts)
     moved = [weak_as(t, typeof(y)) for y, t in zip(outs, out_ts, strict=True)]

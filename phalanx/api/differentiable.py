@@ -29,10 +29,10 @@ def flattened(
 
     They must be arrays, but for those numbered ``refs``: references, given as what they hold.
     """
-    given, treedef = tree.flatten((tuple(args), {}))
+    values, treedef = tree.flatten((tuple(args), {}))
     names = LeafNames(fun, args, {}, range(len(args)))
-    refuse_aliases(given, (), who)
-    leaves = with_copies(given, refs)
+    refuse_aliases(values, (), who)
+    leaves = with_copies(values, refs)
     for i, x in enumerate(leaves):
         if not is_value(x):
             check_leaf(x, names[i], who)

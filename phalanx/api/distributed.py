@@ -193,18 +193,18 @@ def initialize(
     atexit.register(shutdown)
 
 
-def _gpus(given: cluster.Found) -> Sequence[int] | None:
+def _gpus(found: cluster.Found) -> Sequence[int] | None:
     """The GPUs for this process; None: all."""
-    if given.local_device_ids is not None or given.of_host is None:
-        return given.local_device_ids
-    return backend().local_device_ids(given.of_host)
+    if found.local_device_ids is not None or found.of_host is None:
+        return found.local_device_ids
+    return backend().local_device_ids(found.of_host)
 
 
-def _seconds(name: str, given: object) -> float:
-    """How many seconds ``given`` says; infinity is as many as the system can wait."""
-    if not isinstance(given, (int, float)) or not given > 0:
-        raise _wrong(name, "a number of seconds above 0", given)
-    return min(float(given), _LONGEST)
+def _seconds(name: str, value: object) -> float:
+    """How many seconds ``value`` says; infinity is as many as the system can wait."""
+    if not isinstance(value, (int, float)) or not value > 0:
+        raise _wrong(name, "a number of seconds above 0", value)
+    return min(float(value), _LONGEST)
 
 
 _LONGEST = 1e8
@@ -233,13 +233,13 @@ def credentials_of(
         ValueError: something is missing, or makes no sense.
         OSError: a file cannot be read.
     """
-    given = {
+    options = {
         "mtls_cert_file": cert_file or config.mtls_cert_file,
         "mtls_key_file": key_file or config.mtls_key_file,
         "mtls_ca_file": ca_file or config.mtls_ca_file,
         "mtls_peer_uri_prefix": peer_uri_prefix or config.mtls_peer_uri_prefix,
     }
-    if not any(given.values()):
+    if not any(options.values()):
         if config.distributed_verify_secure_credentials if verify is None else verify:
             raise ValueError(
                 f"{_WHO}: verify_secure_credentials asks for mutual TLS, at {user_location()}: "
@@ -248,7 +248,7 @@ def credentials_of(
         return None
     secure = importlib.import_module("phalanx.processes.secure")  # with TLS, which few use
     try:
-        return secure.Credentials(given)
+        return secure.Credentials(options)
     except ValueError as e:
         raise ValueError(f"{_WHO}: {e}, at {user_location()}") from None
 
@@ -258,7 +258,7 @@ def _wrong(name: str, expected: str, got: object) -> ValueError:
 
 
 def _settings(
-    given: cluster.Found, patience: float, silence: float, credentials: Credentials | None
+    found: cluster.Found, patience: float, silence: float, credentials: Credentials | None
 ) -> Settings:
     """What was given and found, checked.
 
@@ -266,12 +266,12 @@ def _settings(
         ValueError: something is missing, or makes no sense.
     """
     for name in ("coordinator_address", "num_processes", "process_id"):
-        if getattr(given, name) is None:
+        if getattr(found, name) is None:
             raise ValueError(
                 f"{_WHO}: {name} should be defined, at {user_location()}: give it, or set "
                 f"PHALANX_{name.upper()}; {cluster.advice(os.environ)}"
             )
-    address, count, process = given.coordinator_address, given.num_processes, given.process_id
+    address, count, process = found.coordinator_address, found.num_processes, found.process_id
     assert address is not None
     assert count is not None
     assert process is not None
@@ -291,10 +291,10 @@ def _settings(
             f"{_WHO}: process_id {process} is not one of {count} processes, which are numbered "
             f"from 0 to {count - 1}, at {user_location()}"
         )
-    ids = given.local_device_ids
+    ids = found.local_device_ids
     if ids is not None and not all(isinstance(i, int) and i >= 0 for i in ids):
         raise _wrong("local_device_ids", "a number from 0 up, or some", ids)
-    token = os.environ.get("PHALANX_TOKEN") or given.job or ""
+    token = os.environ.get("PHALANX_TOKEN") or found.job or ""
     home = None if "PHALANX_COORDINATOR_STARTED" in os.environ else 0
     attempt = cluster.restarts(os.environ)
     return Settings(address, process, count, token, patience, credentials, silence, attempt, home)
@@ -426,16 +426,16 @@ def key_value_delete(key: str) -> None:
     _member(who).forget(_text(key, "key", who))
 
 
-def _text(given: object, name: str, who: str) -> str:
-    if not isinstance(given, str):
+def _text(value: object, name: str, who: str) -> str:
+    if not isinstance(value, str):
         advice = f"give str({name}) if that is meant"
-        if isinstance(given, bytes):
+        if isinstance(value, bytes):
             advice = "bytes.hex() and bytes.fromhex() lead there and back"
         raise TypeError(
-            f"{who}: {name} must be text, got {type(given).__name__} {given!r:.60}, at "
+            f"{who}: {name} must be text, got {type(value).__name__} {value!r:.60}, at "
             f"{user_location()}; {advice}"
         )
-    return given
+    return value
 
 
 def _member(who: str) -> Member:

@@ -279,9 +279,9 @@ def _layout(order: Any, type: ArrayType, who: str, what: str) -> tuple[int, ...]
 
 
 def _aliases(
-    given: Mapping[int, int] | None, ins: Sequence[ArrayType], outs: Sequence[ArrayType], who: str
+    aliases: Mapping[int, int] | None, ins: Sequence[ArrayType], outs: Sequence[ArrayType], who: str
 ) -> tuple[tuple[int, int], ...]:
-    pairs = sorted((index(i), index(o)) for i, o in (given or {}).items())
+    pairs = sorted((index(i), index(o)) for i, o in (aliases or {}).items())
     for i, o in pairs:
         fits = 0 <= i < len(ins) and 0 <= o < len(outs)
         if not fits or (ins[i].shape, ins[i].dtype) != (outs[o].shape, outs[o].dtype):

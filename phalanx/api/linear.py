@@ -51,7 +51,7 @@ def tangent_in(t: Any, kind: ArrayType, names: LeafNames, i: int, who: str) -> A
     return _like(t, kind, f"{who}: the tangent of {names[i]}", "primal")
 
 
-def _given_out(ct: Any, type: ArrayType, name: str, who: str) -> Any:
+def _checked_cotangent(ct: Any, type: ArrayType, name: str, who: str) -> Any:
     """A cotangent given by the user: checked, and ``ZERO`` where there is no derivative."""
     check_leaf(ct, f"the cotangent of {name}", who)
     if not dtypes.is_inexact(type.dtype):  # what such a cotangent says is of no effect
@@ -67,10 +67,10 @@ def _given_out(ct: Any, type: ArrayType, name: str, who: str) -> Any:
 
 def _like(x: Any, type: ArrayType, what: str, other: str) -> Any:
     """A tangent or cotangent of something of ``type``; integers are none, but Python's may be."""
-    given = typeof(x)
-    adapts = given.weak and (dtypes.is_inexact(given.dtype) or isinstance(x, SCALARS))
-    if given.shape != type.shape or not (given.dtype == type.dtype or adapts):
-        raise ArgumentError(f"{what} must be {type} like the {other}, got {given}")
+    actual = typeof(x)
+    adapts = actual.weak and (dtypes.is_inexact(actual.dtype) or isinstance(x, SCALARS))
+    if actual.shape != type.shape or not (actual.dtype == type.dtype or adapts):
+        raise ArgumentError(f"{what} must be {type} like the {other}, got {actual}")
     return instantiate_scalar(x, type)
 
 
@@ -120,12 +120,12 @@ class Pullback(AtPoint):
             raise TypeError(f"vjp: the pullback takes one tree of cotangents, got {len(cts)}")
         leaves, treedef = tree.flatten(cts[0])
         check_same_tree(treedef, self.out_tree, "vjp", "the cotangents, like the results,")
-        given = [
-            _given_out(ct, t, f"result {i}", "vjp")
+        dense = [
+            _checked_cotangent(ct, t, f"result {i}", "vjp")
             for i, (ct, t) in enumerate(zip(leaves, self.out_types, strict=True))
         ]
         with dtypes.enabled(*[t.dtype for t in self.in_types]):
-            cotangents = pull(self.linear, given, self.in_types, self.shardings)
+            cotangents = pull(self.linear, dense, self.in_types, self.shardings)
         args, _ = self.in_tree.unflatten(cotangents)
         return args
 
@@ -187,12 +187,12 @@ class Pushforward(AtPoint):
     @hiding
     def __call__(self, *tangents: Any) -> Any:
         who = f"linearize({name_of(self.fun)})"
-        given, treedef = tree.flatten((tangents, {}))
+        leaves, treedef = tree.flatten((tangents, {}))
         check_same_tree(treedef, self.in_tree, who, "the tangents, like the arguments,")
         names = LeafNames(self.fun, tangents, {}, range(len(tangents)))
         checked = [
             tangent_in(t, kind, names, i, who)
-            for i, (t, kind) in enumerate(zip(given, self.in_types, strict=True))
+            for i, (t, kind) in enumerate(zip(leaves, self.in_types, strict=True))
         ]
         with dtypes.enabled(*[t.dtype for t in self.in_types]):
             dense = [

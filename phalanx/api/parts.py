@@ -177,10 +177,10 @@ def _from_local_data(
 
 
 def _global_shape(
-    sharding: Sharding, local: tuple[int, ...], given: Sequence[int | None] | None, who: str
+    sharding: Sharding, local: tuple[int, ...], global_shape: Sequence[int | None] | None, who: str
 ) -> tuple[tuple[int, ...], list[list[int] | None]]:
     """The whole shape; per dimension the places of the local tiles, None where data are whole."""
-    sizes = list(local) if given is None else list(given)
+    sizes = list(local) if global_shape is None else list(global_shape)
     if len(sizes) != len(local):
         raise ValueError(
             f"{who}: global_shape {tuple(sizes)} has {len(sizes)} dimensions, but the data has "
@@ -192,7 +192,7 @@ def _global_shape(
         tiles = [(*sharding.tile_at(p), *[0] * len(local)) for p in sharding.local_positions]
         here = sorted({tile[dim] for tile in tiles})
         whole = size * count // max(len(here), 1)
-        asked = None if given is None else given[dim]
+        asked = None if global_shape is None else global_shape[dim]
         wanted = whole if asked is None else asked
         rows = sum(map(len, map(Blocks(wanted, count).rows, here)))
         if size not in (wanted, rows):

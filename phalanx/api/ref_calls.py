@@ -49,14 +49,14 @@ def with_copies(leaves: Sequence[Any], refs: Sequence[int]) -> Sequence[Any]:
 
 
 def store_copies(
-    refs: Sequence[Ref], outputs: Sequence[Any], given: Sequence[Any]
+    refs: Sequence[Ref], outputs: Sequence[Any], arguments: Sequence[Any]
 ) -> Sequence[Any]:
-    """Store the last ``outputs`` in ``refs``, copies of those that the user has ``given``.
+    """Store the last ``outputs`` in ``refs``, copies of those that are among the ``arguments``.
 
     Returns:
         The other outputs.
     """
-    last, known = len(outputs) - len(refs), [*map(id, given)]
+    last, known = len(outputs) - len(refs), [*map(id, arguments)]
     after = [_copied(x) if id(x) in known else x for x in outputs[last:]]
     return store_all({}, refs, [*outputs[:last], *after])
 

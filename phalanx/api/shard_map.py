@@ -105,15 +105,15 @@ class ShardMapped(StagedFunction):
         without arrays, and leaves of others."""
         if not self.unspecified or len(args) != len(self.in_specs):
             return NO_STATIC, args, kwargs
-        given: list[Any] = [*args]
+        arguments: list[Any] = [*args]
         static: list[int] = []
         for i in self.unspecified:
             if self.in_specs[i] is None and not any(map(_is_array, tree.leaves(args[i]))):
                 static.append(i)
             else:
-                given[i] = _with_values(self.in_specs[i], args[i])
+                arguments[i] = _with_values(self.in_specs[i], args[i])
         return split_static(
-            tuple(given), kwargs, tuple(static), frozenset(), self.who, _key_of_tree
+            tuple(arguments), kwargs, tuple(static), frozenset(), self.who, _key_of_tree
         )
 
     def _call(self, arguments: CallArgs) -> Any:
@@ -332,11 +332,11 @@ def _differs(
     """The error about ``what``, of whose spec ``missing`` are axes along which it varies."""
     lines = lines_of(where)
     cause = f": it uses what differs at {lines}" if lines else ""
-    word, given = ("axis", missing[0]) if len(missing) == 1 else ("axes", tuple(missing))
+    word, axis_name = ("axis", missing[0]) if len(missing) == 1 else ("axes", tuple(missing))
     error = ReplicationError(
         f"{what} is the same along {word} {_named(missing)}, {spec_of_role(role)}, at "
         f"{user_location()}, but it varies along {_named(sorted(type.varying, key=str))}{cause}. "
-        f"Reduce it, with lax.pmean(x, {given!r}) or lax.psum, or name the {word} in its spec"
+        f"Reduce it, with lax.pmean(x, {axis_name!r}) or lax.psum, or name the {word} in its spec"
     )
     varying = sorted(map(str, type.varying))
     left = sorted(map(str, missing))

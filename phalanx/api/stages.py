@@ -451,13 +451,13 @@ class Compiled(AheadOfTime):
         self._kept = kept
         self._in_shardings = [s or default_sharding() for s in whole.shardings]
         for i, sharding in zip(kept, compiled.in_shardings, strict=True):
-            given, type = whole.places.ins[i] or whole.shardings[i], whole.types[i]
+            requested, type = whole.places.ins[i] or whole.shardings[i], whole.types[i]
             if unreduced_along(sharding):
-                given = sharding
-            summed = unreduced_along(given)  # parts of a sum lie where they do
-            if given is None or not (summed or given.is_equivalent_to(sharding, type.ndim)):
-                given = named(sharding, type, compiled.names)
-            self._in_shardings[i] = given
+                requested = sharding
+            summed = unreduced_along(requested)  # parts of a sum lie where they do
+            if requested is None or not (summed or requested.is_equivalent_to(sharding, type.ndim)):
+                requested = named(sharding, type, compiled.names)
+            self._in_shardings[i] = requested
         self._comparison: Comparison | None = None
         if compiled.compared is not None:
             names = [whole.names[i] for i in kept]
@@ -539,11 +539,11 @@ class Compiled(AheadOfTime):
     def _checked(self, operands: Sequence[Any]) -> Sequence[ArrayType]:
         """The types of ``operands``, which are those for which the function was compiled."""
         call = self._whole
-        pairs = [(i, self._given(i, x), call.types[i]) for i, x in enumerate(operands)]
+        pairs = [(i, self._type_of(i, x), call.types[i]) for i, x in enumerate(operands)]
         others = [
-            f"Argument '{call.names[i]}' compiled with {wanted} and called with {given}"
-            for i, given, wanted in pairs
-            if (given.shape, given.dtype) != (wanted.shape, wanted.dtype)
+            f"Argument '{call.names[i]}' compiled with {expected} and called with {actual}"
+            for i, actual, expected in pairs
+            if (actual.shape, actual.dtype) != (expected.shape, expected.dtype)
         ]
         if others:
             listed = "\n".join(others)
@@ -554,7 +554,7 @@ class Compiled(AheadOfTime):
             )
         return call.types
 
-    def _given(self, i: int, x: Any) -> ArrayType:
+    def _type_of(self, i: int, x: Any) -> ArrayType:
         call = self._whole
         if isinstance(x, Tracer):
             raise ConcretizationTypeError(

@@ -212,11 +212,11 @@ def symbolic_args_specs(
     leaves, treedef = tree.flatten(args)
 
     def spelled(x: Any, spec: str | None) -> ShapeDtypeStruct:
-        given = ShapeDtypeStruct.like(x)
-        words = _shape_words(spec, given.shape)
-        places = [n if _named(w, "_") else None for w, n in zip(words, given.shape, strict=False)]
-        wanted = [*places, *given.shape[len(places) :]]
-        return given.update(shape=symbolic_shape(spec, scope=within, like=wanted))
+        struct = ShapeDtypeStruct.like(x)
+        words = _shape_words(spec, struct.shape)
+        places = [n if _named(w, "_") else None for w, n in zip(words, struct.shape, strict=False)]
+        wanted = [*places, *struct.shape[len(places) :]]
+        return struct.update(shape=symbolic_shape(spec, scope=within, like=wanted))
 
     return treedef.unflatten([spelled(x, s) for x, s in zip(leaves, specs, strict=True)])
 

@@ -263,16 +263,16 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         together = at_once is None or config.disable_jit
         looked_at = config.keep_lanes and together and is_recorded()
-        given, treedef = tree.flatten_call((args, kwargs))
+        operands, treedef = tree.flatten_call((args, kwargs))
         names = LeafNames(fun, args, kwargs, range(len(args)))
         dims = input_dims(in_axes, args, kwargs, names, who)
-        refs = _refs(given, who)
-        leaves = with_copies(given, refs)
+        refs = _refs(operands, who)
+        leaves = with_copies(operands, refs)
         size = mapped_size(leaves, dims, names, axis_size, who, len(kwargs))
         flat = Flat(fun, treedef, NO_STATIC, who, refs)
         named = nullcontext() if axis_name is None else axes.binding((axis_name, size))
         with named:
-            passed = [given[i] for i in refs]
+            passed = [operands[i] for i in refs]
             spec = _spec_of_lanes(leaves, dims, names, who) if together else None
             if over is not None and spec is not None and spec.layout != (over,):
                 error = ShardingTypeError(
@@ -298,7 +298,7 @@ def vmap(
         if spec is not None:
             placed = [_cut(v, to, spec) for v, to in zip(placed, wanted, strict=True)]
         if flat.stored:
-            placed = store_copies([given[i] for i in flat.stored], placed, leaves)
+            placed = store_copies([operands[i] for i in flat.stored], placed, leaves)
         return flat.out_tree.unflatten(placed)
 
     return wrap(watched(mapped), fun)

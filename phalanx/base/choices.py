@@ -13,11 +13,11 @@ class _Choices(enum.EnumType):
 
     if not TYPE_CHECKING:  # who knows what calls and items of an enumeration are
 
-        def __call__(cls, *given: Any, **named: Any) -> Any:
+        def __call__(cls, *args: Any, **named: Any) -> Any:
             try:
-                return super().__call__(*given, **named)
+                return super().__call__(*args, **named)
             except (TypeError, ValueError):
-                raise ValueError(cls._lacks((*given, *named.values()))) from None
+                raise ValueError(cls._lacks((*args, *named.values()))) from None
 
         def __getitem__(cls, name: str) -> Any:
             try:
@@ -25,13 +25,13 @@ class _Choices(enum.EnumType):
             except KeyError:
                 raise KeyError(cls._lacks((name,))) from None
 
-        def _lacks(cls, given: tuple[Any, ...]) -> str:
+        def _lacks(cls, args: tuple[Any, ...]) -> str:
             """That what was given is none of the values, which there are, and which is near."""
             all_of = ", ".join(f"{name} ({m.value!r})" for name, m in cls.__members__.items())
             words = {str(w).lower(): n for n, m in cls.__members__.items() for w in (m.value, n)}
-            near = nearest(str(given[0]).lower(), words) if given else None
+            near = nearest(str(args[0]).lower(), words) if args else None
             hint = f". Did you mean {cls.__name__}.{words[near]}?" if near else ""
-            got = ", ".join(map(repr, given)) or "nothing"
+            got = ", ".join(map(repr, args)) or "nothing"
             return f"{cls.__name__}: its values are {all_of}, got {got}{hint}"
 
 

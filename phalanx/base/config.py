@@ -683,8 +683,8 @@ class Config:
         for argument in sys.argv[1:]:
             flag = _FLAG.fullmatch(argument)
             if flag and flag["name"] in OPTIONS:
-                given = "false" if flag["no"] else flag["text"]
-                parsed = OPTIONS[flag["name"]].parse("true" if given is None else given)
+                text = "false" if flag["no"] else flag["text"]
+                parsed = OPTIONS[flag["name"]].parse("true" if text is None else text)
                 self.update(flag["name"], parsed)
         absl: Any = sys.modules.get("absl.flags")
         for name in OPTIONS if absl else ():

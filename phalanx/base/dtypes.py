@@ -273,10 +273,10 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     >>> canonicalize_dtype("int64")
     dtype('int32')
     """
-    given = canonical(float if dtype is None else dtype)
-    if is_key(given) and not allow_extended_dtype:
-        raise ValueError(f"canonicalize_dtype: a dtype of numbers is needed, got {given}; {ADVICE}")
-    return given
+    dtype = canonical(float if dtype is None else dtype)
+    if is_key(dtype) and not allow_extended_dtype:
+        raise ValueError(f"canonicalize_dtype: a dtype of numbers is needed, got {dtype}; {ADVICE}")
+    return dtype
 
 
 def default_int() -> np.dtype:
@@ -367,12 +367,12 @@ def to_inexact(dtype: Any) -> np.dtype:
     Raises:
         TypeError: it is float0.
     """
-    given = canonical(dtype)
-    if given in INEXACT:
-        return given
-    if given == float0:
+    dtype = canonical(dtype)
+    if dtype in INEXACT:
+        return dtype
+    if dtype == float0:
         raise TypeError(f"numbers are needed, got an array of float0; {ON_FLOAT0}")
-    return _FLOATS[2] if given in _TO_32_BIT else _FLOATS[1]
+    return _FLOATS[2] if dtype in _TO_32_BIT else _FLOATS[1]
 
 
 def accumulator(dtype: np.dtype) -> np.dtype:
@@ -387,8 +387,8 @@ def accumulator(dtype: np.dtype) -> np.dtype:
 
 def to_real(dtype: Any) -> np.dtype:
     """The dtype of the real part: that of the components of a complex dtype, else ``dtype``."""
-    given = dtype if is_dtype(dtype) else canonical(dtype)
-    return np.dtype(f"float{4 * given.itemsize}") if given in COMPLEXES else given
+    dtype = dtype if is_dtype(dtype) else canonical(dtype)
+    return np.dtype(f"float{4 * dtype.itemsize}") if dtype in COMPLEXES else dtype
 
 
 def to_complex(dtype: Any) -> np.dtype:
@@ -481,10 +481,10 @@ def finfo(dtype: Any) -> np.finfo[Any]:
     >>> float(finfo("bfloat16").max) > 3e38
     True
     """
-    given = dtype if is_key(dtype) else np.dtype(dtype)
-    if given not in INEXACT:
-        raise ValueError(f"finfo: a floating-point dtype is needed, got {given}; see iinfo")
-    return cast(Any, ml_dtypes.finfo(given))
+    dtype = dtype if is_key(dtype) else np.dtype(dtype)
+    if dtype not in INEXACT:
+        raise ValueError(f"finfo: a floating-point dtype is needed, got {dtype}; see iinfo")
+    return cast(Any, ml_dtypes.finfo(dtype))
 
 
 def iinfo(int_type: Any) -> ml_dtypes.iinfo:
@@ -502,10 +502,10 @@ def iinfo(int_type: Any) -> ml_dtypes.iinfo:
     >>> iinfo("int4").max
     7
     """
-    given = int_type if is_key(int_type) else np.dtype(int_type)
-    if given not in INTEGERS:
-        raise ValueError(f"iinfo: an integer dtype is needed, got {given}; see finfo")
-    return ml_dtypes.iinfo(given)
+    dtype = int_type if is_key(int_type) else np.dtype(int_type)
+    if dtype not in INTEGERS:
+        raise ValueError(f"iinfo: an integer dtype is needed, got {dtype}; see finfo")
+    return ml_dtypes.iinfo(dtype)
 
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
@@ -535,13 +535,13 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     >>> isdtype("float32", "real floating"), isdtype("int8", ("bool", "int16"))
     (True, False)
     """
-    given = as_dtype(dtype)
+    dtype = as_dtype(dtype)
     if is_tuple(kind):
-        return any([isdtype(given, k) for k in kind])  # a list: all of them are looked at
+        return any([isdtype(dtype, k) for k in kind])  # a list: all of them are looked at
     if isinstance(kind, str) and kind in _KINDS:
-        return _KINDS[kind](given)
+        return _KINDS[kind](dtype)
     try:
-        return given == as_dtype(kind)
+        return dtype == as_dtype(kind)
     except TypeError:
         raise ValueError(
             f"isdtype: a dtype or one of {', '.join(map(repr, _KINDS))} is needed, got {kind!r}"
@@ -580,10 +580,10 @@ def itemsize_bits(dtype: Any) -> int:
     >>> itemsize_bits("int4"), itemsize_bits("complex64")
     (4, 64)
     """
-    given = as_dtype(dtype)
-    if is_integer(given):
-        return iinfo(given).bits
-    return finfo(given).bits if is_floating(given) else 8 * given.itemsize
+    dtype = as_dtype(dtype)
+    if is_integer(dtype):
+        return iinfo(dtype).bits
+    return finfo(dtype).bits if is_floating(dtype) else 8 * dtype.itemsize
 
 
 _LIMITS = {t: (int(ml_dtypes.iinfo(t).min), int(ml_dtypes.iinfo(t).max)) for t in INTEGERS}

@@ -111,8 +111,8 @@ def _join(nodes: set[_Node]) -> _Node:
         if bounds <= _above(bound):
             return bound
     names = sorted("float0" if n == float0 else str(n) for n in nodes)
-    given = sorted(filter(None, map(advice_on, nodes)))
-    advice = given[0] if given else "convert one of the operands with astype"
+    hints = sorted(filter(None, map(advice_on, nodes)))
+    advice = hints[0] if hints else "convert one of the operands with astype"
     raise TypePromotionError(
         f"dtypes {', '.join(names)} have no common dtype to convert to implicitly; {advice}"
     )
@@ -155,9 +155,9 @@ def common(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     return promoted
 
 
-def holds(dtype: np.dtype, given: tuple[np.dtype, bool]) -> bool:
-    """Whether ``dtype`` is the common one of itself and of what is ``given`` as (dtype, whether
-    weak), which can be converted to it as operands are.
+def holds(dtype: np.dtype, operand: tuple[np.dtype, bool]) -> bool:
+    """Whether the common dtype of ``dtype`` and of ``operand``, a pair (dtype, whether weak), is
+    ``dtype``: then the operand can be converted to it as operands are.
 
     >>> holds(np.dtype("float16"), (np.dtype("float32"), True))
     True
@@ -165,7 +165,7 @@ def holds(dtype: np.dtype, given: tuple[np.dtype, bool]) -> bool:
     False
     """
     try:
-        return common((dtype, False), given)[0] == canonical(dtype)
+        return common((dtype, False), operand)[0] == canonical(dtype)
     except TypePromotionError:
         return False
 
@@ -270,7 +270,7 @@ def _is_scalar_type(x: Any) -> bool:
 
 
 def _operand(x: Any) -> tuple[np.dtype, bool]:
-    given = float if x is None else x  # as to NumPy
-    if _is_scalar_type(given):
-        return weak_dtype(given), x not in (None, bool)
+    value = float if x is None else x  # as to NumPy
+    if _is_scalar_type(value):
+        return weak_dtype(value), x not in (None, bool)
     return dtype_of(x), is_weak(x)

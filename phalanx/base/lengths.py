@@ -548,8 +548,8 @@ def slice_of(s: slice, whole: Any) -> tuple[Any, int, Any]:
     least, most = (0, whole) if step > 0 else (-1, whole - 1)
     ends = (least, most) if step > 0 else (most, least)
     start, stop = [
-        end if given is None else _clamped(length(given), whole, least, most)
-        for given, end in zip((s.start, s.stop), ends, strict=True)
+        end if bound is None else _clamped(length(bound), whole, least, most)
+        for bound, end in zip((s.start, s.stop), ends, strict=True)
     ]
     return start, step, count(start, stop, step)
 

@@ -84,14 +84,14 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     >>> treedef_tuple([structure(1), structure([2])])
     PyTreeDef((*, [*]))
     """
-    given: list[Any] = [*treedefs]
-    for i, one in enumerate(given):
+    structures: list[Any] = [*treedefs]
+    for i, one in enumerate(structures):
         if not isinstance(one, PyTreeDef):  # jaxlib would read it as one
             raise TypeError(
                 f"treedef_tuple: treedefs are structures, got {one!r} at position {i}; "
                 "tree.structure gives that of a tree"
             )
-    return pytrees.treedef_tuple(NODES, given)
+    return pytrees.treedef_tuple(NODES, structures)
 
 
 # ---- nodes ----------------------------------------------------------------------------------
@@ -116,10 +116,10 @@ def transpose(
     >>> transpose(structure([0, 0]), structure({"x": 0}), [{"x": 1}, {"x": 2}])
     {'x': [1, 2]}
     """
-    for name, given in (("outer_treedef", outer_treedef), ("inner_treedef", inner_treedef)):
-        if not isinstance(given, PyTreeDef) and (given is not None or name == "outer_treedef"):
+    for name, treedef in (("outer_treedef", outer_treedef), ("inner_treedef", inner_treedef)):
+        if not isinstance(treedef, PyTreeDef) and (treedef is not None or name == "outer_treedef"):
             raise TreeError(
-                f"tree.transpose: {name} must be a structure, got {given!r}; "
+                f"tree.transpose: {name} must be a structure, got {treedef!r}; "
                 "tree.structure gives that of a tree"
             )
     if inner_treedef is None and not outer_treedef.num_leaves:

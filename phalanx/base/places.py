@@ -12,9 +12,9 @@ def user_cache() -> str | None:
     ``XDG_CACHE_HOME`` says where caches lie on every platform; without it they lie where the
     platform has them.
     """
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(given):
-        return os.path.join(given, "phalanx")
+    configured = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(configured):
+        return os.path.join(configured, "phalanx")
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA", "")
         return os.path.join(local, "phalanx", "cache") if os.path.isabs(local) else None

@@ -306,9 +306,9 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
         said.append((message, category))
         return
     frame = user_frame()
-    given = frame.f_globals
-    registry = given.setdefault("__warningregistry__", {})
-    name = given.get("__name__", "__main__")
+    namespace = frame.f_globals
+    registry = namespace.setdefault("__warningregistry__", {})
+    name = namespace.get("__name__", "__main__")
     warnings.warn_explicit(
         message, category, frame.f_code.co_filename, frame.f_lineno, name, registry
     )

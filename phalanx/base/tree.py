@@ -147,14 +147,14 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Tree:
     >>> unflatten(structure({"a": 0, "b": (0, 0)}), [1, 2, 3])
     {'a': 1, 'b': (2, 3)}
     """
-    given = leaves if is_sequence(leaves) else [*leaves]
+    values = leaves if is_sequence(leaves) else [*leaves]
     try:
-        return treedef.unflatten(given)
+        return treedef.unflatten(values)
     except ValueError:
-        if len(given) == treedef.num_leaves:
+        if len(values) == treedef.num_leaves:
             raise
         raise TreeError(
-            f"unflatten: {treedef.num_leaves} leaves are needed for {treedef}, got {len(given)}"
+            f"unflatten: {treedef.num_leaves} leaves are needed for {treedef}, got {len(values)}"
         ) from None
 
 

@@ -103,8 +103,8 @@ def _transpose(
     known = len(operands) - rule.count
     types = program.output_types
     dense = [instantiate(ct, t) for ct, t in zip(cts, types, strict=True)]
-    given = rule.transposed(operands[:known], dense)
-    pairs = zip(given, operands[known:], strict=True)
+    cotangents = rule.transposed(operands[:known], dense)
+    pairs = zip(cotangents, operands[known:], strict=True)
     return [None] * known + [
         (ct if ct is ZERO else as_type(ct, x.type)) if isinstance(x, Linear) else None
         for ct, x in pairs

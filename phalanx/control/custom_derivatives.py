@@ -207,8 +207,8 @@ class RuleOperands(Struct, frozen=True):
         """``args``, of which the first, ``closed`` in number, are closed over."""
         primals, tangents = _columns([dual.split(a) for a in args])
         nonzero = tuple([t is not ZERO for t in tangents[closed:]])
-        given = tuple([t for t in tangents[closed:] if t is not ZERO])
-        return cls(primals, nonzero, given, (*args[:closed], *primals[closed:]))
+        dense = tuple([t for t in tangents[closed:] if t is not ZERO])
+        return cls(primals, nonzero, dense, (*args[:closed], *primals[closed:]))
 
 
 def fitted(results: Sequence[Any], program: Program | Applied) -> tuple[Any, ...]:

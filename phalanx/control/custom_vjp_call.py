@@ -86,10 +86,10 @@ class VjpRule:
                 where.extend(value_dims)
                 return values
 
-            given = _flat(lambda xs: self.forward(nonzero, xs), vectorized)
-            count = len(given.results)
-            results = places.put(given.results, where[:count])
-            return ForwardResult(results, given.residuals, (given.kept, tuple(where[count:])))
+            out = _flat(lambda xs: self.forward(nonzero, xs), vectorized)
+            count = len(out.results)
+            results = places.put(out.results, where[:count])
+            return ForwardResult(results, out.residuals, (out.kept, tuple(where[count:])))
 
         def backward(nonzero: Marks, kept: Any, operands: Sequence[Any]) -> list[Any]:
             inner, residuals = kept
@@ -107,9 +107,9 @@ class VjpRule:
 
         def forward(nonzero: Marks, operands: Sequence[Any]) -> ForwardResult:
             state, *others = operands
-            given = self.forward(nonzero, others)
-            kept = given.kept, len(given.results)
-            return ForwardResult([state, *given.results], given.residuals, kept)
+            out = self.forward(nonzero, others)
+            kept = out.kept, len(out.results)
+            return ForwardResult([state, *out.results], out.residuals, kept)
 
         def backward(nonzero: Marks, kept: Any, operands: Sequence[Any]) -> Sequence[Any]:
             inner, results = kept
@@ -129,9 +129,9 @@ def _flat(
     besides: list[tuple[int, Any]] = []  # no values, which do not outlive ``through``
 
     def function(*xs: Any) -> list[Any]:
-        given = forward(xs)
-        besides.append((len(given.results), given.kept))
-        return [*given.results, *given.residuals]
+        out = forward(xs)
+        besides.append((len(out.results), out.kept))
+        return [*out.results, *out.residuals]
 
     values = through(function)
     ((count, kept),) = besides
@@ -282,8 +282,8 @@ def _linear_transpose(
     cts: tuple[Any, ...], *operands: Any, rule: VjpRule, kept: _Kept, nonzero: Marks, known: int,
     types: Types, **_: Any,
 ) -> list[Any]:  # fmt: skip
-    given = iter(cts)
-    every = [next(given) if dtypes.is_inexact(t.dtype) else ZERO for t in types]
+    rest = iter(cts)
+    every = [next(rest) if dtypes.is_inexact(t.dtype) else ZERO for t in types]
     backward = rule.backward(nonzero, kept.value, [*operands[:known], *every])
     sent = [ct for ct, n in zip(backward, nonzero, strict=True) if n]
     wanted = [isinstance(x, Linear) for x in operands[known:]]

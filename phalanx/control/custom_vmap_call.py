@@ -193,15 +193,16 @@ def _with_tangents(program: Program, rule: LanesRule, found: Marks) -> Marks:
 
 
 def _giving(program: Program, whole: Program, found: Marks, wanted: Marks) -> Program:
-    """``made``, whose last results are the tangents ``found``, with zeros for others ``wanted``."""
+    """``program``, whose last results are the tangents that ``found`` marks, with zeros for the
+    others of those that ``wanted`` marks."""
     if found == wanted:
         return program
 
     def make() -> Program:
         first = len(program.outputs) - sum(found)
         types = [*program.output_types[:first], *compress(whole.output_types, wanted)]
-        given = [*[True] * first, *compress(found, wanted)]
-        return filled(program, types, given)
+        present = [*[True] * first, *compress(found, wanted)]
+        return filled(program, types, present)
 
     return memoize_on(program, ("giving", found, wanted), make)
 

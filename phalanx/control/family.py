@@ -103,10 +103,12 @@ def _result_types(frame: Frame, types: Sequence[ArrayType]) -> tuple[ArrayType, 
     if frame.condition is not None:
         chosen |= frame.condition.output_types[0].varying
     columns = zip(*[p.output_types for p in frame.programs], strict=True)
-    given = [chosen.union(*[t.varying for t in column]) for column in columns]
+    varying = [chosen.union(*[t.varying for t in column]) for column in columns]
     taken = zip(frame.body_roles, frame.programs[0].input_types, strict=True)
     starts = iter([t.varying for r, t in taken if r is CARRY])
-    every = [v | next(starts) if r is CARRY else v for r, v in zip(frame.outs, given, strict=True)]
+    every = [
+        v | next(starts) if r is CARRY else v for r, v in zip(frame.outs, varying, strict=True)
+    ]
     return tuple([t.update(varying=v - frame.lanes) for t, v in zip(results, every, strict=True)])
 
 

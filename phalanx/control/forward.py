@@ -107,10 +107,10 @@ def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
     programs: list[Program] = []
     for program in frame.programs:
         made = jvp_program(program, inputs)
-        given = [m for m, n in zip(made.about, nonzero, strict=True) if n]
+        present = [m for m, n in zip(made.about, nonzero, strict=True) if n]
         types = [t for t, n in zip(program.output_types, nonzero, strict=True) if n]
         every = (True,) * len(program.outputs)
-        whole = filled(made.program, [*program.output_types, *types], [*every, *given])
+        whole = filled(made.program, [*program.output_types, *types], [*every, *present])
         programs.append(whole.update(equations=live_equations(whole)))
     condition = frame.condition
     if condition is not None:
@@ -176,8 +176,8 @@ def linearize_rule(prim: Callable[[], Primitive]) -> Rule:
         types = types_of(primals)
 
         def linear(*tangents: Any) -> tuple[Any, ...]:
-            given = dense(tangents, types, halves.active)
-            outputs = bind_frame(prim(), [*known, *given], params, halves.linear)
+            active_tangents = dense(tangents, types, halves.active)
+            outputs = bind_frame(prim(), [*known, *active_tangents], params, halves.linear)
             return placed(outputs, halves.nonzero)
 
         return results[: len(frame.outs)], linear

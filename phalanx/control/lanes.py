@@ -146,8 +146,8 @@ def _leading(frame: Frame, plain: Sequence[Dims], carried: Sequence[bool]) -> Ma
     """The results that get their lanes first: what is carried, and what several programs give."""
     if len(frame.programs) == 1 and not carried:
         return None
-    given = [any(d is not None for d in column) for column in zip(*plain, strict=True)]
+    batched = [any(d is not None for d in column) for column in zip(*plain, strict=True)]
     if len(frame.programs) > 1:
-        return tuple(given)
+        return tuple(batched)
     rest = iter(carried)
     return tuple([r is CARRY and next(rest) for r in frame.outs])

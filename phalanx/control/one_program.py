@@ -81,9 +81,9 @@ def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Calla
     here, array = settings, cast(Any, DeviceArray)  # found fast: calls are short
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        given, names = ((*args, *kwargs.values()), (*kwargs,)) if kwargs else (args, ())
+        values, names = ((*args, *kwargs.values()), (*kwargs,)) if kwargs else (args, ())
         marks = known[len(args), names] or parameters.marks(len(args), names)
-        pairs = zip(given, marks, strict=True)
+        pairs = zip(values, marks, strict=True)
         signs: list[Any] = [x._sig if type(x) is array else sign(x) for x, sign in pairs]
         signs += names, here().key, function
         key = tuple(signs)
@@ -92,8 +92,8 @@ def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Calla
         except TypeError:  # a static argument cannot be hashed
             return function(*args, **kwargs)
         if found is not None:
-            return found.run(given if whole else _leaves(given, marks))
-        arguments = _Arguments(given, marks, names)
+            return found.run(values if whole else _leaves(values, marks))
+        arguments = _Arguments(values, marks, names)
         if _Unknown not in key and arguments.can_be_held:
             found = _compiled(function, arguments, key)
         if found is None:
@@ -194,15 +194,15 @@ class _Arguments:
         leaves = list(self.leaves)
         for i, x in zip(self.kept, operands, strict=True):
             leaves[i] = x
-        rest, given = iter(leaves), list[Any]()
+        rest, args = iter(leaves), list[Any]()
         for sequence in self.sequences:
             if sequence is None:
-                given.append(next(rest))
+                args.append(next(rest))
             else:
                 kind, length = sequence
-                given.append(kind(islice(rest, length)))
-        count = len(given) - len(self.names)
-        return function(*given[:count], **dict(zip(self.names, given[count:], strict=True)))
+                args.append(kind(islice(rest, length)))
+        count = len(args) - len(self.names)
+        return function(*args[:count], **dict(zip(self.names, args[count:], strict=True)))
 
 
 class _Unknown:
@@ -329,16 +329,16 @@ def staged(function: Function) -> Function:
 
     def at_once(arrays: Sequence[Any], static: dict[str, Any]) -> Any:
         held = DeviceArray, NoneType
-        given: list[Any] = [a if type(a) in held else as_array(a) for a in arrays]
-        signs = [None if a is None else a._sig for a in given]
+        leaves: list[Any] = [a if type(a) in held else as_array(a) for a in arrays]
+        signs = [None if a is None else a._sig for a in leaves]
         key = (*signs, *static, *map(key_of, static.values()), settings().key, function)
         found = calls[key]
         if found is None:
             program, out_tree = program_of(arrays, static)
-            kept = [i for i, a in enumerate(given) if a is not None]
-            prepared = compile_program(program, [given[i]._sig for i in kept])
-            found = calls[key] = with_watchers(Call(prepared, given, out_tree, kept), program)
-        return found.run(given)
+            kept = [i for i, a in enumerate(leaves) if a is not None]
+            prepared = compile_program(program, [leaves[i]._sig for i in kept])
+            found = calls[key] = with_watchers(Call(prepared, leaves, out_tree, kept), program)
+        return found.run(leaves)
 
     def program_of(arrays: Sequence[Any], static: dict[str, Any]) -> tuple[Program, Any]:
         types = tuple([None if a is None else typeof(a) for a in arrays])
@@ -359,8 +359,8 @@ def _trace(
 ) -> tuple[Program, Any]:
     """The program of ``function``, and the structure of what it returns."""
 
-    def with_absent(*given: Any) -> Any:
-        arrays = iter(given)
+    def with_absent(*operands: Any) -> Any:
+        arrays = iter(operands)
         return function(*[None if t is None else next(arrays) for t in types], **static)
 
     present = [t for t in types if t is not None]

@@ -325,10 +325,10 @@ _TO_HOST: Final = OffloadTo(
 
 def elsewhere(who: str, src: str, dst: str) -> OffloadTo:
     """Where values are stored that a policy moves from the memory ``src`` to ``dst``."""
-    for name, given, known in (("src", src, "device"), ("dst", dst, Space.Host.kind)):
-        if given != known:
+    for name, kind, expected in (("src", src, "device"), ("dst", dst, Space.Host.kind)):
+        if kind != expected:
             raise ValueError(
-                f"{who}: offload_{name} must be {known!r}, got {given!r}; values are computed in "
+                f"{who}: offload_{name} must be {expected!r}, got {kind!r}; values are computed in "
                 "the memory of the devices, and wait in that of the host"
             )
     return _TO_HOST

@@ -51,14 +51,16 @@ def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
         frame = frame_of(prim(), params)
         wanted = tuple([isinstance(x, Linear) for x in operands])
         linear = tuple([w or r is CARRY for w, r in zip(wanted, frame.ins, strict=True)])
-        given = tuple([ct is not ZERO or r is CARRY for ct, r in zip(cts, frame.outs, strict=True)])
-        back = transposed(frame, linear, given)
+        has_cotangent = tuple(
+            [ct is not ZERO or r is CARRY for ct, r in zip(cts, frame.outs, strict=True)]
+        )
+        back = transposed(frame, linear, has_cotangent)
         _check_carry(frame)  # after what is not linear has been found, with its line
         known = [x for x, n in zip(operands, linear, strict=True) if not n]
         sums = [zeros(operands[i].type.cotangent) for i in _summed(frame, linear)]
         starts = [
             instantiate(ct, t.cotangent)
-            for ct, t, g in zip(cts, frame.result_types, given, strict=True)
+            for ct, t, g in zip(cts, frame.result_types, has_cotangent, strict=True)
             if g
         ]
         results = iter(bind_frame(prim(), [*known, *sums, *starts], params, back.frame))
@@ -87,15 +89,15 @@ def _summed(frame: Frame, linear: Marks) -> list[int]:
     return [i for i, (r, n) in enumerate(zip(frame.ins, linear, strict=True)) if n and r is FIXED]
 
 
-def transposed(frame: Frame, linear: Marks, given: Marks) -> _Transposed:
-    """``frame`` backwards in its ``linear`` operands, where ``given`` results have a cotangent."""
-    key = ("transpose", frame.key, linear, given)
-    return memoize_on(frame.programs[0], key, lambda: _transposed(frame, linear, given))
+def transposed(frame: Frame, linear: Marks, has_cotangent: Marks) -> _Transposed:
+    """``frame`` backwards in its ``linear`` operands; ``has_cotangent`` marks its results."""
+    key = ("transpose", frame.key, linear, has_cotangent)
+    return memoize_on(frame.programs[0], key, lambda: _transposed(frame, linear, has_cotangent))
 
 
-def _transposed(frame: Frame, linear: Marks, given: Marks) -> _Transposed:
+def _transposed(frame: Frame, linear: Marks, has_cotangent: Marks) -> _Transposed:
     order = _order(frame, linear)
-    made = [_backwards(frame, p, linear, given, order) for p in frame.programs]
+    made = [_backwards(frame, p, linear, has_cotangent, order) for p in frame.programs]
     sums = _summed(frame, linear)
     carried = [frame.ins[i] is CARRY or i in sums for i in order]
     nonzero = tuple(
@@ -111,7 +113,7 @@ def _transposed(frame: Frame, linear: Marks, given: Marks) -> _Transposed:
         frame,
         programs=programs,
         ins=(*_among(frame.ins, [not n for n in linear]), *[CARRY] * len(sums),
-             *[r.cotangent for r in _among(frame.outs, given)]),
+             *[r.cotangent for r in _among(frame.outs, has_cotangent)]),
         outs=tuple(_among(roles, nonzero)),
         runs=replace(runs, reverse=not runs.reverse) if isinstance(runs, Loop) else runs,
     )  # fmt: skip
@@ -135,7 +137,7 @@ def _order(frame: Frame, linear: Marks) -> tuple[int, ...]:
 
 
 def _backwards(
-    frame: Frame, program: Program, linear: Marks, given: Marks, order: tuple[int, ...]
+    frame: Frame, program: Program, linear: Marks, has_cotangent: Marks, order: tuple[int, ...]
 ) -> Derived[Marks]:
     """One program backwards: the cotangents of operands in ``order``, and which are not ZERO.
 
@@ -151,7 +153,7 @@ def _backwards(
             for i, v in zip(positions, program.inputs, strict=True)
         ]
         so_far = {i: next(rest) for i in sums}
-        cts = [next(rest) if g else ZERO for g in given]
+        cts = [next(rest) if g else ZERO for g in has_cotangent]
         received = [_received(frame, r, ct) for r, ct in zip(frame.outs, cts, strict=True)]
         sent = iter(backward(program, operands, received))
         by_operand = {i: next(sent) for i in positions if linear[i]}
@@ -164,8 +166,8 @@ def _backwards(
 
     types = dict(zip(positions, program.input_types, strict=True))
     known = [types[i] for i in positions if not linear[i]]
-    ends = [t.cotangent for t in _among(program.output_types, given)]
-    key = ("backwards", frame.ins, frame.outs, frame.runs, linear, given)
+    ends = [t.cotangent for t in _among(program.output_types, has_cotangent)]
+    key = ("backwards", frame.ins, frame.outs, frame.runs, linear, has_cotangent)
     return derive(program, key, back, [*known, *(types[i].cotangent for i in sums), *ends])
 
 

@@ -122,8 +122,8 @@ class _Differentiated:
     def at(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> _AtLanes:
         """The rule on lanes of all that has some, or whose tangent has."""
         count = self.rule.total
-        own, given = moving[:count], moving[count:]
-        aside = [t is True for t in placed(given, self.active)]
+        own, of_tangents = moving[:count], moving[count:]
+        aside = [t is True for t in placed(of_tangents, self.active)]
         wanted = tuple([a or b for a, b in zip(own, aside, strict=True)])
         marks: list[bool] = []
 
@@ -133,7 +133,8 @@ class _Differentiated:
             return results
 
         primals = _spread(axis, own, wanted, operands[:count])
-        tangents = _spread(axis, given, tuple(compress(wanted, self.active)), operands[count:])
+        along = tuple(compress(wanted, self.active))
+        tangents = _spread(axis, of_tangents, along, operands[count:])
         return _AtLanes(function, primals, tangents, marks)
 
     def some(self, slopes: Sequence[Any], results: Sequence[Any]) -> list[Any]:
@@ -165,8 +166,8 @@ class WithTangents(_Differentiated):
         return len(self.nonzero)
 
     def run(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> OnLanes:
-        function, primals, given, marks = self.at(axis, moving, operands)
-        results, slopes = jvp(function, primals, placed(given, self.active))
+        function, primals, tangents, marks = self.at(axis, moving, operands)
+        results, slopes = jvp(function, primals, placed(tangents, self.active))
         slopes = self.some(slopes, results)
         return [*results, *slopes], [*marks, *compress(marks, self.nonzero)]
 
@@ -241,7 +242,7 @@ class InTangents:
         return [*compress(results, self.nonzero)], [*compress(marks, self.nonzero)]
 
     def _merged(self, values: Sequence[Any]) -> list[Any]:
-        """Of the operands of the rule, from those of this."""
+        """What the rule takes for each of its operands, of the ``values`` for those of this."""
         first = self.total - sum(self.active)
         known, tangents = iter(values), iter(values[first:])
         return [next(tangents if a else known) for a in self.active]
@@ -251,23 +252,23 @@ class InTangents:
 
 
 class Backwards:
-    """Of the cotangents of the operands of ``rule`` that are ``wanted``, of ``types``.
+    """The rule for the cotangents of those operands of ``rule`` that are ``wanted``, of ``types``.
 
-    It takes the other operands, and then the cotangents of the results that are ``given``.
+    It takes the other operands, and then the cotangents of results: ``has_cotangent`` marks which.
     """
 
     steady, separate = 0, True
 
     def __init__(
-        self, rule: LanesRule, wanted: Marks, types: Sequence[ArrayType], given: Marks
+        self, rule: LanesRule, wanted: Marks, types: Sequence[ArrayType], has_cotangent: Marks
     ) -> None:
         self.rule = rule
         self.wanted = wanted
         self.types = types
-        self.given = given
+        self.has_cotangent = has_cotangent
         self.known = len(wanted) - sum(wanted)
-        self.total = self.known + sum(given)
-        self.linear = (*[False] * self.known, *[True] * sum(given))
+        self.total = self.known + sum(has_cotangent)
+        self.linear = (*[False] * self.known, *[True] * sum(has_cotangent))
 
     def asked(self, moving: Marks) -> bool:
         return self.rule.asked(self._moving(moving, any(moving[self.known :])))
@@ -289,7 +290,7 @@ class Backwards:
         program, captured = stage(function, types, str(self.rule))
         if not self.rule.separate:
             program = partial_eval(program, [False] * len(captured) + [True] * len(types))
-        cts = placed(operands[self.known :], self.given)
+        cts = placed(operands[self.known :], self.has_cotangent)
         with_lanes_ = iter(moving[self.known :])
         received = [
             ZERO if ct is ZERO else _received(ct, next(with_lanes_), mark, axis)

@@ -44,11 +44,11 @@ def _lower(
 
     def step(b: Builder, i: Value, state: Sequence[Value]) -> list[Value]:
         at = b.subtract(b.constant(length - 1, counted), i) if reverse else i
-        given = frame.with_carry(xs, frame.carried_out(state))
-        rows = zip(given, ins, b.ins, program.inputs, strict=True)
+        operands = frame.with_carry(xs, frame.carried_out(state))
+        rows = zip(operands, ins, b.ins, program.inputs, strict=True)
         inputs = [_row(b, x, at, t, v.type) if r.layout else x for x, r, t, v in rows]
-        given = behind_barriers(b, program, i, inputs) if isolated else b.inline(program, *inputs)
-        results = zip(state, given, outs, b.outs, strict=True)
+        outputs = behind_barriers(b, program, i, inputs) if isolated else b.inline(program, *inputs)
+        results = zip(state, outputs, outs, b.outs, strict=True)
         return [new if r is CARRY else _write(b, old, new, at, t) for old, new, r, t in results]
 
     def body(b: Builder, i: Value, *state: Value) -> list[Value]:

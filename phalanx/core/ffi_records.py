@@ -39,7 +39,7 @@ class ForeignFunction(Struct, frozen=True):
         return _values(self.attributes)
 
 
-def attributes_of(given: Mapping[str, Any], who: str) -> Attributes:
+def attributes_of(attributes: Mapping[str, Any], who: str) -> Attributes:
     """Attributes as tuples that are equal where the function cannot tell a difference.
 
     Python's numbers have 64 bits. Tuples and lists of numbers are arrays.
@@ -47,7 +47,9 @@ def attributes_of(given: Mapping[str, Any], who: str) -> Attributes:
     Raises:
         TypeError: one is no boolean, number, text, array or dict; ``who`` takes it.
     """
-    return tuple([(str(name), _parts(name, value, who)) for name, value in sorted(given.items())])
+    return tuple(
+        [(str(name), _parts(name, value, who)) for name, value in sorted(attributes.items())]
+    )
 
 
 def _is(value: Any, *kinds: type[Any]) -> bool:

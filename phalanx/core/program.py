@@ -192,8 +192,8 @@ class Program:
     ) -> Program:
         """The program of one operation on operands of ``types``."""
         inputs = [Var(t) for t in types]
-        given = prim.result_type([v.type for v in inputs], params)
-        outputs = tuple([Var(t.of_array) for t in (given if prim.multi else (given,))])
+        results = prim.result_type([v.type for v in inputs], params)
+        outputs = tuple([Var(t.of_array) for t in (results if prim.multi else (results,))])
         return cls(inputs, [Equation(prim, [*inputs], params, outputs, location)], outputs, name)
 
     @property

@@ -297,8 +297,8 @@ def _linearize(active: Active, *args: Any, **how: Any) -> Derivative:
     count = 3 + how["biased"]
 
     def linear(*tangents: Any) -> Any:
-        given = zip(tangents[:count], args[:count], strict=True)
-        whole = [instantiate(t, typeof(x)) for t, x in given]
+        pairs = zip(tangents[:count], args[:count], strict=True)
+        whole = [instantiate(t, typeof(x)) for t, x in pairs]
         for_bias = how["biased"] and tangents[3] is not ZERO
         return attention_tangent(*args, out, sums, *whole, for_bias=for_bias, **how)
 
@@ -329,9 +329,9 @@ def _tangent_transpose(
         found = attention_backward(*known, ct, for_bias=for_bias, **how)
     else:
         found = _backward(known[:-2], [*known[-2:], ct], how, for_bias, of_sums)  # type: ignore[arg-type]
-    given = [*found, None][:count]
+    cotangents = [*found, None][:count]
     return [None] * len(known) + [
-        x if isinstance(m, Linear) else None for x, m in zip(given, moved, strict=True)
+        x if isinstance(m, Linear) else None for x, m in zip(cotangents, moved, strict=True)
     ]
 
 

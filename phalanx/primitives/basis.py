@@ -88,8 +88,12 @@ def fit_scalars(args: Operands) -> Operands:
 def _fit_scalars(args: Operands) -> Operands:
     args = beside_arrays(args)
     python = [isinstance(a, SCALARS) and not isinstance(a, np.generic) for a in args]
-    given = [typeof(a).dtype for a, p in zip(args, python, strict=True) if not p]
-    dtype = given[0] if given else lattice.common(*((typeof(a).dtype, True) for a in args))[0]
+    array_dtypes = [typeof(a).dtype for a, p in zip(args, python, strict=True) if not p]
+    dtype = (
+        array_dtypes[0]
+        if array_dtypes
+        else lattice.common(*((typeof(a).dtype, True) for a in args))[0]
+    )
     return tuple(dtypes.scalar(a, dtype) if p else a for a, p in zip(args, python, strict=True))
 
 

@@ -46,8 +46,8 @@ from phalanx.primitives.sums import zeros_for
 
 def _fit_starts(starts: Sequence[Any]) -> list[Any]:
     """Python integers among ``starts`` take the dtype of the others, or int32."""
-    given = [typeof(s).dtype for s in starts if not _is_python(s)]
-    dtype = given[0] if given else I32
+    array_dtypes = [typeof(s).dtype for s in starts if not _is_python(s)]
+    dtype = array_dtypes[0] if array_dtypes else I32
     return [dtypes.scalar(s, dtype) if _is_python(s) else s for s in starts]
 
 

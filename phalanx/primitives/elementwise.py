@@ -598,8 +598,8 @@ def _at_one(inverse: Callable[[Any], Any], x: Any) -> Any:
 
 def _by_factors(b: Builder, x: Any, inverse: Callable[[Builder, Any], Any]) -> Any:
     """``inverse`` of 1 + z² of complex z, by those of 1 + iz and 1 - iz: z² may be too large."""
-    given = Number(b, x)
-    up, along = imag_of(given), real_of(given)
+    number = Number(b, x)
+    up, along = imag_of(number), real_of(number)
     first, second = complex_of(1.0 - up, along), complex_of(up + 1.0, -along)
     return b.multiply(inverse(b, first.value), inverse(b, second.value))
 

@@ -307,11 +307,11 @@ def fill_value(dtype: np.dtype) -> Any:
     return True
 
 
-def fill_value_of(dtype: np.dtype, given: Any) -> np.generic | None:
-    """The parameter ``fill`` that stands for a value ``given`` by a user."""
-    if given is None:
+def fill_value_of(dtype: np.dtype, fill: Any) -> np.generic | None:
+    """The parameter of operations for the user's ``fill``."""
+    if fill is None:
         return None
-    value = dtypes.scalar(given, dtype)
+    value = dtypes.scalar(fill, dtype)
     return None if value != value else value  # NaN is the default, and no key of a cache
 
 

@@ -140,7 +140,7 @@ def _pcast_batch(
     return pcast(x, varying=varying - {axis.name}, manual=manual), dim
 
 
-def _as_given(
+def _varying_along(
     *operands: frozenset[Any], varying: frozenset[Any], manual: MeshSpec | None
 ) -> frozenset[Any]:
     return varying
@@ -153,7 +153,7 @@ pcast = Primitive(
     linearize=_pcast_linearize,
     transpose=_pcast_transpose,
     batch=_pcast_batch,
-    vary=_as_given,
+    vary=_varying_along,
     elements=Elements(copied=True, fused=True),
     doc="x, of which types say that it varies along axes, or is a sum over them; no operation",
     examples=[

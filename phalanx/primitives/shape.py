@@ -67,12 +67,12 @@ class DimensionNumbers(Struct, frozen=True):
     @hiding
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
-            given = getattr(self, name)
+            value = getattr(self, name)
             try:
-                dims = tuple(operator.index(d) for d in given)
+                dims = tuple(operator.index(d) for d in value)
             except TypeError:
                 raise TypeError(
-                    f"{type(self).__name__}: {name} must be integers, as (0, 1), got {given!r}"
+                    f"{type(self).__name__}: {name} must be integers, as (0, 1), got {value!r}"
                 ) from None
             force_setattr(self, name, dims)
 
@@ -108,8 +108,8 @@ def dimensions(who: str, dims: Any, ndim: int) -> tuple[int, ...]:
     """
     is_scalar = getattr(dims, "ndim", None) == 0  # an array that has no length
     several = isinstance(dims, Iterable) and not is_scalar
-    given: list[Any] = [*dims] if several else [dims]
-    normalized = tuple(dimension(who, d, ndim) for d in given)
+    values: list[Any] = [*dims] if several else [dims]
+    normalized = tuple(dimension(who, d, ndim) for d in values)
     if len(set(normalized)) != len(normalized):
         raise ValueError(f"{who}: dimensions must be distinct, got {normalized}")
     return normalized

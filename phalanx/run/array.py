@@ -362,8 +362,8 @@ class DeviceArray(Array):
                 f"__dlpack__: there are streams on GPUs alone, and {self.aval} lies on a "
                 f"{self.platform().upper()}; leave stream={stream} out"
             )
-        given = self._on_dlpack_device(dl_device, copy)
-        return backend().to_dlpack(given._raw, stream, max_version, given is not self)
+        exported = self._on_dlpack_device(dl_device, copy)
+        return backend().to_dlpack(exported._raw, stream, max_version, exported is not self)
 
     def _on_dlpack_device(self, wanted: tuple[int, int] | None, copy: bool | None) -> DeviceArray:
         """This array, or a copy, where a consumer wants it."""

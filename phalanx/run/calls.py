@@ -117,13 +117,13 @@ class Call(CachedCall):
         kept: Sequence[int] | None = None,
         donate: Sequence[int] = (),
         names: Callable[[int], str] | None = None,
-        given: Sequence[Any] | None = None,
+        arguments: Sequence[Any] | None = None,
     ) -> None:
         """For leaves like ``leaves``, of which the program takes those numbered ``kept``, or all.
 
         What is put on devices for the operands ``donate`` is not shared with others. ``names``
-        gives what messages call a leaf. What comes first are the ``leaves``, or those of which
-        these were made, as they were ``given``.
+        gives what messages call a leaf. The first call is one of the ``leaves``, which were made of
+        the user's ``arguments`` where these are given.
         """
         numbers = range(len(leaves)) if kept is None else kept
         self.prepared = prepared
@@ -137,7 +137,7 @@ class Call(CachedCall):
         self.run = self._made(len(leaves))
         if prepared.compared is not None:
             told = [f"operand {n}" if names is None else names(i) for n, i in enumerate(numbers)]
-            self.run = self._comparing(Comparison(prepared, told), given)
+            self.run = self._comparing(Comparison(prepared, told), arguments)
 
     def _made(self, count: int) -> Run:
         operands = self.operands
@@ -152,17 +152,17 @@ class Call(CachedCall):
             [leaves[i] if way is None else way(leaves[i]) for i, way in operands]
         )
 
-    def _comparing(self, comparison: Comparison, given: Sequence[Any] | None) -> Run:
+    def _comparing(self, comparison: Comparison, arguments: Sequence[Any] | None) -> Run:
         """``run``, before which processes compare what must be the same in all of them: the first
         time, and later if ``debug_replicated`` says so."""
         run, due, again = self.run, True, bool(config.debug_replicated)
         taken = [i for i, _ in self.operands]
 
         def compared(leaves: Sequence[Any]) -> Any:
-            nonlocal due, given
+            nonlocal due, arguments
             if due:
-                comparison([(given or leaves)[i] for i in taken])
-                due, given = again, None
+                comparison([(arguments or leaves)[i] for i in taken])
+                due, arguments = again, None
             return run(leaves)
 
         return compared

@@ -112,7 +112,7 @@ def _compiled(
     program = program_of(prim, types, params) if owner is None else _of_one(prim, types, params)
     results = (0,) * len(program.outputs) if prim.multi else 0
     prepared = compile_program(program, [a._sig for a in arrays], options=options)
-    call = Call(prepared, arrays, tree.structure(results), given=args)
+    call = Call(prepared, arrays, tree.structure(results), arguments=args)
     return with_watchers(call, program)
 
 

@@ -221,10 +221,10 @@ class MultiProcessExecutable(LoadedProgram):
         first = Sharding(share.local_devices[:1])
         places = zip(self._places, ins, strict=True)
         self.in_shardings = [p if dim is None or share.fits else first for p, dim in places]
-        given = zip(program.output_types, outs, strict=True)
+        results = zip(program.output_types, outs, strict=True)
         self.out_sigs = [
             Signature.of(_with_rows(t, dim, share.part), share.sharding_along(dim))
-            for t, dim in given
+            for t, dim in results
         ]
         self.executable, self.names = compiled.executable, compiled.names
         self.rows = {i: dim for i, dim in enumerate(ins) if dim is not None}
@@ -241,8 +241,8 @@ class MultiProcessExecutable(LoadedProgram):
             return self._called(arrays)
 
     def _called(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
-        given = zip(arrays, self._ins, self._places, strict=True)
-        results = self._launched(self._fixed + [self._part(*each)._raw for each in given])
+        operands = zip(arrays, self._ins, self._places, strict=True)
+        results = self._launched(self._fixed + [self._part(*each)._raw for each in operands])
         for i in self.donate:
             if self._is_taken(arrays[i], i):
                 arrays[i]._forget("was donated to a function, which may have reused its memory")

@@ -101,9 +101,9 @@ def _used_inputs(program: Program) -> tuple[Var, ...]:
     used: list[Atom] = []
     for e in program.equations:
         if e.frame is not None:
-            given = e.frame.body_operands(e.inputs)
+            operands = e.frame.body_operands(e.inputs)
             for inner in e.frame.every:
-                outer = dict(zip(inner.inputs, given, strict=True))
+                outer = dict(zip(inner.inputs, operands, strict=True))
                 used += [outer[v] for v in used_inputs(inner)]
         used += e.inputs
     read = dict.fromkeys([*used, *program.outputs])

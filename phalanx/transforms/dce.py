@@ -85,10 +85,10 @@ def dce(program: Program) -> Program:
 
     What runs in lanes stays whole: what a device runs of it is another program.
     """
-    return _giving(program, (True,) * len(program.outputs))
+    return _with_outputs(program, (True,) * len(program.outputs))
 
 
-def _giving(program: Program, wanted: Marks) -> Program:
+def _with_outputs(program: Program, wanted: Marks) -> Program:
     """``program``, of the same inputs, which gives the results that are ``wanted`` alone."""
     return memoize_on(program, ("giving", wanted), lambda: _made(program, wanted)) or program
 
@@ -113,23 +113,23 @@ def _narrowed(e: Equation, needed: set[Atom]) -> Equation:
     frame = _frame(e)
     if frame is None:
         return e
-    given = _given(frame, [v in needed for v in e.outputs])
-    taken = _taken(frame, given)
-    seen = tuple(frame.body_operands(taken))
+    live_outs = _live_results(frame, [v in needed for v in e.outputs])
+    live_ins = _live_operands(frame, live_outs)
+    seen = tuple(frame.body_operands(live_ins))
     made = replace(
         frame,
-        programs=tuple([_taking(_giving(p, given), seen) for p in frame.programs]),
-        condition=frame.condition and _taking(_giving(frame.condition, (True,)), seen),
-        ins=tuple(compress(frame.ins, taken)),
-        outs=tuple(compress(frame.outs, given)),
+        programs=tuple([_with_inputs(_with_outputs(p, live_outs), seen) for p in frame.programs]),
+        condition=frame.condition and _with_inputs(_with_outputs(frame.condition, (True,)), seen),
+        ins=tuple(compress(frame.ins, live_ins)),
+        outs=tuple(compress(frame.outs, live_outs)),
     )
     if made == frame:
         return e
-    inputs, outputs = compress(e.inputs, taken), compress(e.outputs, given)
+    inputs, outputs = compress(e.inputs, live_ins), compress(e.outputs, live_outs)
     return e.reframed(made, inputs=[*inputs], outputs=tuple(outputs))
 
 
-def _taking(program: Program, seen: Marks) -> Program:
+def _with_inputs(program: Program, seen: Marks) -> Program:
     """``program`` with those inputs alone that ``seen`` marks."""
     if all(seen):
         return program
@@ -148,25 +148,25 @@ def _frame(e: Equation) -> Frame | None:
     return None if frame is None or isinstance(frame.runs, Lanes) else frame
 
 
-def _given(frame: Frame, wanted: Sequence[bool]) -> Marks:
-    """Marks of the results that are ``wanted`` or that the next run of a loop needs."""
+def _live_results(frame: Frame, needed: Sequence[bool]) -> Marks:
+    """Marks of the results that are ``needed`` or that the next run of a loop needs."""
 
-    def needed_again(given: Sequence[bool]) -> list[bool]:
-        carried = iter(frame.carried_in(_read(frame, tuple(given))))
+    def needed_again(live: Sequence[bool]) -> list[bool]:
+        carried = iter(frame.carried_in(_read(frame, tuple(live))))
         return [next(carried) if r is CARRY else False for r in frame.outs]
 
-    return tuple(fixpoint(wanted, needed_again) if frame.is_loop else wanted)
+    return tuple(fixpoint(needed, needed_again) if frame.is_loop else needed)
 
 
-def _taken(frame: Frame, given: Marks) -> Marks:
-    """The operands that are needed for the results that are ``given``."""
-    read, carried = _read(frame, given), iter(frame.carried_out(given))
+def _live_operands(frame: Frame, live_outs: Marks) -> Marks:
+    """Marks of the operands that are needed for the results that ``live_outs`` marks."""
+    read, carried = _read(frame, live_outs), iter(frame.carried_out(live_outs))
     return tuple([next(carried) if r is CARRY else x for r, x in zip(frame.ins, read, strict=True)])
 
 
-def _read(frame: Frame, given: Marks) -> list[bool]:
-    """Which operands programs read for the results that are ``given``."""
-    every = [_reads(p, given) for p in frame.programs]
+def _read(frame: Frame, live_outs: Marks) -> list[bool]:
+    """Which operands programs read for the results that ``live_outs`` marks."""
+    every = [_reads(p, live_outs) for p in frame.programs]
     if frame.condition is not None:
         every.append(_reads(frame.condition, (True,)))
     read = iter([any(column) for column in zip(*every, strict=True)])
@@ -190,5 +190,5 @@ def _operands(e: Equation, needed: set[Atom]) -> Sequence[Atom]:
     frame = _frame(e)
     if frame is None:
         return e.inputs
-    given = _given(frame, [v in needed for v in e.outputs])
-    return [*compress(e.inputs, _taken(frame, given))]
+    live_outs = _live_results(frame, [v in needed for v in e.outputs])
+    return [*compress(e.inputs, _live_operands(frame, live_outs))]

@@ -107,19 +107,19 @@ def _twice(e: Equation, active: Marks) -> Program | None:
 
 
 def _narrowed(
-    e: Equation, frame: Frame, program: Program, taken: Sequence[bool], given: Sequence[bool]
+    e: Equation, frame: Frame, program: Program, live_ins: Sequence[bool], live_outs: Sequence[bool]
 ) -> Equation:
-    """``e`` with ``program`` in it, of the operands ``taken`` and for the results ``given``."""
-    inputs, outputs = compress(program.inputs, taken), compress(program.outputs, given)
+    """``e`` with ``program`` in it: the operands of ``live_ins``, the results of ``live_outs``."""
+    inputs, outputs = compress(program.inputs, live_ins), compress(program.outputs, live_outs)
     part = program.update(inputs=inputs, outputs=outputs)
     made = replace(
         frame,
         programs=(part.update(equations=live_equations(part)),),
-        ins=tuple(compress(frame.ins, taken)),
-        outs=tuple(compress(frame.outs, given)),
+        ins=tuple(compress(frame.ins, live_ins)),
+        outs=tuple(compress(frame.outs, live_outs)),
     )
-    outputs = tuple(compress(e.outputs, given))
-    return e.reframed(made, inputs=[*compress(e.inputs, taken)], outputs=outputs)
+    outputs = tuple(compress(e.outputs, live_outs))
+    return e.reframed(made, inputs=[*compress(e.inputs, live_ins)], outputs=outputs)
 
 
 def _joined(halves: Linearized, tangents: Sequence[Atom]) -> Program:

@@ -103,8 +103,8 @@ def partition_for_remat(
     made = [x for e in storing[::-1] for x in _rounded(e, stored)]
     storing = [*made, *(m.there for m in moved.values())]
     resuming = [*(m.back for m in moved.values()), *resuming[::-1]]
-    given = {a for i, a in enumerate(program.outputs) if i not in carried}
-    outputs = [*program.outputs, *(v for v in stored if v not in given)]
+    results = {a for i, a in enumerate(program.outputs) if i not in carried}
+    outputs = [*program.outputs, *(v for v in stored if v not in results)]
     place = {a: i for i, a in enumerate(outputs) if i not in carried}
     return _Divided(
         program.update(equations=storing, outputs=outputs),

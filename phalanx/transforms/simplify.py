@@ -36,12 +36,12 @@ def blank(type: ArrayType) -> Equation:
     return Equation(broadcast, [zero], params, (Var(broadcast.type(zero.type, **params)),), None)
 
 
-def filled(program: Program, types: Sequence[ArrayType], given: Sequence[bool]) -> Program:
-    """``program``, which gives the results that are ``given``, with zeros for the others."""
+def filled(program: Program, types: Sequence[ArrayType], present: Sequence[bool]) -> Program:
+    """``program``, which gives the results that ``present`` marks, with zeros for the others."""
     outputs = iter(program.outputs)
-    blanks = [blank(t) for t, g in zip(types, given, strict=True) if not g]
+    blanks = [blank(t) for t, g in zip(types, present, strict=True) if not g]
     zeros = iter(blanks)
-    every = [next(outputs) if g else next(zeros).outputs[0] for g in given]
+    every = [next(outputs) if g else next(zeros).outputs[0] for g in present]
     return program.update(equations=[*program.equations, *blanks], outputs=every)
 
 

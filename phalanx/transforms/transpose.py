@@ -138,11 +138,11 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
     used: set[Atom] = {*cotangents.wholes, *cotangents.parts}
     by_rule = _over_mesh if _tells_of_mesh(program) else _by_rule
     with replaying() as at:
-        for equation, given in reversed(pending):
+        for equation, values in reversed(pending):
             if not used.isdisjoint(equation.outputs):
                 used.update(equation.inputs)
                 at(equation.location)
-                _transpose_equation(equation, given, cotangents, used, by_rule)
+                _transpose_equation(equation, values, cotangents, used, by_rule)
     pairs = zip(program.inputs, operands, strict=True)
     return [cotangents.take(v) for v, x in pairs if type(x) is Linear]
 

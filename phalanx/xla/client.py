@@ -278,8 +278,8 @@ def _let_collectives_wait() -> None:
     a time, and ``os.environ``, which other threads may read meanwhile, never has it.
     """
     flags = os.environ.get("XLA_FLAGS")
-    given = (flags or "").lstrip()
-    if _PATIENCE in given or (given and not given.startswith("--")):  # the name of a file of flags
+    text = (flags or "").lstrip()
+    if _PATIENCE in text or (text and not text.startswith("--")):  # the name of a file of flags
         return
     os.putenv("XLA_FLAGS", f"{flags or ''} {_PATIENCE}={_A_DAY}")
     try:

@@ -714,16 +714,16 @@ class Independent(XlaExecutable):
         return list(map(Parts, self._out_types, zip(*results, strict=True)))
 
     def _counted(self, taken: Iterable[Sequence[Any]]) -> list[list[Any]]:
-        given: list[list[Any]] = []
+        outputs: list[list[Any]] = []
         tokens: list[Any] = []
         with launching:
             make_room(self._name)
             in_flight.append(tokens)
             for (execute, handlers), parts in zip(self._each, taken, strict=True):
                 results = execute(parts, True)
-                given.append(results.consume_with_handlers(handlers))
+                outputs.append(results.consume_with_handlers(handlers))
                 tokens.append(results.consume_token())
-        return given
+        return outputs
 
     def _uncounted(self, taken: Iterable[Sequence[Any]]) -> list[list[Any]]:
         pairs = zip(self._each, taken, strict=True)

@@ -66,11 +66,11 @@ _PARTS: Final = ("arguments", "outputs", "temporaries")
 
 def out_of_memory(who: str, sizes: Mapping[str, int], device: str, memory: float) -> OutOfMemory:
     """The error of ``who`` that needs memory of such ``sizes`` in a ``device``, and it has less."""
-    taken, given, between = [told_size(sizes[key]) for key in _PARTS]
+    inputs, outputs, temporaries = [told_size(sizes[key]) for key in _PARTS]
     needed = told_size(sum([sizes[key] for key in _PARTS]) - sizes["aliased"])
     return OutOfMemory(
-        f"{who} needs {needed}, and {device} has {told_size(memory)}: it takes {taken}, gives "
-        f"{given}, and holds {between} between\n{_TO_NEED_LESS}"
+        f"{who} needs {needed}, and {device} has {told_size(memory)}: it takes {inputs}, gives "
+        f"{outputs}, and holds {temporaries} between\n{_TO_NEED_LESS}"
     )
 
 

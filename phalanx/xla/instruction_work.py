@@ -204,23 +204,35 @@ def _of_convolution(instruction: Instruction, left: Shape, kernel: Shape) -> flo
         return 0.0
     ins, of_kernel, outs = labels.groups()
     window = _WINDOW.search(instruction.line)
-    told = dict(re.findall(r"(\w+)=(\S+)", window[1])) if window else {}
+    attributes = dict(re.findall(r"(\w+)=(\S+)", window[1])) if window else {}
     places = 1.0
     for d, label in enumerate(sorted(filter(str.isdigit, of_kernel), key=int)):
         sizes = left.dims[ins.index(label)], instruction.shapes[0].dims[outs.index(label)]
-        places *= _met(d, kernel.dims[of_kernel.index(label)], *sizes, told)
+        places *= _met(d, kernel.dims[of_kernel.index(label)], *sizes, attributes)
     out = instruction.shapes[0].dims
     taken = kernel.dims[of_kernel.index("i")]
     return 2.0 * places * out[outs.index("b")] * out[outs.index("f")] * taken
 
 
-def _met(d: int, side: int, size: int, given: int, told: Mapping[str, str]) -> int:
+def _met(
+    d: int, kernel_size: int, operand_size: int, result_size: int, attributes: Mapping[str, str]
+) -> int:
     """How often along dimension ``d`` an element of the kernel meets one of the operand."""
 
     def of(word: str, other: int) -> int:
-        return int(told[word].split("x")[d].partition("_")[0]) if word in told else other
+        return (
+            int(attributes[word].split("x")[d].partition("_")[0]) if word in attributes else other
+        )
 
-    dilated, apart = of("lhs_dilate", 1), of("rhs_dilate", 1)
-    places = np.arange(given)[:, None] * of("stride", 1) + np.arange(side) * apart - of("pad", 0)
-    inside = (places >= 0) & (places <= (size - 1) * dilated) & (places % dilated == 0)
+    base_dilation, dilation = of("lhs_dilate", 1), of("rhs_dilate", 1)
+    places = (
+        np.arange(result_size)[:, None] * of("stride", 1)
+        + np.arange(kernel_size) * dilation
+        - of("pad", 0)
+    )
+    inside = (
+        (places >= 0)
+        & (places <= (operand_size - 1) * base_dilation)
+        & (places % base_dilation == 0)
+    )
     return int(inside.sum())

@@ -35,8 +35,8 @@ class MergingEmitter(MatrixEmitter, CollectiveEmitter):
             self._merged[artifact] = self._merge(module), kind
         name, kind = self._merged[artifact]
         callee = ir.FlatSymbolRefAttr.get(name)
-        given = list(map(self._fitted, args, kind.inputs))
-        results = self.region_op("func.call", kind.results, given, {"callee": callee})
+        operands = list(map(self._fitted, args, kind.inputs))
+        results = self.region_op("func.call", kind.results, operands, {"callee": callee})
         return list(map(self._fitted, results, map(self.tensor_of, out_types)))
 
     def _fitted(self, x: ir.Value, kind: ir.Type) -> ir.Value:

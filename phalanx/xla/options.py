@@ -116,8 +116,8 @@ def _check_block(fields: dict[str, Any], shapes: Sequence[Shape], count: int) ->
         raise ValueError(f"a part of {operation!r:.80}, for {platform!r:.80}, is to be computed")
     convert(params, _BLOCKS[operation])
     parts_of = tuple[tuple[str, ...], ...]
-    own, given = convert(fields["operands"], parts_of), convert(fields["results"], parts_of)
-    factors = Factors(own, given, convert(fields["sizes"], dict[str, int]))
+    operands, results = convert(fields["operands"], parts_of), convert(fields["results"], parts_of)
+    factors = Factors(operands, results, convert(fields["sizes"], dict[str, int]))
     names = [*factors.operands, *factors.results]
     if len(factors.operands) != count or len(names) != len(shapes):
         raise ValueError(f"it is told of {len(names)} arrays, and has {len(shapes)}")

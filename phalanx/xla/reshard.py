@@ -88,8 +88,8 @@ Bounds = tuple[tuple[int, int], ...]  # of what is taken, or where it goes, alon
 
 
 def _bounds(slices: Sequence[Any], shape: Sequence[int]) -> Bounds:
-    given = [s for s in slices if s is not ...]
-    every = [*given, *[slice(None)] * (len(shape) - len(given))]
+    explicit = [s for s in slices if s is not ...]
+    every = [*explicit, *[slice(None)] * (len(shape) - len(explicit))]
     return tuple(s.indices(n)[:2] for s, n in zip(every, shape, strict=True))
 
 

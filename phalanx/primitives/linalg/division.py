@@ -59,8 +59,8 @@ def eigh_by_division(b: Builder, a: Value, small: Primitive, *, vectors: bool) -
     outs.append(ArrayType((count, n), real_of(kind.dtype)))
 
     def one(b: Builder, i: Value, *found: Value) -> list[Value]:
-        given = _eigh(b, row_of(b, rows, i), noise, small, vectors)
-        return [with_row(b, x, i, y) for x, y in zip(found, given, strict=True)]
+        results = _eigh(b, row_of(b, rows, i), noise, small, vectors)
+        return [with_row(b, x, i, y) for x, y in zip(found, results, strict=True)]
 
     blank = [b.constant(0, t.dtype, t.shape) for t in outs]
     found = repeated(b, count, blank, one)

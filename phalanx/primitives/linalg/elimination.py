@@ -55,9 +55,9 @@ def _in_turn(
     def body(b: Builder, i: Value, *values: Value) -> list[Value]:
         at = b.subtract(b.constant(count - 1, I32), i) if backwards else i
         held, written = values[:states], values[states:]
-        given = b.traced(step, *held, *(row_of(b, x, at) for x in rows))
-        new = [with_row(b, x, at, y) for x, y in zip(written, given[states:], strict=True)]
-        return [*given[:states], *new]
+        results = b.traced(step, *held, *(row_of(b, x, at) for x in rows))
+        new = [with_row(b, x, at, y) for x, y in zip(written, results[states:], strict=True)]
+        return [*results[:states], *new]
 
     return repeated(b, count, [*state, *outs], body)[states:]
 

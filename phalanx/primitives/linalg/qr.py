@@ -166,12 +166,12 @@ def _product(
 
 def _product_on_tpu(b: Builder, a: Value, taus: Value) -> Value:
     """The function takes a reflection for each column, of which those without a tau are none."""
-    kind, given = b.type(a), b.type(taus)
-    if not given.shape[-1]:
+    kind, taus_type = b.type(a), b.type(taus)
+    if not taus_type.shape[-1]:
         return b.traced(identity_like, a)
-    ends = (*(0 for _ in given.shape[1:]), kind.shape[-1] - given.shape[-1])
-    none = (0,) * given.ndim
-    taus = b.pad(taus, b.constant(0, given.dtype), none, ends, none)
+    ends = (*(0 for _ in taus_type.shape[1:]), kind.shape[-1] - taus_type.shape[-1])
+    none = (0,) * taus_type.ndim
+    taus = b.pad(taus, b.constant(0, taus_type.dtype), none, ends, none)
     name = "ProductOfElementaryHouseholderReflectors"
     return expanded(b, name, [a, taus], [(kind.shape[-2:], kind.dtype)])[0]
 

@@ -123,9 +123,9 @@ class LeafNames:
 
     def after(self, others: Iterable[str]) -> LeafNames:
         """The same after ``others``, which belong to no argument; they hold no function."""
-        made = LeafNames(None, (), {}, ())
-        made._names = [*others, *self.all()]
-        return made
+        names = LeafNames(None, (), {}, ())
+        names._names = [*others, *self.all()]
+        return names
 
     def all(self) -> list[str]:
         """All names, in the order of the leaves."""

@@ -404,7 +404,11 @@ class _Pull:
 
     def of_arguments(self, leaves: Sequence[Any]) -> Sequence[Any]:
         """The cotangents of the arguments, without those of defaults that the call left out."""
-        made: Any = self.tree.unflatten(leaves)
-        if not is_tuple(made) and (self.count == 1 or not is_sequence(made)):
-            return (made,)
-        return made[: self.count] if len(made) == len(parameters(self.fun) or ()) else made
+        cotangents: Any = self.tree.unflatten(leaves)
+        if not is_tuple(cotangents) and (self.count == 1 or not is_sequence(cotangents)):
+            return (cotangents,)
+        return (
+            cotangents[: self.count]
+            if len(cotangents) == len(parameters(self.fun) or ())
+            else cotangents
+        )

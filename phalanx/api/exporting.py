@@ -206,8 +206,9 @@ class Exported:
         """The module as text.
 
         >>> import phalanx
-        >>> made = export(phalanx.jit(lambda x: x + x))(phalanx.ShapeDtypeStruct((3,), "float32"))
-        >>> "stablehlo.add" in made.mlir_module()
+        >>> x = phalanx.ShapeDtypeStruct((3,), "float32")
+        >>> exported = export(phalanx.jit(lambda x: x + x))(x)
+        >>> "stablehlo.add" in exported.mlir_module()
         True
         """
         return backend().exported_text(self.mlir_module_serialized)
@@ -223,8 +224,8 @@ class Exported:
                 results have nodes of which nobody said how they are written.
 
         >>> import phalanx
-        >>> made = export(phalanx.jit(lambda x: x * x))(1.0)
-        >>> again = deserialize(made.serialize(vjp_order=1))
+        >>> exported = export(phalanx.jit(lambda x: x * x))(1.0)
+        >>> again = deserialize(exported.serialize(vjp_order=1))
         >>> print(phalanx.grad(again.call)(3.0))
         6.0
         """
@@ -271,8 +272,8 @@ class Exported:
         arguments.
 
         >>> import phalanx
-        >>> made = export(phalanx.jit(lambda x: x * x))(1.0)
-        >>> print(made.vjp().call(3.0, 1.0)[0])
+        >>> exported = export(phalanx.jit(lambda x: x * x))(1.0)
+        >>> print(exported.vjp().call(3.0, 1.0)[0])
         6.0
         """
         return self._made_derivative
@@ -301,8 +302,8 @@ class Exported:
             NoMesh: it was exported for more or fewer devices than there are in this program.
 
         >>> import phalanx, phalanx.numpy as jnp
-        >>> made = export(phalanx.jit(jnp.sin))(1.0)
-        >>> print(phalanx.grad(made.call)(0.0))
+        >>> exported = export(phalanx.jit(jnp.sin))(1.0)
+        >>> print(phalanx.grad(exported.call)(0.0))
         1.0
         """
         leaves, treedef = tree.flatten((args, kwargs))
@@ -375,13 +376,13 @@ class Exported:
             whole = self.vjp()
             return whole and whole._at(numbers)
 
-        made = replace(
+        exported = replace(
             self, in_avals=ins, out_avals=outs, mlir_module_serialized=artifact,
             _derivative=derivative,
         )  # fmt: skip
         if known:
-            _check_module(made)
-        return made
+            _check_module(exported)
+        return exported
 
     @property
     def _first(self) -> Types:
@@ -529,10 +530,10 @@ def export(
         MissingRule: it calls Python, which no module can hold.
 
     >>> import phalanx, phalanx.numpy as jnp
-    >>> made = export(phalanx.jit(jnp.sin))(phalanx.ShapeDtypeStruct((2,), "float32"))
-    >>> made.in_avals, made.platforms, made.nr_devices
+    >>> exported = export(phalanx.jit(jnp.sin))(phalanx.ShapeDtypeStruct((2,), "float32"))
+    >>> exported.in_avals, exported.platforms, exported.nr_devices
     ((f32[2],), ('cpu',), 1)
-    >>> deserialize(made.serialize()).call(jnp.zeros(2))
+    >>> deserialize(exported.serialize()).call(jnp.zeros(2))
     Array([0., 0.], dtype=float32)
     """
     if not callable(getattr(fun_jit, "trace", None)):
@@ -574,16 +575,16 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     Traceback (most recent call last):
     ValueError: deserialize: bytes that Exported.serialize gave are needed; these begin with ...
     """
-    made: Exported | None = None
+    exported: Exported | None = None
     parts = unpack(blob)
     fault = backend().try_exported([artifact for _, artifact in parts])
     for words, artifact in reversed(parts):
         with understood(words):
-            made = _described(words, artifact, made)
-            _check_module(made)
-    if made is None or fault:
+            exported = _described(words, artifact, exported)
+            _check_module(exported)
+    if exported is None or fault:
         raise ValueError(fault or "deserialize: the bytes hold no function")
-    return made
+    return exported
 
 
 def _check_module(exported: Exported) -> None:

@@ -69,9 +69,9 @@ class KeptInputs(Struct, frozen=True):
         types = program.input_types
         sizes = {n: size_in_bytes(types[n]) for n, i in enumerate(kept) if donated[i]}
         donate = taken_over(sizes, map(size_in_bytes, program.output_types if sizes else ()))
-        made = cls(program, kept, donate)
-        made.warn_of_spared([n for n in sizes if n not in donate], names, who)
-        return made
+        inputs = cls(program, kept, donate)
+        inputs.warn_of_spared([n for n in sizes if n not in donate], names, who)
+        return inputs
 
     def signatures(self, leaves: Sequence[Any]) -> list[Signature]:
         """Those of the ``leaves`` that the program takes."""
@@ -81,8 +81,8 @@ class KeptInputs(Struct, frozen=True):
         self, prepared: LoadedProgram, leaves: Sequence[Any], out_tree: Any, names: LeafNames
     ) -> Call:
         """The call of the program, ``prepared``, with such leaves, which have those ``names``."""
-        made = Call(prepared, leaves, out_tree, self.kept, self.donate, names.__getitem__)
-        return with_watchers(made, self.program, True)
+        call = Call(prepared, leaves, out_tree, self.kept, self.donate, names.__getitem__)
+        return with_watchers(call, self.program, True)
 
     def warn_of_spared(self, inputs: Sequence[int], names: LeafNames, who: str) -> None:
         """Warn that the memory of those ``inputs`` of the program is not used, if there are any."""

@@ -50,8 +50,8 @@ def at_every_position(
 
         def run(*values: Any) -> list[Any]:
             lanes = [in_lanes(x, r, here, inner) for x, r in zip(values, ins, strict=True)]
-            made = batch(over(inner), here, lanes, [r.place(axis, inner) for r in ins])
-            results = list(zip(*made, roles, strict=True))
+            batched = batch(over(inner), here, lanes, [r.place(axis, inner) for r in ins])
+            results = list(zip(*batched, roles, strict=True))
             for _, dim, role in results:
                 if refuse is not None and dim is not None and axis not in role.axes:
                     refuse(role, axis)

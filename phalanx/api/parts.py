@@ -65,14 +65,14 @@ def _from_callback(
 ) -> DeviceArray:
     sharding = _checked(sharding, shape, who)
     wanted = None if dtype is None else dtypes.canonical(dtype)
-    made: dict[tuple[int, ...], Any] = {}
+    tiles: dict[tuple[int, ...], Any] = {}
     for position in sharding.local_positions:
         tile = sharding.tile_at(position)
-        if tile not in made:
+        if tile not in tiles:
             part = data_callback(sharding.indices(shape)[position])
-            made[tile] = part if isinstance(part, DeviceArray) else np.asarray(part)
-            _check_shape(made[tile].shape, shape, sharding, position, who)
-    parts = [made[sharding.tile_at(p)] for p in sharding.local_positions]
+            tiles[tile] = part if isinstance(part, DeviceArray) else np.asarray(part)
+            _check_shape(tiles[tile].shape, shape, sharding, position, who)
+    parts = [tiles[sharding.tile_at(p)] for p in sharding.local_positions]
     return _of(parts, shape, sharding, wanted, who)
 
 
@@ -155,8 +155,8 @@ def make_array_from_process_local_data(
     data, structure = tree.flatten(local_data)
     shardings = tree.broadcast_prefix(sharding, local_data, f"{who} sharding")
     shapes = tree.broadcast_prefix(global_shape, local_data, f"{who} global_shape", _is_shape)
-    made = zip(shardings, data, shapes, strict=True)
-    return tree.unflatten(structure, [_from_local_data(*each, who) for each in made])
+    triples = zip(shardings, data, shapes, strict=True)
+    return tree.unflatten(structure, [_from_local_data(*each, who) for each in triples])
 
 
 def _is_shape(node: Any) -> bool:

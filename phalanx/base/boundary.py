@@ -45,20 +45,20 @@ _ACCIDENT = "_phalanx_accident"  # an attribute of exceptions
 _KEPT = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryError)
 
 
-_made: dict[
+_makers: dict[
     Callable[..., Any], Callable[..., Any]
 ] = {}  # by function; one that wraps it is another
 _others: set[Callable[..., Any]] = set()  # that were made so
 
 
-def with_boundary(made: Callable[[Callable[..., None], Callable[[Exception], None]], F]) -> F:
-    """The function that ``made`` gives, which at the boundary is another one, not called by one.
+def with_boundary(make: Callable[[Callable[..., None], Callable[[Exception], None]], F]) -> F:
+    """The function that ``make`` gives, which at the boundary is another one, not called by one.
 
-    ``made`` is told what explains an exception and what hides our frames, in this order; elsewhere
+    ``make`` is told what explains an exception and what hides our frames, in this order; elsewhere
     both do nothing.
     """
-    function = made(_nothing, _nothing)
-    _made[function] = made
+    function = make(_nothing, _nothing)
+    _makers[function] = make
     return function
 
 
@@ -68,9 +68,9 @@ def _nothing(*_: Any) -> None:
 
 def boundary(function: F) -> F:
     """``function``, of which a user sees neither frames nor accidents."""
-    made = _made.get(function)
-    if made is not None:
-        other = made(_explain, hide_frames)
+    make = _makers.get(function)
+    if make is not None:
+        other = make(_explain, hide_frames)
         other.__dict__.update(function.__dict__)  # what was attached since, such as `add.reduce`
         _others.add(other)
         return other

@@ -40,9 +40,9 @@ def leaf_finder(example: Any) -> Callable[[Any], list[Any] | None] | None:
         "    except (KeyError, ValueError):",
         "        return None",
     ]
-    made: dict[str, Any] = {}
-    exec("\n".join(lines), text.values, made)  # all words in them are those of this file
-    return made["leaves"]
+    namespace: dict[str, Any] = {}
+    exec("\n".join(lines), text.values, namespace)  # all words in them are those of this file
+    return namespace["leaves"]
 
 
 class _Text:

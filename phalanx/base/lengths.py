@@ -45,7 +45,7 @@ class Lengths:
 
     def variable(self, name: str) -> Any:
         """The length of that name."""
-        return self.made(length_terms.named(name))
+        return self.from_terms(length_terms.named(name))
 
     def operation(self, name: str) -> Operation:
         """What operation has ``name``, and its sides; that of a variable is none."""
@@ -55,7 +55,7 @@ class Lengths:
         """A length of these, or an integer, as a polynomial."""
         return n.terms if isinstance(n, Length) else length_terms.constant(operator.index(n))
 
-    def made(self, terms: Terms) -> Any:
+    def from_terms(self, terms: Terms) -> Any:
         """The polynomial as a length; as an int if it is one."""
         terms = self.normal(terms)
         if terms.keys() <= {()}:
@@ -66,7 +66,7 @@ class Lengths:
         """The length that is an operation of two."""
         name = f"{kind}({x}, {y})"
         self._operations[name] = kind, x, y
-        return self.made(length_terms.named(name))
+        return self.from_terms(length_terms.named(name))
 
     def bounds_of(self, name: str) -> Bounds:
         """Between which numbers a variable, or an operation, lies."""
@@ -256,25 +256,25 @@ class Length:
         terms = self._with(other)
         if terms is None:
             return self._beside(operator.add, other)
-        return self.scope.made(length_terms.added(self.terms, terms))
+        return self.scope.from_terms(length_terms.added(self.terms, terms))
 
     def __sub__(self, other: Any) -> Any:
         terms = self._with(other)
         if terms is None:
             return self._beside(operator.sub, other)
-        return self.scope.made(length_terms.added(self.terms, terms, -1))
+        return self.scope.from_terms(length_terms.added(self.terms, terms, -1))
 
     def __rsub__(self, other: Any) -> Any:
         terms = self._with(other)
         if terms is None:
             return self._beside(operator.sub, other, right=True)
-        return self.scope.made(length_terms.added(terms, self.terms, -1))
+        return self.scope.from_terms(length_terms.added(terms, self.terms, -1))
 
     def __mul__(self, other: Any) -> Any:
         terms = self._with(other)
         if terms is None:
             return self._beside(operator.mul, other)
-        return self.scope.made(length_terms.multiplied(self.terms, terms))
+        return self.scope.from_terms(length_terms.multiplied(self.terms, terms))
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -283,7 +283,7 @@ class Length:
         terms = self._with(other)
         if terms is None:
             return self._beside(quotient, other)
-        return _divided(self, self.scope.made(terms))[0]
+        return _divided(self, self.scope.from_terms(terms))[0]
 
     def __rfloordiv__(self, other: Any) -> Any:
         if self._with(other) is None:
@@ -294,7 +294,7 @@ class Length:
         terms = self._with(other)
         if terms is None:
             return self._beside(remainder, other)
-        return _divided(self, self.scope.made(terms))[1]
+        return _divided(self, self.scope.from_terms(terms))[1]
 
     def __rmod__(self, other: Any) -> Any:
         if self._with(other) is None:
@@ -322,7 +322,7 @@ class Length:
         return self._beside(_ratio, other, right=True)
 
     def __neg__(self) -> Any:
-        return self.scope.made(length_terms.scaled(self.terms, -1))
+        return self.scope.from_terms(length_terms.scaled(self.terms, -1))
 
     def __abs__(self) -> Any:
         return larger(self, -self)
@@ -428,17 +428,17 @@ def _divided(x: Any, y: Any) -> tuple[Any, Any]:
     scope = _scope(x, y)
     terms, whole = _without_remainders(scope, scope.terms(x), y)
     times, rest = length_terms.divided(terms, scope.terms(y))
-    q, r = whole + scope.made(times), scope.made(rest)
+    q, r = whole + scope.from_terms(times), scope.from_terms(rest)
     if isinstance(r, int) and r == 0:
         return q, 0
     if _lies_within(scope, r, y):
         return q, r
     if isinstance(y, Length) and len(y.terms) > 1:
-        q, r = 0, scope.made(scope.terms(x))
+        q, r = 0, scope.from_terms(scope.terms(x))
     shared = math.gcd(y, *scope.terms(r).values()) if isinstance(y, int) else 1
     if shared > 1:
         fewer, _ = length_terms.divided(scope.terms(r), {(): shared})
-        parts, left = _divided(scope.made(fewer), y // shared)
+        parts, left = _divided(scope.from_terms(fewer), y // shared)
         return q + parts, shared * left
     return q + scope.applied("floordiv", r, y), scope.applied("mod", r, y)
 

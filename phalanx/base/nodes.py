@@ -151,10 +151,10 @@ def _rows_below(outer: PyTreeDef, inner: PyTreeDef, tree: Tree) -> list[list[Any
     size = inner.num_leaves
     rows = [leaves[i * size : (i + 1) * size] for i in range(outer.num_leaves)]
     try:
-        made = outer.unflatten([inner.unflatten(row) for row in rows])
+        joined = outer.unflatten([inner.unflatten(row) for row in rows])
     except ValueError:
         return None
-    return rows if structure(made) == whole else None
+    return rows if structure(joined) == whole else None
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:

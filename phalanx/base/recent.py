@@ -121,9 +121,9 @@ def memoized(limit: int) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        made: Any = functools.lru_cache(maxsize=limit)(function)
-        _functions.add(made)
-        return made
+        cached: Any = functools.lru_cache(maxsize=limit)(function)
+        _functions.add(cached)
+        return cached
 
     return decorate
 
@@ -175,9 +175,9 @@ class InternTable(Recent[Value]):
                 self[key] = value
         return value
 
-    def add(self, key: Hashable, made: Value) -> Value:
-        """The object for ``key``: ``made``, unless there is one already."""
+    def add(self, key: Hashable, candidate: Value) -> Value:
+        """The object for ``key``: ``candidate``, unless there is one already."""
         with self._lock:
-            value = self._held.setdefault(key, made)
+            value = self._held.setdefault(key, candidate)
         self[key] = value
         return value

@@ -125,10 +125,10 @@ def register_pytree_node(
 
 def _register_for_calls(nodetype: type, flatten_func: Flatten, unflatten_func: Unflatten) -> None:
     def flatten(node: Any) -> tuple[Iterable[Any], Any]:
-        made = flatten_func(node)
-        if class_of(made) is not tuple or len(made) != 2:
-            return made  # jaxlib says what is wrong with it
-        children, metadata = made
+        flattened = flatten_func(node)
+        if class_of(flattened) is not tuple or len(flattened) != 2:
+            return flattened  # jaxlib says what is wrong with it
+        children, metadata = flattened
         key = key_of(metadata)
         return children, metadata if key is metadata else _Metadata(metadata, key)
 

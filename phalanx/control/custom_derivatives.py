@@ -281,10 +281,12 @@ def _batch_rule(kind: str, prim: Flat, own_lanes: bool) -> Rule:
     ) -> tuple[Sequence[Any], Dims | None]:
         places = ResultDims(axis, f"{kind}({rule})", own_lanes)
         if isinstance(program, Program):
-            made = program_on_lanes(program, dims, places)
+            vectorized = program_on_lanes(program, dims, places)
         else:
-            made = program.lanes(axis, dims, places)
-        results = prim(*values, program=made, rule=rule.lanes(axis, dims, places), closed=closed)
+            vectorized = program.lanes(axis, dims, places)
+        results = prim(
+            *values, program=vectorized, rule=rule.lanes(axis, dims, places), closed=closed
+        )
         return results, places.dims
 
     return batch_rule

@@ -110,9 +110,9 @@ def _batch(
         return call.rule("batch")(axis, values, dims, program=program)
     if not rule.asked(moving[lifted:]):
         places = ResultDims(axis, f"custom_vmap({rule})", own_lanes=False)
-        made = program_on_lanes(program, dims, places)
+        vectorized = program_on_lanes(program, dims, places)
         outer = OnOtherLanes(rule, axis, dims[lifted:], places)
-        return custom_vmap(*values, program=made, rule=outer, closed=closed), places.dims
+        return custom_vmap(*values, program=vectorized, rule=outer, closed=closed), places.dims
     front = [v if d is None else move(v, d, 0) for v, d in zip(values, dims, strict=True)]
     results, marks = rule.run(axis, moving[lifted:], front[lifted:])
     return tuple(results), tuple([0 if m else None for m in marks])
@@ -136,9 +136,9 @@ def _jvp(
     pair = paired(frame_of_one(program=program), active)
     nonzero = _with_tangents(program, rule, pair.nonzero)
     both = _giving(pair.frame.programs[0], program, pair.nonzero, nonzero)
-    made = WithTangents(rule, active[len(active) - rule.total :], nonzero)
+    tangent_rule = WithTangents(rule, active[len(active) - rule.total :], nonzero)
     operands = [*primals, *dense(tangents, types_of(primals), active)]
-    results = custom_vmap(*operands, program=both, rule=made, closed=closed)
+    results = custom_vmap(*operands, program=both, rule=tangent_rule, closed=closed)
     count = len(program.outputs)
     return results[:count], placed(results[count:], nonzero)
 
@@ -230,17 +230,17 @@ def _transpose(
     nonzero = tuple([ct is not ZERO for ct in cts])
     back = transposed(frame_of_one(program=program), wanted, nonzero)
     types = [x.type for x in operands if isinstance(x, Linear)]
-    made = back.frame.programs[0]
+    transposed_program = back.frame.programs[0]
 
     def whole() -> Program:
-        return filled(made, [t.cotangent for t in types], back.nonzero)
+        return filled(transposed_program, [t.cotangent for t in types], back.nonzero)
 
     backwards = Backwards(rule, wanted[len(wanted) - rule.total :], types, nonzero)
     known = [x for x in operands if not isinstance(x, Linear)]
     results = custom_vmap(
         *known,
         *[ct for ct in cts if ct is not ZERO],
-        program=memoize_on(made, ("whole", back.nonzero), whole),
+        program=memoize_on(transposed_program, ("whole", back.nonzero), whole),
         rule=backwards,
         closed=closed,
     )

@@ -72,8 +72,8 @@ def _block(
         ins, outs = (tuple([r.without(axis) for r in roles]) for roles in (ins, outs))
     if any(r.layout for r in (*ins, *outs)):
         program = _of_one_lane(program, axes, ins, outs)
-    made = within_a_device(program)
-    return Block(made, tuple(names), tuple(chunked), chunks.reproducible)
+    body = within_a_device(program)
+    return Block(body, tuple(names), tuple(chunked), chunks.reproducible)
 
 
 def _may_part(program: Program, ins: Roles, parted: bool) -> Varying:

@@ -128,10 +128,10 @@ def _at_once(axis: Axis, values: Operands, dims: LaneDims, foreign: Foreign) -> 
         in_layouts=_with_lanes(foreign.function.in_layouts, leads),
         out_layouts=_with_lanes(foreign.function.out_layouts, [True] * len(types)),
     )
-    made = Foreign(
+    batched = Foreign(
         function, tuple(types), foreign.vmap_method, foreign.has_side_effect, foreign.location
     )
-    return foreign_call(*values[:first], *placed, foreign=made), (0,) * len(types)
+    return foreign_call(*values[:first], *placed, foreign=batched), (0,) * len(types)
 
 
 def _with_lanes(layouts: Layouts, leads: Sequence[bool]) -> Layouts:

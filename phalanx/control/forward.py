@@ -106,11 +106,11 @@ def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
     inputs = tuple(frame.body_operands(active))
     programs: list[Program] = []
     for program in frame.programs:
-        made = jvp_program(program, inputs)
-        present = [m for m, n in zip(made.about, nonzero, strict=True) if n]
+        derived = jvp_program(program, inputs)
+        present = [m for m, n in zip(derived.about, nonzero, strict=True) if n]
         types = [t for t, n in zip(program.output_types, nonzero, strict=True) if n]
         every = (True,) * len(program.outputs)
-        whole = filled(made.program, [*program.output_types, *types], [*every, *present])
+        whole = filled(derived.program, [*program.output_types, *types], [*every, *present])
         programs.append(whole.update(equations=live_equations(whole)))
     condition = frame.condition
     if condition is not None:
@@ -287,10 +287,10 @@ class _ResidualSources:
         whole, count = self.parts[which].primal, len(self.frame.outs)
         mine, results = self.stored[which], whole.outputs[:count]
         used = [i for i in range(len(self.places)) if i in mine]
-        made = whole.update(outputs=[*results, *[mine[i] for i in used]])
+        primal = whole.update(outputs=[*results, *[mine[i] for i in used]])
         types = [*[a.type for a in results], *self.places]
         kept = [True] * count + [i in mine for i in range(len(self.places))]
-        return filled(made, types, kept)
+        return filled(primal, types, kept)
 
     def linear_program(self, which: int, nonzero: Marks, types: Sequence[ArrayType]) -> Program:
         """The linear half of program ``which``, which takes the residuals of all."""
@@ -299,13 +299,17 @@ class _ResidualSources:
         residuals = [Var(type) for _, type in self.residuals]
         seen = zip(linear.inputs, [residuals[i] for i in taken], strict=False)
         tangents = linear.inputs[len(taken) :]
-        made = linear.renamed(dict[Atom, Atom](seen)).update(inputs=[*residuals, *tangents])
-        return filled(made, types, [m for m, n in zip(part.nonzero, nonzero, strict=True) if n])
+        with_residuals = linear.renamed(dict[Atom, Atom](seen)).update(
+            inputs=[*residuals, *tangents]
+        )
+        return filled(
+            with_residuals, types, [m for m, n in zip(part.nonzero, nonzero, strict=True) if n]
+        )
 
     def once_program(self) -> Program:
         """From what is FIXED to the residuals that are the same in every run."""
         whole = self.parts[0].primal
         fixed = [v for v, r in zip(whole.inputs, self.roles, strict=True) if r is FIXED]
         equations = without_effects(whole) if self.once else []
-        made = whole.update(inputs=fixed, equations=equations, outputs=self.once)
-        return made.update(equations=live_equations(made))
+        once = whole.update(inputs=fixed, equations=equations, outputs=self.once)
+        return once.update(equations=live_equations(once))

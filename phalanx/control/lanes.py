@@ -45,10 +45,10 @@ def batch_rule(prim: Callable[[], Primitive]) -> Rule:
         frame = frame_of(prim(), params)
         inside = _axis_inside(frame, axis)
         values, dims = _rows_first(frame, values, dims)
-        made = batched(frame, inside, dims)
-        operands = place_carry(frame, values, dims, made.carried, axis)
-        results = bind_frame(prim(), operands, params, made.frame)
-        return results, made.dims
+        vectorized = batched(frame, inside, dims)
+        operands = place_carry(frame, values, dims, vectorized.carried, axis)
+        results = bind_frame(prim(), operands, params, vectorized.frame)
+        return results, vectorized.dims
 
     return rule
 
@@ -101,14 +101,14 @@ def _batched(frame: Frame, axis: Axis, dims: Dims) -> _BatchedFrame:
     inner = inner_dims(frame, dims, carried)
     plain = [batch_program(p, axis, inner).about for p in frame.programs]
     leading = _leading(frame, plain, carried)
-    made = [batch_program(p, axis, inner, leading) for p in frame.programs]
+    derived = [batch_program(p, axis, inner, leading) for p in frame.programs]
     cutting = tuple([name for name in axis.outside if name in frame.lanes])
     condition = frame.condition and batch_program(frame.condition, axis, inner).program
-    dims_inside = list(zip(frame.outs, made[0].about, strict=True))
+    dims_inside = list(zip(frame.outs, derived[0].about, strict=True))
     places = tuple([d if d is None else r.outer_dim(d) for r, d in dims_inside])
     lanes = replace(
         frame,
-        programs=tuple([m.program for m in made]),
+        programs=tuple([m.program for m in derived]),
         ins=tuple([_beside_lanes(r, d, cutting) for r, d in zip(frame.ins, dims, strict=True)]),
         outs=tuple([_beside_lanes(r, d, cutting) for r, d in zip(frame.outs, places, strict=True)]),
         condition=condition,

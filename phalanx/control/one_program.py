@@ -50,7 +50,7 @@ def one_program(function: Function) -> Function:
     most, with_static = parameters.operands, _with_static(function, parameters)
     root, here, array = ROOT, settings, cast(Any, DeviceArray)  # found fast: calls are short
 
-    def made(explain: Callable[..., None], hide: Callable[[Exception], None]) -> Any:
+    def make(explain: Callable[..., None], hide: Callable[[Exception], None]) -> Any:
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
             try:
@@ -72,7 +72,7 @@ def one_program(function: Function) -> Function:
 
         return run
 
-    return with_boundary(made)
+    return with_boundary(make)
 
 
 def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Callable[..., Any]:
@@ -142,8 +142,8 @@ class _Parameters:
         """
         by_position = self._in_order + (self._rest or [STATIC]) * count
         named = [self._named.get(name, STATIC) for name in names]
-        made = self.known[count, names] = (*by_position[:count], *named)
-        return made
+        kinds = self.known[count, names] = (*by_position[:count], *named)
+        return kinds
 
 
 def _leaves(arguments: Sequence[Any], marks: Sequence[Kind]) -> list[Any]:

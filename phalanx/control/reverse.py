@@ -97,16 +97,16 @@ def transposed(frame: Frame, linear: Marks, has_cotangent: Marks) -> _Transposed
 
 def _transposed(frame: Frame, linear: Marks, has_cotangent: Marks) -> _Transposed:
     order = _order(frame, linear)
-    made = [_backwards(frame, p, linear, has_cotangent, order) for p in frame.programs]
+    derived = [_backwards(frame, p, linear, has_cotangent, order) for p in frame.programs]
     sums = _summed(frame, linear)
     carried = [frame.ins[i] is CARRY or i in sums for i in order]
     nonzero = tuple(
-        [c or any(column) for c, *column in zip(carried, *(m.about for m in made), strict=True)]
+        [c or any(column) for c, *column in zip(carried, *(m.about for m in derived), strict=True)]
     )
     inputs = frame.programs[0].input_types
     types = {i: t.cotangent for i, t in zip(_positions(frame), inputs, strict=True)}
     wanted = [types[i] for i, n in zip(order, nonzero, strict=True) if n]
-    programs = tuple([filled(m.program, wanted, _among(m.about, nonzero)) for m in made])
+    programs = tuple([filled(m.program, wanted, _among(m.about, nonzero)) for m in derived])
     roles = [CARRY if i in sums else frame.ins[i].cotangent for i in order]
     runs = frame.runs
     back = replace(

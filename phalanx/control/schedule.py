@@ -179,11 +179,11 @@ class _Stages:
         for stage in sorted({stage for stage, _ in here}):
             shared, lanes, meetings = (here[stage, kind] for kind in (SHARED, LANES, MEETING))
             yield from self._shared(shared)
-            made = {v for e in lanes for v in e.outputs}
+            computed = {v for e in lanes for v in e.outputs}
             ends = [
                 e
                 for e in meetings
-                if fold_over(e, self.lanes.axis) and not made.isdisjoint(e.inputs)
+                if fold_over(e, self.lanes.axis) and not computed.isdisjoint(e.inputs)
                 if not self.lanes.isolated
             ]
             yield from self._segment([*lanes, *ends])
@@ -206,9 +206,9 @@ class _Stages:
     def _ends(self, equations: Sequence[Equation]) -> tuple[list[Var], list[Var]]:
         """What ``equations`` take that others made, and what they make that others take."""
         inside = Counter([a for e in equations for a in e.inputs])
-        made = {v: None for e in equations for v in e.outputs}
-        outputs = [v for v in made if self.uses[v] > inside[v]]
-        return [a for a in inside if isinstance(a, Var) and a not in made], outputs
+        results = {v: None for e in equations for v in e.outputs}
+        outputs = [v for v in results if self.uses[v] > inside[v]]
+        return [a for a in inside if isinstance(a, Var) and a not in results], outputs
 
     def _shared(self, equations: Sequence[Equation]) -> Iterator[Equation]:
         """``equations`` of what all lanes share, each run of them isolated, if lanes are."""
@@ -251,11 +251,11 @@ class _Stages:
             return e
         lanes = replace(self.lanes, over=self.lanes.over - frame.lanes)
         marks = own_inside(e, frame, self.own)
-        made = frame.rewritten(lambda p: scheduled(p, lanes, marks))
-        if made == frame:
+        new_frame = frame.rewritten(lambda p: scheduled(p, lanes, marks))
+        if new_frame == frame:
             return e
         self.cut = True
-        return e.reframed(made)
+        return e.reframed(new_frame)
 
 
 def _barrier(values: Sequence[Var], behind: Sequence[Var]) -> list[Equation]:

@@ -70,9 +70,9 @@ class _Lane(Struct, frozen=True):
         ends = tuple([(e, fold) for e in program.equations if (fold := fold_over(e, axis))])
         last = {e for e, _ in ends}
         equations = [e for e in program.equations if e not in last]
-        made = {v for e in equations for v in e.outputs}
-        kept = tuple([a for a in program.outputs if a in made])
-        taken = dict.fromkeys([(a, fold) for e, fold in ends for a in e.inputs if a in made])
+        computed = {v for e in equations for v in e.outputs}
+        kept = tuple([a for a in program.outputs if a in computed])
+        taken = dict.fromkeys([(a, fold) for e, fold in ends for a in e.inputs if a in computed])
         outputs = (*kept, *(a for a, _ in taken))
         body = program.update(equations=equations, outputs=outputs)
         return _Lane(body, kept, tuple(taken), ends)

@@ -28,8 +28,8 @@ def _lower(
 ) -> list[Value]:
     names = tuple([name for name, _ in axes])
     dealt = tuple([Blocks(size, 1) for _, size in axes])
-    made = block(program, names, dealt, ins, outs, False, Chunks(at_once, b.target))
-    return b.inline(made.program, *xs)
+    body = block(program, names, dealt, ins, outs, False, Chunks(at_once, b.target))
+    return b.inline(body.program, *xs)
 
 
 vectorized: Primitive = with_subprograms(

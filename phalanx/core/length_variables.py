@@ -55,7 +55,7 @@ def _linear(scope: Lengths, terms: Terms, name: str) -> tuple[Any, Any] | None:
             times[tuple([p for p in monomial if p != (name, 1)])] = n
         else:
             less[monomial] = n
-    rest = scope.made(less), scope.made(times)
+    rest = scope.from_terms(less), scope.from_terms(times)
     return None if any([name in variables(part) for part in rest]) or not times else rest
 
 

@@ -115,8 +115,8 @@ class Tracer(Array):
     def _describe(self) -> str:
         """Where the value comes from, in the user's terms."""
         place = self._place()
-        made = f" made at {place}" if place else ""
-        return f"value {self.aval}{made} in {self._trace.name}"
+        origin = f" made at {place}" if place else ""
+        return f"value {self.aval}{origin} in {self._trace.name}"
 
     def _concrete(self) -> Any:
         """The value where it is known while tracing (outside ``jit``), else None."""
@@ -351,16 +351,16 @@ def refuse_escaped(x: Tracer) -> NoReturn:
     """Raise the error for a tracer that outlived its transformation."""
     sources = x._sources()
     place = x._place()
-    made = f" made at {place}" if place else f" ({sources[0]})" if sources else ""
+    origin = f" made at {place}" if place else f" ({sources[0]})" if sources else ""
     if x._trace.alive:
         raise errors.EscapedTracer(
-            f"value {x.aval}{made} belongs to {x._trace.name}, but is used at {user_location()}, "
+            f"value {x.aval}{origin} belongs to {x._trace.name}, but is used at {user_location()}, "
             "which runs outside of it: in another thread, or in a "
             "function with derivative rules of its own, or in these rules; pass it to that "
             "function as an argument"
         )
     raise errors.EscapedTracer(
-        f"value {x.aval}{made} left {x._trace.name} and is used at {user_location()}; a traced "
+        f"value {x.aval}{origin} left {x._trace.name} and is used at {user_location()}; a traced "
         "value lives only while its transformation runs: return it from the function instead "
         "of storing it in a variable, list or attribute outside"
     )

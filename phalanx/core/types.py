@@ -91,18 +91,24 @@ class ArrayType:
         _, shape, dtype, weak, varying, spec = key
         kind = dtype if is_key(dtype) else np.dtype(dtype)
         normal = (cls, tuple(map(_length, shape)), kind, bool(weak), varying, spec)
-        made = ArrayType._interned[normal]
-        if made is None:
-            made = object.__new__(cls)
-            made.shape, made.dtype, made.weak, made.varying, made.spec = normal[1:]
-            made.of_mesh = bool(varying) or spec is not None
-            made.weak_type = made.weak
-            made.ndim = len(made.shape)
-            made.size = math.prod(made.shape)
-            _check_bytes(made)
-            made = ArrayType._interned.add(normal, made)
-        ArrayType._interned[key] = made
-        return made
+        array_type = ArrayType._interned[normal]
+        if array_type is None:
+            array_type = object.__new__(cls)
+            (
+                array_type.shape,
+                array_type.dtype,
+                array_type.weak,
+                array_type.varying,
+                array_type.spec,
+            ) = normal[1:]
+            array_type.of_mesh = bool(varying) or spec is not None
+            array_type.weak_type = array_type.weak
+            array_type.ndim = len(array_type.shape)
+            array_type.size = math.prod(array_type.shape)
+            _check_bytes(array_type)
+            array_type = ArrayType._interned.add(normal, array_type)
+        ArrayType._interned[key] = array_type
+        return array_type
 
     def update(self, **changes: Any) -> ArrayType:
         """The same type but for ``changes``: ``shape``, ``dtype``, ``weak``, ``varying``, ``spec``.

@@ -93,11 +93,11 @@ def varying_along(x: Any, axes: Iterable[Any]) -> Any:
     return pvary(x, axes=sorted_axes(missing)) if missing else x
 
 
-def varying_like(made: Any, x: Any) -> Any:
-    """``made``, of which the type says that it varies as ``x`` does, an array or what describes
+def varying_like(value: Any, x: Any) -> Any:
+    """``value`` with a type that varies along the axes of that of ``x``, an array or what describes
     one."""
     described = map(Typed, getattr(x, "vma", ()))
-    return varying_along(made, x.aval.varying if isinstance(x, Array) else described)
+    return varying_along(value, x.aval.varying if isinstance(x, Array) else described)
 
 
 def _refuse_parts(kind: ArrayType, missing: frozenset[Any]) -> NoReturn:
@@ -165,17 +165,17 @@ def conversion(x: Atom, wanted: ArrayType) -> list[Equation]:
     """What makes of ``x`` a value of the type ``wanted``, which may vary along more axes than it
     does, and be reduced along others.
     """
-    made: list[Equation] = []
+    equations: list[Equation] = []
     kind, here = x.type, user_location()
     missing = sorted_axes((wanted.varying | typed(wanted.reduced)) - kind.varying - kind.reduced)
     if missing:
         between = Var(kind.update(varying=kind.varying.union(missing)))
-        made.append(Equation(pvary, [x], {"axes": missing}, (between,), here))
+        equations.append(Equation(pvary, [x], {"axes": missing}, (between,), here))
         kind, x = between.type, between
     if kind is not wanted:
         params = {"varying": wanted.varying, "manual": wanted.spec and wanted.spec.manual}
-        made.append(Equation(pcast, [x], params, (Var(wanted),), here))
-    return made
+        equations.append(Equation(pcast, [x], params, (Var(wanted),), here))
+    return equations
 
 
 def _at_first(x: Any, axes: frozenset[Any]) -> Any:

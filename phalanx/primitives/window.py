@@ -445,7 +445,7 @@ def _scatter_lower(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, sel
     if not window:
         return ct
     cut = tuple([d for d, n in enumerate(window) if n > 1])
-    made = b.select_and_scatter(
+    scattered = b.select_and_scatter(
         b.whole_along(x, cut),
         b.whole_along(ct, cut),
         b.constant(0, b.outs[0].dtype),
@@ -455,7 +455,7 @@ def _scatter_lower(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, sel
         lambda b, x, y: b.compare(x, y, select),
         lambda b, x, y: b.add(x, y),
     )
-    return b.made_whole(made, cut)
+    return b.made_whole(scattered, cut)
 
 
 def _scatter_on_tpu(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:

@@ -600,9 +600,9 @@ def from_host(host: Any, weak: bool = False, sharding: Sharding | None = None) -
 
 def with_value(host: np.ndarray) -> DeviceArray:
     """A copy of ``host`` on devices that keeps ``host``, which nobody changes, as its value."""
-    made = from_host(host)
-    made._host = host
-    return made
+    array = from_host(host)
+    array._host = host
+    return array
 
 
 def place(value: np.ndarray, type: ArrayType, sharding: Sharding) -> DeviceArray:

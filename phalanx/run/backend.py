@@ -110,9 +110,9 @@ class Single(Struct, frozen=True):
     sig: Any
 
     def __call__(self, raws: Sequence[Raw]) -> Held:
-        made = object.__new__(self.kind)
-        made._raw, made._sig = raws[0], self.sig
-        return made
+        array = object.__new__(self.kind)
+        array._raw, array._sig = raws[0], self.sig
+        return array
 
 
 class Exchange(Struct, frozen=True):

@@ -134,12 +134,12 @@ class Call(CachedCall):
                 for n, (i, sharding) in enumerate(zip(numbers, prepared.in_shardings, strict=True))
             ]
         )
-        self.run = self._made(len(leaves))
+        self.run = self._run_of(len(leaves))
         if prepared.compared is not None:
             told = [f"operand {n}" if names is None else names(i) for n, i in enumerate(numbers)]
             self.run = self._comparing(Comparison(prepared, told), arguments)
 
-    def _made(self, count: int) -> Run:
+    def _run_of(self, count: int) -> Run:
         operands = self.operands
         put = [n for n, (_, way) in enumerate(operands) if way is not None]
         run = self.prepared.returning(self.out_tree, put)

@@ -35,13 +35,13 @@ from phalanx.spmd.shardings_of_types import mesh_spec_of
 
 
 def _type(x: ArrayType, *, sharding: Sharding) -> ArrayType:
-    made = x.update(spec=mesh_spec_of(sharding, x.ndim, x.spec))
-    if made.unreduced and not is_number(made.dtype):
+    constrained = x.update(spec=mesh_spec_of(sharding, x.ndim, x.spec))
+    if constrained.unreduced and not is_number(constrained.dtype):
         raise ShardingTypeError(
-            f"{x} cannot be left as a sum, {made.spec}, at {user_location()}: only numbers are "
-            "summed up"
+            f"{x} cannot be left as a sum, {constrained.spec}, at {user_location()}: only numbers "
+            "are summed up"
         )
-    return made
+    return constrained
 
 
 def is_number(dtype: Any) -> bool:

@@ -75,17 +75,19 @@ def _ready(program: Program) -> _Ready:
     def make() -> _Ready | None:
         """None where the program is ready as it is."""
         dump(program.name, "traced", partial(str, program))
-        made = ready(program)
-        values = [_on_device(c.value) for c in made.constants]
-        pairs = list(zip(made.program.inputs, values, strict=False))
+        prepared = ready(program)
+        values = [_on_device(c.value) for c in prepared.constants]
+        pairs = list(zip(prepared.program.inputs, values, strict=False))
         written = {v: x for v, x in pairs if _is_written(x)}
         if not written:
-            return None if made.program is program else _Ready(made.program, tuple(values), ())
+            return (
+                None if prepared.program is program else _Ready(prepared.program, tuple(values), ())
+            )
         # a copy, since memory that NumPy looks at cannot be donated
         literals = {v: Literal(np.array(x._fetched())) for v, x in written.items()}
-        inputs = [v for v in made.program.inputs if v not in written]
+        inputs = [v for v in prepared.program.inputs if v not in written]
         taken = tuple([x for v, x in pairs if v not in written])
-        renamed = made.program.renamed(literals).update(inputs=inputs)
+        renamed = prepared.program.renamed(literals).update(inputs=inputs)
         return _Ready(renamed, taken, tuple(written.values()))
 
     return memoize_on(program, "ready", make) or _Ready(program, (), ())
@@ -210,10 +212,10 @@ class Planned:
         if config.log_compiles:
             types = ", ".join(str(s.type) for s in self.sigs)
             log.warn("Compiling %s for arguments (%s)", program.name, types)
-        made = compile_with_oom_retry(program, self.plan, lower, options)
-        for watcher, type, plain in made.inspected:
+        executable = compile_with_oom_retry(program, self.plan, lower, options)
+        for watcher, type, plain in executable.inspected:
             watcher.function(named(plain, type, known))
-        return made
+        return executable
 
     # ---- how inputs and results lie, by name ----
 
@@ -243,16 +245,16 @@ class Planned:
         compilers leave what has no elements, is moved to where it should be.
         """
         program, plan, asked = self.program, self.plan, self.places.outs
-        made = executable.out_shardings
-        settled = [s or m for s, m in zip(plan.out_shardings, made, strict=True)]
+        out_shardings = executable.out_shardings
+        settled = [s or m for s, m in zip(plan.out_shardings, out_shardings, strict=True)]
         actual = [s if self._committed else s.freed() for s in settled]
         actual = named_results(program, plan.mesh, known, actual)
-        told = inferred_outputs(program, self._placed, plan.devices)
+        inferred = inferred_outputs(program, self._placed, plan.devices)
         ranks = [t.ndim for t in program.output_types]
-        results = list(map(_named_by, actual, asked, told, ranks))
+        results = list(map(_named_by, actual, asked, inferred, ranks))
         kinds = zip(asked, results, memories_of_results(program), strict=True)
         wanted = [s.in_memory(m) if m and want is None else want for want, s, m in kinds]
-        for i, (s, m) in enumerate(zip(settled, made, strict=True)):
+        for i, (s, m) in enumerate(zip(settled, out_shardings, strict=True)):
             if s is not m:
                 wanted[i], results[i] = wanted[i] or results[i], m
         return results, wanted

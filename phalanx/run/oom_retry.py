@@ -39,18 +39,18 @@ def compile_with_oom_retry(
     module = lower(plan)
     if module.largest >= _FIRST:
         _check_shapes(program, plan.target.platform)
-    made = _compiled(module, options)
+    executable = _compiled(module, options)
     lanes = placement.most_lanes(program, plan.mesh)
     if lanes == 1:
-        return _there(made)
+        return _there(executable)
     free = least_free(devices or plan.devices, program.name)
-    while not _fits(made, free) and lanes > 2**plan.halvings:
+    while not _fits(executable, free) and lanes > 2**plan.halvings:
         plan = replace(plan, halvings=plan.halvings + 1)
         smaller = _compiled(lower(plan), options)
-        if math.inf > _needed(smaller) >= _needed(made):
+        if math.inf > _needed(smaller) >= _needed(executable):
             break
-        made = smaller
-    return _there(made)
+        executable = smaller
+    return _there(executable)
 
 
 _FIRST = 1 << 33  # bytes of the smallest array at which a compiler ends the process

@@ -33,14 +33,14 @@ def export_program(
     These are as many as those over which inputs lie as ``shardings`` say, and ``places`` put
     inputs and outputs; one where neither is given. They need not be there.
     """
-    made = ready(program)
-    constants = list(map(_on_host, made.constants))
+    prepared = ready(program)
+    constants = list(map(_on_host, prepared.constants))
     plans = [Plan((AnyDevice(platform),)) for platform in platforms]
     if places is not None:
         count = len(constants)
         every = [*[default_sharding()] * count, *shardings]
-        plan, _ = make_plan(made.program, every, places, count)
-        ins, outs = made.program.input_types, made.program.output_types
+        plan, _ = make_plan(prepared.program, every, places, count)
+        ins, outs = prepared.program.input_types, prepared.program.output_types
         plan = replace(
             plan,
             in_specs=_without_padding(plan, plan.in_specs, ins),
@@ -48,7 +48,7 @@ def export_program(
             independent=False,
         )
         plans = [replace(plan, platform=platform) for platform in platforms]
-    return backend().export(made.program, constants, plans, program.name)
+    return backend().export(prepared.program, constants, plans, program.name)
 
 
 def _without_padding(plan: Plan, specs: Sequence[P | None], types: Types) -> tuple[P | None, ...]:

@@ -38,9 +38,9 @@ Place = Sharding | Space | None  # None: where it is
 
 
 def _type(x: ArrayType, *, to: Place, back: Place) -> ArrayType:
-    made = ArrayType(x.shape, x.dtype, x.weak)
+    result = ArrayType(x.shape, x.dtype, x.weak)
     spec = mesh_spec_of(to, x.ndim, x.spec) if isinstance(to, Sharding) else x.spec
-    return made if spec is None else made.update(spec=spec)
+    return result if spec is None else result.update(spec=spec)
 
 
 def _linearize(active: Active, x: Any, *, to: Place, back: Place) -> Derivative:

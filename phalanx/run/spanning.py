@@ -246,8 +246,8 @@ class MultiProcessExecutable(LoadedProgram):
         for i in self.donate:
             if self._is_taken(arrays[i], i):
                 arrays[i]._forget("was donated to a function, which may have reused its memory")
-        made = map(DeviceArray, results, self.out_sigs)
-        own = [self._own(y, dim) for y, dim in zip(made, self._outs, strict=True)]
+        shards = map(DeviceArray, results, self.out_sigs)
+        own = [self._own(y, dim) for y, dim in zip(shards, self._outs, strict=True)]
         if self._checked:
             self._check_finite(own)
         return own

@@ -292,13 +292,13 @@ class Mesh(AnyMesh, ContextDecorator):
         axis_types: AxisType | Sequence[AxisType] | None = None,
     ) -> Mesh:
         grid = _grid(devices)
-        made = object.__new__(cls)
-        AnyMesh.__init__(made, grid.shape, axis_names, axis_types)
-        made.devices = grid
-        key = made._key()
-        made._hash = hash(key)
+        mesh = object.__new__(cls)
+        AnyMesh.__init__(mesh, grid.shape, axis_names, axis_types)
+        mesh.devices = grid
+        key = mesh._key()
+        mesh._hash = hash(key)
         same = Mesh._interned[key]
-        return same if same is not None else Mesh._interned.add(key, made)
+        return same if same is not None else Mesh._interned.add(key, mesh)
 
     def __init__(
         self,

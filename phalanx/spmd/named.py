@@ -74,11 +74,11 @@ class PartitionSpec(tuple[Entry, ...]):
         unreduced: Set[str] = _NO_AXES,
         reduced: Set[str] = _NO_AXES,
     ) -> PartitionSpec:
-        made = map(_entry, entries)
+        parsed = map(_entry, entries)
         if unreduced is _NO_AXES is reduced:
-            return super().__new__(cls, made)
+            return super().__new__(cls, parsed)
         sums = _axes("unreduced", unreduced), _axes("reduced", reduced)
-        return _with_sums(tuple(made), *sums)
+        return _with_sums(tuple(parsed), *sums)
 
     def __add__(self, other: object) -> PartitionSpec:  # type: ignore[override]
         if not isinstance(other, tuple):
@@ -149,10 +149,10 @@ class PartitionSpec(tuple[Entry, ...]):
         Args:
             layout: per dimension the axes that cut it; None where that is left open.
         """
-        made = PartitionSpec.of(tuple(layout))
+        spec = PartitionSpec.of(tuple(layout))
         if not self.has_sums:
-            return made
-        return made.update(unreduced=self.unreduced, reduced=self.reduced)
+            return spec
+        return spec.update(unreduced=self.unreduced, reduced=self.reduced)
 
     @classmethod
     def of(cls, layout: OpenLayout) -> PartitionSpec:
@@ -196,16 +196,16 @@ def _with_sums(
 ) -> PartitionSpec:
     if not (unreduced or reduced):
         return P(*entries)
-    made = super(PartitionSpec, _WithSums).__new__(_WithSums, entries)
-    made.unreduced, made.reduced = unreduced, reduced
-    cut = {name for names in made.open_layout for name in names or ()}
+    spec = super(PartitionSpec, _WithSums).__new__(_WithSums, entries)
+    spec.unreduced, spec.reduced = unreduced, reduced
+    cut = {name for names in spec.open_layout for name in names or ()}
     twice = sorted((unreduced & reduced) | (unreduced & cut) | (reduced & cut))
     if twice:
         raise ValueError(
-            f"PartitionSpec: {made} names the axis {twice[0]!r} twice; an axis cuts a dimension, "
+            f"PartitionSpec: {spec} names the axis {twice[0]!r} twice; an axis cuts a dimension, "
             "or a sum over it is still to be taken, or that of the cotangent"
         )
-    return made
+    return spec
 
 
 def _axes(name: str, axes: object) -> frozenset[str]:
@@ -276,8 +276,8 @@ class NamedSharding(Sharding):
     def __new__(  # type: ignore[misc]
         cls, mesh: AnyMesh, spec: PartitionSpec, *, memory_kind: str | None = None
     ) -> Self:
-        made = cls._asked(mesh, spec, cls.__name__)
-        return made if memory_kind is None else made.with_memory_kind(memory_kind)
+        sharding = cls._asked(mesh, spec, cls.__name__)
+        return sharding if memory_kind is None else sharding.with_memory_kind(memory_kind)
 
     @classmethod
     def _asked(cls, mesh: AnyMesh, spec: PartitionSpec, who: str) -> Self:
@@ -305,12 +305,12 @@ class NamedSharding(Sharding):
         # without axes a grid has one place still, also where there is no device for it
         devices = mesh.flat if mesh.has_devices else range(math.prod(mesh.axis_sizes))
         plain = from_axes(devices, mesh.axes, layout, who).in_memory(memory)
-        made = object.__new__(cls)
+        sharding = object.__new__(cls)
         for field in _FIELDS:
-            setattr(made, field, getattr(plain, field))
-        made._plain, made.mesh, made.spec = plain, mesh, spec
-        made.committed = committed
-        return made
+            setattr(sharding, field, getattr(plain, field))
+        sharding._plain, sharding.mesh, sharding.spec = plain, mesh, spec
+        sharding.committed = committed
+        return sharding
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._one, (self.mesh, self.spec, self.committed, self.memory)
@@ -356,8 +356,8 @@ class NamedSharding(Sharding):
         >>> rows.update(spec=PartitionSpec(None, "x"))
         NamedSharding(mesh=Mesh('x': 2), spec=P(None, 'x'))
         """
-        made = type(self)(mesh or self.mesh, self.spec if spec is None else spec)
-        return made.in_memory(self.memory)
+        sharding = type(self)(mesh or self.mesh, self.spec if spec is None else spec)
+        return sharding.in_memory(self.memory)
 
     def refusal(self, shape: tuple[int, ...]) -> str | None:
         """Why no array of ``shape`` may be asked to lie so; None if one may.

@@ -491,11 +491,11 @@ def region_inputs(program: Program, mesh: ProgramMesh) -> list[P | None]:
 
 def region_outputs(program: Program, mesh: ProgramMesh) -> list[P | None]:
     """Per output, how a region makes it; None if none does."""
-    made: dict[Atom, P] = {}
+    specs: dict[Atom, P] = {}
     for equation, region, cuts in _decided(program, mesh):
         for var, layout in zip(equation.outputs, region.out_layouts, strict=True):
-            made[var] = P.of(over_mesh(layout, cuts))
-    return [made.get(a) if isinstance(a, Var) else P() for a in program.outputs]
+            specs[var] = P.of(over_mesh(layout, cuts))
+    return [specs.get(a) if isinstance(a, Var) else P() for a in program.outputs]
 
 
 def _decided(

@@ -99,18 +99,26 @@ class Sharding:
         normal = _normal(len(devices), math.prod(tiles), assignment)
         key = (devices, tiles, normal, committed, memory)
         cached = Sharding._interned[key]
-        return cached if cached is not None else Sharding._interned.add(key, Sharding._made(key))
+        return (
+            cached if cached is not None else Sharding._interned.add(key, Sharding._from_key(key))
+        )
 
     @staticmethod
-    def _made(key: Key) -> Sharding:
+    def _from_key(key: Key) -> Sharding:
         devices, tiles, assignment, committed, memory = key
-        made = object.__new__(SingleDeviceSharding if len(devices) == 1 else Sharding)
-        made.device_list, made.tiles, made.assignment, made.committed, made.memory = key
-        made._plain = None if committed else Sharding(devices, tiles, assignment, memory=memory)
-        made.local_positions = tuple(i for i, d in enumerate(devices) if is_local(d))
+        sharding = object.__new__(SingleDeviceSharding if len(devices) == 1 else Sharding)
+        (
+            sharding.device_list,
+            sharding.tiles,
+            sharding.assignment,
+            sharding.committed,
+            sharding.memory,
+        ) = key
+        sharding._plain = None if committed else Sharding(devices, tiles, assignment, memory=memory)
+        sharding.local_positions = tuple(i for i, d in enumerate(devices) if is_local(d))
         places = np.argsort(assignment).tolist() if assignment else range(len(devices))
-        made._tile_at = tuple(_unravel(place // made.copies, tiles) for place in places)
-        return made
+        sharding._tile_at = tuple(_unravel(place // sharding.copies, tiles) for place in places)
+        return sharding
 
     def __copy__(self) -> Sharding:
         return self

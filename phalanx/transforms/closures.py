@@ -39,10 +39,10 @@ def closed_over(*reach: Any) -> list[Tracer]:
         if isinstance(x, Tracer):
             tracers.append(x)
         elif not isinstance(x, _PLAIN):
-            made = cast(Any, type(x))
-            if id(made) not in looks:
-                looks[id(made)] = contents_of(made) or _attributes
-            pending += [*looks[id(made)](x)][::-1]
+            cls = cast(Any, type(x))
+            if id(cls) not in looks:
+                looks[id(cls)] = contents_of(cls) or _attributes
+            pending += [*looks[id(cls)](x)][::-1]
     return tracers
 
 

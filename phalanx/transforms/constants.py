@@ -54,8 +54,8 @@ def _lifted(program: Program, every: bool) -> Lifted | None:
     if not inputs:
         return None
     constants, first = zip(*inputs.values(), strict=True)
-    made = program.update(inputs=[*first, *program.inputs], equations=equations, outputs=outputs)
-    return Lifted(made, constants)
+    lifted = program.update(inputs=[*first, *program.inputs], equations=equations, outputs=outputs)
+    return Lifted(lifted, constants)
 
 
 def _is_lifted(atom: Literal, every: bool) -> bool:

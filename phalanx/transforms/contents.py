@@ -63,7 +63,7 @@ UNCHANGING = (
 _CONTAINERS: tuple[Any, ...] = (tuple, list, set, frozenset, deque)
 _CONTENTS: dict[type, Callable[[Any], Iterable[Any]]] = {
     object: lambda x: (),
-    **{made: made.__iter__ for made in _CONTAINERS},
+    **{cls: cls.__iter__ for cls in _CONTAINERS},
     dict: _entries(dict),
     defaultdict: lambda x: [x.default_factory, *_entries(dict)(x)],
     OrderedDict: _entries(OrderedDict),

@@ -90,18 +90,18 @@ def dce(program: Program) -> Program:
 
 def _with_outputs(program: Program, wanted: Marks) -> Program:
     """``program``, of the same inputs, which gives the results that are ``wanted`` alone."""
-    return memoize_on(program, ("giving", wanted), lambda: _made(program, wanted)) or program
+    return memoize_on(program, ("giving", wanted), lambda: _pruned(program, wanted)) or program
 
 
-def _made(program: Program, wanted: Marks) -> Program | None:
+def _pruned(program: Program, wanted: Marks) -> Program | None:
     """``program`` with what the ``wanted`` results need; None if that is all of it."""
     outputs = tuple(compress(program.outputs, wanted))
     needed: set[Atom] = set(outputs)
     equations: list[Equation] = []
     for e in _live(program, needed):
-        made = e if e.prim.subprograms is None else _narrowed(e, needed)
-        equations.append(made)
-        needed.update(made.inputs)
+        narrowed = e if e.prim.subprograms is None else _narrowed(e, needed)
+        equations.append(narrowed)
+        needed.update(narrowed.inputs)
     equations.reverse()
     if equations == program.equations and len(outputs) == len(wanted):
         return None
@@ -116,17 +116,17 @@ def _narrowed(e: Equation, needed: set[Atom]) -> Equation:
     live_outs = _live_results(frame, [v in needed for v in e.outputs])
     live_ins = _live_operands(frame, live_outs)
     seen = tuple(frame.body_operands(live_ins))
-    made = replace(
+    live_frame = replace(
         frame,
         programs=tuple([_with_inputs(_with_outputs(p, live_outs), seen) for p in frame.programs]),
         condition=frame.condition and _with_inputs(_with_outputs(frame.condition, (True,)), seen),
         ins=tuple(compress(frame.ins, live_ins)),
         outs=tuple(compress(frame.outs, live_outs)),
     )
-    if made == frame:
+    if live_frame == frame:
         return e
     inputs, outputs = compress(e.inputs, live_ins), compress(e.outputs, live_outs)
-    return e.reframed(made, inputs=[*inputs], outputs=tuple(outputs))
+    return e.reframed(live_frame, inputs=[*inputs], outputs=tuple(outputs))
 
 
 def _with_inputs(program: Program, seen: Marks) -> Program:

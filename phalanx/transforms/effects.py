@@ -121,8 +121,8 @@ def _from(state: State, start: Any, program: Program) -> Program:
 
 def conditional(program: Program) -> Program:
     """``program`` with a first input that says whether its effects happen."""
-    made = CONDITION(program)
-    return made.update(outputs=made.outputs[1:])
+    threaded = CONDITION(program)
+    return threaded.update(outputs=threaded.outputs[1:])
 
 
 def with_ordered_calls(program: Program) -> Program:

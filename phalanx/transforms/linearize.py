@@ -295,8 +295,8 @@ def _linearize_program(program: Program, active: tuple[bool, ...]) -> Linearized
         outputs, linear = _linearize(lambda *xs: evaluate(program, xs), inputs, active)
         return [*outputs, *linear.residuals], linear
 
-    made = trace_closed(halves, program.input_types, program.name)
-    whole, linear = made.program, made.about
+    traced = trace_closed(halves, program.input_types, program.name)
+    whole, linear = traced.program, traced.about
     count = len(program.outputs)
     results = list(whole.outputs[:count])
     stored, half = without_cheap(whole, list(whole.outputs[count:]), linear.program)

@@ -44,8 +44,8 @@ def _where_taken(program: Program) -> Program:
             return evaluate(whole, [taken, *own]), None
         return _both(whole, taken, [taken, *inputs], [taken, *own]), None
 
-    made = trace_closed(run, [TAKEN, *program.input_types], program.name).program
-    return made.update(equations=live_equations(made))
+    masked = trace_closed(run, [TAKEN, *program.input_types], program.name).program
+    return masked.update(equations=live_equations(masked))
 
 
 def with_condition(program: Program) -> Program:

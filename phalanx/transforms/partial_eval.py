@@ -51,9 +51,9 @@ def _parts(e: Equation, moving: Collection[Atom]) -> Program | None:
     active = tuple([a in moving for a in e.inputs])
     if e.prim.subprograms is None or not any(active):
         return None
-    made = _linearized(e, active)
-    if made is not None:
-        return made
+    linearized = _linearized(e, active)
+    if linearized is not None:
+        return linearized
     return _inside(e, active) if e.prim.user_rules is None else _twice(e, active)
 
 
@@ -112,14 +112,14 @@ def _narrowed(
     """``e`` with ``program`` in it: the operands of ``live_ins``, the results of ``live_outs``."""
     inputs, outputs = compress(program.inputs, live_ins), compress(program.outputs, live_outs)
     part = program.update(inputs=inputs, outputs=outputs)
-    made = replace(
+    live_frame = replace(
         frame,
         programs=(part.update(equations=live_equations(part)),),
         ins=tuple(compress(frame.ins, live_ins)),
         outs=tuple(compress(frame.outs, live_outs)),
     )
     outputs = tuple(compress(e.outputs, live_outs))
-    return e.reframed(made, inputs=[*compress(e.inputs, live_ins)], outputs=outputs)
+    return e.reframed(live_frame, inputs=[*compress(e.inputs, live_ins)], outputs=outputs)
 
 
 def _joined(halves: Linearized, tangents: Sequence[Atom]) -> Program:

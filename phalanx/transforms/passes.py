@@ -44,15 +44,15 @@ def everywhere(change: Pass) -> Pass:
         """None where nothing changes."""
         equations = list(map(_inside, program.equations))
         same = equations == program.equations
-        made = change(program if same else program.update(equations=equations))
-        return None if made is program else made
+        result = change(program if same else program.update(equations=equations))
+        return None if result is program else result
 
     def _inside(e: Equation) -> Equation:
         frame = e.frame
         if frame is None or isinstance(frame.runs, Lanes):
             return e
-        made = frame.rewritten(changed)
-        return e if made == frame else e.reframed(made)
+        new_frame = frame.rewritten(changed)
+        return e if new_frame == frame else e.reframed(new_frame)
 
     return changed
 
@@ -72,18 +72,18 @@ def within_a_device(program: Program) -> Program:
 
 def ready(program: Program) -> Lifted:
     """A whole program, ready to be written, and the constants that it takes first."""
-    made = lifted(_in_order((*WHOLE, *WITHIN), program))
+    with_constants = lifted(_in_order((*WHOLE, *WITHIN), program))
     # on words when the constants are operands
-    return replace(made, program=_in_order((on_words,), made.program))
+    return replace(with_constants, program=_in_order((on_words,), with_constants.program))
 
 
 def _in_order(passes: Sequence[Pass], program: Program) -> Program:
     """What ``passes`` make of a program; each is dumped and checked, if that is asked for."""
     for change in passes:
-        made = change(program)
-        if made is program:
+        result = change(program)
+        if result is program:
             continue
-        program = made
+        program = result
         dump(program.name, change.__name__, partial(str, program))
         if settings().enable_checks:
             check(program, f"the pass {change.__name__}")

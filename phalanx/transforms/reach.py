@@ -120,8 +120,8 @@ class Reach:
                 self.seen.append(places[number])
                 continue
             places[number] = len(places)
-            made = _class_of(x)
-            look, identified, _ = _kinds.get(id(made)) or _kind_of(made)
+            cls = _class_of(x)
+            look, identified, _ = _kinds.get(id(cls)) or _kind_of(cls)
             if identified:
                 self.seen.append(number)
                 self.things.append(x)
@@ -134,9 +134,9 @@ class Reach:
         """Note what ``x`` holds; the objects in it are what to look at next."""
         held = look(x)
         parts = () if look is _elements else list(held)
-        made = _class_of(x)
-        self.seen += (id(made), held if look is _elements else len(parts))
-        self.things.append(made)
+        cls = _class_of(x)
+        self.seen += (id(cls), held if look is _elements else len(parts))
+        self.things.append(cls)
         return parts
 
     def references(self, forget: Callable[[Any], Any]) -> list[Any]:

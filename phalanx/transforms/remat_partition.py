@@ -100,8 +100,8 @@ def partition_for_remat(
         needed.update(a for x in again for a in x.inputs if isinstance(a, Var))
         storing.append(first)
         resuming += again[::-1]
-    made = [x for e in storing[::-1] for x in _rounded(e, stored)]
-    storing = [*made, *(m.there for m in moved.values())]
+    computed = [x for e in storing[::-1] for x in _rounded(e, stored)]
+    storing = [*computed, *(m.there for m in moved.values())]
     resuming = [*(m.back for m in moved.values()), *resuming[::-1]]
     results = {a for i, a in enumerate(program.outputs) if i not in carried}
     outputs = [*program.outputs, *(v for v in stored if v not in results)]

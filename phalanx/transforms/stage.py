@@ -210,8 +210,8 @@ class Stage(Trace):
                 raise coded(error, "operands vary", name=prim.name)
 
     def _is_constant(self, x: Atom) -> bool:
-        made = {v for e in self.equations for v in e.outputs}
-        return not isinstance(x, Var) or self._needed(x) <= made
+        results = {v for e in self.equations for v in e.outputs}
+        return not isinstance(x, Var) or self._needed(x) <= results
 
     def write(self, equation: Equation) -> None:
         """Append an equation of another program as it is."""

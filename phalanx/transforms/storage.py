@@ -42,8 +42,8 @@ def stored(program: Program) -> set[Atom]:
     used."""
     equations = program.equations
     values = {a for e in equations if e.prim in PRODUCTS for a in e.inputs}
-    made = [e.outputs for e in equations if not e.prim.elements.fused]
-    return values.union(program.outputs, *made)
+    computed = [e.outputs for e in equations if not e.prim.elements.fused]
+    return values.union(program.outputs, *computed)
 
 
 def last_uses(program: Program, kept: Set[Atom]) -> dict[Atom, int]:

@@ -149,8 +149,8 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
 
 def _tells_of_mesh(program: Program) -> bool:
     """Whether types in ``program`` say how values lie."""
-    made = [v for e in program.equations for v in e.outputs]
-    return any([v.type.of_mesh for v in (*program.inputs, *made)])
+    results = [v for e in program.equations for v in e.outputs]
+    return any([v.type.of_mesh for v in (*program.inputs, *results)])
 
 
 def _transpose_equation(

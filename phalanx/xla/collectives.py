@@ -83,11 +83,11 @@ def _says(x: Value, split: ir.Attribute) -> bool:
 
     What was said outside of a loop does not count within, where XLA would take the sum for whole.
     """
-    made: Any = x.owner
-    constrained = getattr(made, "name", None) == "sdy.sharding_constraint"
-    if not constrained or made.attributes["sharding"] != split:
+    owner: Any = x.owner
+    constrained = getattr(owner, "name", None) == "sdy.sharding_constraint"
+    if not constrained or owner.attributes["sharding"] != split:
         return False
-    return bool(made.parent == ir.InsertionPoint.current.block.owner)
+    return bool(owner.parent == ir.InsertionPoint.current.block.owner)
 
 
 class CollectiveEmitter(RegionEmitter):
@@ -319,8 +319,8 @@ class CollectiveEmitter(RegionEmitter):
         shape = self.type(x).shape
         split, own = len(shape) - ndim, tuple(range(1, ndim + 1))
         rows = self._row_by_row(x, (prod(shape[:split]), *shape[split:]))
-        made = self.whole_along(f(self.whole_along(rows, own)), own)
-        return self._row_by_row(made, (*shape[:split], *self.type(made).shape[1:]))
+        result = self.whole_along(f(self.whole_along(rows, own)), own)
+        return self._row_by_row(result, (*shape[:split], *self.type(result).shape[1:]))
 
     def _row_by_row(self, x: Value, shape: tuple[int, ...]) -> Value:
         row = self.optimization_barrier([self.reshape(x, (self.type(x).size,))])[0]
@@ -348,10 +348,10 @@ class CollectiveEmitter(RegionEmitter):
             if spread > 1 or (len(xs) > 1 and reach != [1, 1, (0, 0)])
         ])  # fmt: skip
         xs = [self.whole_along(x, whole) for x in xs]
-        made = super().reduce_window(xs, inits, *windows, body)
-        if len(made) > 1:
-            self._shard_alike(made)
-        return [self.made_whole(x, whole) for x in made]
+        results = super().reduce_window(xs, inits, *windows, body)
+        if len(results) > 1:
+            self._shard_alike(results)
+        return [self.made_whole(x, whole) for x in results]
 
     def _shard_alike(self, xs: Values) -> None:
         """Have the compiler shard all of ``xs`` in one way, those that nobody uses, too."""
@@ -371,8 +371,8 @@ class CollectiveEmitter(RegionEmitter):
             x, indices, numbers.start_index_map, batching, numbers.offset_dims, size
         )
         x, indices = self.whole_along(x, whole.array), self.whole_along(indices, whole.indices)
-        made = super().gather(x, indices, numbers, slice_sizes, sorted)
-        return self.made_whole(made, whole.windows)
+        result = super().gather(x, indices, numbers, slice_sizes, sorted)
+        return self.made_whole(result, whole.windows)
 
     def scatter(
         self, x: Value, indices: Value, updates: Value, numbers: Any, body: Body, sorted: bool,
@@ -384,8 +384,8 @@ class CollectiveEmitter(RegionEmitter):
         whole = self._whole(x, indices, dims, batching, numbers.update_window_dims, size)
         x, indices = self.whole_along(x, whole.array), self.whole_along(indices, whole.indices)
         updates = self.whole_along(updates, whole.windows)
-        made = super().scatter(x, indices, updates, numbers, body, sorted, unique)
-        return self.made_whole(made, whole.array)
+        result = super().scatter(x, indices, updates, numbers, body, sorted, unique)
+        return self.made_whole(result, whole.array)
 
     def _even(
         self, indices: Value, updates: Value, batching: Ints, windows: Ints
@@ -478,10 +478,10 @@ class CollectiveEmitter(RegionEmitter):
 
     def out_of_memory(self, x: Value) -> Value:
         """``x``, which was brought to other memory, in that of the devices."""
-        made: Any = x.owner
-        brings = getattr(made, "name", None) == "stablehlo.custom_call"
-        if brings and made.attributes["call_target_name"].value == PLACEMENT:
-            return made.operands[0]  # where it was before
+        owner: Any = x.owner
+        brings = getattr(owner, "name", None) == "stablehlo.custom_call"
+        if brings and owner.attributes["call_target_name"].value == PLACEMENT:
+            return owner.operands[0]  # where it was before
         return self.in_memory(x, None)
 
     def manual_computation(

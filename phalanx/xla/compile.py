@@ -70,7 +70,7 @@ from phalanx.xla.memory import of_the_host
 from phalanx.xla.module import XlaModule, number_of
 from phalanx.xla.packed import Packed, check_made_here, contents_of, made_by
 from phalanx.xla.sharded import Parts, is_deleted, parts_of, sharded_type, wholes_of
-from phalanx.xla.stored import Made, load, load_or_compile, serialized
+from phalanx.xla.stored import LoadedExecutable, load, load_or_compile, serialized
 
 if TYPE_CHECKING:
     from phalanx.processes.member import Group
@@ -121,15 +121,15 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
         return described
     mmap_limit.leave_some(len(devices))
     if lowered.plan.independent:
-        made, every = _load_on_each(lowered, devices, options)
-        large = _exceeds_the_host(lowered, made.loaded)
-        executable = TooLarge(lowered, made.loaded) if large else Independent(lowered, every)
+        result, every = _load_on_each(lowered, devices, options)
+        large = _exceeds_the_host(lowered, result.loaded)
+        executable = TooLarge(lowered, result.loaded) if large else Independent(lowered, every)
     else:
-        made = _load(lowered, devices, options)
-        large = _exceeds_the_host(lowered, made.loaded)
+        result = _load(lowered, devices, options)
+        large = _exceeds_the_host(lowered, result.loaded)
         kind = TooLarge if large else _launched_together
-        executable = kind(lowered, made.loaded)
-    executable.read, executable.anew = made.read, made.anew
+        executable = kind(lowered, result.loaded)
+    executable.read, executable.anew = result.read, result.anew
     return executable
 
 
@@ -142,8 +142,8 @@ def _exceeds_the_host(lowered: XlaModule, loaded: Any) -> bool:
     if devices[0].platform != "cpu" or lowered.largest < _SURELY_FITS:
         return False
     sizes = loaded.get_compiled_memory_stats()
-    made = sizes.output_size_in_bytes + sizes.temp_size_in_bytes - sizes.alias_size_in_bytes
-    return made * len(Sharding(devices).local_devices) > of_the_host()
+    size = sizes.output_size_in_bytes + sizes.temp_size_in_bytes - sizes.alias_size_in_bytes
+    return size * len(Sharding(devices).local_devices) > of_the_host()
 
 
 def _text_of(loaded: Any) -> str:
@@ -160,18 +160,20 @@ def _launched_together(lowered: XlaModule | Packed, loaded: Any) -> XlaExecutabl
     return make(lowered, loaded)
 
 
-def _load(lowered: XlaModule, devices: tuple[Any, ...], options: dict[str, Any]) -> Made:
+def _load(
+    lowered: XlaModule, devices: tuple[Any, ...], options: dict[str, Any]
+) -> LoadedExecutable:
     """The executable for ``devices``, from the cache if it is there."""
     settings = _settings(devices, [s is None for s in lowered.plan.in_shardings])
     options = _default_options(lowered, devices[0].platform) | options
 
-    def made() -> Any:
+    def build() -> Any:
         return _from_module(lowered.module, lowered.callbacks, devices, settings)
 
     def compiled(options: dict[str, Any]) -> Any:
         settings.env_option_overrides = list(options.items())
         group = group_over(devices, lowered.name)
-        return made() if group is None else compiling(group.member, made, lowered.name)
+        return build() if group is None else compiling(group.member, build, lowered.name)
 
     def anew() -> Any:
         try:
@@ -267,7 +269,7 @@ def _may_sum_products(lowered: XlaModule, code: bytes) -> bool:
 
 def _load_on_each(
     lowered: XlaModule, devices: tuple[Any, ...], options: dict[str, Any]
-) -> tuple[Made, list[Any]]:
+) -> tuple[LoadedExecutable, list[Any]]:
     """Compiled once, and loaded for every device by itself; compiled for it where that fails."""
     first = _load(lowered, devices[:1], options)
     content = first.content or serialized(first.loaded)
@@ -553,10 +555,10 @@ class OnOneDevice(XlaExecutable):
                     outs = execute([x._raw for x in held]).consume_with_handlers(handlers)
                 except fail as e:
                     raise translated(e, name) from None
-                made = make(kind)
-                made._raw = outs[0]
-                made._sig = sig
-                return made
+                array = make(kind)
+                array._raw = outs[0]
+                array._sig = sig
+                return array
 
             return one
 
@@ -741,10 +743,10 @@ def _launcher(
     make, kind, sig = object.__new__, finish.kind, finish.sig
 
     def one(held: Sequence[Any]) -> Any:
-        made = make(kind)
-        made._raw = run([x._raw for x in held])[0]
-        made._sig = sig
-        return made
+        array = make(kind)
+        array._raw = run([x._raw for x in held])[0]
+        array._sig = sig
+        return array
 
     return one
 
@@ -758,11 +760,11 @@ def _unpacked(kept: Packed) -> XlaExecutable:
 
     try:
         if kept.independent:
-            made = Independent(kept, [on((device,)) for device in kept.devices])
+            executable = Independent(kept, [on((device,)) for device in kept.devices])
         else:
-            made = _launched_together(kept, on(kept.devices))
-        made.read = lambda: kept.contents
-        return made
+            executable = _launched_together(kept, on(kept.devices))
+        executable.read = lambda: kept.contents
+        return executable
     except (RuntimeError, ValueError, TypeError) as e:
         raise translated(e, f"{kept.name}: load") from None
 

@@ -240,8 +240,8 @@ class Emitter:
         block = ir.Block.create_at_start(region, list(parameters))
         outer, self._written = self._written, {}
         with ir.InsertionPoint(block):
-            made = body(self.builder, *block.arguments)
-            values: list[ir.Value] = list(made) if isinstance(made, SEQUENCE) else [made]
+            results = body(self.builder, *block.arguments)
+            values: list[ir.Value] = list(results) if isinstance(results, SEQUENCE) else [results]
             ir.Operation.create(terminator, operands=values)
         self._written = outer
         return values

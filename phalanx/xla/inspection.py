@@ -41,13 +41,13 @@ class InspectionEmitter(RegionAxesEmitter):
         self.inspections: list[Inspection] = []
 
     def inspect_sharding(self, x: ir.Value, watcher: Any) -> None:
-        made = Inspection(self.type(x), watcher)
-        self.inspections.append(made)
+        inspection = Inspection(self.type(x), watcher)
+        self.inspections.append(inspection)
         if len(self.plan.devices) == 1:
             return
         attributes = {
             "call_target_name": ir.StringAttr.get("InspectSharding"),
             "has_side_effect": ir.BoolAttr.get(True),
-            "backend_config": ir.StringAttr.get(made.key),
+            "backend_config": ir.StringAttr.get(inspection.key),
         }
         self.region_op("stablehlo.custom_call", [x.type], [x], attributes)

@@ -66,8 +66,8 @@ class Work:
         """The operations of the products in an instruction, and the bytes of the main memory that
         it reads and writes; what a fusion needs of an array is all that is read of it."""
         body = self._body(computation)
-        made = body.by_name[name]
-        return self._products(body, made), self._moved(body, made)
+        instruction = body.by_name[name]
+        return self._products(body, instruction), self._moved(body, instruction)
 
     def _body(self, name: str) -> _Body:
         if name not in self._read:
@@ -149,9 +149,11 @@ class _Body:
     """The instructions of a computation."""
 
     def __init__(self, computation: Computation) -> None:
-        made = [m for line in computation.lines if (m := _instruction(line)) is not None]
-        self.by_name = {m.name: m for m in made}
-        self.root = next((m for m in made if m.line.lstrip().startswith("ROOT")), made[-1])
+        instructions = [m for line in computation.lines if (m := _instruction(line)) is not None]
+        self.by_name = {m.name: m for m in instructions}
+        self.root = next(
+            (m for m in instructions if m.line.lstrip().startswith("ROOT")), instructions[-1]
+        )
 
     @cached_property
     def parameters(self) -> list[str]:

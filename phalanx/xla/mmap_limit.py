@@ -14,15 +14,15 @@ from pathlib import Path
 from phalanx.base.recent import forget_old
 
 _OFTEN = 128  # executables: counting maps takes as long as compiling some
-_made = 0  # executables since maps were counted
+_since_count = 0  # executables since maps were counted
 
 
 def leave_some(executables: int) -> None:
     """Before so many executables are made, see to it that there are maps for them."""
-    global _made
-    _made += executables
-    if _made >= _OFTEN:
-        _made = 0
+    global _since_count
+    _since_count += executables
+    if _since_count >= _OFTEN:
+        _since_count = 0
         if maps_in_use() > _most() / 2:
             forget_old()
 

@@ -59,10 +59,10 @@ def differs(equation: Equation, plans: Sequence[Plan]) -> bool:
 
 def _number(x: Value) -> int | None:
     """What ``x`` is, if it stands in the module as an integer."""
-    made: Any = x.owner
-    if getattr(made, "name", None) != "stablehlo.constant":
+    owner: Any = x.owner
+    if getattr(owner, "name", None) != "stablehlo.constant":
         return None
-    return int(ir.DenseIntElementsAttr(made.attributes["value"])[0])
+    return int(ir.DenseIntElementsAttr(owner.attributes["value"])[0])
 
 
 class RegionEmitter(StructuralEmitter):
@@ -386,8 +386,10 @@ class RegionEmitter(StructuralEmitter):
         """The results of an equation that is done in wider dtypes, as ``wide`` says."""
         narrow, self.equation = self.outs, wide
         pairs = zip(operands, wide.inputs, strict=True)
-        made = self._as_it_is(wide, [self.builder.convert(x, a.type.dtype) for x, a in pairs])
-        results = zip(made, narrow, strict=True)
+        wide_results = self._as_it_is(
+            wide, [self.builder.convert(x, a.type.dtype) for x, a in pairs]
+        )
+        results = zip(wide_results, narrow, strict=True)
         return [self.builder.convert(y, t.dtype) for y, t in results]
 
     def _as_it_is(self, equation: Equation, operands: Values) -> Values:

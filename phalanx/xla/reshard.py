@@ -63,11 +63,11 @@ def spread(
     wanted: dict[int, list[Bounds]] = {}  # of each part
     for number, there, _ in [piece for tile in tiles for piece in tile.pieces]:
         wanted.setdefault(number, []).append(_bounds(there, part.shape))
-    made = {
+    cut_parts = {
         number: iter(_cut(parts[number], part, tuple(pieces), source.local_devices[number]))
         for number, pieces in wanted.items()
     }
-    pieces = [[next(made[number]) for number, _, _ in tile.pieces] for tile in tiles]
+    pieces = [[next(cut_parts[number]) for number, _, _ in tile.pieces] for tile in tiles]
     shardings = [Sharding((device,), memory=target.memory) for device in target.local_devices]
     sent = [(x, sharding) for n, sharding in zip(order, shardings, strict=True) for x in pieces[n]]
     arrived = iter(

@@ -35,7 +35,7 @@ def load_or_compile(
     settings: Any,
     overrides: dict[str, Any],
     compile: Callable[[], Any],
-) -> Made:
+) -> LoadedExecutable:
     """What ``compile()`` gives, from the cache if it is there, and there afterwards.
 
     ``settings`` are the compiler's options for ``devices`` without the ``overrides``.
@@ -44,7 +44,7 @@ def load_or_compile(
     # only compiling dumps, or answers questions
     if kept is None or lowered.inspections or "xla_dump" in os.environ.get("XLA_FLAGS", ""):
         with phase("compiling"):
-            return Made(compile())
+            return LoadedExecutable(compile())
     key = _name_of_executable(lowered, devices, settings.SerializeAsString(), overrides)
     content = kept.read(key)
     if content is not None:
@@ -52,7 +52,7 @@ def load_or_compile(
             functions = lowered.callbacks.attached(devices[0].client)
             with phase("loading from the cache"):
                 loaded = load(content, devices, settings, functions)
-            return Made(loaded, content, lambda: kept.read(key))
+            return LoadedExecutable(loaded, content, lambda: kept.read(key))
         except (RuntimeError, ValueError, TypeError):
             kept.remove(key)
     start = time.perf_counter()
@@ -62,10 +62,10 @@ def load_or_compile(
         content = serialized(loaded)
         if content is not None:
             kept.write(key, content)
-    return Made(loaded, content)
+    return LoadedExecutable(loaded, content)
 
 
-class Made(NamedTuple):
+class LoadedExecutable(NamedTuple):
     """An executable.
 
     Attributes:

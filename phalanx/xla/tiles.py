@@ -57,7 +57,7 @@ def rearranged(parts: Sequence[Raw], type: ArrayType, source: Sharding, target: 
 def joined_tiles(parts: Sequence[Raw], type: ArrayType, source: Sharding) -> np.ndarray:
     """The elements of the array of ``parts``, without padding; it may share their memory."""
     (recipe,), _ = recipes(type.shape, source, _HOST)
-    return recipe.made(_Views(parts))
+    return recipe.assemble(_Views(parts))
 
 
 _HOST = Sharding(("the host",))
@@ -91,7 +91,7 @@ def _laid_out(
         if tile is not None:
             part = put_part(tile, split.part, layout, device, on_host)
         else:
-            tile = found[n].made(views)
+            tile = found[n].assemble(views)
             part = put_part(tile, split.part, layout, device, shared and on_host)
             if copies > 1:
                 tiles[n] = read(part) if on_host else tile
@@ -109,8 +109,8 @@ class Recipe(Struct, frozen=True):
     padded: tuple[int, ...]
     pieces: tuple[tuple[int, Any, Index], ...]
 
-    def made(self, views: Any) -> np.ndarray:
-        """The tile, of the parts ``views``; it may share their memory."""
+    def assemble(self, views: Any) -> np.ndarray:
+        """The tile from the parts ``views``; it may share their memory."""
         if len(self.pieces) == 1:
             ((part, there, _),) = self.pieces
             tile = views[part][there]

@@ -44,17 +44,17 @@ def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) ->
         )
     try:
         if platform == "tpu":
-            made = xla_client.make_tfrt_tpu_c_api_device_topology(name, **told)
+            topology = xla_client.make_tfrt_tpu_c_api_device_topology(name, **told)
         else:
-            made = xla_client.make_c_api_device_topology(interface, "", topology=name, **told)
-        devices = made._make_compile_only_devices()
+            topology = xla_client.make_c_api_device_topology(interface, "", topology=name, **told)
+        devices = topology._make_compile_only_devices()
     except (RuntimeError, ValueError, TypeError) as e:
         advice = _of_tpus(name) if platform == "tpu" else _OF_GPUS
         raise DeviceError(f"get_topology_desc: {platform}, {name!r}: {e}. {advice}") from None
     memory = re.search(r"\bdevice_memory_size:\s*(\d+)", str(told.get("target_config")))
     if memory:
         sizes[devices[0].client] = int(memory[1])
-    return made, *devices
+    return topology, *devices
 
 
 # of what each GPU of a client has, in bytes; compilers for TPUs know it themselves

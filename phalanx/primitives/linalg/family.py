@@ -128,12 +128,12 @@ def matrices_in_front(*types: ArrayType, **_: Any) -> Dims:
 
 def solving(*types: ArrayType, left: bool = True, **_: Any) -> Dims:
     """The same, but each right side is for itself: columns, or rows, of the last operand."""
-    made = matrices_in_front(*types)
-    (batch,), whole = made.results, made.operands[-1][-1]
+    dims = matrices_in_front(*types)
+    (batch,), whole = dims.results, dims.operands[-1][-1]
     sides, results = (whole, "side"), (None, "side")
     if not left:
         sides, results = sides[::-1], results[::-1]
-    return Dims((*made.operands[:-1], (*batch, *sides)), ((*batch, *results),))
+    return Dims((*dims.operands[:-1], (*batch, *sides)), ((*batch, *results),))
 
 
 def factorization(

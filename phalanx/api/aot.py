@@ -231,10 +231,10 @@ def shardings_of(leaves: Sequence[Any], names: LeafNames, who: str) -> list[Shar
 
 
 def _sharding_of(x: Any, names: LeafNames, i: int, who: str) -> Sharding | None:
-    said = sharding_of(x)
-    if said is None:
+    requested = sharding_of(x)
+    if requested is None:
         return None
-    sharding = sharding_for(said, who, later=True)
+    sharding = sharding_for(requested, who, later=True)
     try:
         sharding.shard_shape(x.shape)
     except ValueError as e:

@@ -127,8 +127,8 @@ def print(
     1 comes first
     """
     _check_whole("debug.print", partitioned)
-    said = functools.partial(_say, "debug.print", _print_line, ordered, skip_format_check)
-    return said if fmt is None else said(fmt, *args, **kwargs)
+    write = functools.partial(_say, "debug.print", _print_line, ordered, skip_format_check)
+    return write if fmt is None else write(fmt, *args, **kwargs)
 
 
 @overload
@@ -179,8 +179,8 @@ def log(
     INFO:phalanx.debug:x is 3
     """
     _check_whole("debug.log", partitioned)
-    said = functools.partial(_say, "debug.log", inform, ordered, skip_format_check)
-    return said if fmt is None else said(fmt, *args, **kwargs)
+    write = functools.partial(_say, "debug.log", inform, ordered, skip_format_check)
+    return write if fmt is None else write(fmt, *args, **kwargs)
 
 
 def _print_line(line: str) -> None:

@@ -245,8 +245,8 @@ class Dispatched:
         if call is None:
             before, calls = len(self.caches.traced), self.caches.calls
             call = self._compiled(arguments)
-            told = settings().explain_cache_misses and before == len(self.caches.traced)
-            if told and calls and not _runs_as(call, calls.values()):
+            explained = settings().explain_cache_misses and before == len(self.caches.traced)
+            if explained and calls and not _runs_as(call, calls.values()):
                 why, place = moved(key, list(calls), names, len(leaves)), user_location()
                 log.warn("Compiling %s again at %s: %s", self.who, place, why)
             calls[key] = call

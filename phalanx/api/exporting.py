@@ -605,8 +605,8 @@ def _described(words: dict[str, Any], artifact: bytes, derivative: Exported | No
         )
     scope = SymbolicScope(words.get("constraints") or ())
 
-    def types_of(said: Any, shardings: Shardings) -> Types:
-        found = [type_of(t, lambda text: symbolic_shape(text, scope=scope)[0]) for t in said]
+    def types_of(entries: Any, shardings: Shardings) -> Types:
+        found = [type_of(t, lambda text: symbolic_shape(text, scope=scope)[0]) for t in entries]
         return tuple(
             [t if s is None else typed(t, s) for t, s in zip(found, shardings, strict=True)]
         )
@@ -724,8 +724,8 @@ def _shardings_of(traced: TracedCall) -> tuple[Shardings, Shardings]:
     """How each argument and each result lies, where that is said and is over several devices."""
     places = traced.places
     asked = [s or t for s, t in zip(places.ins, traced.shardings, strict=True)]
-    told = as_types_say(traced.program)
-    shardings = [s or t for s, t in zip(places.outs, told, strict=True)]
+    from_types = as_types_say(traced.program)
+    shardings = [s or t for s, t in zip(places.outs, from_types, strict=True)]
     return tuple(map(_spread, asked)), tuple(map(_spread, shardings))
 
 

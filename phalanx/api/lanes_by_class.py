@@ -34,12 +34,12 @@ def axes_by_class(entries: list[Any], of: Any, results: bool = False) -> list[An
     """``entries``, one for each leaf of the tree ``of``, as far as no class says otherwise."""
     if not CLASSES:
         return entries
-    told: list[Any] = []
+    axes: list[Any] = []
     for node in tree.leaves(of, lambda x: type(x) in CLASSES):
         every = len(tree.leaves(node))
-        own = entries[len(told) : len(told) + every]
-        told += _dims(node, own, results) if type(node) in CLASSES else own
-    return told
+        own = entries[len(axes) : len(axes) + every]
+        axes += _dims(node, own, results) if type(node) in CLASSES else own
+    return axes
 
 
 def _dims(node: Any, entries: list[Any], results: bool) -> list[Any]:

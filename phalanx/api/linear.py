@@ -167,8 +167,8 @@ class Pullback(AtPoint):
                 held = isinstance(ref, Ref)
                 if held and dtypes.is_inexact(ref.dtype):
                     addupdate(ref, ..., cotangent)
-                told = DidntWant() if isinstance(ref, DontWant) else cotangent
-                kept.append(GradRef() if held else told)
+                returned = DidntWant() if isinstance(ref, DontWant) else cotangent
+                kept.append(GradRef() if held else returned)
             args, _ = self.in_tree.unflatten(kept)
             return args
 
@@ -236,12 +236,12 @@ def cotangent_sharding(x: Any) -> Sharding | None:
     Types do not tell which mesh that is, nor that what is whole lies over one.
     """
     sharding = x.sharding if type(x) is DeviceArray else None
-    told = (
+    is_explicit = (
         isinstance(sharding, NamedSharding)
         and sharding.mesh.explicit_axes
         and not sharding.spec.has_sums
     )
-    return sharding if told else None
+    return sharding if is_explicit else None
 
 
 def pull(

@@ -193,11 +193,11 @@ def _dimension(role: Role, axis: Any) -> int | None:
 
 
 def differs(
-    who: str, what: str, role: Role, axis: Any, where: Sequence[Equation], said: str = "out_axes"
+    who: str, what: str, role: Role, axis: Any, where: Sequence[Equation], option: str = "out_axes"
 ) -> str:
     """The message that ``axis`` is not mapped in ``what``, of ``role``, which differs along it.
 
-    ``said``: the option that says so.
+    ``option`` is the parameter of the user that says so.
     """
     lines = lines_of(where)
     cause = f": it uses mapped values at {lines}" if lines else ""
@@ -206,7 +206,7 @@ def differs(
     spec = P.of(role.layout) if role.layout else None
     instead = "an integer" if spec is None else f"{axis!r} a place"
     return (
-        f"{who}: {what} has {said} {spec} but differs between lanes{named}{cause}. "
-        f"Reduce it over the axis, with lax.pmean(x, {shown}) or lax.psum, or give {said} "
+        f"{who}: {what} has {option} {spec} but differs between lanes{named}{cause}. "
+        f"Reduce it over the axis, with lax.pmean(x, {shown}) or lax.psum, or give {option} "
         f"{instead} to get the value of every lane"
     )

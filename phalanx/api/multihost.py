@@ -205,9 +205,11 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     >>> multihost_utils.assert_equal({"step": 3}, "all begin at the same step")
     """
     leaves, treedef = tree.flatten(in_tree)
-    told = [[str(treedef), ""], *map(_description, leaves)]
+    descriptions = [[str(treedef), ""], *map(_description, leaves)]
     member = joined_member()
-    every = [told] if member is None else member.everyone.gather("assert_equal", told)
+    every = (
+        [descriptions] if member is None else member.everyone.gather("assert_equal", descriptions)
+    )
     for process, other in enumerate(every):
         if other == every[0]:
             continue

@@ -190,22 +190,22 @@ def _global_shape(
     for dim, size in enumerate(local):
         count = sharding.tiles[dim] if dim < len(sharding.tiles) else 1
         tiles = [(*sharding.tile_at(p), *[0] * len(local)) for p in sharding.local_positions]
-        here = sorted({tile[dim] for tile in tiles})
-        whole = size * count // max(len(here), 1)
-        asked = None if global_shape is None else global_shape[dim]
-        wanted = whole if asked is None else asked
-        rows = sum(map(len, map(Blocks(wanted, count).rows, here)))
-        if size not in (wanted, rows):
-            told, remedy = "is", ""
-            if asked is None:
-                told, remedy = "would by the data be", "; give global_shape, of all processes"
+        local_tiles = sorted({tile[dim] for tile in tiles})
+        implied = size * count // max(len(local_tiles), 1)
+        requested = None if global_shape is None else global_shape[dim]
+        length = implied if requested is None else requested
+        rows = sum(map(len, map(Blocks(length, count).rows, local_tiles)))
+        if size not in (length, rows):
+            verb, remedy = "is", ""
+            if requested is None:
+                verb, remedy = "would by the data be", "; give global_shape, of all processes"
             raise ValueError(
-                f"{who}: dimension {dim} of global_shape {told} {wanted}, of which this process "
-                f"holds {len(here)} parts of {count}, with {rows} rows, but its data has {size}, "
-                f"at {user_location()}{remedy}"
+                f"{who}: dimension {dim} of global_shape {verb} {length}, of which this process "
+                f"holds {len(local_tiles)} parts of {count}, with {rows} rows, but its data has "
+                f"{size}, at {user_location()}{remedy}"
             )
-        places.append(None if wanted == size else here)
-        sizes[dim] = wanted
+        places.append(None if length == size else local_tiles)
+        sizes[dim] = length
     return tuple(int(n) for n in sizes if n is not None), places
 
 

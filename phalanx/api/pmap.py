@@ -224,10 +224,10 @@ class Pmapped(StagedFunction):
         ends += [(name, "out_axes") for name in result_names(flat.out_tree)]
         ends += [(f"what {leaves[i]} holds", "in_axes") for i in flat.stored]
         results = zip(ends, program.outputs, outs, alike, varying, strict=True)
-        for (name, said), atom, role, same, over in results:
+        for (name, option), atom, role, same, over in results:
             for axis in (a for a in self.axes.names if a in same & over):
                 where = culprits(program, inputs, atom, axis)
-                raise ReplicationError(differs(self.who, name, role, axis, where, said))
+                raise ReplicationError(differs(self.who, name, role, axis, where, option))
 
     def _one_by_one(self, arguments: CallArgs) -> Any:
         """Without compiling the function: operation by operation, in all lanes at once; rows of

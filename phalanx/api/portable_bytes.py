@@ -39,8 +39,8 @@ _LENGTH = struct.Struct(">Q")
 
 def pack(parts: Parts) -> bytearray:
     """Descriptions, each with its data, as bytes."""
-    told = json.dumps([{**words, "size": len(data)} for words, data in parts]).encode()
-    body = b"".join([_LENGTH.pack(len(told)), told, *[data for _, data in parts]])
+    header = json.dumps([{**words, "size": len(data)} for words, data in parts]).encode()
+    body = b"".join([_LENGTH.pack(len(header)), header, *[data for _, data in parts]])
     return bytearray(_HEAD.pack(_MAGIC, FORM, hashlib.sha256(body).digest()) + body)
 
 

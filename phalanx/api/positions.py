@@ -83,8 +83,10 @@ def positions_of(
             f"{who}: the axes {sorted(wanted & taken) or list(whole.axis_names)} are taken by "
             f"{enclosing()} around it, at {user_location()}; it can take axes that are left"
         )
-    told = [size > 1 or not config.remove_size_one_mesh_axis_from_type for _, size in whole.axes]
-    every = zip(whole.axes, told, strict=True)
+    in_types = [
+        size > 1 or not config.remove_size_one_mesh_axis_from_type for _, size in whole.axes
+    ]
+    every = zip(whole.axes, in_types, strict=True)
     taking = [(Typed(n) if typed and t else n, size) for (n, size), t in every if n in wanted]
     return Positions(tuple(taking), whole)
 

@@ -68,8 +68,8 @@ def moved(
     compiled for the calls ``before``; the first ``count`` parts of keys are signatures of leaves.
     """
     alike = [old for old in before if len(old) == len(key)]
-    told = [list(_places(old, key, names, count)) for old in alike]
-    found = min(told, key=len) if told else []
+    differences = [list(_places(old, key, names, count)) for old in alike]
+    found = min(differences, key=len) if differences else []
     return "; ".join(found[:_MOST]) or "settings are others, or types in other programs"
 
 

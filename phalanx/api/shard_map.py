@@ -144,9 +144,9 @@ class ShardMapped(StagedFunction):
         if not isinstance(mesh, Mesh) or len(here.axes) < len(mesh.axis_names):
             return None
         specs = Specs(self.who, "out_specs", self.out_specs, here.axes, mesh)
-        told = specs.of_leaves(outline(traced.out_tree))
-        told = [*[None] * len(traced.written), *told, *[None] * len(traced.stored)]
-        outs = tuple([None if spec is None else NamedSharding(mesh, spec) for spec in told])
+        leaf_specs = specs.of_leaves(outline(traced.out_tree))
+        leaf_specs = [*[None] * len(traced.written), *leaf_specs, *[None] * len(traced.stored)]
+        outs = tuple([None if spec is None else NamedSharding(mesh, spec) for spec in leaf_specs])
         return RequestedShardings((None,) * len(arguments.leaves), outs)
 
     # ---- tracing ----

@@ -108,9 +108,11 @@ class Specs(Struct, frozen=True):
                 f"each of the first dimensions{whole}"
             )
             raise coded(error, "long spec", who=self.who)
-        meant = {user_axis_name(axis): axis for axis, _ in self.axes}
-        layout = tuple([tuple([meant[said] for said in names]) for names in spec.layout])
-        sums = [frozenset([meant[said] for said in a]) for a in (spec.unreduced, spec.reduced)]
+        by_user_name = {user_axis_name(axis): axis for axis, _ in self.axes}
+        layout = tuple([tuple([by_user_name[entry] for entry in names]) for names in spec.layout])
+        sums = [
+            frozenset([by_user_name[entry] for entry in a]) for a in (spec.unreduced, spec.reduced)
+        ]
         return blocks(layout, *sums)
 
     def _check_axes(self, spec: PartitionSpec, name: str) -> None:

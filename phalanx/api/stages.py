@@ -117,7 +117,7 @@ class TracedCall(Struct, frozen=True):
     types: Sequence[ArrayType]
     shardings: Sequence[Sharding | None]
     donated: Sequence[bool]
-    said: RequestedShardings | None = None  # where arguments and results are to lie
+    requested: RequestedShardings | None = None  # where arguments and results are to lie
     keep_unused: bool = True
     compiler_options: dict[str, Any] = field(default_factory=dict[str, Any])
     strict: bool = False  # whether arguments that lie elsewhere are refused, not moved
@@ -138,16 +138,16 @@ class TracedCall(Struct, frozen=True):
         for x in self.captured:
             if type(x) is not Ref:
                 refuse_escaped(x)
-        count, said = len(self.captured), self.said
-        if said is not None:
-            said = RequestedShardings((None,) * count + said.ins, said.outs)
+        count, requested = len(self.captured), self.requested
+        if requested is not None:
+            requested = RequestedShardings((None,) * count + requested.ins, requested.outs)
         return replace(
             self,
             names=self.names.after(map(str, self.captured)),
             types=[*(x.aval.inner_aval for x in self.captured), *self.types],
             shardings=[*(load(x).sharding for x in self.captured), *self.shardings],
             donated=[False] * count + [*self.donated],
-            said=said,
+            requested=requested,
         )
 
     def results(self, outputs: Sequence[Any]) -> Sequence[Any]:
@@ -157,7 +157,7 @@ class TracedCall(Struct, frozen=True):
     @property
     def places(self) -> RequestedShardings:
         """Where arguments and results are to lie, None where nothing is said."""
-        return self.said or RequestedShardings.anywhere(self.program)
+        return self.requested or RequestedShardings.anywhere(self.program)
 
 
 SAID = 4  # arguments and results that are told of

@@ -36,16 +36,16 @@ def picture_of(shape: Shape, sharding: Sharding) -> Picture:
     """
     sharding.blocks(shape)  # an error where they do not fit
     down, across = drawn_dims(sharding.tiles)
-    told = sorted({0, *down, *across}) if shape else []  # rows always
-    rows = tiles_drawn(sharding, lambda position: _lines(shape, sharding, told, position))
+    dims = sorted({0, *down, *across}) if shape else []  # rows always
+    rows = tiles_drawn(sharding, lambda position: _lines(shape, sharding, dims, position))
     cut = [dim for dim, count in enumerate(sharding.tiles) if count > 1]
     return Picture(_title(shape, sharding), rows, _not_drawn(cut[2:], sharding))
 
 
-def _lines(shape: Shape, sharding: Sharding, told: list[int], position: int) -> tuple[str, ...]:
+def _lines(shape: Shape, sharding: Sharding, dims: list[int], position: int) -> tuple[str, ...]:
     part, rows = sharding.shard_shape(shape), sharding.rows(shape, position)
     lines: list[str] = []
-    for dim in told:
+    for dim in dims:
         held, name = rows[dim], dim_name(dim)
         lines.append(f"{name} {held.start}:{held.stop}" if held else f"no {name}")
         lines += [f"{part[dim] - len(held)} padding"] if len(held) < part[dim] else []
@@ -55,8 +55,8 @@ def _lines(shape: Shape, sharding: Sharding, told: list[int], position: int) -> 
 def _title(shape: Shape, sharding: Sharding) -> str:
     count = len(sharding.device_list)
     title = f"shape {shape} on {count} device{'s' if count > 1 else ''}"
-    told = _by_axis(sharding) if isinstance(sharding, NamedSharding) else ""
-    return f"{title}: {told}" if told else title
+    by_axis = _by_axis(sharding) if isinstance(sharding, NamedSharding) else ""
+    return f"{title}: {by_axis}" if by_axis else title
 
 
 def _by_axis(sharding: NamedSharding) -> str:
@@ -65,12 +65,12 @@ def _by_axis(sharding: NamedSharding) -> str:
     if any(map(is_internal, axes)):
         return ""
     used = {name for names in layout for name in names or ()}
-    told = [(dim_name(dim), names) for dim, names in enumerate(layout) if names]
+    uses = [(dim_name(dim), names) for dim, names in enumerate(layout) if names]
     left = [name for name in axes if name in sharding.spec.unreduced]
-    told += [("parts of a sum", left)] if left else []
+    uses += [("parts of a sum", left)] if left else []
     free = [name for name in axes if name not in used and name not in left]
-    told += [("copies", free)] if free else []
-    return ", ".join(f"{what} over {' and '.join(map(repr, names))}" for what, names in told)
+    uses += [("copies", free)] if free else []
+    return ", ".join(f"{what} over {' and '.join(map(repr, names))}" for what, names in uses)
 
 
 def _not_drawn(dims: list[int], sharding: Sharding) -> str:

@@ -360,13 +360,13 @@ def _check_shared(
 
     ``ends``: what each is, and the option that gives it a place.
     """
-    for (name, said), value, dim, to in zip(ends, values, lanes, wanted, strict=True):
+    for (name, option), value, dim, to in zip(ends, values, lanes, wanted, strict=True):
         if dim is not None and to is None:
-            place = name.replace("result", said, 1) if name.startswith("result") else said
+            place = name.replace("result", option, 1) if name.startswith("result") else option
             raise ValueError(
                 f"{who}: {name}, {typeof(value)}, is to be the same for all examples, but it "
                 f"differs (at vmap {place}, got axis spec None but output was batched on axis "
-                f"{dim}); reduce it (psum, pmean, jnp.mean) or give its position in {said}"
+                f"{dim}); reduce it (psum, pmean, jnp.mean) or give its position in {option}"
             )
 
 

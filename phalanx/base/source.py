@@ -284,26 +284,26 @@ def user_frame() -> FrameType:
     return frame
 
 
-Said = tuple[str, type[Warning]]
-_said: ContextVar[list[Said] | None] = ContextVar("what a function warns of", default=None)
+NotedWarning = tuple[str, type[Warning]]
+_noted: ContextVar[list[NotedWarning] | None] = ContextVar("what a function warns of", default=None)
 
 
 @contextmanager
-def noting_warnings() -> Generator[list[Said]]:
+def noting_warnings() -> Generator[list[NotedWarning]]:
     """A block in which ``warn_user`` only notes, in the list, what is to be said at each call."""
-    said: list[Said] = []
-    token = _said.set(said)
+    noted: list[NotedWarning] = []
+    token = _noted.set(noted)
     try:
-        yield said
+        yield noted
     finally:
-        _said.reset(token)
+        _noted.reset(token)
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn of ``message`` at the user's line; as the filters have it by default, once there."""
-    said = _said.get()
-    if said is not None:
-        said.append((message, category))
+    noted = _noted.get()
+    if noted is not None:
+        noted.append((message, category))
         return
     frame = user_frame()
     namespace = frame.f_globals

@@ -109,10 +109,10 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
     """
     program, roles = params["program"], (*params["ins"], *params["outs"])
     taken = {user_axis_name(name): (name, count) for name, count in params["axes"]}
-    cut = [said for said in axis.cut if said in taken]
+    cut = [axis_name for axis_name in axis.cut if axis_name in taken]
     if axis.spec is not None:
         axis = replace(axis, spec=axis.spec.without_axes(map(user_axis_name, dict(params["axes"]))))
-    wanted = [said for said in axis.over or () if said in taken] or cut
+    wanted = [axis_name for axis_name in axis.over or () if axis_name in taken] or cut
     if not wanted or axis.rest:
         return axis
     busy = program.axes.union(*[r.axes for r in roles])
@@ -123,7 +123,7 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
             sizes.append(count)
     if names:
         used = set(map(user_axis_name, names))
-        left = axis.over and tuple([said for said in axis.over if said not in used])
+        left = axis.over and tuple([axis_name for axis_name in axis.over if axis_name not in used])
         here = Split(tuple(names), tuple(sizes), Blocks(axis.size, math.prod(sizes)))
         return replace(axis, size=here.blocks.length, rest=here, over=left)
     if any(r.sliced for r in roles):  # a pmap takes lanes however they lie
@@ -204,8 +204,8 @@ def _is_free(
     """Whether nothing but the axes ``around`` a mapped program says where its lanes run, as many
     at once as are said to ``outside``."""
     hides = {name for name, _ in around}.intersection(name for name, _ in axes)
-    said = (devices, mesh, lane_blocks)
-    return not hides and at_once == outside and all(x is None for x in said)
+    requested = (devices, mesh, lane_blocks)
+    return not hides and at_once == outside and all(x is None for x in requested)
 
 
 def _frame(

@@ -64,6 +64,6 @@ def _taking(program: Program, axis: Any) -> Program:
     """``program`` with one more input, before the others: the number that it asks for."""
     answers = [v for e in program.equations if _asks(e, axis) for v in e.outputs]
     number = Var(ArrayType((), I32))
-    told = program.renamed(dict.fromkeys(answers, number))
-    equations = [_with_its_number(e, axis, number) for e in told.equations if not _asks(e, axis)]
-    return told.update(inputs=[number, *program.inputs], equations=equations)
+    renamed = program.renamed(dict.fromkeys(answers, number))
+    equations = [_with_its_number(e, axis, number) for e in renamed.equations if not _asks(e, axis)]
+    return renamed.update(inputs=[number, *program.inputs], equations=equations)

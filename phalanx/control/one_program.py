@@ -18,7 +18,7 @@ from phalanx.base.boundary import with_boundary
 from phalanx.base.config import config, settings
 from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
-from phalanx.base.source import Said, noting_warnings, warn_user
+from phalanx.base.source import NotedWarning, noting_warnings, warn_user
 from phalanx.control.call import call
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entered_trace
@@ -32,7 +32,7 @@ from phalanx.transforms.stage import stage_tree
 Kind = Callable[[Any], Hashable]  # of arguments: what of one belongs to the key
 Function = TypeVar("Function", bound=Callable[..., Any])
 # by function, settings, what is static, and types; each holds what was compiled for it
-_programs: Recent[tuple[Program, Any, Sequence[Said]]] = Recent(4096)
+_programs: Recent[tuple[Program, Any, Sequence[NotedWarning]]] = Recent(4096)
 _OPERAND = ("ArrayLike", "ArrayLike | None")  # the annotations of operands
 _DTYPE = ("DTypeLike", "DTypeLike | None")  # those of dtypes
 _OPERANDS = ("Sequence[ArrayLike]", "ArrayLike | Sequence[ArrayLike]")  # and of several of them
@@ -250,21 +250,21 @@ def _compiled(
     traced = _programs[of_types]  # also where operands lie otherwise
     if traced is None:
         traced = _programs[of_types] = _traced(function, arguments)
-    program, out_tree, said = traced
+    program, out_tree, noted = traced
     prepared = compile_program(program, operand_signatures(operands))
-    return _saying(
-        with_watchers(Call(prepared, arguments.leaves, out_tree, arguments.kept), program), said
+    return _with_warnings(
+        with_watchers(Call(prepared, arguments.leaves, out_tree, arguments.kept), program), noted
     )
 
 
-def _saying(call: Call, said: Sequence[Said]) -> Call:
-    """``call``, which warns each time of what was ``said`` when its function was traced."""
-    if not said:
+def _with_warnings(call: Call, noted: Sequence[NotedWarning]) -> Call:
+    """``call``, which gives each time the warnings ``noted`` when its function was traced."""
+    if not noted:
         return call
     run = call.run
 
     def warning(leaves: Sequence[Any]) -> Any:
-        for message, category in said:
+        for message, category in noted:
             warn_user(message, category)
         return run(leaves)
 
@@ -281,14 +281,14 @@ def _of_type(part: Any) -> Hashable:
 
 def _traced(
     function: Callable[..., Any], arguments: _Arguments
-) -> tuple[Program, Any, Sequence[Said]]:
+) -> tuple[Program, Any, Sequence[NotedWarning]]:
     """The program of ``function``, the structure of what it returns, and of what it warns."""
     types = [typeof(arguments.leaves[i]) for i in arguments.kept]
-    with noting_warnings() as said:
+    with noting_warnings() as noted:
         program, _, out_tree = stage_tree(
             lambda *operands: arguments.applied(function, operands), types, function.__name__
         )
-    return program, out_tree, said
+    return program, out_tree, noted
 
 
 def _integers_fit(operands: Sequence[Any]) -> bool:

@@ -193,10 +193,12 @@ def find(name: Any, who: str) -> tuple[Any, int]:
         UnboundAxis: no axis of that name is in scope.
     """
     axes = [(user_axis_name(axis), axis, size) for axis, size in reversed(scope())]
-    for said, axis, size in axes:
-        if said == name:
+    for user_name, axis, size in axes:
+        if user_name == name:
             return axis, index(size)
-    known = [(said, size) for said, _, size in reversed(axes) if not is_internal(said)]
+    known = [
+        (user_name, size) for user_name, _, size in reversed(axes) if not is_internal(user_name)
+    ]
     raise UnboundAxis.of(who, name, known, user_location(), config.mesh)
 
 

@@ -82,13 +82,13 @@ def check_numbers(
     lengths: Sequence[Length], sizes: Sequence[int], numbers: Mapping[str, int]
 ) -> None:
     """Raise ValueError unless ``lengths`` are ``sizes`` for these numbers, which are possible."""
-    told = ", ".join(f"{name} = {n}" for name, n in numbers.items())
+    assignment = ", ".join(f"{name} = {n}" for name, n in numbers.items())
     for n, size in zip(lengths, sizes, strict=True):
         if n.value(numbers) != size:
-            raise ValueError(f"a dimension of length {n} is {size}, and {told}")
+            raise ValueError(f"a dimension of length {n} is {size}, and {assignment}")
     for name, number in numbers.items():
         if number < 1:
             raise ValueError(f"Expected value >= 1 for dimension variable '{name}', got {number}")
     for fact in _facts(lengths):
         if fact.value(numbers) < 0:
-            raise ValueError(f"{fact} >= 0 is needed, and {told}")
+            raise ValueError(f"{fact} >= 0 is needed, and {assignment}")

@@ -265,9 +265,9 @@ class Program:
         for equation in self.equations:
             for inner in equation.programs:
                 lines += inner.lines()
-            told, _, _ = printer.equation(equation).strip().partition("\n")
+            text, _, _ = printer.equation(equation).strip().partition("\n")
             where = equation.location
-            lines.append(told if where is None else f"{told}, at {where}")
+            lines.append(text if where is None else f"{text}, at {where}")
         return lines
 
 

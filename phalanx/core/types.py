@@ -155,7 +155,7 @@ class ArrayType:
         >>> phalanx.typeof(phalanx.numpy.ones(3)).vma
         frozenset()
         """
-        return _said(self.varying)
+        return _user_names(self.varying)
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
@@ -168,7 +168,7 @@ class ArrayType:
         sums = self.spec and self.spec.manual
         if sums is None:
             return ManualAxisType(varying=self.vma)
-        unreduced, reduced = _said(sums.unreduced), _said(sums.reduced)
+        unreduced, reduced = _user_names(sums.unreduced), _user_names(sums.reduced)
         return ManualAxisType(varying=self.vma, unreduced=unreduced, reduced=reduced)
 
     mat = manual_axis_type
@@ -265,7 +265,7 @@ def _sums(spec: MeshSpec) -> str:
     return f"{{{', '.join([f'{word}:{joined(names)}' for word, names in named])}}}"
 
 
-def _said(axes: frozenset[Any]) -> frozenset[Any]:
+def _user_names(axes: frozenset[Any]) -> frozenset[Any]:
     return frozenset(map(user_axis_name, axes))
 
 

@@ -49,10 +49,10 @@ def forward(
     """
     out, sums = b.outs
     types = [_outside(out), sums, _SCRATCH]
-    told = config(*_of(b, args), scale, causal, window, len(args) > 3 + biased, False)
+    backend_config = config(*_of(b, args), scale, causal, window, len(args) > 3 + biased, False)
     layouts = [_QUERIES_FIRST, (0, 1, 2), (0,)]
     name = f"__cudnn$fmha{_KINDS[biased]}"
-    mixed, logs, _ = b.expanded_call(name, args, types, told, layouts)
+    mixed, logs, _ = b.expanded_call(name, args, types, backend_config, layouts)
     return [b.transpose(mixed, _HEADS_OUTSIDE), logs]
 
 
@@ -73,10 +73,10 @@ def backward(
     bias, lengths = args[3 : 3 + biased], args[3 + biased :]
     types = [_outside(t) for t in b.outs[:3]] + list(b.outs[3:]) + [_SCRATCH]
     layouts = [_QUERIES_FIRST] * 3 + [_ROWS] * for_bias + [(0,)]
-    told = config(*_of(b, args), scale, causal, window, bool(lengths), True)
+    backend_config = config(*_of(b, args), scale, causal, window, bool(lengths), True)
     operands = [*args[:3], sums, ct, *bias, out, *lengths]
     name = f"__cudnn$fmha{_KINDS[biased]}Backward"
-    results = b.expanded_call(name, operands, types, told, layouts)[:-1]
+    results = b.expanded_call(name, operands, types, backend_config, layouts)[:-1]
     return [*[b.transpose(x, _HEADS_OUTSIDE) for x in results[:3]], *results[3:]]
 
 
@@ -110,7 +110,7 @@ def config(
     q, k = shapes
     scores = (q[0], q[2], q[1], k[1])
     products: Mapping[str, Any] = _BACKWARD_PRODUCTS if backward else _FORWARD_PRODUCTS
-    counted = [word for word, said in (("PADDING", lengths), ("CAUSAL", causal)) if said]
+    counted = [word for word, applies in (("PADDING", lengths), ("CAUSAL", causal)) if applies]
     described = {
         "algorithm": {"algo_id": 0, "math_type": "TENSOR_OP_MATH", "is_cudnn_frontend": True},
         "fmha_scale": scale,

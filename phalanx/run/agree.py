@@ -46,8 +46,8 @@ def agree(
         "options": [f"the compiler's options {sorted(options.items())}"],
         "constants": captured,
     }
-    told = {name: _digest(repr(lines).encode()) for name, lines in others.items()}
-    differing, _ = group.compare(what, {"equations": _digest(module.as_text().encode()), **told})
+    digests = {name: _digest(repr(lines).encode()) for name, lines in others.items()}
+    differing, _ = group.compare(what, {"equations": _digest(module.as_text().encode()), **digests})
     if not differing:
         return
     name = next(name for name in ("equations", *others) if name in differing)

@@ -54,8 +54,8 @@ class Signature:
         key = (type, sharding)
         cached = cls._interned[key]
         if cached is None:
-            told = type_of(type, sharding)
-            cached = cls._interned.add((told, sharding), cls(told, sharding))
+            sharded_type = type_of(type, sharding)
+            cached = cls._interned.add((sharded_type, sharding), cls(sharded_type, sharding))
             cls._interned[key] = cached
         return cached
 
@@ -526,10 +526,10 @@ class OfData:
     """
 
     def __init__(self, name: str) -> None:
-        told = vars(DeviceArray)[name]
+        member = vars(DeviceArray)[name]
         self.__name__ = name
-        self.__doc__ = told.__doc__
-        self.__wrapped__ = told
+        self.__doc__ = member.__doc__
+        self.__wrapped__ = member
 
     def __get__(self, array: Array | None, owner: type) -> Any:
         if array is None:
@@ -537,8 +537,8 @@ class OfData:
         raise AttributeError(self.__name__)
 
     def __call__(self, array: Array, *args: Any, **options: Any) -> Any:
-        told = getattr(array, self.__name__)
-        return told if isinstance(self.__wrapped__, property) else told(*args, **options)
+        member = getattr(array, self.__name__)
+        return member if isinstance(self.__wrapped__, property) else member(*args, **options)
 
 
 for _name in vars(DeviceArray):

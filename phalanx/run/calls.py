@@ -136,8 +136,10 @@ class Call(CachedCall):
         )
         self.run = self._run_of(len(leaves))
         if prepared.compared is not None:
-            told = [f"operand {n}" if names is None else names(i) for n, i in enumerate(numbers)]
-            self.run = self._comparing(Comparison(prepared, told), arguments)
+            operand_names = [
+                f"operand {n}" if names is None else names(i) for n, i in enumerate(numbers)
+            ]
+            self.run = self._comparing(Comparison(prepared, operand_names), arguments)
 
     def _run_of(self, count: int) -> Run:
         operands = self.operands

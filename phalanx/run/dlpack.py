@@ -40,14 +40,14 @@ def handed_over(x: Any, shared: bool) -> DeviceArray:
 
 def _place(x: Any) -> tuple[int, int]:
     """Where ``x`` lies, by the protocol's numbers of the kind of memory and of the device."""
-    told = x.__dlpack_device__()
+    pair = x.__dlpack_device__()
     try:
-        kind, number = told
+        kind, number = pair
         return int(kind), int(number)
     except (TypeError, ValueError):
         raise TypeError(
             f"from_dlpack: __dlpack_device__ of a {type(x).__name__} must give two integers, not "
-            f"{told!r}"
+            f"{pair!r}"
         ) from None
 
 

@@ -161,7 +161,7 @@ class Planned:
         """Compile with those ``options`` of the compiler, or use what was compiled so before."""
         options = options or {}
         key = (self.plan, self.donate, config.key, option_key(options, "compile"))
-        known = self._known()
+        known = self._candidates()
         executable = memoize_on(self.program, key, lambda: self._compiled(options, known))
         program, count = self.program, len(self._ready.constants)
         results, wanted = self._results(executable, known)
@@ -219,15 +219,15 @@ class Planned:
 
     # ---- how inputs and results lie, by name ----
 
-    def _known(self) -> Sequence[NamedSharding]:
+    def _candidates(self) -> Sequence[NamedSharding]:
         """The names that the user has for how arrays lie, where it is compiled."""
         devices = self.plan.devices
-        said = [s for s in (*self.places.outs, *self.places.ins) if s is not None]
+        requested = [s for s in (*self.places.outs, *self.places.ins) if s is not None]
         inside = [
             _within(without_open_dims(over(s, devices))) for s, _ in constraints(self.program)
         ]
         shardings = [s.sharding for s in (*(c._sig for c in self._ready.constants), *self.sigs)]
-        every = [*said, *inside, *shardings, default_sharding()]
+        every = [*requested, *inside, *shardings, default_sharding()]
         return candidate_shardings(self.program, self.plan.mesh, every)
 
     @property

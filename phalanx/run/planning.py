@@ -344,7 +344,7 @@ def check_devices(
     if any(p.on_devices.requested_sharding is not None for p in program.primitives):
         _check_taken(program, frozenset())
     over = _over_mesh(program)
-    speakers = [*_said(program, places, name_of_input), *over]
+    speakers = [*_requested(program, places, name_of_input), *over]
     for one, other in speakers[1:]:
         if not other.is_over(speakers[0][1].device_list):
             _refuse(program, [speakers[0], (one, other)])
@@ -397,7 +397,7 @@ def _input(name: str, type: ArrayType) -> _Speaker:
     return _Speaker(f"{name}, {type}, lies", "input", name, str(type))
 
 
-def _said(
+def _requested(
     program: Program, places: RequestedShardings, name_of_input: Callable[[int], str]
 ) -> Iterator[tuple[_Speaker, Sharding]]:
     for i, s in enumerate(places.ins):

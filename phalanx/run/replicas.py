@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from phalanx.run.calls import LoadedProgram
 
 _SAMPLE = 128  # elements
-_ROWS_TOLD = 16  # processes that tell all what rows they have
+_COMPARED_ROWS = 16  # processes that tell all what rows they have
 
 
 class Replica(Struct, frozen=True):
@@ -136,12 +136,12 @@ class Comparison:
         mine = [r for each in used if each[0] not in self._rows for r in _replicas(*each)]
         mapped = [MappedRows(name, x, self._rows[i]) for i, name, x in used if i in self._rows]
         mapped = [rows for rows in mapped if rows.differ]
-        told = {r.key: [digest(x := r.elements()), x.size] for r in mine}
+        digests = {r.key: [digest(x := r.elements()), x.size] for r in mine}
         rows = [f"{m.values.shape}: {digest(m.values)}" for m in mapped]
         order = sorted(group.processes)
-        asked = order[:: Blocks(len(order), _ROWS_TOLD).length]
+        asked = order[:: Blocks(len(order), _COMPARED_ROWS).length]
         ours = _joined(rows) if group.member.process in asked else None
-        differing, every = group.compare(topic, told, ours)
+        differing, every = group.compare(topic, digests, ours)
         if differing:
             self._find(mine, differing, group, topic)
         same = {e for p, e in zip(order, every, strict=True) if p in asked and e is not None}
@@ -247,13 +247,13 @@ def _first_difference(
     while stop - start > 1:
         length = Blocks(stop - start, _PIECES).length
         pieces = [slice(i, min(i + length, stop)) for i in range(start, stop, length)]
-        told = None if flat is None else [digest(flat[piece]) for piece in pieces]
-        every = [text for text in group.gather(f"{topic}, where they differ", told) if text]
+        own = None if flat is None else [digest(flat[piece]) for piece in pieces]
+        every = [text for text in group.gather(f"{topic}, where they differ", own) if text]
         columns = zip(*every, strict=True)
         at = next(i for i, digests in enumerate(columns) if len({*digests}) > 1)
         start, stop = pieces[at].start, pieces[at].stop
-    told = None if mine is None else mine.element(start)
-    every = group.gather(f"{topic}, which differ", told)
+    own = None if mine is None else mine.element(start)
+    every = group.gather(f"{topic}, which differ", own)
     pairs = zip(sorted(group.processes), every, strict=True)
     return {process: element for process, element in pairs if element}
 
@@ -268,9 +268,9 @@ def _differs(topic: str, found: dict[int, list[str]], others: int) -> ProgramMis
     by_value: dict[str, list[int]] = {}
     for process, (_, text, bits) in found.items():
         by_value.setdefault(text if len(texts) > 1 else f"{text} (0x{bits})", []).append(process)
-    told = [f"{text} in process{'es' * (len(ps) > 1)} {', '.join(map(str, ps))}"
+    phrases = [f"{text} in process{'es' * (len(ps) > 1)} {', '.join(map(str, ps))}"
             for text, ps in by_value.items()]  # fmt: skip
-    shown = [*told[:_SHOWN], *["other values elsewhere"] * (len(told) > _SHOWN)]
+    shown = [*phrases[:_SHOWN], *["other values elsewhere"] * (len(phrases) > _SHOWN)]
     more = f" ({others} more argument{'s differ' if others > 1 else ' differs'})" if others else ""
     name, _, _ = place.partition("[")
     return ProgramMismatch(

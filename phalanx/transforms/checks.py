@@ -147,5 +147,5 @@ def _first_outside(
     columns = indices, wide(mapped.astype(I32)), wide(shape[mapped].astype(I32))
     lines = [reshape(x, shape=(type.size,)) for x in (outside, *columns)]
     at = argmax(lines[0], dim=0, index_dtype=I32)
-    told = [convert(dynamic_slice(x, at, sizes=(1,)), dtype=I32, weak=False) for x in lines[1:]]
-    return _any(outside), [reshape(x, shape=()) for x in told]
+    values = [convert(dynamic_slice(x, at, sizes=(1,)), dtype=I32, weak=False) for x in lines[1:]]
+    return _any(outside), [reshape(x, shape=()) for x in values]

@@ -43,10 +43,10 @@ def read(artifact: bytes) -> ir.Module:
         ValueError: it holds none, or one of a later version.
     """
     context: Any = ir.Context.current
-    said: list[str] = []
+    messages: list[str] = []
 
     def listen(diagnostic: Any) -> bool:
-        said.append(diagnostic.message)
+        messages.append(diagnostic.message)
         return True
 
     handler = context.attach_diagnostic_handler(listen)
@@ -55,7 +55,7 @@ def read(artifact: bytes) -> ir.Module:
     except ValueError:
         raise ValueError(
             f"export: the module cannot be read; it is damaged, or of a later version of StableHLO "
-            f"than {hlo.get_current_version()}: {'; '.join(said)}"
+            f"than {hlo.get_current_version()}: {'; '.join(messages)}"
         ) from None
     finally:
         handler.detach()
@@ -77,8 +77,8 @@ def with_own_operations(module: ir.Module) -> None:
     module.operation.walk(look)
     for name, operation in found:
         written.add(ir.FlatSymbolRefAttr(operation.attributes["decomposition"]).value)
-        said = operation.attributes.get("composite_attributes")
-        attributes = ir.DictAttr(said or ir.DictAttr.get({}))
+        composite_attributes = operation.attributes.get("composite_attributes")
+        attributes = ir.DictAttr(composite_attributes or ir.DictAttr.get({}))
         with ir.InsertionPoint(operation):
             own = ir.Operation.create(
                 name,

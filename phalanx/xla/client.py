@@ -413,19 +413,19 @@ def _of_their_memory() -> dict[str, Any]:
     """
     variables = {n: os.environ[n] for n in os.environ if n.startswith(_OF_CLIENTS)}
     try:
-        for name in variables.keys() - _SAID_OF_CLIENTS:
-            raise ValueError(suggest(name, _SAID_OF_CLIENTS) or f"nothing reads {name}")
+        for name in variables.keys() - _CLIENT_VARIABLES:
+            raise ValueError(suggest(name, _CLIENT_VARIABLES) or f"nothing reads {name}")
         if variables.get(_AT_ONCE, "").lower() not in ("", "true", "false", "1", "0"):
             raise ValueError(f"{_AT_ONCE} is true or false")
         return xla_client.generate_pjrt_gpu_plugin_options()
     except ValueError as e:
-        told = ", ".join(f"{name}={value}" for name, value in variables.items())
-        raise ConfigError(f"the environment has {told}: {e}") from None
+        assignments = ", ".join(f"{name}={value}" for name, value in variables.items())
+        raise ConfigError(f"the environment has {assignments}: {e}") from None
 
 
 _OF_CLIENTS: Final = ("XLA_PYTHON_CLIENT_", "XLA_CLIENT_")
 _AT_ONCE: Final = "XLA_PYTHON_CLIENT_PREALLOCATE"
-_SAID_OF_CLIENTS: Final = {
+_CLIENT_VARIABLES: Final = {
     _AT_ONCE, "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_MEM_FRACTION",
     "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB",
     "XLA_PYTHON_CLIENT_ABORT_COLLECTIVES_ON_FAILURE", "XLA_PYTHON_CLIENT_USE_TFRT_GPU_CLIENT",

@@ -434,22 +434,25 @@ class CollectiveEmitter(RegionEmitter):
         return x if spec is None or not spec.has_sums else self.with_spec(x, spec)
 
     def summed(self, x: Value, spec: MeshSpec) -> Value:
-        said = sharding_in_type(spec)  # what is left open might become such a sum again
-        whole = P.of(tuple([names or () for names in said.spec.open_layout]))
-        return self.constrained(x, said.update(spec=whole))
+        sharding = sharding_in_type(spec)  # what is left open might become such a sum again
+        whole = P.of(tuple([names or () for names in sharding.spec.open_layout]))
+        return self.constrained(x, sharding.update(spec=whole))
 
     def left_as_sum(self, x: Value, spec: MeshSpec) -> Value:
         x = self.summed(x, spec)  # what is not said of it, XLA may get wrong
         if not dtypes.is_complex(self.type(x).dtype):
             return x
         # of complex numbers XLA makes no sums, and crashes; but it multiplies by one that is a sum
-        b, kind, said = self.builder, self.type(x), sharding_in_type(spec)
-        scalar, no_sum = said.update(spec=P(unreduced=spec.unreduced)), said.update(spec=P())
+        b, kind, sharding = self.builder, self.type(x), sharding_in_type(spec)
+        scalar, no_sum = (
+            sharding.update(spec=P(unreduced=spec.unreduced)),
+            sharding.update(spec=P()),
+        )
         # others share these constants, which are no sums to them
         parts = [self.constant(n, dtypes.to_real(kind.dtype)) for n in (1, 0)]
         one = b.complex(*[self.constrained(self.constrained(n, no_sum), scalar) for n in parts])
         whole = b.broadcast_in_dim(self.constrained(one, scalar), kind.shape, ())
-        return b.multiply(x, self.constrained(whole, said))
+        return b.multiply(x, self.constrained(whole, sharding))
 
     def over_plan(self, sharding: Sharding, ndim: int) -> P | None:
         """``sharding`` over the mesh of the plan; None where it is over other devices."""

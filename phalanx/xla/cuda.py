@@ -157,11 +157,11 @@ def _does_not_start(driver: Any, status: int) -> DeviceError:
     words = [ctypes.c_char_p(), ctypes.c_char_p()]
     for tell, word in zip((driver.cuGetErrorName, driver.cuGetErrorString), words, strict=True):
         tell(status, ctypes.byref(word))
-    told = ", ".join((word.value or b"?").decode() for word in words)
+    reason = ", ".join((word.value or b"?").decode() for word in words)
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
     advice = f"CUDA_VISIBLE_DEVICES={seen} names none that is here" if seen else "see nvidia-smi"
     return DeviceError(
-        f"the driver of the GPU does not start: error {status}, {told}: "
+        f"the driver of the GPU does not start: error {status}, {reason}: "
         f"{_REMEDIES.get(status, advice)}"
     )
 
@@ -199,12 +199,12 @@ def prepare(plugin: Plugin, gpus: Sequence[int]) -> str:
             "its own in CUDA_VISIBLE_DEVICES"
         )
     _preload(plugin)
-    told = f"a driver for CUDA {shown('cuda_runtime', driver_version())}"
+    driver = f"a driver for CUDA {shown('cuda_runtime', driver_version())}"
     versions = extension(plugin, "_versions")
     if versions is None:
-        return told
+        return driver
     used = [there[gpu] for gpu in gpus] or there
-    return ", ".join([told, *_of_libraries(versions, plugin.version, used)])
+    return ", ".join([driver, *_of_libraries(versions, plugin.version, used)])
 
 
 def _preload(plugin: Plugin) -> None:
@@ -271,8 +271,8 @@ def _of_libraries(versions: Any, cuda: int, gpus: Sequence[int]) -> list[str]:
     built = {library: getattr(versions, f"{library}_build_version")() for library in there}
     wrong += [*_too_old(there, built), *_known_to_fail(there, built, len(gpus))]
     if wrong and not os.environ.get(_UNCHECKED):
-        told = os.environ.get("LD_LIBRARY_PATH")
-        path = f"; LD_LIBRARY_PATH={told} comes first, so unset it" if told else ""
+        search_path = os.environ.get("LD_LIBRARY_PATH")
+        path = f"; LD_LIBRARY_PATH={search_path} comes first, so unset it" if search_path else ""
         raise DeviceError(
             f"libraries of NVIDIA do not fit: {'; '.join(wrong)}. To have those that do: "
             f"pip install -U 'phalanx[cuda{cuda}]'{path}. To start nevertheless: {_UNCHECKED}=1"

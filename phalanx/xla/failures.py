@@ -111,10 +111,10 @@ def translated(error: Exception, who: str) -> BaseException:
             f"{who}: compilers take no program over just these of the chips of a slice of several "
             "hosts; give pmap and meshes all of them, phalanx.devices()"
         )
-    told = f"{who}, at {user_location()}: {_cleaned(text)}"
+    message = f"{who}, at {user_location()}: {_cleaned(text)}"
     if "RESOURCE_EXHAUSTED" in text:
-        return OutOfMemory(f"{told}\n{_TO_NEED_LESS}")
-    return RuntimeFailure(f"{told}\n{_OF_NCCL}" if "NCCL" in text else told)
+        return OutOfMemory(f"{message}\n{_TO_NEED_LESS}")
+    return RuntimeFailure(f"{message}\n{_OF_NCCL}" if "NCCL" in text else message)
 
 
 def _interruption(status: str | None) -> BaseException:

@@ -145,9 +145,9 @@ def _say(
     follows_types: bool,
 ) -> None:
     """Say of arguments or results how they lie."""
-    for said, spec, t in zip(attributes, specs, types, strict=True):
+    for entry, spec, t in zip(attributes, specs, types, strict=True):
         if spec is not None:
-            said["sdy.sharding"] = b.sharding(spec, t.ndim, follows_types)
+            entry["sdy.sharding"] = b.sharding(spec, t.ndim, follows_types)
 
 
 def _main(

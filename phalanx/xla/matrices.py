@@ -72,7 +72,7 @@ class MatrixEmitter(RegionEmitter):
             name = "hip" + name.removeprefix("cu")
         prepare(name)
         ins = [self.type(x) for x in args]
-        shapes, said = self.shape_operands(out_types, len(args))
+        shapes, shape_attributes = self.shape_operands(out_types, len(args))
         attributes: dict[str, ir.Attribute] = {
             "call_target_name": ir.StringAttr.get(name),
             "api_version": self.int_attribute(4, 32),
@@ -84,7 +84,7 @@ class MatrixEmitter(RegionEmitter):
             ),
         }
         if shapes:
-            attributes |= said
+            attributes |= shape_attributes
         else:
             factors = _batches(ins, out_types, batch)
             attributes["sdy.sharding_rule"] = sharding_rule(factors, ins, out_types)

@@ -45,8 +45,8 @@ def _partition(
     config: bytes,
 ) -> tuple[bytes, Sequence[Any], Any]:
     """The module of one device, and how it wants operands and results to be cut."""
-    said = json.loads(config)
-    factors = Factors(said["operands"], said["results"], said["sizes"])
+    fields = json.loads(config)
+    factors = Factors(fields["operands"], fields["results"], fields["sizes"])
     several = out_shape.is_tuple()
     out_shardings = out_sharding.tuple_elements() if several else [out_sharding]
     names = [*factors.operands, *factors.results]
@@ -54,7 +54,7 @@ def _partition(
     shardings = [_sharding(n, grid, list(factors.sizes)) for n in names]
     count = len(in_shapes)
     sums = [_groups(n, grid, list(factors.sizes)) for n in factors.results]
-    module = _module_of_block(said, map(_block, shardings, in_shapes), sums)
+    module = _module_of_block(fields, map(_block, shardings, in_shapes), sums)
     outs = shardings[count:]
     whole = _hlo.HloSharding.tuple_sharding(out_shape, outs) if several else outs[0]
     return module, shardings[:count], whole

@@ -125,10 +125,10 @@ class RegionEmitter(StructuralEmitter):
         scalars = [self.scalar_of(x) for x in xs] * 2
         if self.symbolic and symbolic((*window, *[n for pair in padding for n in pair])):
             function, _ = self._function((body, *scalars), body, scalars)
-            said = self._called("stablehlo.dynamic_reduce_window", function)
+            call_attributes = self._called("stablehlo.dynamic_reduce_window", function)
             amounts = map(self.extents, (window, strides, base_dilation, window_dilation))
             operands = [*xs, *inits, *amounts, self.table(padding)]
-            return self.region_op("stablehlo.custom_call", results, operands, said)
+            return self.region_op("stablehlo.custom_call", results, operands, call_attributes)
         attributes = {
             "window_dimensions": self.int_list(window),
             "window_strides": self.int_list(strides),
@@ -199,7 +199,7 @@ class RegionEmitter(StructuralEmitter):
         types = [t, t.update(dtype=I32)]
         scalars = [self.tensor((), u.dtype) for u in types for _ in range(2)]
         function, _ = self._function((comparator, t.dtype), comparator, scalars)
-        said = {
+        options = {
             "top_k": np.int64(k),
             "reduction_dim": np.int64(t.ndim - 1),
             "recall_target": np.float32(recall),
@@ -209,7 +209,7 @@ class RegionEmitter(StructuralEmitter):
         attributes = {
             **self._called("ApproxTopK", function),
             "backend_config": ir.StringAttr.get(""),
-            "mhlo.backend_config": self.config(said),
+            "mhlo.backend_config": self.config(options),
         }
         places = self.iota(I32, t.shape, t.ndim - 1)
         none = [self.constant(-np.inf, t.dtype), self.constant(-1, I32)]
@@ -295,13 +295,13 @@ class RegionEmitter(StructuralEmitter):
         if self.symbolic:
             return self._written_out(emit, args)
         function, results = self._function(key, emit, [a.type for a in args])
-        said = {
+        composite_attributes = {
             "name": ir.StringAttr.get(name),
             "decomposition": ir.FlatSymbolRefAttr.get(function),
             "version": self.int_attribute(version, 32),
             "composite_attributes": self.config(attributes),
         }
-        return self.region_op("stablehlo.composite", results, args, said)
+        return self.region_op("stablehlo.composite", results, args, composite_attributes)
 
     def _function(
         self, key: Any, emit: Body, parameters: Sequence[ir.Type]
@@ -429,9 +429,11 @@ class RegionEmitter(StructuralEmitter):
             "backend_config": self.config(backend_config or {}),
         }
         results = [self.tensor_of(t) for t in out_types]
-        shapes, said = self.shape_operands(out_types, len(args))
+        shapes, shape_attributes = self.shape_operands(out_types, len(args))
         operands = [*args, *shapes]
-        return self.region_op("stablehlo.custom_call", results, operands, attributes | said)
+        return self.region_op(
+            "stablehlo.custom_call", results, operands, attributes | shape_attributes
+        )
 
     def config(self, values: Mapping[str, Any]) -> ir.Attribute:
         """The attributes of a custom call; NumPy integers keep their width and sign."""

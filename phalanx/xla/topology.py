@@ -24,8 +24,8 @@ from phalanx.xla.plugins import Plugin
 @memoized(8)  # the same devices each time; and what describes them has to outlive them
 def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) -> tuple[Any, ...]:
     _check_count(platform, name)
-    told = dict(options)
-    _check_names(platform, told)
+    keywords = dict(options)
+    _check_names(platform, keywords)
     there = plugins.installed().get(platform)
     if not there:
         raise DeviceError(
@@ -35,7 +35,7 @@ def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) ->
         )
     plugin = max(there, key=lambda p: p.version)
     if platform in GPUS:
-        told = _with_description(told, plugin, platform)
+        keywords = _with_description(keywords, plugin, platform)
     interface = load(plugin)
     if interface is None:
         raise DeviceError(
@@ -44,14 +44,16 @@ def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) ->
         )
     try:
         if platform == "tpu":
-            topology = xla_client.make_tfrt_tpu_c_api_device_topology(name, **told)
+            topology = xla_client.make_tfrt_tpu_c_api_device_topology(name, **keywords)
         else:
-            topology = xla_client.make_c_api_device_topology(interface, "", topology=name, **told)
+            topology = xla_client.make_c_api_device_topology(
+                interface, "", topology=name, **keywords
+            )
         devices = topology._make_compile_only_devices()
     except (RuntimeError, ValueError, TypeError) as e:
         advice = _of_tpus(name) if platform == "tpu" else _OF_GPUS
         raise DeviceError(f"get_topology_desc: {platform}, {name!r}: {e}. {advice}") from None
-    memory = re.search(r"\bdevice_memory_size:\s*(\d+)", str(told.get("target_config")))
+    memory = re.search(r"\bdevice_memory_size:\s*(\d+)", str(keywords.get("target_config")))
     if memory:
         sizes[devices[0].client] = int(memory[1])
     return topology, *devices
@@ -92,15 +94,15 @@ _OPTIONS: Final = {
 }
 
 
-def _with_description(told: dict[str, Any], plugin: Plugin, platform: str) -> dict[str, Any]:
-    """``told`` with the description of the GPU, which it may call by its name.
+def _with_description(keywords: dict[str, Any], plugin: Plugin, platform: str) -> dict[str, Any]:
+    """``keywords`` with the description of the GPU, which it may call by its name.
 
     Raises:
         DeviceError: the GPU is not known, or described by halves.
     """
-    target = told.get("target_config")
+    target = keywords.get("target_config")
     if target is None and has_hardware(platform):
-        return told  # it is that of this machine
+        return keywords  # it is that of this machine
     if target is None or not re.search("[{:]", str(target)):
         target = _named(str(target or ""), descriptions(plugin.path, platform))
     _check_description(target)
@@ -141,9 +143,9 @@ def descriptions(library: str, platform: str) -> dict[str, str]:
     return found
 
 
-def _check_description(said: Any) -> None:
+def _check_description(description: Any) -> None:
     """Raise DeviceError if figures are missing, without which XLA ends the process."""
-    missing = [figure for figure in _NEEDED if not re.search(rf"\b{figure}\b", str(said))]
+    missing = [figure for figure in _NEEDED if not re.search(rf"\b{figure}\b", str(description))]
     if missing:
         raise DeviceError(
             "get_topology_desc: target_config= is the text of XLA's GpuTargetConfigProto, which "
@@ -202,5 +204,7 @@ _ALSO: Final = {"v5litepod": "v5e", "v5lite": "v5e", "v5": "v5p", "v6": "v6e", "
 
 def described(platform: str, name: str, options: dict[str, Any]) -> tuple[Any, ...]:
     """The devices of a topology: v5e:2x4, say, of TPUs, or 1x4x8, hosts and GPUs, of CUDA."""
-    told = {k: tuple(cast("list[Any]", v)) if type(v) is list else v for k, v in options.items()}
-    return _topology(platform, name, tuple(sorted(told.items())))[1:]
+    hashable = {
+        k: tuple(cast("list[Any]", v)) if type(v) is list else v for k, v in options.items()
+    }
+    return _topology(platform, name, tuple(sorted(hashable.items())))[1:]

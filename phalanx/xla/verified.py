@@ -48,7 +48,7 @@ _OTHERS: Final = _words(
     """
 )
 _AT_THE_TOP: Final = ("func.func", "sdy.mesh")
-_SAID: Final = _words(  # beside what operations are themselves
+_ATTRIBUTES: Final = _words(  # beside what operations are themselves
     """
     mhlo.num_partitions mhlo.num_replicas mhlo.frontend_attributes mhlo.backend_config
     sdy.sharding sdy.sharding_rule tf.aliasing_output jax.buffer_donor
@@ -61,7 +61,7 @@ _COMPOSITES: Final = _words(
     ragged_dot sinh top_k zeta
     """
 )
-_TOLD: Final = {"chlo.top_k": "k", "chlo.ragged_dot": "ragged_dot_dimension_numbers"}
+_REQUIRED: Final = {"chlo.top_k": "k", "chlo.ragged_dot": "ragged_dot_dimension_numbers"}
 _ELEMENTS: Final = _words(
     """
     i1 i2 i4 i8 i16 i32 i64 ui2 ui4 ui8 ui16 ui32 ui64 bf16 f16 f32 f64 complex<f32> complex<f64>
@@ -189,12 +189,12 @@ class _Look:
     def _check_attributes(self, operation: Operation) -> None:
         names = [name for name in operation.attributes if "." in name]
         for name in names:
-            if name not in _SAID:
+            if name not in _ATTRIBUTES:
                 raise ValueError(f"it says {name} of a {operation.name}")
         if "mhlo.frontend_attributes" in names:
-            told = operation.attributes["mhlo.frontend_attributes"]
-            if not _is_to_the_compiler(told, operation):
-                raise ValueError(f"it tells the compiler {told}"[:200])
+            attribute = operation.attributes["mhlo.frontend_attributes"]
+            if not _is_to_the_compiler(attribute, operation):
+                raise ValueError(f"it tells the compiler {attribute}"[:200])
 
     def _check_type(self, kind: Any) -> None:
         if kind in self._sound:
@@ -217,7 +217,7 @@ class _Look:
                 raise ValueError(f"it says {name} of a function")
         for name in ("arg_attrs", "res_attrs"):
             for one in ir.ArrayAttr(attributes[name]) if name in attributes else ():
-                if not _SAID.issuperset(_names(one)):
+                if not _ATTRIBUTES.issuperset(_names(one)):
                     raise ValueError(f"it says {one} of what a function takes or gives"[:200])
 
     def check_custom_call(self, operation: Operation) -> None:
@@ -232,9 +232,9 @@ class _Look:
         name = _text(operation, "name")
         if name.startswith("chlo.") and name[5:] not in _COMPOSITES:
             raise ValueError(f"it has the operation {name}")
-        told = operation.attributes.get("composite_attributes")
-        if name in _TOLD and (told is None or _TOLD[name] not in _names(told)):
-            raise ValueError(f"{name} lacks its {_TOLD[name]}")
+        attributes = operation.attributes.get("composite_attributes")
+        if name in _REQUIRED and (attributes is None or _REQUIRED[name] not in _names(attributes)):
+            raise ValueError(f"{name} lacks its {_REQUIRED[name]}")
 
 
 _CHECKS: Final[dict[str, Callable[[_Look, Operation], None]]] = {
@@ -244,12 +244,16 @@ _CHECKS: Final[dict[str, Callable[[_Look, Operation], None]]] = {
 }
 
 
-def _is_to_the_compiler(told: Any, operation: Operation) -> bool:
+def _is_to_the_compiler(attribute: Any, operation: Operation) -> bool:
     """Whether it is what we tell the compiler: how many dimensions are a batch, and a memory."""
     least = min([ir.RankedTensorType(x.type).rank for x in operation.operands], default=0)
     batches = [str(n) for n in range(least + 1)]
     known = {"num_batch_dims": batches, "_xla_buffer_placement": _MEMORIES}
-    words = {name: told[name] for name in _names(told)} if isinstance(told, ir.DictAttr) else {}
+    words = (
+        {name: attribute[name] for name in _names(attribute)}
+        if isinstance(attribute, ir.DictAttr)
+        else {}
+    )
     return bool(words) and all(
         isinstance(text, ir.StringAttr) and text.value in known.get(name, ())
         for name, text in words.items()
@@ -260,8 +264,8 @@ def _text(operation: Operation, name: str) -> str:
     return ir.StringAttr(operation.attributes[name]).value
 
 
-def _names(told: Any) -> list[str]:
-    return [told[i].name for i in range(len(told))]
+def _names(dictionary: Any) -> list[str]:
+    return [dictionary[i].name for i in range(len(dictionary))]
 
 
 def _called(operation: Operation) -> Iterator[str]:

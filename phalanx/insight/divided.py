@@ -20,6 +20,7 @@ from phalanx.api.stages import Traced, TracedCall
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 from phalanx.insight.explained import whole
+from phalanx.insight.gathered import with_gathered
 from phalanx.insight.parts import Constraint, constrained
 from phalanx.insight.planned import Load, Parting
 from phalanx.insight.sides import Sides, sides_of
@@ -89,6 +90,9 @@ def divide(traced: Traced, load: Load, mesh: Mesh) -> Divided:
         program, constraints = constrained(
             program, load.parted.along, lambda kind, d: _rows(kind, d, mesh)
         )
+        if min(mesh.shape["fsdp"], mesh.shape["tensor"]) > 1:
+            program, gathered = with_gathered(program, {i: ins[i] for i in state}, "fsdp")
+            constraints += gathered
     return Divided(program, ins, tuple(outs), _donated(call, pairs), constraints)
 
 

@@ -33,11 +33,13 @@ class Constraint(Struct, frozen=True):
         location: the loop that runs over it.
         type: its type.
         sharding: how it lies.
+        what: what it is.
     """
 
     location: Location | None
     type: ArrayType
     sharding: NamedSharding
+    what: str = "what the loop runs over"
 
 
 def constrained(

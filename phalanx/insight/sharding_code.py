@@ -88,7 +88,7 @@ def code_of(
 def _told(constraint: Constraint) -> str:
     """The comment on a constraint."""
     return (
-        f"\n# {constraint.location}: what the loop runs over, {constraint.type}, lies so:\n"
+        f"\n# {constraint.location}: {constraint.what}, {constraint.type}, lies so:\n"
         f"# phalanx.lax.with_sharding_constraint(x, {_leaf(constraint.sharding)})\n"
     )
 

@@ -13,7 +13,7 @@ from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
 from phalanx.core.runs import Loop, Once
 from phalanx.primitives.contract import dot_general
 
-__all__ = ["Sides", "sides_of"]
+__all__ = ["Origin", "Sides", "in_a_run", "moved_as", "sides_of"]
 
 Dimensions = tuple[int, ...]
 
@@ -38,7 +38,7 @@ class Sides(Struct, frozen=True):
         return self.free if sizes[0] > sizes[1] else self.summed if sizes[0] < sizes[1] else ()
 
 
-class _Origin(Struct, frozen=True):
+class Origin(Struct, frozen=True):
     """Of a value: of which input it is made alone, and for each dimension that of the input."""
 
     number: int
@@ -49,7 +49,7 @@ def sides_of(program: Program, state: Set[int]) -> Mapping[int, Sides]:
     """The sides of those inputs among ``state`` that are multiplied with something else."""
     found: dict[int, Sides] = {}
     inputs = [
-        _Origin(i, tuple(range(v.type.ndim))) if i in state else None
+        Origin(i, tuple(range(v.type.ndim))) if i in state else None
         for i, v in enumerate(program.inputs)
     ]
     _walk(program, inputs, found)
@@ -57,12 +57,12 @@ def sides_of(program: Program, state: Set[int]) -> Mapping[int, Sides]:
 
 
 def _walk(
-    program: Program, inputs: Sequence[_Origin | None], found: dict[int, Sides]
-) -> list[_Origin | None]:
+    program: Program, inputs: Sequence[Origin | None], found: dict[int, Sides]
+) -> list[Origin | None]:
     """Note the products of ``program``; the origins of its outputs."""
-    known: dict[Atom, _Origin | None] = dict(zip(program.inputs, inputs, strict=True))
+    known: dict[Atom, Origin | None] = dict(zip(program.inputs, inputs, strict=True))
 
-    def origin(atom: Atom) -> _Origin | None:
+    def origin(atom: Atom) -> Origin | None:
         return known.get(atom) if isinstance(atom, Var) else None
 
     for e in program.equations:
@@ -72,11 +72,11 @@ def _walk(
         elif e.prim is dot_general:
             _note(e, operands, found)
         else:
-            known.update(zip(e.outputs, _moved(e, operands), strict=False))
+            known.update(zip(e.outputs, moved_as(e, operands), strict=False))
     return [origin(a) for a in program.outputs]
 
 
-def _note(e: Equation, operands: Sequence[_Origin | None], found: dict[int, Sides]) -> None:
+def _note(e: Equation, operands: Sequence[Origin | None], found: dict[int, Sides]) -> None:
     """Note a product of a weight with something that is none."""
     for k, (weight, other) in enumerate(zip(operands, reversed(operands), strict=True)):
         if weight is not None and other is None:
@@ -87,7 +87,7 @@ def _note(e: Equation, operands: Sequence[_Origin | None], found: dict[int, Side
             found.setdefault(weight.number, Sides(*of_input))
 
 
-def _moved(e: Equation, operands: Sequence[_Origin | None]) -> list[_Origin]:
+def moved_as(e: Equation, operands: Sequence[Origin | None]) -> list[Origin]:
     """What moves or converts one value only."""
     whole = operands[0] if len(operands) == 1 else None
     if whole is None or e.prim.dims is None:
@@ -97,25 +97,25 @@ def _moved(e: Equation, operands: Sequence[_Origin | None]) -> list[_Origin]:
     (labels,) = dims.results if len(dims.results) == 1 else ((),)
     ndim = e.outputs[0].type.ndim
     padded = [*labels, *[None] * ndim][:ndim]
-    return [_Origin(whole.number, tuple([places.get(n) for n in padded]))]
+    return [Origin(whole.number, tuple([places.get(n) for n in padded]))]
 
 
 def _through(
-    frame: Frame, operands: Sequence[_Origin | None], found: dict[int, Sides]
-) -> list[_Origin | None]:
+    frame: Frame, operands: Sequence[Origin | None], found: dict[int, Sides]
+) -> list[Origin | None]:
     """What goes through sub-programs."""
     if len(frame.programs) != 1 or CHOICE in frame.ins:
         return []
     if isinstance(frame.runs, Once):
         return _walk(frame.programs[0], operands, found)
     if isinstance(frame.runs, Loop):
-        inside = [_inside(x, r) for x, r in zip(operands, frame.ins, strict=True)]
+        inside = [in_a_run(x, r) for x, r in zip(operands, frame.ins, strict=True)]
         _walk(frame.programs[0], inside, found)
     return []
 
 
-def _inside(whole: _Origin | None, role: Role) -> _Origin | None:
+def in_a_run(whole: Origin | None, role: Role) -> Origin | None:
     """What a run of a loop sees of an operand."""
     if whole is None or role is CARRY:
         return None
-    return whole if role is FIXED else _Origin(whole.number, whole.dims[1:])
+    return whole if role is FIXED else Origin(whole.number, whole.dims[1:])

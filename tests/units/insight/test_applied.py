@@ -352,7 +352,8 @@ def test_the_parts_of_a_batch_are_divided(step, parting):
     run = report.apply()
     (operations,) = report.step.load.operations.values()
     assert products(run) == operations / 8
-    assert [(c.type.shape, c.sharding.spec) for c in run.constraints] == [
+    taken = [c for c in run.constraints if c.what == "what the loop runs over"]
+    assert [(c.type.shape, c.sharding.spec) for c in taken] == [
         ((4, 24, 64), ph.P(None, ("data", "fsdp")))
     ] * 2
     assert "with_sharding_constraint(x, over(None, ('data', 'fsdp')))" in run.code
@@ -375,6 +376,25 @@ def test_what_needs_no_constraints_has_none():
     assert applied(recurrent, (w, normal(5, 96, 64), ROWS[1])).constraints == ()
     assert applied(one_by_one, (w, ROWS[0])).constraints == ()
     assert applied(accumulated, (DEEP, *ROWS), (1, 1, 8)).constraints == ()
+
+
+@pytest.mark.parametrize("parting", [(1, 4, 2), (2, 2, 2), (1, 2, 4)])
+def test_weights_are_gathered_and_no_sums_of_parts_exchanged(parting):
+    """Over both fsdp and tensor: no product is computed twice, and what is exchanged over fsdp is
+    weights and gradients, but for numbers of a loss."""
+    step, args = STEPS["transformer"]
+    report = planned(step, args, parting)
+    run, load = report.apply(), report.step.load
+    (operations,) = load.operations.values()
+    assert products(run) == operations / 8
+    sent = Counter()
+    for c in run.compiled.collectives():
+        sent[bool({"data", "fsdp"} & {*c.axes})] += c.bytes * c.count
+    weights = load.products.gathered + load.products.gradients
+    assert sent[True] <= weights / parting[2] + 2**15  # and embeddings, which no product reads
+    told = {c.what for c in run.constraints}
+    assert told == {"the weight"} and "# phalanx.lax.with_sharding_constraint(x, over" in run.code
+    assert agree(run(*args), ph.jit(step)(*args))
 
 
 # ---- code ---------------------------------------------------------------------------------------

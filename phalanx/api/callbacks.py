@@ -68,27 +68,27 @@ class PythonCall(Struct, frozen=True):
             )
         return [self._fitted(x, t, i) for i, (x, t) in enumerate(zip(results, types, strict=True))]
 
-    def _fitted(self, x: Any, wanted: ArrayType, i: int) -> np.ndarray:
-        """Result number ``i`` as an array of type ``wanted``."""
+    def _fitted(self, x: Any, expected: ArrayType, i: int) -> np.ndarray:
+        """Result number ``i`` as an array of type ``expected``."""
         dtypes.refuse_masked(x)
-        if isinstance(x, SCALARS) and not isinstance(x, np.generic) and _holds(wanted.dtype, x):
-            array = np.asarray(x, wanted.dtype)
+        if isinstance(x, SCALARS) and not isinstance(x, np.generic) and _holds(expected.dtype, x):
+            array = np.asarray(x, expected.dtype)
         else:
             array = np.asarray(x)
-        if array.dtype != wanted.dtype:
+        if array.dtype != expected.dtype:
             kind = TypeError
-            advice = f"convert it, with .astype({wanted.dtype.name!r}), or declare its dtype"
-        elif array.shape != wanted.shape:
+            advice = f"convert it, with .astype({expected.dtype.name!r}), or declare its dtype"
+        elif array.shape != expected.shape:
             kind = ValueError
             advice = "declare the shape that it has"
-            if wanted != self.out_types[i]:
+            if expected != self.out_types[i]:
                 advice = "where vmap calls it once, all lanes lead the result"
         else:
             return array
         got = repr(x) if type(x) in SCALARS else _described(array)
         raise kind(
-            f"{self.who}: the result{self._place(i)} must be {wanted}, as result_shape_dtypes says "
-            f"at {self.location}, but the function returned {got}; {advice}"
+            f"{self.who}: the result{self._place(i)} must be {expected}, as result_shape_dtypes "
+            f"says at {self.location}, but the function returned {got}; {advice}"
         )
 
     def _place(self, i: int) -> str:

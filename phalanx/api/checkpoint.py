@@ -260,6 +260,6 @@ def _residuals(
     types = [abstract(x, names, i, who) for i, x in enumerate(leaves)]
     program, captured = stage(Flat(f, treedef, NO_STATIC, who), types, name_of(f), names.all())
     fixed = [False] * len(captured)
-    wanted = (*fixed, *(dtypes.is_inexact(t.dtype) for t in types))
+    active = (*fixed, *(dtypes.is_inexact(t.dtype) for t in types))
     origins = ["captured from outside"] * len(captured)
-    return residuals(program, wanted, [*origins, *(f"from the argument {n}" for n in names.all())])
+    return residuals(program, active, [*origins, *(f"from the argument {n}" for n in names.all())])

@@ -253,9 +253,9 @@ class RuledCall:
             raise TypeError(
                 f"{who}: structure {shown(self.out_tree)} is expected, got {shown(treedef)}"
             )
-        for path, wanted, kind in zip(self.paths(), self.out_types, kinds, strict=True):
-            if not same_kind(kind, wanted):
-                raise TypeError(f"{who}: for result{path} {wanted} is expected, got {kind}")
+        for path, expected, kind in zip(self.paths(), self.out_types, kinds, strict=True):
+            if not same_kind(kind, expected):
+                raise TypeError(f"{who}: for result{path} {expected} is expected, got {kind}")
         return leaves
 
     def paths(self) -> list[str]:
@@ -264,12 +264,12 @@ class RuledCall:
         return [tree.keystr(path) for path, _ in pairs]
 
 
-def same_kind(kind: ArrayType, wanted: ArrayType) -> bool:
+def same_kind(kind: ArrayType, other: ArrayType) -> bool:
     """Whether the shapes are equal, and the dtypes, or the first one yields to the other."""
     dtype = kind.dtype
-    if kind.weak and dtype != wanted.dtype and dtypes.is_inexact(wanted.dtype):
-        dtype, _ = lattice.common((dtype, True), (wanted.dtype, False))
-    return kind.shape == wanted.shape and dtype == wanted.dtype
+    if kind.weak and dtype != other.dtype and dtypes.is_inexact(other.dtype):
+        dtype, _ = lattice.common((dtype, True), (other.dtype, False))
+    return kind.shape == other.shape and dtype == other.dtype
 
 
 def checked_tangent(x: Any, kind: ArrayType, refuse: Callable[[str], TypeError]) -> Any:

@@ -152,14 +152,14 @@ class _Call:
             marks = [bool(m) for m in tree.broadcast_prefix(pair[1], pair[0], "out_batched")]
         except TreeError as error:
             raise TypeError(f"{who} booleans like the results as out_batched: {error}") from None
-        for x, mark, wanted in zip(results, marks, self.out_types, strict=True):
+        for x, mark, expected in zip(results, marks, self.out_types, strict=True):
             kind = typeof(x)
             fits = not mark or kind.shape[:1] == (size,)
-            if not fits or not same_kind(lane_type(kind, 0) if mark else kind, wanted):
-                lanes = f"{size} lanes of {wanted}" if mark else str(wanted)
+            if not fits or not same_kind(lane_type(kind, 0) if mark else kind, expected):
+                lanes = f"{size} lanes of {expected}" if mark else str(expected)
                 raise TypeError(f"{who} {lanes}, as out_batched says, got {kind}")
         fitted = zip(results, self.out_types, strict=True)
-        return [as_type(x, wanted) for x, wanted in fitted], marks
+        return [as_type(x, expected) for x, expected in fitted], marks
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:

@@ -165,8 +165,8 @@ class Argnums(Struct, frozen=True):
             ArgumentError: there is no such position.
             TypeError: an argument has no derivative.
         """
-        wanted = _positions(as_tuple(argnums, who, "argnums"), len(args), who)
-        where = list(dict.fromkeys(wanted))
+        positions = _positions(as_tuple(argnums, who, "argnums"), len(args), who)
+        where = list(dict.fromkeys(positions))
         chosen = tuple([args[i] for i in where])
 
         def partial(*chosen: Any) -> Any:
@@ -179,7 +179,7 @@ class Argnums(Struct, frozen=True):
         names = LeafNames(fun, chosen, {}, where)
         for i, x in enumerate(leaves):
             _check_input(x, names, i, holomorphic, allow_int, who)
-        places = tuple([where.index(i) for i in wanted])
+        places = tuple([where.index(i) for i in positions])
         single = isinstance(argnums, (int, np.integer))
         body = WithAux(partial, has_aux, who)
         return cls(body, chosen, leaves, in_tree, places[0] if single else places)

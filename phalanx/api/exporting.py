@@ -322,11 +322,11 @@ class Exported:
             )
         names = LeafNames(self.call, args, kwargs, range(len(args)))
         types = [aot.abstract(x, names, i, "Exported.call") for i, x in enumerate(leaves)]
-        for i, (has, wanted) in enumerate(zip(types, self.in_avals, strict=True)):
-            if not _fits(has, wanted):
+        for i, (actual, expected) in enumerate(zip(types, self.in_avals, strict=True)):
+            if not _fits(actual, expected):
                 raise ValueError(
-                    f"Exported.call: {self.fun_name} was exported for {wanted} as {names[i]} and "
-                    f"is called with {has}, at {user_location()}; convert it, or export for its "
+                    f"Exported.call: {self.fun_name} was exported for {expected} as {names[i]} and "
+                    f"is called with {actual}, at {user_location()}; convert it, or export for its "
                     "type"
                 )
         try:
@@ -440,11 +440,11 @@ class Exported:
         return ruled
 
 
-def _fits(type: ArrayType, wanted: ArrayType) -> bool:
-    """Whether an argument of type ``given`` can be of type ``wanted``, whose lengths are open."""
-    if type.dtype != wanted.dtype or type.ndim != wanted.ndim:
+def _fits(type: ArrayType, expected: ArrayType) -> bool:
+    """Whether an argument of this type fits into ``expected``, whose lengths may be symbolic."""
+    if type.dtype != expected.dtype or type.ndim != expected.ndim:
         return False
-    pairs = zip(type.shape, wanted.shape, strict=True)
+    pairs = zip(type.shape, expected.shape, strict=True)
     return all([isinstance(n, Length) or size == n for size, n in pairs])
 
 

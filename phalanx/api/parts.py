@@ -64,7 +64,7 @@ def _from_callback(
     who: str,
 ) -> DeviceArray:
     sharding = _checked(sharding, shape, who)
-    wanted = None if dtype is None else dtypes.canonical(dtype)
+    np_dtype = None if dtype is None else dtypes.canonical(dtype)
     tiles: dict[tuple[int, ...], Any] = {}
     for position in sharding.local_positions:
         tile = sharding.tile_at(position)
@@ -73,7 +73,7 @@ def _from_callback(
             tiles[tile] = part if isinstance(part, DeviceArray) else np.asarray(part)
             _check_shape(tiles[tile].shape, shape, sharding, position, who)
     parts = [tiles[sharding.tile_at(p)] for p in sharding.local_positions]
-    return _of(parts, shape, sharding, wanted, who)
+    return _of(parts, shape, sharding, np_dtype, who)
 
 
 def make_array_from_single_device_arrays(
@@ -109,13 +109,13 @@ def make_array_from_single_device_arrays(
             f"{who}: a list of arrays is needed, got {arrays!r}, at {user_location()}"
         )
     by_device = {_device_of(x, who): x for x in arrays}
-    wanted = sharding.local_devices
-    if set(by_device) != set(wanted) or len(arrays) != len(wanted):
+    devices = sharding.local_devices
+    if set(by_device) != set(devices) or len(arrays) != len(devices):
         raise ValueError(
-            f"{who}: one array on each of {', '.join(map(str, wanted))} is needed, got "
+            f"{who}: one array on each of {', '.join(map(str, devices))} is needed, got "
             f"{len(arrays)} on {', '.join(sorted(map(str, by_device)))}, at {user_location()}"
         )
-    parts = [by_device[device] for device in wanted]
+    parts = [by_device[device] for device in devices]
     for position, part in zip(sharding.local_positions, parts, strict=True):
         _check_shape(part.shape, shape, sharding, position, who)
     return _of(parts, shape, sharding, None if dtype is None else dtypes.canonical(dtype), who)
@@ -285,10 +285,10 @@ def _checked(asked: Any, shape: tuple[int, ...], who: str) -> Sharding:
 def _check_shape(
     got: tuple[int, ...], shape: tuple[int, ...], sharding: Sharding, position: int, who: str
 ) -> None:
-    wanted = sharding.real_shape(shape, position)
-    if got != wanted:
+    expected = sharding.real_shape(shape, position)
+    if got != expected:
         raise ValueError(
             f"{who}: the part on {sharding.device_list[position]}, "
             f"{sharding.indices(shape)[position]} of an array of shape {shape}, has shape "
-            f"{wanted}, got one of shape {got}, at {user_location()}"
+            f"{expected}, got one of shape {got}, at {user_location()}"
         )

@@ -77,17 +77,17 @@ def positions_of(
             f"{user_location()}. {suggest_axis(missing[0], whole.axis_names)}"
         )
     taken = frozenset([user_axis_name(a) for a, _ in _outer_axes()])
-    wanted = names or frozenset(whole.axis_names) - taken
-    if not wanted or wanted & taken:
+    axis_names = names or frozenset(whole.axis_names) - taken
+    if not axis_names or axis_names & taken:
         raise ValueError(
-            f"{who}: the axes {sorted(wanted & taken) or list(whole.axis_names)} are taken by "
+            f"{who}: the axes {sorted(axis_names & taken) or list(whole.axis_names)} are taken by "
             f"{enclosing()} around it, at {user_location()}; it can take axes that are left"
         )
     in_types = [
         size > 1 or not config.remove_size_one_mesh_axis_from_type for _, size in whole.axes
     ]
     every = zip(whole.axes, in_types, strict=True)
-    taking = [(Typed(n) if typed and t else n, size) for (n, size), t in every if n in wanted]
+    taking = [(Typed(n) if typed and t else n, size) for (n, size), t in every if n in axis_names]
     return Positions(tuple(taking), whole)
 
 

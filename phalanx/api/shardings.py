@@ -95,13 +95,19 @@ def check_followed(
 ) -> None:
     """Raise ValueError if what the user placed is asked to lie elsewhere, or what is whole is asked
     to be parts of a sum."""
-    for i, (there, wanted, type) in enumerate(zip(actual, asked, types, strict=True)):
-        if wanted is None or there is None or not (there.committed or unreduced_along(wanted)):
+    for i, (there, requested, type) in enumerate(zip(actual, asked, types, strict=True)):
+        if (
+            requested is None
+            or there is None
+            or not (there.committed or unreduced_along(requested))
+        ):
             continue
-        if not wanted.is_equivalent_to(there, type.ndim) and not _in_other_order(wanted, there):
+        if not requested.is_equivalent_to(there, type.ndim) and not _in_other_order(
+            requested, there
+        ):
             raise ValueError(  # "Sharding passed ... arg" is the field's, for matching
                 f"{who}: Sharding passed to jit does not match the sharding on the respective arg: "
-                f"{names[i]}, {type}, lies as {there}, and in_shardings asks for {wanted}, at "
+                f"{names[i]}, {type}, lies as {there}, and in_shardings asks for {requested}, at "
                 f"{user_location()}. Move it first: phalanx.device_put(x, sharding), or leave its "
                 "in_shardings None"
             )

@@ -215,8 +215,8 @@ def symbolic_args_specs(
         struct = ShapeDtypeStruct.like(x)
         words = _shape_words(spec, struct.shape)
         places = [n if _named(w, "_") else None for w, n in zip(words, struct.shape, strict=False)]
-        wanted = [*places, *struct.shape[len(places) :]]
-        return struct.update(shape=symbolic_shape(spec, scope=within, like=wanted))
+        like = [*places, *struct.shape[len(places) :]]
+        return struct.update(shape=symbolic_shape(spec, scope=within, like=like))
 
     return treedef.unflatten([spelled(x, s) for x, s in zip(leaves, specs, strict=True)])
 

@@ -89,11 +89,11 @@ def input_dims(
     in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], names: LeafNames, who: str
 ) -> list[int | None]:
     """Per leaf of (args, kwargs) the dimension that is mapped; keywords are mapped over 0."""
-    wanted = input_entries(in_axes, args, kwargs, who, is_none)
+    entries = input_entries(in_axes, args, kwargs, who, is_none)
     leaves = tree.leaves((args, kwargs))
     by_position = count_by_position(args, kwargs, len(leaves))
     dims: list[int | None] = []
-    for i, (d, x) in enumerate(zip(wanted, leaves, strict=True)):
+    for i, (d, x) in enumerate(zip(entries, leaves, strict=True)):
         if d is None:
             dims.append(None)  # of `x`, which need be no array
             continue
@@ -289,14 +289,14 @@ def vmap(
                     "all" if together else at_once, passed, together,
                 )  # fmt: skip
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
-        wanted = output_dims(out_axes, flat.out_tree, ranks[: flat.out_tree.num_leaves], who)
-        wanted += [dims[i] for i in flat.stored]
+        out_dims = output_dims(out_axes, flat.out_tree, ranks[: flat.out_tree.num_leaves], who)
+        out_dims += [dims[i] for i in flat.stored]
         ends = [(name, "out_axes") for name in result_names(flat.out_tree)]
         ends += [(f"what {names[i]} holds", "in_axes") for i in flat.stored]
-        _check_shared(values, lanes, wanted, ends, who)
-        placed = [_place(v, d, to, size) for v, d, to in zip(values, lanes, wanted, strict=True)]
+        _check_shared(values, lanes, out_dims, ends, who)
+        placed = [_place(v, d, to, size) for v, d, to in zip(values, lanes, out_dims, strict=True)]
         if spec is not None:
-            placed = [_cut(v, to, spec) for v, to in zip(placed, wanted, strict=True)]
+            placed = [_cut(v, to, spec) for v, to in zip(placed, out_dims, strict=True)]
         if flat.stored:
             placed = store_copies([operands[i] for i in flat.stored], placed, leaves)
         return flat.out_tree.unflatten(placed)
@@ -352,7 +352,7 @@ def _refs(leaves: Sequence[Any], who: str) -> Sequence[int]:
 def _check_shared(
     values: Sequence[Any],
     lanes: Sequence[int | None],
-    wanted: Sequence[int | None],
+    out_dims: Sequence[int | None],
     ends: Sequence[tuple[str, str]],
     who: str,
 ) -> None:
@@ -360,7 +360,7 @@ def _check_shared(
 
     ``ends``: what each is, and the option that gives it a place.
     """
-    for (name, option), value, dim, to in zip(ends, values, lanes, wanted, strict=True):
+    for (name, option), value, dim, to in zip(ends, values, lanes, out_dims, strict=True):
         if dim is not None and to is None:
             place = name.replace("result", option, 1) if name.startswith("result") else option
             raise ValueError(

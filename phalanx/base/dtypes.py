@@ -212,11 +212,11 @@ def requested(dtype: Any) -> np.dtype:
 
 
 def _requested(like: Any) -> np.dtype:
-    wanted, held = as_dtype(like), canonical(like)
+    requested, held = as_dtype(like), canonical(like)
     of_python = isinstance(like, type) and like in PYTHON_SCALARS
-    if wanted != held and not of_python:
+    if requested != held and not of_python:
         warn_user(
-            f"Explicitly requested dtype {wanted} is not available, and arrays get {held}; "
+            f"Explicitly requested dtype {requested} is not available, and arrays get {held}; "
             "phalanx.config.update('enable_x64', True), or PHALANX_ENABLE_X64=1 in the "
             f"environment, makes it so, and dtype={held.name!r} ends this warning"
         )

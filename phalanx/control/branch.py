@@ -86,14 +86,14 @@ def _batch(
     index = place_lanes(values[0], dims[0], 0, axis.size)
     takers = [eq(index, np.int32(i)) for i in range(len(programs))]
     asked = [_is_worth_asking(axis, p, dims[1:]) for p in programs]
-    wanted: list[Any] = [None] * len(programs)
+    any_taken: list[Any] = [None] * len(programs)
     if any(asked):
         everywhere = axis.together or any(axis.name in p.axes for p in programs)
         answers = anyone(axis, takers, everywhere)
-        wanted = [y if a else None for y, a in zip(answers, asked, strict=True)]
+        any_taken = [y if a else None for y, a in zip(answers, asked, strict=True)]
     every = [
         _on_lanes(axis, p, values[1:], dims[1:], taken, some, agreed)
-        for p, taken, some in zip(programs, takers, wanted, strict=True)
+        for p, taken, some in zip(programs, takers, any_taken, strict=True)
     ]
     results = tuple([_selected(takers, column) for column in zip(*every, strict=True)])
     return results, (0,) * len(results)
@@ -111,22 +111,30 @@ def _is_worth_asking(axis: Axis, program: Program, dims: Dims) -> bool:
 
 
 def _on_lanes(
-    axis: Axis, program: Program, values: Results, dims: Dims, taken: Any, wanted: Any, agreed: bool
+    axis: Axis,
+    program: Program,
+    values: Results,
+    dims: Dims,
+    taken: Any,
+    any_taken: Any,
+    agreed: bool,
 ) -> Results:
     """The results of one branch, lanes first; any in lanes where it is not ``taken``.
 
-    Where it is not ``wanted`` by any lane they are zeros; None: it runs without a question.
+    They are zeros where ``any_taken`` says that no lane takes it; None: it runs in any case.
     """
-    if program.axes or wanted is None:
+    if program.axes or any_taken is None:
         program = where_taken(program)
     else:
         values, dims = _of_takers(axis, values, dims, taken)
         program = with_condition(program)
     operands, places = [taken, *values], (0, *dims)
-    if wanted is None:
+    if any_taken is None:
         return on_lanes(program, axis, operands, places)
     every = (True,) * len(program.outputs)
-    return _if_wanted(wanted, operands, batch_program(program, axis, places, every).program, agreed)
+    return _if_any_taken(
+        any_taken, operands, batch_program(program, axis, places, every).program, agreed
+    )
 
 
 def _of_takers(axis: Axis, values: Results, dims: Dims, taken: Any) -> tuple[list[Any], Dims]:
@@ -143,15 +151,15 @@ def _of_takers(axis: Axis, values: Results, dims: Dims, taken: Any) -> tuple[lis
     return placed, tuple([None if d is None else 0 for d in dims])
 
 
-def _if_wanted(wanted: Any, operands: Results, program: Program, agreed: bool) -> Results:
+def _if_any_taken(any_taken: Any, operands: Results, program: Program, agreed: bool) -> Results:
     """The results of ``program``, or zeros."""
 
     def make() -> Program:
         empty = program.update(equations=[], outputs=())
         return filled(empty, program.output_types, (False,) * len(program.outputs))
 
-    programs = memoize_on(program, "unwanted", make), program
-    which = convert(wanted, dtype=I32, weak=False)
+    programs = memoize_on(program, "not taken", make), program
+    which = convert(any_taken, dtype=I32, weak=False)
     return branch(which, *operands, programs=programs, agreed=agreed)
 
 
@@ -193,10 +201,10 @@ def _in_agreement(programs: Branches) -> Program:
     def run(index: Any, *operands: Any) -> tuple[list[Any], None]:
         takers = [eq(index, np.int32(i)) for i in range(len(programs))]
         marks = [convert(t, dtype=I32, weak=False) for t in takers]
-        wanted = pmax(*marks, axes=axes, groups=None)
+        any_taken = pmax(*marks, axes=axes, groups=None)
         every = [
-            _if_wanted(w, [taken, *operands], where_taken(p), True)
-            for p, taken, w in zip(programs, takers, wanted, strict=True)
+            _if_any_taken(w, [taken, *operands], where_taken(p), True)
+            for p, taken, w in zip(programs, takers, any_taken, strict=True)
         ]
         return [_selected(takers, column) for column in zip(*every, strict=True)], None
 

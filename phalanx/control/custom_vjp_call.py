@@ -286,8 +286,8 @@ def _linear_transpose(
     every = [next(rest) if dtypes.is_inexact(t.dtype) else ZERO for t in types]
     backward = rule.backward(nonzero, kept.value, [*operands[:known], *every])
     sent = [ct for ct, n in zip(backward, nonzero, strict=True) if n]
-    wanted = [isinstance(x, Linear) for x in operands[known:]]
-    return [None] * known + [ct if w else None for ct, w in zip(sent, wanted, strict=True)]
+    linear = [isinstance(x, Linear) for x in operands[known:]]
+    return [None] * known + [ct if w else None for ct, w in zip(sent, linear, strict=True)]
 
 
 linear = Primitive(

@@ -192,19 +192,19 @@ def _with_tangents(program: Program, rule: LanesRule, found: Marks) -> Marks:
     return tuple([dtypes.is_inexact(t.dtype) for t in program.output_types])
 
 
-def _giving(program: Program, whole: Program, found: Marks, wanted: Marks) -> Program:
+def _giving(program: Program, whole: Program, found: Marks, nonzero: Marks) -> Program:
     """``program``, whose last results are the tangents that ``found`` marks, with zeros for the
-    others of those that ``wanted`` marks."""
-    if found == wanted:
+    others of those that ``nonzero`` marks."""
+    if found == nonzero:
         return program
 
     def make() -> Program:
         first = len(program.outputs) - sum(found)
-        types = [*program.output_types[:first], *compress(whole.output_types, wanted)]
-        present = [*[True] * first, *compress(found, wanted)]
+        types = [*program.output_types[:first], *compress(whole.output_types, nonzero)]
+        present = [*[True] * first, *compress(found, nonzero)]
         return filled(program, types, present)
 
-    return memoize_on(program, ("giving", found, wanted), make)
+    return memoize_on(program, ("giving", found, nonzero), make)
 
 
 def _typed(primals: Sequence[Any], active: Marks) -> Iterable[tuple[Any, ArrayType, bool]]:
@@ -224,18 +224,18 @@ def _with_known(linear: Program, whole: Program, known: Marks) -> Program:
 def _transpose(
     cts: tuple[Any, ...], /, *operands: Any, program: Program, rule: LanesRule, closed: int
 ) -> Sequence[Any]:
-    wanted = tuple([isinstance(x, Linear) for x in operands])
-    if any(wanted[: _closed(operands, rule, closed)]) or not _inexact(program, wanted):
+    linear = tuple([isinstance(x, Linear) for x in operands])
+    if any(linear[: _closed(operands, rule, closed)]) or not _inexact(program, linear):
         return call.rule("transpose")(cts, *operands, program=program)
     nonzero = tuple([ct is not ZERO for ct in cts])
-    back = transposed(frame_of_one(program=program), wanted, nonzero)
+    back = transposed(frame_of_one(program=program), linear, nonzero)
     types = [x.type for x in operands if isinstance(x, Linear)]
     transposed_program = back.frame.programs[0]
 
     def whole() -> Program:
         return filled(transposed_program, [t.cotangent for t in types], back.nonzero)
 
-    backwards = Backwards(rule, wanted[len(wanted) - rule.total :], types, nonzero)
+    backwards = Backwards(rule, linear[len(linear) - rule.total :], types, nonzero)
     known = [x for x in operands if not isinstance(x, Linear)]
     results = custom_vmap(
         *known,
@@ -244,7 +244,7 @@ def _transpose(
         rule=backwards,
         closed=closed,
     )
-    return [r if w else None for r, w in zip(placed(results, wanted), wanted, strict=True)]
+    return [r if w else None for r, w in zip(placed(results, linear), linear, strict=True)]
 
 
 def _inexact(program: Program, marks: Marks) -> bool:

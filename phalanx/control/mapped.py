@@ -112,12 +112,12 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
     cut = [axis_name for axis_name in axis.cut if axis_name in taken]
     if axis.spec is not None:
         axis = replace(axis, spec=axis.spec.without_axes(map(user_axis_name, dict(params["axes"]))))
-    wanted = [axis_name for axis_name in axis.over or () if axis_name in taken] or cut
-    if not wanted or axis.rest:
+    mesh_axes = [axis_name for axis_name in axis.over or () if axis_name in taken] or cut
+    if not mesh_axes or axis.rest:
         return axis
     busy = program.axes.union(*[r.axes for r in roles])
     names, sizes = list[Any](), list[int]()
-    for name, count in map(taken.__getitem__, wanted):
+    for name, count in map(taken.__getitem__, mesh_axes):
         if name not in busy and axis.size % math.prod([*sizes, count]) == 0:
             names.append(name)
             sizes.append(count)
@@ -135,7 +135,7 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
             "phalanx.reshard(x, P(..))"
         )
         raise coded(error, "axis in use")
-    for name, _ in map(taken.__getitem__, wanted):
+    for name, _ in map(taken.__getitem__, mesh_axes):
         if any([name in r.axes for r in roles]) and not settings().disable_vmap_shmap_error:
             error = ShardingTypeError(  # "spmd_axis_name cannot appear in" is the field's
                 f"vmap of shard_map({program.name}): spmd_axis_name cannot appear in its specs, at "

@@ -31,7 +31,7 @@ class ResultDims:
         """The results with their lanes where they belong."""
         if self.dims is None:
             types = map(typeof, values)
-            self.dims = tuple([self.wanted(d, t) for d, t in zip(dims, types, strict=True)])
+            self.dims = tuple([self.dim_of_result(d, t) for d, t in zip(dims, types, strict=True)])
         return [self.placed(v, d, to) for v, d, to in zip(values, dims, self.dims, strict=True)]
 
     def put_pairs(self, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
@@ -43,8 +43,8 @@ class ResultDims:
         where = [*self.dims, *self.dims]
         return [self.placed(v, d, to) for v, d, to in zip(values, dims, where, strict=True)]
 
-    def wanted(self, dim: int | None, type: ArrayType) -> int | None:
-        """Where a result gets its lanes that has them in ``dim``, if it has some."""
+    def dim_of_result(self, dim: int | None, type: ArrayType) -> int | None:
+        """The dimension in which a result with lanes in ``dim`` gets them; None if in none."""
         needed = self.own_lanes and dtypes.is_inexact(type.dtype)
         return 0 if dim is not None or needed else None
 
@@ -72,7 +72,7 @@ def program_on_lanes(program: Program, dims: Dims, places: ResultDims) -> Progra
     mixing = axis.name in program.axes or all(d is None for d in dims)
     places.dims = tuple(
         [
-            places.wanted(d, t) if mixing else 0
+            places.dim_of_result(d, t) if mixing else 0
             for d, t in zip(alone, program.output_types, strict=True)
         ]
     )

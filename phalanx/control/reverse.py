@@ -49,8 +49,8 @@ def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
 
     def rule(cts: tuple[Any, ...], /, *operands: Any, **params: Any) -> list[Any]:
         frame = frame_of(prim(), params)
-        wanted = tuple([isinstance(x, Linear) for x in operands])
-        linear = tuple([w or r is CARRY for w, r in zip(wanted, frame.ins, strict=True)])
+        is_linear = tuple([isinstance(x, Linear) for x in operands])
+        linear = tuple([w or r is CARRY for w, r in zip(is_linear, frame.ins, strict=True)])
         has_cotangent = tuple(
             [ct is not ZERO or r is CARRY for ct, r in zip(cts, frame.outs, strict=True)]
         )
@@ -67,7 +67,7 @@ def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
         cotangents: list[Any] = [None] * len(operands)
         for i, nonzero in zip(back.order, back.nonzero, strict=True):
             cotangents[i] = next(results) if nonzero else ZERO
-        return [ct if w else None for ct, w in zip(cotangents, wanted, strict=True)]
+        return [ct if w else None for ct, w in zip(cotangents, is_linear, strict=True)]
 
     return rule
 
@@ -105,8 +105,10 @@ def _transposed(frame: Frame, linear: Marks, has_cotangent: Marks) -> _Transpose
     )
     inputs = frame.programs[0].input_types
     types = {i: t.cotangent for i, t in zip(_positions(frame), inputs, strict=True)}
-    wanted = [types[i] for i, n in zip(order, nonzero, strict=True) if n]
-    programs = tuple([filled(m.program, wanted, _among(m.about, nonzero)) for m in derived])
+    cotangent_types = [types[i] for i, n in zip(order, nonzero, strict=True) if n]
+    programs = tuple(
+        [filled(m.program, cotangent_types, _among(m.about, nonzero)) for m in derived]
+    )
     roles = [CARRY if i in sums else frame.ins[i].cotangent for i in order]
     runs = frame.runs
     back = replace(

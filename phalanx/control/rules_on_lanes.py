@@ -124,16 +124,16 @@ class _Differentiated:
         count = self.rule.total
         own, of_tangents = moving[:count], moving[count:]
         aside = [t is True for t in placed(of_tangents, self.active)]
-        wanted = tuple([a or b for a, b in zip(own, aside, strict=True)])
+        batched = tuple([a or b for a, b in zip(own, aside, strict=True)])
         marks: list[bool] = []
 
         def function(*xs: Any) -> list[Any]:
-            results, found = self.rule.run(axis, wanted, xs)
+            results, found = self.rule.run(axis, batched, xs)
             marks.extend(found)
             return results
 
-        primals = _spread(axis, own, wanted, operands[:count])
-        along = tuple(compress(wanted, self.active))
+        primals = _spread(axis, own, batched, operands[:count])
+        along = tuple(compress(batched, self.active))
         tangents = _spread(axis, of_tangents, along, operands[count:])
         return _AtLanes(function, primals, tangents, marks)
 
@@ -252,7 +252,7 @@ class InTangents:
 
 
 class Backwards:
-    """The rule for the cotangents of those operands of ``rule`` that are ``wanted``, of ``types``.
+    """The rule for the cotangents of the operands that ``is_linear`` marks, of ``types``.
 
     It takes the other operands, and then the cotangents of results: ``has_cotangent`` marks which.
     """
@@ -260,13 +260,13 @@ class Backwards:
     steady, separate = 0, True
 
     def __init__(
-        self, rule: LanesRule, wanted: Marks, types: Sequence[ArrayType], has_cotangent: Marks
+        self, rule: LanesRule, is_linear: Marks, types: Sequence[ArrayType], has_cotangent: Marks
     ) -> None:
         self.rule = rule
-        self.wanted = wanted
+        self.is_linear = is_linear
         self.types = types
         self.has_cotangent = has_cotangent
-        self.known = len(wanted) - sum(wanted)
+        self.known = len(is_linear) - sum(is_linear)
         self.total = self.known + sum(has_cotangent)
         self.linear = (*[False] * self.known, *[True] * sum(has_cotangent))
 
@@ -279,7 +279,7 @@ class Backwards:
 
         def function(*xs: Any) -> list[Any]:
             tangents, rest = iter(xs), iter(operands)
-            every = [next(tangents if a else rest) for a in self.wanted]
+            every = [next(tangents if a else rest) for a in self.is_linear]
             results, found = self.rule.run(axis, flags, every)
             marks.extend(found)
             return results
@@ -301,19 +301,19 @@ class Backwards:
         return every, [True] * len(every)
 
     def _moving(self, moving: Marks, linear: bool) -> Marks:
-        """The same of the operands of the rule, where those that are wanted have lanes."""
+        """The same of the operands of the rule; ``linear`` of those in which it is linear."""
         rest = iter(moving)
-        return tuple([linear if a else next(rest) for a in self.wanted])
+        return tuple([linear if a else next(rest) for a in self.is_linear])
 
     def __str__(self) -> str:
         return str(self.rule)
 
 
-def _spread(axis: Axis, moving: Marks, wanted: Marks, values: Sequence[Any]) -> list[Any]:
-    """``values``, of which some are ``moving``, with lanes where these are ``wanted``."""
+def _spread(axis: Axis, moving: Marks, batched: Marks, values: Sequence[Any]) -> list[Any]:
+    """``values``, of which some are ``moving``, with lanes where ``batched`` says so."""
     return [
         lanes_in_front(x, None, axis) if w and not m else x
-        for x, m, w in zip(values, moving, wanted, strict=True)
+        for x, m, w in zip(values, moving, batched, strict=True)
     ]
 
 

@@ -12,13 +12,13 @@ from phalanx.transforms.remat_partition import divisible, is_rounding
 
 
 def residuals(
-    program: Program, wanted: tuple[bool, ...], origins: Sequence[str]
+    program: Program, active: tuple[bool, ...], origins: Sequence[str]
 ) -> list[tuple[ArrayType, str]]:
     """The type and the origin of each value that the linearization of ``program`` stores.
 
-    ``wanted`` marks the inputs by which it is differentiated; ``origins`` says what each is.
+    ``active`` marks the inputs by which it is differentiated; ``origins`` says what each is.
     """
-    halves = linearize_program(program, wanted)
+    halves = linearize_program(program, active)
     inputs = [(program.inputs[i].type, origins[i]) for i in halves.forwarded if i is not None]
     whole = halves.primal
     computed = whole.outputs[len(program.outputs) :]

@@ -21,11 +21,11 @@ def steps_to_variables(lengths: Sequence[Length]) -> list[Step]:
     """
     steps: list[Step] = []
     known: frozenset[str] = frozenset()
-    wanted = known.union(*map(variables, (*lengths, *_facts(lengths))))
-    while known != wanted:
+    names = known.union(*map(variables, (*lengths, *_facts(lengths))))
+    while known != names:
         step = next(_steps(lengths, known), None)
         if step is None:
-            missing = ", ".join(sorted(wanted - known))
+            missing = ", ".join(sorted(names - known))
             raise ValueError(
                 f"export: the lengths {missing} do not follow from the shapes of the arguments, "
                 f"{', '.join(map(str, lengths))}, at {user_location()}; a length follows from a "

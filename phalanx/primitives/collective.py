@@ -526,14 +526,14 @@ def _every_lane(axis: Axis, x: Any) -> Any:
 
 def _all_gather_groups(axis: Axis, x: Any, groups: Partition) -> Batched:
     table = _position_table(groups)
-    wanted = np.array([table[lane][0] for lane in range(axis.total)], np.int32)
-    return _members(axis, _every_lane(axis, x), wanted), 0
+    members = np.array([table[lane][0] for lane in range(axis.total)], np.int32)
+    return _members(axis, _every_lane(axis, x), members), 0
 
 
-def _members(axis: Axis, rows: Any, wanted: np.ndarray) -> Any:
-    """For each lane the rows that ``wanted`` lists for it."""
-    mine = of_lanes(axis, wanted)
-    count = wanted.shape[1]
+def _members(axis: Axis, rows: Any, members: np.ndarray) -> Any:
+    """For each lane the rows that ``members`` lists for it."""
+    mine = of_lanes(axis, members)
+    count = members.shape[1]
     gathered = rows_at(rows, reshape(mine, shape=(axis.size * count,)))
     return split_dim(gathered, 0, (axis.size, count))
 
@@ -689,12 +689,12 @@ def _all_to_all_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchang
 def _all_to_all_groups(axis: Axis, x: Any, groups: Partition) -> Batched:
     table = _position_table(groups)
     members = len(groups[0])
-    wanted = [
+    sources = [
         [source * members + table[lane][1] for source in table[lane][0]]
         for lane in range(axis.total)
     ]
     rows = merge_dims(_every_lane(axis, x), 0)
-    return _members(axis, rows, np.array(wanted, np.int32)), 0
+    return _members(axis, rows, np.array(sources, np.int32)), 0
 
 
 all_to_all = _exchange(
@@ -747,13 +747,15 @@ def _received(axis: Axis, x: Any, source: np.ndarray) -> tuple[list[Any], np.nda
         if not step:
             position[lanes] = place[lanes]
         elif lanes.size:
-            wanted = {b: np.unique(place[lanes[block[lanes] == b]]) for b in block[lanes].tolist()}
-            table = np.zeros((axis.devices, max(map(len, wanted.values()))), np.int32)
-            for b, places in wanted.items():
+            rows_by_block = {
+                b: np.unique(place[lanes[block[lanes] == b]]) for b in block[lanes].tolist()
+            }
+            table = np.zeros((axis.devices, max(map(len, rows_by_block.values()))), np.int32)
+            for b, places in rows_by_block.items():
                 table[b - step, : len(places)] = places
             for lane in lanes:
-                position[lane] = count + np.searchsorted(wanted[block[lane]], place[lane])
-            pairs = tuple(((b - step) % axis.devices, b) for b in wanted)
+                position[lane] = count + np.searchsorted(rows_by_block[block[lane]], place[lane])
+            pairs = tuple(((b - step) % axis.devices, b) for b in rows_by_block)
             sent = rows_at(x, of_block(axis, table))
             rows.append(ppermute(sent, axes=axis.outside, size=axis.devices, perm=pairs))
             count += table.shape[1]

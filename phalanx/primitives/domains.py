@@ -121,9 +121,9 @@ _DOMAIN_NAMES = {
 def check_domain(name: str, type: ArrayType, on: Domain) -> None:
     """Raise DtypeError unless the dtype of ``type`` lies in the domain ``on``."""
     if not on(type.dtype):
-        wanted = _DOMAIN_NAMES.get(on.__name__, on.__name__)
+        expected = _DOMAIN_NAMES.get(on.__name__, on.__name__)
         advice = advice_on(type.dtype) or "convert it first, with .astype"
-        raise DtypeError(f"{name}: the operand {type} must be {wanted}; {advice}")
+        raise DtypeError(f"{name}: the operand {type} must be {expected}; {advice}")
 
 
 def common_type(name: str, types: Sequence[ArrayType]) -> ArrayType:

@@ -89,8 +89,8 @@ def resharded(x: Any, spec: MeshSpec | None) -> Any:
         x: an array.
         spec: how it is to lie; None leaves that to the compiler.
     """
-    now, wanted = typeof(x).spec, spec and spec.explicit
-    return x if (now and now.explicit) is wanted else reshard(x, spec=wanted)
+    now, explicit = typeof(x).spec, spec and spec.explicit
+    return x if (now and now.explicit) is explicit else reshard(x, spec=explicit)
 
 
 def without_spec(x: Any) -> Any:

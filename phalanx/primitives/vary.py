@@ -150,31 +150,31 @@ def fitted(x: Any, type: ArrayType) -> Any:
     kind = typeof(x)
     if not any([t.spec is not None and t.spec.of_manual for t in (kind, type)]):
         return varying_along(x, type.varying)
-    left, wanted = typed(kind.unreduced), typed(type.unreduced)
-    if left - wanted:
-        total = sorted_axes(left - wanted)
-        (x,) = psum(as_parts(x, left - wanted), axes=total, groups=None)
+    left, sums = typed(kind.unreduced), typed(type.unreduced)
+    if left - sums:
+        total = sorted_axes(left - sums)
+        (x,) = psum(as_parts(x, left - sums), axes=total, groups=None)
     varying = typeof(x).varying
-    x = as_sum(_at_first(x, wanted - left - varying), wanted - left)
+    x = as_sum(_at_first(x, sums - left - varying), sums - left)
     x = as_reduced(x, typed(type.reduced) - typeof(x).reduced)
     x = varying_along(x, type.varying)
     return with_manual_type(x, type)
 
 
-def conversion(x: Atom, wanted: ArrayType) -> list[Equation]:
-    """What makes of ``x`` a value of the type ``wanted``, which may vary along more axes than it
-    does, and be reduced along others.
+def conversion(x: Atom, target: ArrayType) -> list[Equation]:
+    """The equations that make of ``x`` a value of the type ``target``, which may vary along more
+    axes than it does, and be reduced along others.
     """
     equations: list[Equation] = []
     kind, here = x.type, user_location()
-    missing = sorted_axes((wanted.varying | typed(wanted.reduced)) - kind.varying - kind.reduced)
+    missing = sorted_axes((target.varying | typed(target.reduced)) - kind.varying - kind.reduced)
     if missing:
         between = Var(kind.update(varying=kind.varying.union(missing)))
         equations.append(Equation(pvary, [x], {"axes": missing}, (between,), here))
         kind, x = between.type, between
-    if kind is not wanted:
-        params = {"varying": wanted.varying, "manual": wanted.spec and wanted.spec.manual}
-        equations.append(Equation(pcast, [x], params, (Var(wanted),), here))
+    if kind is not target:
+        params = {"varying": target.varying, "manual": target.spec and target.spec.manual}
+        equations.append(Equation(pcast, [x], params, (Var(target),), here))
     return equations
 
 

@@ -432,10 +432,11 @@ def _gather_lower(b: Builder, t: Any, x: Any, window: Ints, strides: Ints, selec
 def _scatter_type(
     ct: ArrayType, x: ArrayType, *, window: Ints, strides: Ints, select: str
 ) -> ArrayType:
-    wanted = _selected_type("select_and_scatter_add", x, window, strides)
-    if ct.shape != wanted.shape or ct.dtype != x.dtype:
+    expected = _selected_type("select_and_scatter_add", x, window, strides)
+    if ct.shape != expected.shape or ct.dtype != x.dtype:
         raise TypeError(
-            f"select_and_scatter_add: the source must be one element per window, {wanted}, got {ct}"
+            "select_and_scatter_add: the source must be one element per window, "
+            f"{expected}, got {ct}"
         )
     return ArrayType(x.shape, ct.dtype, ct.weak)
 

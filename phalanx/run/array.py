@@ -365,15 +365,15 @@ class DeviceArray(Array):
         exported = self._on_dlpack_device(dl_device, copy)
         return backend().to_dlpack(exported._raw, stream, max_version, exported is not self)
 
-    def _on_dlpack_device(self, wanted: tuple[int, int] | None, copy: bool | None) -> DeviceArray:
+    def _on_dlpack_device(self, device: tuple[int, int] | None, copy: bool | None) -> DeviceArray:
         """This array, or a copy, where a consumer wants it."""
         here = self.__dlpack_device__()
-        if wanted is None or tuple(map(int, wanted)) == here:
+        if device is None or tuple(map(int, device)) == here:
             return convert(self, dtype=self.aval.dtype, weak=self.aval.weak) if copy else self
-        if copy is False or int(wanted[0]) != _DLPACK_CPU:
+        if copy is False or int(device[0]) != _DLPACK_CPU:
             raise BufferError(
                 f"__dlpack__: {self.aval} lies on DLPack's device {here}, and cannot be exported "
-                f"to {tuple(map(int, wanted))} with copy={copy}; move it with device_put"
+                f"to {tuple(map(int, device))} with copy={copy}; move it with device_put"
             )
         to = Sharding((backend().local_devices("cpu")[0],))
         return place(self._value, self.aval, to)

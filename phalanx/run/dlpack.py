@@ -76,16 +76,16 @@ def _dtype_of(x: Any) -> str:
     return str(getattr(x.dtype, "name", x.dtype)).rpartition(".")[2]
 
 
-def _device(wanted: tuple[int, ...]) -> Any:
-    """The device that the protocol calls ``wanted``, a GPU."""
+def _device(pair: tuple[int, ...]) -> Any:
+    """The GPU that the protocol calls by ``pair``, the kind of memory and a number."""
     try:
         for device in backend().local_devices("gpu"):
-            if backend().dlpack_device(device) == wanted:
+            if backend().dlpack_device(device) == pair:
                 return device
         why = f"the GPUs here are {list(backend().local_devices('gpu'))}"
     except DeviceError as e:
         why = str(e)
     raise BufferError(
-        f"from_dlpack: the array lies on DLPack's device {wanted}, at {user_location()}, which is "
+        f"from_dlpack: the array lies on DLPack's device {pair}, at {user_location()}, which is "
         f"none of this process ({why}); bring it to the host first"
     )

@@ -164,14 +164,14 @@ class Planned:
         known = self._candidates()
         executable = memoize_on(self.program, key, lambda: self._compiled(options, known))
         program, count = self.program, len(self._ready.constants)
-        results, wanted = self._results(executable, known)
+        results, targets = self._results(executable, known)
         ins = [
             *executable.in_shardings[:count],
             *map(_as_sum, self._placed, executable.in_shardings[count:]),
         ]
         names = [self.name_of_input(i) for i in range(len(self.sigs))] if self.donate else ()
         return Runnable(
-            program, executable, self._ready.constants, self.sigs, ins, results, wanted,
+            program, executable, self._ready.constants, self.sigs, ins, results, targets,
             self.donate, known, names,
         )  # fmt: skip
 
@@ -253,11 +253,11 @@ class Planned:
         ranks = [t.ndim for t in program.output_types]
         results = list(map(_named_by, actual, asked, inferred, ranks))
         kinds = zip(asked, results, memories_of_results(program), strict=True)
-        wanted = [s.in_memory(m) if m and want is None else want for want, s, m in kinds]
+        targets = [s.in_memory(m) if m and want is None else want for want, s, m in kinds]
         for i, (s, m) in enumerate(zip(settled, out_shardings, strict=True)):
             if s is not m:
-                wanted[i], results[i] = wanted[i] or results[i], m
-        return results, wanted
+                targets[i], results[i] = targets[i] or results[i], m
+        return results, targets
 
 
 def compile_program(
@@ -325,12 +325,12 @@ def _within(expected: Sharding) -> Sharding:
 
 
 def _named_by(
-    actual: Sharding, wanted: Sharding | None, by: Sharding | None, ndim: int
+    actual: Sharding, requested: Sharding | None, by: Sharding | None, ndim: int
 ) -> Sharding:
-    """``actual``, by the name by which it is ``wanted``, or else that which it has ``by`` its type
-    or the input that it is."""
+    """``actual`` under the name of ``requested``, if that means the same, or else the name that it
+    has ``by`` its type or the input that it is."""
     name = actual if by is None else _named_as(by, actual, ndim)
-    return wanted if wanted is not None and wanted.plain is name.plain else name
+    return requested if requested is not None and requested.plain is name.plain else name
 
 
 def _named_as(expected: Sharding, actual: Sharding, ndim: int) -> Sharding:

@@ -225,14 +225,14 @@ def _plan_over(
             return spec
         return spec.update(unreduced=set())  # XLA takes what has no elements for whole
 
-    wanted, results = (
+    operands, results = (
         placement.region_inputs(program, mesh),
         placement.region_outputs(program, mesh),
     )
     ins = list(map(spec_of, placed, program.input_types))
     ins = [
         own if requested or wish is None else _with_sums(wish, own)
-        for requested, own, wish in zip(places.ins, ins, wanted, strict=True)
+        for requested, own, wish in zip(places.ins, ins, operands, strict=True)
     ]
     inferred, of_types = inferred_outputs(program, placed, devices), _mesh_of_types(program)
     if of_types is not None and not of_types.auto_axes:  # what is not said to be cut is whole
@@ -255,7 +255,7 @@ def _plan_over(
         ]
     here = Sharding(devices).is_fully_addressable and type(devices[0]) is not AnyDevice
     alone = here and placement.is_independent(program, mesh)
-    alone = alone and _cut_alike(ins, wanted) and _cut_alike(outs, results)
+    alone = alone and _cut_alike(ins, operands) and _cut_alike(outs, results)
     return Plan(devices, axes, tuple(ins), tuple(outs), mesh.levels, along, alone)
 
 

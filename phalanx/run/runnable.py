@@ -43,7 +43,7 @@ class Runnable(LoadedProgram):
         sigs: Sequence[Signature],
         in_shardings: Sequence[Sharding],
         out_shardings: Sequence[Sharding],
-        wanted: Sequence[Sharding | None],
+        targets: Sequence[Sharding | None],
         donate: tuple[int, ...],
         names: Sequence[NamedSharding],
         inputs: Sequence[str],
@@ -73,7 +73,7 @@ class Runnable(LoadedProgram):
         self.checked = config.looks_for_nonfinite
         self.moves = {  # of results that do not come as they are wanted
             i: want
-            for i, (want, s) in enumerate(zip(wanted, out_shardings, strict=True))
+            for i, (want, s) in enumerate(zip(targets, out_shardings, strict=True))
             if want is not None and want is not s
         }
         # position by position, types of a part of a function say where they vary; arrays do not

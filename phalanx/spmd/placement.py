@@ -482,11 +482,11 @@ def _in_order(program: Program, cut: Cut) -> tuple[InOrder, ...]:
 
 def region_inputs(program: Program, mesh: ProgramMesh) -> list[P | None]:
     """Per input, how the first region that uses it takes it; None if none does."""
-    wanted: dict[Atom, P] = {}
+    specs: dict[Atom, P] = {}
     for equation, region, cuts in _decided(program, mesh):
         for atom, layout in zip(equation.inputs, region.in_layouts, strict=True):
-            wanted.setdefault(atom, P.of(over_mesh(layout, cuts)))
-    return [wanted.get(v) for v in program.inputs]
+            specs.setdefault(atom, P.of(over_mesh(layout, cuts)))
+    return [specs.get(v) for v in program.inputs]
 
 
 def region_outputs(program: Program, mesh: ProgramMesh) -> list[P | None]:

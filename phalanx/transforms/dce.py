@@ -18,27 +18,27 @@ from phalanx.core.roles import CARRY, CHOICE
 from phalanx.core.runs import Lanes, Marks
 from phalanx.transforms.simplify import fixpoint
 
-Wanted = Callable[[Equation], object]
-_EFFECTS: Wanted = attrgetter("effects")
+IsRoot = Callable[[Equation], object]
+_EFFECTS: IsRoot = attrgetter("effects")
 
 
-def _live(program: Program, needed: set[Atom], wanted: Wanted = _EFFECTS) -> Iterator[Equation]:
-    """The ``wanted`` equations and those that give what is ``needed``, from the last one on;
-    the caller adds to ``needed`` what each of them takes."""
-    any_wanted = wanted is not _EFFECTS or program.effects
+def _live(program: Program, needed: set[Atom], is_root: IsRoot = _EFFECTS) -> Iterator[Equation]:
+    """The equations for which ``is_root`` is true and those that give what is ``needed``, from the
+    last one on; the caller adds to ``needed`` what each of them takes."""
+    any_root = is_root is not _EFFECTS or program.effects
     for e in reversed(program.equations):
-        if not needed.isdisjoint(e.outputs) or (any_wanted and wanted(e)):
+        if not needed.isdisjoint(e.outputs) or (any_root and is_root(e)):
             yield e
 
 
-def live_equations(program: Program, wanted: Wanted = _EFFECTS) -> list[Equation]:
-    """The equations that are ``wanted`` or that an output or one of these needs, in order.
+def live_equations(program: Program, is_root: IsRoot = _EFFECTS) -> list[Equation]:
+    """The equations that are roots, or that an output or a root needs, in order.
 
-    If nothing else is said, those are wanted that have effects.
+    Roots are those for which ``is_root`` is true: by default, those that have effects.
     """
     needed = set(program.outputs)
     live: list[Equation] = []
-    for equation in _live(program, needed, wanted):
+    for equation in _live(program, needed, is_root):
         live.append(equation)
         needed.update(equation.inputs)
     return live[::-1]
@@ -88,14 +88,16 @@ def dce(program: Program) -> Program:
     return _with_outputs(program, (True,) * len(program.outputs))
 
 
-def _with_outputs(program: Program, wanted: Marks) -> Program:
-    """``program``, of the same inputs, which gives the results that are ``wanted`` alone."""
-    return memoize_on(program, ("giving", wanted), lambda: _pruned(program, wanted)) or program
+def _with_outputs(program: Program, live_outs: Marks) -> Program:
+    """``program``, of the same inputs, with only the results that ``live_outs`` marks."""
+    return (
+        memoize_on(program, ("giving", live_outs), lambda: _pruned(program, live_outs)) or program
+    )
 
 
-def _pruned(program: Program, wanted: Marks) -> Program | None:
-    """``program`` with what the ``wanted`` results need; None if that is all of it."""
-    outputs = tuple(compress(program.outputs, wanted))
+def _pruned(program: Program, live_outs: Marks) -> Program | None:
+    """``program`` for the results that ``live_outs`` marks; None if they need all of it."""
+    outputs = tuple(compress(program.outputs, live_outs))
     needed: set[Atom] = set(outputs)
     equations: list[Equation] = []
     for e in _live(program, needed):
@@ -103,7 +105,7 @@ def _pruned(program: Program, wanted: Marks) -> Program | None:
         equations.append(narrowed)
         needed.update(narrowed.inputs)
     equations.reverse()
-    if equations == program.equations and len(outputs) == len(wanted):
+    if equations == program.equations and len(outputs) == len(live_outs):
         return None
     return program.update(equations=equations, outputs=outputs)
 
@@ -173,13 +175,13 @@ def _read(frame: Frame, live_outs: Marks) -> list[bool]:
     return [r is CHOICE or next(read) for r in frame.ins]
 
 
-def _reads(program: Program, wanted: Marks) -> Marks:
-    """Which inputs ``program`` needs for the results that are ``wanted``."""
-    return memoize_on(program, ("reads", wanted), lambda: _inputs_read(program, wanted))
+def _reads(program: Program, live_outs: Marks) -> Marks:
+    """Which inputs ``program`` needs for the results that ``live_outs`` marks."""
+    return memoize_on(program, ("reads", live_outs), lambda: _inputs_read(program, live_outs))
 
 
-def _inputs_read(program: Program, wanted: Marks) -> Marks:
-    needed: set[Atom] = set(compress(program.outputs, wanted))
+def _inputs_read(program: Program, live_outs: Marks) -> Marks:
+    needed: set[Atom] = set(compress(program.outputs, live_outs))
     for e in _live(program, needed):
         needed.update(_operands(e, needed))
     return tuple([v in needed for v in program.inputs])

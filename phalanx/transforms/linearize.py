@@ -222,16 +222,16 @@ class LinearMap(Struct, frozen=True):
 
 
 def _linearize(
-    function: Callable[..., Sequence[Any]], primals: Sequence[Any], wanted: Sequence[bool]
+    function: Callable[..., Sequence[Any]], primals: Sequence[Any], active: Sequence[bool]
 ) -> tuple[list[Any], LinearMap]:
-    """f(x), and f'(x) as a linear map of the tangents of the ``wanted`` arguments."""
+    """f(x), and f'(x) as a linear map of the tangents of the ``active`` arguments."""
     outer = current()
     name = getattr(function, "who", "a derivative")
     tangents = Residuals(outer, name)
     trace = Dual(outer, tangents, name)
     inputs: list[Any] = []
     variables: list[StagedTracer] = []
-    for primal, want in zip(primals, wanted, strict=True):
+    for primal, want in zip(primals, active, strict=True):
         if want:
             variables.append(tangents.input(typeof(primal)))
             inputs.append(DualTracer(trace, _variable(primal), variables[-1]))

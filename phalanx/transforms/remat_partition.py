@@ -65,9 +65,9 @@ class _Divided(Struct, frozen=True):
 
 
 def partition_for_remat(
-    program: Program, wanted: Sequence[Atom], policy: Policy, carried: Collection[int] = ()
+    program: Program, values: Sequence[Atom], policy: Policy, carried: Collection[int] = ()
 ) -> _Divided:
-    """Split ``program`` such that ``wanted`` values of it can be had later, as ``policy`` says.
+    """Split ``program`` so that a second part computes ``values`` of it later, as ``policy`` says.
 
     Its results number ``carried`` are lost, where it is the body of a loop.
     """
@@ -79,7 +79,7 @@ def partition_for_remat(
         for e in program.equations
         if e.prim is named and e.outputs[0] in granted and isinstance(e.inputs[0], Var)
     }
-    needed = {a for a in wanted if isinstance(a, Var)}
+    needed = {a for a in values if isinstance(a, Var)}
     stored: dict[Var, None] = {}
     storing: list[Equation] = []
     resuming: list[Equation] = []
@@ -108,7 +108,7 @@ def partition_for_remat(
     place = {a: i for i, a in enumerate(outputs) if i not in carried}
     return _Divided(
         program.update(equations=storing, outputs=outputs),
-        program.update(inputs=[*program.inputs, *stored], equations=resuming, outputs=wanted),
+        program.update(inputs=[*program.inputs, *stored], equations=resuming, outputs=values),
         tuple(place[v] for v in stored),
     )
 
@@ -240,12 +240,12 @@ def _divided_inside(
     body = frame.programs[0]
     carried = len(frame.carried_out(frame.outs))
 
-    def parts_for(wanted: Sequence[bool]) -> tuple[_Divided, list[bool]]:
-        outputs = [a for a, k in zip(body.outputs, wanted, strict=True) if k]
+    def parts_for(needed: Sequence[bool]) -> tuple[_Divided, list[bool]]:
+        outputs = [a for a, k in zip(body.outputs, needed, strict=True) if k]
         parts = partition_for_remat(
             body, outputs, policy, frame.carried_out(range(len(frame.outs)))
         )
-        rest = filled(parts.resuming, body.output_types, wanted)
+        rest = filled(parts.resuming, body.output_types, needed)
         uses = {a for e in rest.equations for a in e.inputs}.union(rest.outputs)
         return _Divided(parts.storing, rest, parts.stored), [v in uses for v in rest.inputs]
 

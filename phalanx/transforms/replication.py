@@ -133,14 +133,14 @@ def lines_of(equations: Iterable[Equation]) -> str:
 def _culprits(
     program: Program, known: dict[Var, Varying], output: Atom, axis: str
 ) -> Iterator[Equation]:
-    wanted: set[Atom] = {output}
+    pending: set[Atom] = {output}
     sources: list[Equation] = []
     entering = set(program.inputs)
     for equation in reversed(program.equations):
-        if not wanted.intersection(equation.outputs):
+        if not pending.intersection(equation.outputs):
             continue
         differing = [a for a in equation.inputs if axis in _of(a, known)]
         if not differing or entering.intersection(v for v in differing if isinstance(v, Var)):
             sources.append(equation)
-        wanted.update(v for v in differing if isinstance(v, Var))
+        pending.update(v for v in differing if isinstance(v, Var))
     yield from reversed(sources)

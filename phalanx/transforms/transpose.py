@@ -91,25 +91,25 @@ class _Cotangents:
         return varying_along(whole, kind.varying)
 
 
-def _by_itself(ct: Any, wanted: ArrayType) -> Any:
-    """``ct`` as a summand of a cotangent of the type ``wanted``: unreduced along the same axes, and
+def _by_itself(ct: Any, target: ArrayType) -> Any:
+    """``ct`` as a summand of a cotangent of the type ``target``: unreduced along the same axes, and
     varying along Manual axes along which ``ct`` alone is unreduced."""
     kind = typeof(ct)
-    if not any([t.spec is not None and t.spec.has_sums for t in (kind, wanted)]):
+    if not any([t.spec is not None and t.spec.has_sums for t in (kind, target)]):
         return ct
-    if wanted.spec is not None and wanted.spec.has_sums:
-        ct = resharded(ct, wanted.spec)
+    if target.spec is not None and target.spec.has_sums:
+        ct = resharded(ct, target.spec)
         kind = typeof(ct)
-    over = typed(wanted.unreduced) - kind.unreduced
+    over = typed(target.unreduced) - kind.unreduced
     if over:
-        ct = fitted(ct, kind.update(varying=kind.varying - over, spec=both(kind.spec, wanted.spec)))
-    return as_parts(ct, typed(kind.unreduced) - wanted.unreduced)
+        ct = fitted(ct, kind.update(varying=kind.varying - over, spec=both(kind.spec, target.spec)))
+    return as_parts(ct, typed(kind.unreduced) - target.unreduced)
 
 
-def _beyond(kind: ArrayType, wanted: ArrayType) -> _Along:
-    """The axes along which ``kind`` varies and ``wanted`` does not, and those along which it is
-    unreduced and ``wanted`` is not."""
-    return kind.varying - wanted.varying, kind.unreduced - wanted.unreduced
+def _beyond(kind: ArrayType, target: ArrayType) -> _Along:
+    """The axes along which ``kind`` varies and ``target`` does not, and those along which it is
+    unreduced and ``target`` is not."""
+    return kind.varying - target.varying, kind.unreduced - target.unreduced
 
 
 def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:

@@ -770,12 +770,12 @@ def _unpacked(kept: Packed) -> XlaExecutable:
 
 
 def _settled(
-    wanted: Sequence[Sharding | None], chosen: Callable[[], Sequence[Sharding]]
+    requested: Sequence[Sharding | None], chosen: Callable[[], Sequence[Sharding]]
 ) -> tuple[Sharding, ...]:
-    """The shardings that are ``wanted``, and for those left open what the compiler has chosen."""
-    if None not in wanted:
-        return tuple(wanted)  # type: ignore[arg-type]
-    pairs = zip(wanted, chosen(), strict=True)
+    """The ``requested`` shardings, and for those left open what the compiler has chosen."""
+    if None not in requested:
+        return tuple(requested)  # type: ignore[arg-type]
+    pairs = zip(requested, chosen(), strict=True)
     return tuple([has if want is None else want for want, has in pairs])
 
 

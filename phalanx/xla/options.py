@@ -91,7 +91,7 @@ def _check_kernel(name: str, fields: Any, shapes: Sequence[Shape]) -> None:
     """Raise ValueError if cuDNN is told else than ``ops.cudnn`` tells it of such operands."""
     how = fields["cudnn_fmha_backend_config"]
     scale, window, words = how["fmha_scale"], how["sliding_window_length"], str(how["mask_type"])
-    wanted = config(
+    expected = config(
         shapes[:2],
         how["intermediate_tensor_shape"]["element_type"],
         float(scale),
@@ -100,7 +100,7 @@ def _check_kernel(name: str, fields: Any, shapes: Sequence[Shape]) -> None:
         "PADDING" in words,
         name.endswith("Backward"),
     )
-    if json.loads(wanted) != fields or not math.isfinite(scale) or window < 0:
+    if json.loads(expected) != fields or not math.isfinite(scale) or window < 0:
         raise ValueError(f"{name} is told {json.dumps(fields):.100}")
 
 

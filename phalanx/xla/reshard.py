@@ -60,12 +60,12 @@ def spread(
     if target.memory and any(map(_is_to_be_joined, tiles)):
         return None
     part = ArrayType(source.shard_shape(type.shape), type.dtype)
-    wanted: dict[int, list[Bounds]] = {}  # of each part
+    slices: dict[int, list[Bounds]] = {}  # of each part
     for number, there, _ in [piece for tile in tiles for piece in tile.pieces]:
-        wanted.setdefault(number, []).append(_bounds(there, part.shape))
+        slices.setdefault(number, []).append(_bounds(there, part.shape))
     cut_parts = {
         number: iter(_cut(parts[number], part, tuple(pieces), source.local_devices[number]))
-        for number, pieces in wanted.items()
+        for number, pieces in slices.items()
     }
     pieces = [[next(cut_parts[number]) for number, _, _ in tile.pieces] for tile in tiles]
     shardings = [Sharding((device,), memory=target.memory) for device in target.local_devices]

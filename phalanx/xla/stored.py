@@ -142,8 +142,8 @@ def host() -> tuple[str, ...]:
     except OSError:
         return (*words, platform.processor())  # on Linux that would start a process
     first = described.split("\n\n", 1)[0]
-    wanted = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU ")
-    return (*words, *(line for line in first.splitlines() if line.startswith(wanted)))
+    prefixes = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU ")
+    return (*words, *(line for line in first.splitlines() if line.startswith(prefixes)))
 
 
 def serialized(loaded: Any) -> bytes | None:

@@ -176,10 +176,10 @@ def _of_tpus(name: str) -> str:
             "cuda:1x1x8 --gpu NAME"
         )
     numbers = [int(n) for n in re.findall(r"\d+", name[len(kind) :])] or [8]
-    wanted = max(math.prod(numbers), 1)
+    count = max(math.prod(numbers), 1)
 
     def far(grid: str) -> float:
-        return max(_chips(grid) / wanted, wanted / _chips(grid))
+        return max(_chips(grid) / count, count / _chips(grid))
 
     grids = sorted(_GRIDS[generation], key=far)
     names = ", ".join(f"{generation}:{grid}" for grid in sorted(grids[:2], key=_chips))

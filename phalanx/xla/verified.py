@@ -112,9 +112,9 @@ def check(
             _refuse(look.fault)
     _check_calls(look.calls)
     kind = ir.FunctionType(ir.TypeAttr(functions["main"].attributes["function_type"]).value)
-    wanted = ir.FunctionType.get(list(map(type_of, ins)), list(map(type_of, outs)))
-    if kind != wanted:
-        _refuse(f"its main function is {kind}, and described as {wanted}")
+    expected = ir.FunctionType.get(list(map(type_of, ins)), list(map(type_of, outs)))
+    if kind != expected:
+        _refuse(f"its main function is {kind}, and described as {expected}")
 
 
 def _refuse(why: str) -> NoReturn:

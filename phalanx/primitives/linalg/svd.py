@@ -119,12 +119,12 @@ def _by_rotations(b: Builder, a: Value, full: bool, vectors: bool) -> list[Value
     if not vectors:
         return where_done(b, info, s)
 
-    def wanted(u: Any, v: Any) -> list[Any]:
+    def factors(u: Any, v: Any) -> list[Any]:
         ends = (rows, columns) if full else [min(rows, columns)] * 2
         u, v = (slice_dim(x, 0, n, kind.ndim - 1) for x, n in zip((u, v), ends, strict=True))
         return [u, adjoint(v)]
 
-    u, vh = b.traced(wanted, u, v)
+    u, vh = b.traced(factors, u, v)
     return where_done(b, info, u, s, vh)
 
 

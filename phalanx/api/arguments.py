@@ -64,10 +64,10 @@ _parameters: weakref.WeakKeyDictionary[Any, tuple[Any]] = weakref.WeakKeyDiction
 def parameters(fun: Any) -> tuple[inspect.Parameter, ...] | None:
     """The parameters of ``fun``, or None where Python cannot tell."""
     try:
-        known = _parameters.get(fun)
-        if known is None:
-            known = _parameters[fun] = (_inspected(fun),)
-        return known[0]
+        cached = _parameters.get(fun)
+        if cached is None:
+            cached = _parameters[fun] = (_inspected(fun),)
+        return cached[0]
     except TypeError:  # no weak reference, or not hashable
         return _inspected(fun)
 
@@ -79,11 +79,11 @@ def _inspected(fun: Any) -> tuple[inspect.Parameter, ...] | None:
         own = tuple(inspect.signature(fun, follow_wrapped=False).parameters.values())
         if type(fun) is FunctionType and not hasattr(fun, "__wrapped__"):  # nothing is copied
             return own
-        known = tuple(inspect.signature(fun).parameters.values())
+        wrapped = tuple(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
         return None
     first = list(itertools.takewhile(lambda p: p.kind in _POSITIONAL, own))
-    return known if [p.name for p in first] == [p.name for p in known[: len(first)]] else own
+    return wrapped if [p.name for p in first] == [p.name for p in wrapped[: len(first)]] else own
 
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -181,13 +181,15 @@ def static_positions(
         raise TypeError(f"{who}: the positions of {what} arguments are integers, got {argnums!r}")
     if not nums and not names:
         return (), frozenset()
-    known = parameters(fun)
-    if known is None:
+    declared = parameters(fun)
+    if declared is None:
         return tuple(int(n) for n in nums), frozenset(names)
-    positional = [p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    star = any(p.kind is p.VAR_POSITIONAL for p in known)
-    allnames = [p.name for p in known]
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in known)
+    positional = [
+        p.name for p in declared if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    star = any(p.kind is p.VAR_POSITIONAL for p in declared)
+    allnames = [p.name for p in declared]
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in declared)
     resolved: list[int] = []
     for n in nums:
         index = int(n) + len(positional) if n < 0 and not star else int(n)

@@ -127,15 +127,15 @@ def positional(
     Raises:
         TypeError: they do not fit the signature, or one can be passed by keyword alone.
     """
-    known = parameters(fun)
-    if not kwargs and (known is None or len(args) >= len(known) or not defaults):
+    declared = parameters(fun)
+    if not kwargs and (declared is None or len(args) >= len(declared) or not defaults):
         return args
-    if known is None:
+    if declared is None:
         raise TypeError(
             f"{who}: the signature of the function cannot be found; pass its arguments by position"
         )
     try:
-        bound = inspect.Signature(known).bind(*args, **kwargs)
+        bound = inspect.Signature(declared).bind(*args, **kwargs)
     except TypeError as e:
         raise TypeError(f"{who}: {e}") from None
     if defaults or bound.kwargs:

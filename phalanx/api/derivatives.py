@@ -384,8 +384,8 @@ def linear_transpose(
     types = [_example_type(x, names, i, who) for i, x in enumerate(leaves)]
     flat = Flat(fun, treedef, NO_STATIC, who)
     program, captured = stage(flat, types, name_of(fun))
-    known = len(captured)
-    program = partial_eval(program, [i >= known for i in range(len(program.inputs))])
+    first = len(captured)
+    program = partial_eval(program, [i >= first for i in range(len(program.inputs))])
     linear = LinearMap(program, captured, (True,) * len(program.outputs))
     shardings = tuple(map(cotangent_sharding, leaves))
     return Pullback(linear, treedef, tuple(types), flat.out_tree, program.output_types, shardings)

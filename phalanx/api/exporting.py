@@ -339,7 +339,7 @@ class Exported:
             ) from None
 
     def _at_lengths_of(self, types: Sequence[ArrayType]) -> Exported:
-        """This for arguments of the lengths of ``given``: itself where no length is symbolic."""
+        """This for arguments with the lengths of ``types``: itself where no length is symbolic."""
         pairs = zip(self.in_avals, types, strict=True)
         dims = [(n, size) for t, g in pairs for n, size in zip(t.shape, g.shape, strict=True)]
         unknown = [(n, size) for n, size in dims if isinstance(n, Length)]
@@ -355,10 +355,10 @@ class Exported:
                 f"{tuple(types)}, at {user_location()}: {e}"
             ) from None
         key = tuple(numbers.items())
-        known = self._for_numbers.get(key)
-        if known is None:
-            known = self._for_numbers[key] = self._at(numbers)
-        return known
+        exported = self._for_numbers.get(key)
+        if exported is None:
+            exported = self._for_numbers[key] = self._at(numbers)
+        return exported
 
     @functools.cached_property
     def _for_numbers(self) -> dict[Any, Exported]:
@@ -368,8 +368,8 @@ class Exported:
         """This where variables are ``numbers``; if these are symbolic in turn, the same module."""
         ins, outs = [tuple([_at(t, numbers) for t in types]) for types in self._avals]
         artifact = self.mlir_module_serialized
-        known = not symbolic(numbers.values())
-        if known:
+        is_static = not symbolic(numbers.values())
+        if is_static:
             artifact = backend().refined(artifact, (*self._first, *_physical(ins)))
 
         def derivative() -> Exported | None:
@@ -380,7 +380,7 @@ class Exported:
             self, in_avals=ins, out_avals=outs, mlir_module_serialized=artifact,
             _derivative=derivative,
         )  # fmt: skip
-        if known:
+        if is_static:
             _check_module(exported)
         return exported
 

@@ -90,8 +90,8 @@ def in_chunks(
         return TracedBody(program, captured, flat.out_tree, written, flat.stored)
 
     key = (flat.who, flat.in_tree, axis, *types, *places, *flat.refs)
-    known = len(arrays) == len(leaves)  # whatever else there is may change
-    traced = remembered((flat.fun,), key, trace) if known else trace()
+    all_arrays = len(arrays) == len(leaves)  # whatever else there is may change
+    traced = remembered((flat.fun,), key, trace) if all_arrays else trace()
     refuse_aliases(passed, traced.captured, flat.who)
     flat.out_tree, flat.stored = traced.out_tree, traced.stored
     name, _ = axis

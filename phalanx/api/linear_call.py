@@ -52,23 +52,25 @@ def linear_call(
     check_callable(fun, "linear_call")
     check_callable(fun_transpose, "linear_call")
     who = f"linear_call({name_of(fun)})"
-    known, known_tree = tree.flatten(residual_args)
+    residuals, residual_tree = tree.flatten(residual_args)
     linear, linear_tree = tree.flatten(linear_args)
-    for x in (*known, *linear):
+    for x in (*residuals, *linear):
         if not is_value(x):
             check_leaf(x, "an argument", who)
     types = [typeof(x) for x in linear]
-    count = len(known)
+    count = len(residuals)
     out_tree: Any = None
 
     def function(*xs: Any) -> list[Any]:
         nonlocal out_tree
-        args = known_tree.unflatten(xs[:count]), linear_tree.unflatten(xs[count:])
+        args = residual_tree.unflatten(xs[:count]), linear_tree.unflatten(xs[count:])
         results, out_tree = flatten_results(fun(*args), who)
         return results
 
-    def transposed(known: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        out = linear_call(fun_transpose, fun, known_tree.unflatten(known), out_tree.unflatten(cts))
+    def transposed(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        out = linear_call(
+            fun_transpose, fun, residual_tree.unflatten(residuals), out_tree.unflatten(cts)
+        )
         leaves, structure = tree.flatten(out)
         if structure != linear_tree or not _alike(leaves, types):
             raise TypeError(
@@ -80,7 +82,7 @@ def linear_call(
     results = bind_program(
         linear_call_primitive,
         function,
-        [*known, *linear],
+        [*residuals, *linear],
         partial(LinearRule.of, name_of(fun), transposed, len(linear)),
         (fun, fun_transpose),
         name_of(fun),

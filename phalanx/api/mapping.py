@@ -117,8 +117,8 @@ class MappedAxes(Struct, frozen=True):
             free = (
                 self.mesh is not None and axis_size is None and not any(d is not None for d in dims)
             )
-            known = self.mesh.shape[axis] if free else axis_size  # type: ignore[union-attr]
-            size = mapped_size(leaves, dims, names, known, who, keywords)
+            fixed_size = self.mesh.shape[axis] if free else axis_size  # type: ignore[union-attr]
+            size = mapped_size(leaves, dims, names, fixed_size, who, keywords)
             if size < 1:
                 raise ValueError(f"{who}: the mapped axis must have at least one lane, got {size}")
             sizes.append((axis, size))

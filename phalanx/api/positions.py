@@ -118,9 +118,9 @@ def _meant(mesh: AnyMesh | None, leaves: Sequence[Any], who: str) -> AnyMesh:
     if isinstance(chosen, Mesh):
         return chosen
     shardings = map(aot.sharding_of, leaves)
-    for known in [current, *(s.mesh for s in shardings if isinstance(s, NamedSharding))]:
-        if known.axes == chosen.axes and known.has_devices:
-            return known
+    for candidate in [current, *(s.mesh for s in shardings if isinstance(s, NamedSharding))]:
+        if candidate.axes == chosen.axes and candidate.has_devices:
+            return candidate
     return chosen
 
 

@@ -56,8 +56,8 @@ def store_copies(
     Returns:
         The other outputs.
     """
-    last, known = len(outputs) - len(refs), [*map(id, arguments)]
-    after = [_copied(x) if id(x) in known else x for x in outputs[last:]]
+    last, argument_ids = len(outputs) - len(refs), [*map(id, arguments)]
+    after = [_copied(x) if id(x) in argument_ids else x for x in outputs[last:]]
     return store_all({}, refs, [*outputs[:last], *after])
 
 

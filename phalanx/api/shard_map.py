@@ -283,10 +283,10 @@ def _with_values(specs: Any, arg: Any, before: Sequence[AsItIs] = ()) -> Any:
         return _is_array(x) or (specs is None and is_value(x))
 
     each = tree.broadcast_prefix(specs, arg, "shard_map in_specs", is_leaf=is_spec)
-    known = {id(v.value): v for v in before}
+    by_id = {id(v.value): v for v in before}
     pairs = zip(leaves, each, strict=True)
     return treedef.unflatten(
-        [known.get(id(x)) or AsItIs(x) if s is None and not is_traced(x) else x for x, s in pairs]
+        [by_id.get(id(x)) or AsItIs(x) if s is None and not is_traced(x) else x for x, s in pairs]
     )
 
 

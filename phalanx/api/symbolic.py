@@ -83,18 +83,18 @@ def symbolic_shape(
             f"SymbolicScope, got {constraints!r} and a scope, at {user_location()}"
         )
     within = (SymbolicScope(constraints) if scope is None else scope).known
-    known = None if like is None else tuple(like)
-    words = _shape_words(shape_spec, known)
-    if known is not None and len(known) != len(words):
+    sizes = None if like is None else tuple(like)
+    words = _shape_words(shape_spec, sizes)
+    if sizes is not None and len(sizes) != len(words):
         raise ValueError(
-            f"symbolic_shape: {shape_spec!r} has {len(words)} dimensions, `like` {len(known)}"
+            f"symbolic_shape: {shape_spec!r} has {len(words)} dimensions, `like` {len(sizes)}"
         )
-    rest = known or (None,) * len(words)
+    rest = sizes or (None,) * len(words)
     return tuple([_length(within, w, n, shape_spec) for w, n in zip(words, rest, strict=True)])
 
 
-def _shape_words(spec: str | None, known: Sequence[Any] | None) -> list[ast.expr]:
-    """An expression for every dimension; for those that are as in ``known`` the name ``_``."""
+def _shape_words(spec: str | None, like: Sequence[Any] | None) -> list[ast.expr]:
+    """An expression for every dimension; for those that are as in ``like`` the name ``_``."""
     parsed = _parsed("..." if spec is None else spec.strip() or "()", "symbolic_shape")
     words = [*parsed.elts] if isinstance(parsed, ast.Tuple) else [parsed]
     dots = [i for i, w in enumerate(words) if _is(w, ...)]
@@ -102,10 +102,10 @@ def _shape_words(spec: str | None, known: Sequence[Any] | None) -> list[ast.expr
         return words
     if dots != [len(words) - 1]:
         raise ValueError(f"symbolic_shape: '...' must come last, got {spec!r}")
-    if known is None:
+    if like is None:
         raise ValueError("symbolic_shape: '...' stands for lengths of `like`, which is missing")
     placeholder = ast.Name("_")
-    return [*words[:-1], *[placeholder] * (len(known) - len(words) + 1)]
+    return [*words[:-1], *[placeholder] * (len(like) - len(words) + 1)]
 
 
 def _parsed(text: str, who: str) -> ast.expr:

@@ -787,9 +787,9 @@ _AT_THE_IMPORT: Any = (  # the line of the user's that imports us
 
 def _tell_of_misspelt() -> None:
     """Warn of variables of the environment that are nearly the name of an option's."""
-    known = {v for option in OPTIONS.values() for v in option.variables}
-    bare = {v.removeprefix("PHALANX_"): v for v in known if v.startswith("PHALANX_")}
-    for variable in sorted(os.environ.keys() - known):
+    variables = {v for option in OPTIONS.values() for v in option.variables}
+    bare = {v.removeprefix("PHALANX_"): v for v in variables if v.startswith("PHALANX_")}
+    for variable in sorted(os.environ.keys() - variables):
         if variable.startswith("PHALANX_"):
             near = nearest(variable.removeprefix("PHALANX_"), bare, 0.8)  # it may be another's
             if near:

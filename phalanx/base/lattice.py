@@ -171,10 +171,10 @@ def holds(dtype: np.dtype, operand: tuple[np.dtype, bool]) -> bool:
 
 
 def _common(operands: tuple[tuple[np.dtype, bool], ...]) -> tuple[np.dtype, bool]:
-    known = {dtype for dtype, _ in operands}
+    distinct = {dtype for dtype, _ in operands}
     weak = all(weak for _, weak in operands)
-    if weak or len(known) == 1:
-        node = _join(known)
+    if weak or len(distinct) == 1:
+        node = _join(distinct)
     else:
         node = _join({_weak_node(dtype) if weak else dtype for dtype, weak in operands})
         weak = node in _WEAK_NODES

@@ -137,8 +137,8 @@ class Lengths:
 
     def _simpler(self, terms: Terms) -> Terms | None:
         for m, n in terms.items():
-            for known, (times, value) in self._equal.items():
-                left = length_terms.without(m, known)
+            for monomial, (times, value) in self._equal.items():
+                left = length_terms.without(m, monomial)
                 if left is not None and n % times == 0:
                     return _exchanged(terms, m, length_terms.scaled(value, n // times), left)
             for name, _ in m:

@@ -34,13 +34,13 @@ def main_module(script: str) -> MainModule | None:
     inside = PathFinder.find_spec("__main__", [name])  # of a folder or a zip file
     if inside is not None:
         loader = cast("InspectLoader", inside.loader)
-        known: dict[str, Any] = {
+        attributes: dict[str, Any] = {
             "__spec__": inside,
             "__loader__": loader,
             "__package__": inside.parent,
             "__file__": inside.origin,
         }
-        return MainModule(name, functools.partial(loader.get_code, "__main__"), known)
+        return MainModule(name, functools.partial(loader.get_code, "__main__"), attributes)
     file = Path(name)
     if not file.is_file():
         return None

@@ -166,8 +166,8 @@ class _Known(dict[str, bool]):
     def __missing__(self, file: str) -> bool:
         if len(self) >= self.limit:
             self.clear()
-        known = self[file] = self.decide(file)
-        return known
+        decision = self[file] = self.decide(file)
+        return decision
 
 
 # whether frames of a file are ours and not the user's

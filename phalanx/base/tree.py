@@ -358,8 +358,10 @@ def map_with_path(
     {'a': ["['a'][0]", "['a'][1]"]}
     """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    known = None if is_leaf_takes_path else is_leaf
-    columns = [_flatten_like(tree, treedef, other, i, known) for i, other in enumerate(rest, 1)]
+    is_leaf_of_rest = None if is_leaf_takes_path else is_leaf
+    columns = [
+        _flatten_like(tree, treedef, other, i, is_leaf_of_rest) for i, other in enumerate(rest, 1)
+    ]
     rows = zip(pairs, *columns, strict=True)
     return treedef.unflatten([f(path, leaf, *others) for (path, leaf), *others in rows])
 

@@ -41,9 +41,9 @@ class LinearRule:
     def of(cls, name: str, transposed: Transposed, count: int, closure: Closure) -> LinearRule:
         """The rule of a function that closes over values: they become its first operands."""
 
-        def explicit(known: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            size = len(known) - len(closure.closed)
-            return closure.run(lambda *xs: transposed(xs[:size], xs[size:]), [*known, *cts])
+        def explicit(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            size = len(residuals) - len(closure.closed)
+            return closure.run(lambda *xs: transposed(xs[:size], xs[size:]), [*residuals, *cts])
 
         return cls(name, explicit, count)
 
@@ -51,11 +51,11 @@ class LinearRule:
         """The rule on all lanes of ``axis``."""
         known_dims, linear_dims = dims[: len(dims) - self.count], dims[len(dims) - self.count :]
 
-        def transposed(known: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            size = len(known)
+        def transposed(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            size = len(residuals)
             every = [*known_dims, *(places.dims or ())]
             values, where = batch(
-                lambda *xs: self.transposed(xs[:size], xs[size:]), axis, [*known, *cts], every
+                lambda *xs: self.transposed(xs[:size], xs[size:]), axis, [*residuals, *cts], every
             )
             triples = zip(values, where, linear_dims, strict=True)
             return [lanes_of_cotangent(ct, d, to, axis) for ct, d, to in triples]
@@ -65,8 +65,8 @@ class LinearRule:
     def with_state(self) -> LinearRule:
         """The rule with an operand before the others, which is the first result as it is."""
 
-        def transposed(known: Sequence[Any], cts: Sequence[Any]) -> Sequence[Any]:
-            return self.transposed(known[1:], cts[1:])
+        def transposed(residuals: Sequence[Any], cts: Sequence[Any]) -> Sequence[Any]:
+            return self.transposed(residuals[1:], cts[1:])
 
         return LinearRule(self.name, transposed, self.count)
 
@@ -78,19 +78,19 @@ def _differentiate(
     dual: Dual, *args: Any, program: Program | Applied, rule: LinearRule, closed: int
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     params = {"program": program, "rule": rule, "closed": closed}
-    known = len(args) - rule.count
+    first_linear = len(args) - rule.count
     primals, tangents = zip(*[dual.split(a) for a in args], strict=True)
     with entering(dual.parent):
         out = linear_call(*primals, **params)
     slopes: Sequence[Any] = (ZERO,) * len(out)
-    if any(t is not ZERO for t in tangents[known:]):
-        types = [typeof(x) for x in primals[known:]]
+    if any(t is not ZERO for t in tangents[first_linear:]):
+        types = [typeof(x) for x in primals[first_linear:]]
         with entering(dual.tangents):
-            moved = map(instantiate, tangents[known:], types)
-            slopes = linear_call(*primals[:known], *moved, **params)
-    if any(t is not ZERO for t in tangents[:known]):
+            moved = map(instantiate, tangents[first_linear:], types)
+            slopes = linear_call(*primals[:first_linear], *moved, **params)
+    if any(t is not ZERO for t in tangents[:first_linear]):
         with entering(dual):
-            seen = run(*args[:known], *primals[known:], program=program)
+            seen = run(*args[:first_linear], *primals[first_linear:], program=program)
         by_known = [dual.split(y)[1] for y in seen]
         with entering(dual.tangents):
             slopes = [add_tangents(s, t) for s, t in zip(slopes, by_known, strict=True)]
@@ -100,12 +100,12 @@ def _differentiate(
 def _transpose(
     cts: tuple[Any, ...], *operands: Any, program: Program, rule: LinearRule, closed: int
 ) -> list[Any]:
-    known = len(operands) - rule.count
+    first_linear = len(operands) - rule.count
     types = program.output_types
     dense = [instantiate(ct, t) for ct, t in zip(cts, types, strict=True)]
-    cotangents = rule.transposed(operands[:known], dense)
-    pairs = zip(cotangents, operands[known:], strict=True)
-    return [None] * known + [
+    cotangents = rule.transposed(operands[:first_linear], dense)
+    pairs = zip(cotangents, operands[first_linear:], strict=True)
+    return [None] * first_linear + [
         (ct if ct is ZERO else as_type(ct, x.type)) if isinstance(x, Linear) else None
         for ct, x in pairs
     ]

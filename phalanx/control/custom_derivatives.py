@@ -142,8 +142,8 @@ def _bind_program(
 ) -> Sequence[Any]:
     """The same where a program is recorded, which then holds the function as a program."""
     program, captured = stage(function, [typeof(x) for x in xs], name)
-    known = {id(x) for x in captured}
-    only_rules, values = _columns([(x, v) for x, v in closed if id(x) not in known])
+    captured_ids = {id(x) for x in captured}
+    only_rules, values = _columns([(x, v) for x, v in closed if id(x) not in captured_ids])
     unused = [Var(typeof(v)) for v in values]
     count = len(captured)
     inputs = [*program.inputs[:count], *unused, *program.inputs[count:]]

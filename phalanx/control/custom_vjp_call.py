@@ -166,12 +166,12 @@ def _differentiate(
     with entering(dual.parent):
         out = fitted([dual.split(y)[0] for y in forward.results], program)
     types = tuple(typeof(y) for y in out)
-    known = [*operands.primals[:closed], *(dual.split(x)[0] for x in forward.residuals)]
+    residuals = [*operands.primals[:closed], *(dual.split(x)[0] for x in forward.residuals)]
     with entering(dual.tangents):
         tangents = iter(
             linear(
-                *known, *operands.tangents, rule=rule, kept=_Kept(forward.kept),
-                nonzero=operands.nonzero, known=len(known), types=types,
+                *residuals, *operands.tangents, rule=rule, kept=_Kept(forward.kept),
+                nonzero=operands.nonzero, known=len(residuals), types=types,
                 forward=_ForwardMode(rule.name, user_location()),
             )
         )  # fmt: skip

@@ -172,12 +172,12 @@ def linearize_rule(prim: Callable[[], Primitive]) -> Rule:
         frame = frame_of(prim(), params)
         halves = linearized(frame, active)
         results = bind_frame(prim(), primals, params, halves.primal)
-        known = [*frame.choices(primals), *halves.collected(primals, results)]
+        residuals = [*frame.choices(primals), *halves.collected(primals, results)]
         types = types_of(primals)
 
         def linear(*tangents: Any) -> tuple[Any, ...]:
             active_tangents = dense(tangents, types, halves.active)
-            outputs = bind_frame(prim(), [*known, *active_tangents], params, halves.linear)
+            outputs = bind_frame(prim(), [*residuals, *active_tangents], params, halves.linear)
             return placed(outputs, halves.nonzero)
 
         return results[: len(frame.outs)], linear

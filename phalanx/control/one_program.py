@@ -77,12 +77,12 @@ def one_program(function: Function) -> Function:
 
 def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Callable[..., Any]:
     """The call of ``function`` with arguments of which some are static, or by name."""
-    known, whole = parameters.known, parameters.whole
+    cached, whole = parameters.cache, parameters.whole
     here, array = settings, cast(Any, DeviceArray)  # found fast: calls are short
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         values, names = ((*args, *kwargs.values()), (*kwargs,)) if kwargs else (args, ())
-        marks = known[len(args), names] or parameters.marks(len(args), names)
+        marks = cached[len(args), names] or parameters.marks(len(args), names)
         pairs = zip(values, marks, strict=True)
         signs: list[Any] = [x._sig if type(x) is array else sign(x) for x, sign in pairs]
         signs += names, here().key, function
@@ -118,7 +118,7 @@ class _Parameters:
     Attributes:
         operands: so many arguments by position are operands, of one array each.
         whole: whether no argument is a sequence of operands.
-        known: what ``marks`` said.
+        cache: the results of ``marks``.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -129,7 +129,7 @@ class _Parameters:
         self._named = dict(kinds[:named])
         self._in_order = [kind for _, kind in kinds[:by_position]]
         self._rest: list[Kind] = [kinds[named][1]] if code.co_flags & inspect.CO_VARARGS else []
-        self.known: Recent[tuple[Kind, ...]] = Recent(64)
+        self.cache: Recent[tuple[Kind, ...]] = Recent(64)
         every = self._in_order + self._rest
         first = len([*takewhile(lambda mark: mark is OPERAND, every)])
         self.operands = math.inf if self._rest and first == len(every) else first
@@ -142,7 +142,7 @@ class _Parameters:
         """
         by_position = self._in_order + (self._rest or [STATIC]) * count
         named = [self._named.get(name, STATIC) for name in names]
-        kinds = self.known[count, names] = (*by_position[:count], *named)
+        kinds = self.cache[count, names] = (*by_position[:count], *named)
         return kinds
 
 

@@ -56,14 +56,14 @@ def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
         )
         back = transposed(frame, linear, has_cotangent)
         _check_carry(frame)  # after what is not linear has been found, with its line
-        known = [x for x, n in zip(operands, linear, strict=True) if not n]
+        nonlinear = [x for x, n in zip(operands, linear, strict=True) if not n]
         sums = [zeros(operands[i].type.cotangent) for i in _summed(frame, linear)]
         starts = [
             instantiate(ct, t.cotangent)
             for ct, t, g in zip(cts, frame.result_types, has_cotangent, strict=True)
             if g
         ]
-        results = iter(bind_frame(prim(), [*known, *sums, *starts], params, back.frame))
+        results = iter(bind_frame(prim(), [*nonlinear, *sums, *starts], params, back.frame))
         cotangents: list[Any] = [None] * len(operands)
         for i, nonzero in zip(back.order, back.nonzero, strict=True):
             cotangents[i] = next(results) if nonzero else ZERO
@@ -167,10 +167,10 @@ def _backwards(
         return [o for o in outputs if o is not ZERO], tuple([o is not ZERO for o in outputs])
 
     types = dict(zip(positions, program.input_types, strict=True))
-    known = [types[i] for i in positions if not linear[i]]
+    nonlinear = [types[i] for i in positions if not linear[i]]
     ends = [t.cotangent for t in _among(program.output_types, has_cotangent)]
     key = ("backwards", frame.ins, frame.outs, frame.runs, linear, has_cotangent)
-    return derive(program, key, back, [*known, *(types[i].cotangent for i in sums), *ends])
+    return derive(program, key, back, [*nonlinear, *(types[i].cotangent for i in sums), *ends])
 
 
 def _received(frame: Frame, role: Role, ct: Any) -> Any:

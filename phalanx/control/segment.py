@@ -136,24 +136,24 @@ def _batch(
         return _batch_alike(axis, values, dims, program=program, of=of, at_once=at_once)
     lane = memoize_on(program, ("lane", of), lambda: _Lane.of(program, of))
     kept, totals = _in_chunks(lane, axis, at_once, values, dims)
-    known: dict[Atom, Pair] = dict(zip(program.inputs, zip(values, dims, strict=True), strict=True))
-    known |= {a: (x, 0) for a, x in zip(lane.kept, kept, strict=True)}
+    env: dict[Atom, Pair] = dict(zip(program.inputs, zip(values, dims, strict=True), strict=True))
+    env |= {a: (x, 0) for a, x in zip(lane.kept, kept, strict=True)}
     taken = {pair: (x, 0) for pair, x in zip(lane.taken, totals, strict=True)}
     for e, fold in lane.ends:
-        pairs = [taken.get((a, fold)) or _outside(a, axis, fold, known) for a in e.inputs]
+        pairs = [taken.get((a, fold)) or _outside(a, axis, fold, env) for a in e.inputs]
         out, dim = fold.finalize(axis, *zip(*pairs, strict=True), **e.params)
         results = zip(out, dim, strict=True) if e.prim.multi else [(out, dim)]
-        known.update(zip(e.outputs, results, strict=True))
-    pairs = [known[a] for a in program.outputs]
+        env.update(zip(e.outputs, results, strict=True))
+    pairs = [env[a] for a in program.outputs]
     return tuple([x for x, _ in pairs]), tuple([d for _, d in pairs])
 
 
 _batch_alike = batch_rule(lambda: segment)
 
 
-def _outside(atom: Atom, axis: Axis, fold: Fold, known: dict[Atom, Pair]) -> Pair:
+def _outside(atom: Atom, axis: Axis, fold: Fold, env: dict[Atom, Pair]) -> Pair:
     """All lanes as one of ``atom``, which no lane of the segment makes."""
-    value, dim = (atom.value, None) if isinstance(atom, Literal) else known[atom]
+    value, dim = (atom.value, None) if isinstance(atom, Literal) else env[atom]
     return (value, None) if dim is None else (folded(axis, fold, value, dim), 0)
 
 

@@ -196,10 +196,10 @@ def find(name: Any, who: str) -> tuple[Any, int]:
     for user_name, axis, size in axes:
         if user_name == name:
             return axis, index(size)
-    known = [
+    in_scope = [
         (user_name, size) for user_name, _, size in reversed(axes) if not is_internal(user_name)
     ]
-    raise UnboundAxis.of(who, name, known, user_location(), config.mesh)
+    raise UnboundAxis.of(who, name, in_scope, user_location(), config.mesh)
 
 
 def is_internal(name: Any) -> bool:

@@ -20,25 +20,25 @@ def steps_to_variables(lengths: Sequence[Length]) -> list[Step]:
         ValueError: a variable does not follow from these lengths.
     """
     steps: list[Step] = []
-    known: frozenset[str] = frozenset()
-    names = known.union(*map(variables, (*lengths, *_facts(lengths))))
-    while known != names:
-        step = next(_steps(lengths, known), None)
+    solved: frozenset[str] = frozenset()
+    names = solved.union(*map(variables, (*lengths, *_facts(lengths))))
+    while solved != names:
+        step = next(_steps(lengths, solved), None)
         if step is None:
-            missing = ", ".join(sorted(names - known))
+            missing = ", ".join(sorted(names - solved))
             raise ValueError(
                 f"export: the lengths {missing} do not follow from the shapes of the arguments, "
                 f"{', '.join(map(str, lengths))}, at {user_location()}; a length follows from a "
                 "dimension that is it, or a multiple of it and more, as n or 2*n + 1"
             )
         steps.append(step)
-        known |= {step[0]}
+        solved |= {step[0]}
     return steps
 
 
-def _steps(lengths: Sequence[Length], known: frozenset[str]) -> Any:
+def _steps(lengths: Sequence[Length], solved: frozenset[str]) -> Any:
     for which, n in enumerate(lengths):
-        unknown = n.variables - known
+        unknown = n.variables - solved
         if len(unknown) == 1:
             (name,) = unknown
             parts = _linear(n.scope, n.terms, name)

@@ -178,11 +178,11 @@ def _tangent(
 
 
 def _backward(
-    args: Sequence[Any], known: Sequence[Any], how: How, for_bias: bool, of_sums: Any = ZERO
+    args: Sequence[Any], residuals: Sequence[Any], how: How, for_bias: bool, of_sums: Any = ZERO
 ) -> list[Any]:
     """``of_sums`` is the cotangent of the second result, for which there is no kernel."""
     whole = _whole(args, how)
-    out, sums, ct = known
+    out, sums, ct = residuals
     out, ct = map(_heads_outside, (out, ct))
     weights = _weights(whole, sums, how)
     turned = _product(ct, whole.v, (3, 3))
@@ -234,8 +234,8 @@ def _lower_on_cuda(b: Builder, *args: Value, **how: Any) -> list[Value]:
 def _lower_tangent(b: Builder, *values: Value, **how: Any) -> list[Value]:
     def tangent(*xs: Any) -> list[Any]:
         count = 3 + how["biased"]
-        args, known, tangents = xs[: -2 - count], xs[-2 - count : -count], xs[-count:]
-        return _tangent(args, *known, tangents, how)  # type: ignore[arg-type]
+        args, residuals, tangents = xs[: -2 - count], xs[-2 - count : -count], xs[-count:]
+        return _tangent(args, *residuals, tangents, how)  # type: ignore[arg-type]
 
     return b.traced(tangent, *values)
 
@@ -250,8 +250,8 @@ def _lower_backward(b: Builder, *values: Value, for_bias: bool, **how: Any) -> l
 def _lower_backward_on_cuda(b: Builder, *values: Value, for_bias: bool, **how: Any) -> list[Value]:
     if not cudnn.has_kernel(b.ins):
         return _lower_backward(b, *values, for_bias=for_bias, **how)
-    args, known, sizes = _factors(b.ins[:-3], how)
-    factors = Factors((*args, *known, known[0]), args[: 3 + for_bias], sizes)
+    args, residuals, sizes = _factors(b.ins[:-3], how)
+    factors = Factors((*args, *residuals, residuals[0]), args[: 3 + for_bias], sizes)
 
     def run(b: Builder, *xs: Value) -> list[Value]:
         return cudnn.backward(b, *xs, for_bias=for_bias, **how)
@@ -310,11 +310,11 @@ def _tangent_type(*types: ArrayType, for_bias: bool, **how: Any) -> Types:
     return _checked(types[:-count], types[-2 - count : -count])
 
 
-def _checked(args: Sequence[ArrayType], known: Sequence[ArrayType]) -> Types:
-    """The types of results, which are those of ``known``."""
+def _checked(args: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Types:
+    """The types of the results; TypeError unless those of ``outs`` are the same."""
     results = _type(*args[:3])
-    if [(t.shape, t.dtype) for t in known] != [(t.shape, t.dtype) for t in results]:
-        raise TypeError(f"attention: the results are {results}, got {known}")
+    if [(t.shape, t.dtype) for t in outs] != [(t.shape, t.dtype) for t in results]:
+        raise TypeError(f"attention: the results are {results}, got {outs}")
     return results
 
 
@@ -323,14 +323,14 @@ def _tangent_transpose(
 ) -> Cotangents:
     ct, of_sums = cts
     count = 3 + how["biased"]
-    known, moved = operands[:-count], operands[-count:]
-    ct = instantiate(ct, typeof(known[-2]))
+    residuals, moved = operands[:-count], operands[-count:]
+    ct = instantiate(ct, typeof(residuals[-2]))
     if of_sums is ZERO:
-        found = attention_backward(*known, ct, for_bias=for_bias, **how)
+        found = attention_backward(*residuals, ct, for_bias=for_bias, **how)
     else:
-        found = _backward(known[:-2], [*known[-2:], ct], how, for_bias, of_sums)  # type: ignore[arg-type]
+        found = _backward(residuals[:-2], [*residuals[-2:], ct], how, for_bias, of_sums)  # type: ignore[arg-type]
     cotangents = [*found, None][:count]
-    return [None] * len(known) + [
+    return [None] * len(residuals) + [
         x if isinstance(m, Linear) else None for x, m in zip(cotangents, moved, strict=True)
     ]
 

@@ -85,7 +85,7 @@ class _Order(Differentiated):
 bessel_i: Primitive = special(
     "bessel_i",
     _modified,
-    known=[_modified_slope],
+    partials=[_modified_slope],
     params=_Order,
     operations=75,
     doc="I_ν(x) of whole ν ≥ 0 (DLMF 10.25.2)",
@@ -98,7 +98,7 @@ bessel_i: Primitive = special(
 bessel_i0e: Primitive = special(
     "bessel_i0e",
     partial(_scaled, order=0),
-    known=[None],
+    partials=[None],
     operations=75,
     doc="e^-|x| I₀(x) (DLMF 10.25.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=3.0)],
@@ -107,7 +107,7 @@ bessel_i0e: Primitive = special(
 bessel_i1e: Primitive = special(
     "bessel_i1e",
     partial(_scaled, order=1),
-    known=[None],
+    partials=[None],
     operations=75,
     doc="e^-|x| I₁(x) (DLMF 10.25.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=3.0)],
@@ -148,7 +148,7 @@ def _oscillating(order: int) -> Callable[[Any], Any]:
 bessel_j0: Primitive = special(
     "bessel_j0",
     _oscillating(0),
-    known=[lambda y, x: neg(bessel_j1(x))],
+    partials=[lambda y, x: neg(bessel_j1(x))],
     operations=70,
     doc="J₀(x) (DLMF 10.2.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=15.0)],
@@ -157,7 +157,7 @@ bessel_j0: Primitive = special(
 bessel_j1: Primitive = special(
     "bessel_j1",
     _oscillating(1),
-    known=[None],  # J₀ - J₁/x cancels near 0, in its derivatives
+    partials=[None],  # J₀ - J₁/x cancels near 0, in its derivatives
     operations=80,
     doc="J₁(x) (DLMF 10.2.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=15.0)],

@@ -192,7 +192,7 @@ def _faddeeva(z: Any) -> Any:
 wofz: Primitive = special(
     "wofz",
     _faddeeva,
-    known=[None],
+    partials=[None],
     operations=210,
     doc="exp(-z²) erfc(-iz), of complex z (DLMF 7.2.3)",
     examples=[Example((np.complex64(0.7 + 0.5j),), order=1)],
@@ -200,13 +200,13 @@ wofz: Primitive = special(
 )
 
 erfcx: Primitive = special(
-    "erfcx", scaled_erfc, known=[None], doc="exp(x²) erfc x (DLMF 7.2.2)", examples=[_REAL]
+    "erfcx", scaled_erfc, partials=[None], doc="exp(x²) erfc x (DLMF 7.2.2)", examples=[_REAL]
 )
 
 erfcx_above: Primitive = special(
     "erfcx_above",
     scaled_erfc_above,
-    known=[None],
+    partials=[None],
     operations=50,
     doc="exp(x²) erfc x, for x ≥ 0 (DLMF 7.2.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=3.0)],
@@ -215,7 +215,7 @@ erfcx_above: Primitive = special(
 dawsn: Primitive = special(
     "dawsn",
     _dawson,
-    known=[None],
+    partials=[None],
     operations=200,
     doc="exp(-x²) ∫₀ˣ exp(t²) dt (DLMF 7.2.5)",
     examples=[_REAL],
@@ -299,7 +299,7 @@ def _fresnel_bend(x: Any, sine: bool) -> Any:
 fresnel_slope: Primitive = special(
     "fresnel_slope",
     _fresnel_slope,
-    known=[lambda out, x, sine: _fresnel_bend(x, sine)],
+    partials=[lambda out, x, sine: _fresnel_bend(x, sine)],
     params=_Sine,
     operations=45,
     doc="cos(πx²/2), or, sine, sin(πx²/2), of which πx²/2 has too few digits",
@@ -310,7 +310,7 @@ fresnel_slope: Primitive = special(
 fresnel: Primitive = special(
     "fresnel",
     _fresnel,
-    known=[lambda out, x, sine: fresnel_slope(x, sine=sine)],
+    partials=[lambda out, x, sine: fresnel_slope(x, sine=sine)],
     params=_Sine,
     operations=180,
     doc="∫₀ˣ cos(πt²/2) dt, or, sine, ∫₀ˣ sin(πt²/2) dt (DLMF 7.2.7)",
@@ -435,7 +435,7 @@ def _erfc_inverse_slope(x: Any, y: Any) -> Any:
 erfc_inv: Primitive = special(
     "erfc_inv",
     _erfc_inverse,
-    known=[_erfc_inverse_slope],
+    partials=[_erfc_inverse_slope],
     doc="the x with erfc x = y, for y in [0, 2] (DLMF 7.17.1)",
     examples=[Example((f32(2, 3),), low=0.1, high=1.9)],
 )

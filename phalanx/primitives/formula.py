@@ -532,7 +532,7 @@ def special(
     name: str,
     formula: Formula,
     *,
-    known: Sequence[Of[Any] | None],
+    partials: Sequence[Of[Any] | None],
     doc: str,
     examples: Sequence[Example],
     on: Callable[[np.dtype], bool] = dtypes.is_floating,
@@ -545,7 +545,7 @@ def special(
     Args:
         name: its name.
         formula: of a number for each operand, and of parameters.
-        known: per operand its partial derivative in closed form, a function of arrays,
+        partials: per operand its partial derivative in closed form, a function of arrays,
             ``(out, *operands, **params)``; or None, and it is that of the formula.
         doc: the mathematics and its source.
         examples: for the tests.
@@ -571,7 +571,7 @@ def special(
 
     def slope(i: int) -> Callable[..., Any]:
         def rule(out: Any, *xs: Any, by: tuple[int, ...] = (), **params: Any) -> Any:
-            closed = known[i] if not by else None
+            closed = partials[i] if not by else None
             if closed is not None:
                 return closed(out, *xs, **params)
             return prim(*xs, by=tuple(sorted((*by, i))), **params)
@@ -584,7 +584,7 @@ def special(
         lowered(formula),
         lower_on={"gpu": on_others, "tpu": on_others} if on_others else {},
         on=on,
-        partials=[slope(i) for i in range(len(known))],
+        partials=[slope(i) for i in range(len(partials))],
         operations=operations,
         params=params,
         doc=doc,

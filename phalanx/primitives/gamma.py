@@ -173,7 +173,7 @@ ln_gamma_above = with_slope(_log_gamma_above, lambda x, y: psi_above(x))
 lgamma: Primitive = special(
     "lgamma",
     ln_gamma,
-    known=[lambda y, x: digamma(x)],
+    partials=[lambda y, x: digamma(x)],
     operations=160,
     doc="log |Γ(x)| (DLMF 5.2.1)",
     examples=[_POSITIVE],
@@ -182,7 +182,7 @@ lgamma: Primitive = special(
 digamma: Primitive = special(
     "digamma",
     psi,
-    known=[lambda y, x: zeta(2.0, x)],
+    partials=[lambda y, x: zeta(2.0, x)],
     operations=90,
     doc="ψ(x), the derivative of log Γ (DLMF 5.2.2)",
     examples=[_POSITIVE],
@@ -214,7 +214,7 @@ def _digamma_gap(a: Any, h: Any) -> Any:
 digamma_gap: Primitive = special(
     "digamma_gap",
     _digamma_gap,
-    known=[None, lambda out, a, h: zeta(2.0, add(a, h))],
+    partials=[None, lambda out, a, h: zeta(2.0, add(a, h))],
     operations=120,
     doc="ψ(a + h) - ψ(a), of positive a and a + h, also where they are almost the same",
     examples=[_POSITIVES],
@@ -254,7 +254,7 @@ def _gamma(x: Any) -> Any:
 gamma: Primitive = special(
     "gamma",
     _gamma,
-    known=[lambda y, x: mul(y, digamma(x))],
+    partials=[lambda y, x: mul(y, digamma(x))],
     operations=160,
     doc="Γ(x) (DLMF 5.2.1)",
     examples=[_POSITIVE],
@@ -297,7 +297,7 @@ def _log_gamma_right(z: Any) -> Any:
 log_gamma: Primitive = special(
     "log_gamma",
     _complex_log_gamma,
-    known=[None],
+    partials=[None],
     operations=300,
     doc="log Γ(z) of complex z, continuous but at the negative real axis (DLMF 5.11.1)",
     examples=[Example((np.complex64(1.5 + 0.5j),), order=1)],

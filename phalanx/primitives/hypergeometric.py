@@ -131,7 +131,7 @@ def _kummer_slope(out: Any, a: Any, b: Any, x: Any) -> Any:
 hyp1f1: Primitive = special(
     "hyp1f1",
     _kummer,
-    known=[None, None, _kummer_slope],
+    partials=[None, None, _kummer_slope],
     operations=470,
     doc="1F1(a; b; x) = Σ (a)_k / (b)_k xᵏ / k! (DLMF 13.2.2)",
     examples=[Example((f32(3), np.float32(2.5), np.float32(0.75)), low=0.5, high=3.0, order=1)],
@@ -245,7 +245,7 @@ def _gauss_slope(out: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
 hyp2f1: Primitive = special(
     "hyp2f1",
     _gauss,
-    known=[None, None, None, _gauss_slope],
+    partials=[None, None, None, _gauss_slope],
     operations=1000,
     doc="2F1(a, b; c; x) = Σ (a)_k (b)_k / (c)_k xᵏ / k!, continued to x ≤ 1 (DLMF 15.2.1)",
     examples=[

@@ -111,7 +111,7 @@ def _log_beta_slope(a: Any, b: Any) -> Any:
 betaln = special(
     "betaln",
     _log_beta,
-    known=[
+    partials=[
         lambda out, a, b: _log_beta_slope(a, b),
         lambda out, a, b: _log_beta_slope(b, a),
     ],
@@ -137,7 +137,7 @@ def _log_of_poch(z: Any, m: Any) -> Any:
 log_poch: Primitive = special(
     "log_poch",
     _log_of_poch,
-    known=[
+    partials=[
         lambda out, z, m: digamma_change(z, m),
         lambda out, z, m: digamma(add(z, m)),
     ],
@@ -184,7 +184,7 @@ def _by_taken(out: Any, n: Any, k: Any) -> Any:
 binomial: Primitive = special(
     "binomial",
     _binomial_coefficient,
-    known=[_by_count, _by_taken],
+    partials=[_by_count, _by_taken],
     operations=800,
     doc="n over k, for n ≥ k ≥ 0 (DLMF 1.2.6)",
     examples=[Example((np.float32(5.5), f32(3)), low=0.5, high=4.5)],
@@ -330,7 +330,7 @@ def _by_number(out: Any, a: Any, x: Any) -> Any:
 gamma_density = special(
     "gamma_density",
     _density,
-    known=[None, _by_number],
+    partials=[None, _by_number],
     operations=200,
     doc="xᵃ⁻¹ e⁻ˣ / Γ(a), the derivative of P(a, x) by x (DLMF 8.8.13)",
     examples=[Example((f32(3), f32(3)), low=0.5, high=3.0)],
@@ -348,7 +348,7 @@ class _Upper(Differentiated):
 igamma = special(
     "igamma",
     _gamma_ratio,
-    known=[None, _slope],
+    partials=[None, _slope],
     params=_Upper,
     operations=860,
     doc="P(a, x) = ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a), or, upper, Q(a, x) = 1 - P(a, x) (DLMF 8.2.4)",
@@ -413,11 +413,11 @@ def _beta_ratio(a: Any, b: Any, x: Any) -> Any:
 
 
 def _at_the_beta_edge(a: Any, b: Any, x: Any) -> Any:
-    known = (x >= 0.0) & (x <= 1.0) & (a >= 0.0) & (b >= 0.0)
+    defined = (x >= 0.0) & (x <= 1.0) & (a >= 0.0) & (b >= 0.0)
     none = (x <= 0.0) | ((x < 1.0) & ((b <= 0.0) | (a >= math.inf)))
     both = ((a <= 0.0) & (b <= 0.0)) | ((a >= math.inf) & (b >= math.inf))
     alike = both | is_nan(x) | is_nan(a) | is_nan(b)
-    return where(known & ~alike, where(none, 0.0, _one(x)), math.nan)
+    return where(defined & ~alike, where(none, 0.0, _one(x)), math.nan)
 
 
 def _beta_density(a: Any, b: Any, x: Any) -> Any:
@@ -437,7 +437,7 @@ def _by_share(out: Any, a: Any, b: Any, x: Any) -> Any:
 beta_density = special(
     "beta_density",
     _beta_density,
-    known=[None, None, _by_share],
+    partials=[None, None, _by_share],
     operations=400,
     doc="xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b), the derivative of I_x(a, b) by x (DLMF 8.17.1)",
     examples=[Example((f32(3), np.float32(1.5), np.float32(0.4)), low=0.5, high=3.0)],
@@ -447,7 +447,7 @@ beta_density = special(
 betainc = special(
     "betainc",
     _beta_ratio,
-    known=[None, None, lambda out, a, b, x: beta_density(a, b, x)],
+    partials=[None, None, lambda out, a, b, x: beta_density(a, b, x)],
     operations=800,
     doc="I_x(a, b) = ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b) (DLMF 8.17.2)",
     examples=[Example((f32(3), np.float32(1.5), np.float32(0.4)), low=0.5, high=3.0, order=1)],

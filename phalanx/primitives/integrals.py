@@ -106,7 +106,7 @@ def _logarithmic(n: Any, x: Any) -> Any:
 expn: Primitive = special(
     "expn",
     _expn,
-    known=[
+    partials=[
         lambda out, n, x: zeros_like(n),
         lambda out, n, x: neg(expn(sub(n, 1), x)),
     ],
@@ -163,7 +163,7 @@ def _expi_slope(x: Any) -> Any:
 expi_slope: Primitive = special(
     "expi_slope",
     _expi_slope,
-    known=[lambda out, x: mul(out, div(sub(x, 1), x))],
+    partials=[lambda out, x: mul(out, div(sub(x, 1), x))],
     operations=25,
     doc="e^x / x, the derivative of Ei, also where e^x is too large",
     examples=[_POSITIVE],
@@ -172,7 +172,7 @@ expi_slope: Primitive = special(
 expi: Primitive = special(
     "expi",
     _expi,
-    known=[lambda out, x: expi_slope(x)],
+    partials=[lambda out, x: expi_slope(x)],
     operations=360,
     doc="Ei(x), the integral of e^t / t from -∞ to x (DLMF 6.2.5)",
     examples=[_POSITIVE],
@@ -222,7 +222,7 @@ def _sine_quotient(x: Any) -> Any:
 sine_quotient: Primitive = special(
     "sine_quotient",
     _sine_quotient,
-    known=[None],  # cos x / x - sin x / x² cancels near 0
+    partials=[None],  # cos x / x - sin x / x² cancels near 0
     operations=50,
     doc="sin x / x, 1 at 0",
     examples=[Example((f32(2, 3),), low=-3.0, high=3.0)],
@@ -236,7 +236,7 @@ class _Sine(Differentiated):
 sici: Primitive = special(
     "sici",
     _sici,
-    known=[_sici_slope],
+    partials=[_sici_slope],
     params=_Sine,
     operations=120,
     doc="γ + log x + ∫₀ˣ (cos t - 1) / t dt, or, sine, ∫₀ˣ sin t / t dt (DLMF 6.2.9, 6.2.13)",
@@ -278,7 +278,7 @@ def _spence_slope(x: Any) -> Any:
 spence_slope: Primitive = special(
     "spence_slope",
     _spence_slope,
-    known=[None],  # 1 / x (1 - x) + log x / (1 - x)² cancels near 1
+    partials=[None],  # 1 / x (1 - x) + log x / (1 - x)² cancels near 1
     operations=40,
     doc="log x / (1 - x), the derivative of spence; -1 at 1",
     examples=[_POSITIVE],
@@ -288,7 +288,7 @@ spence_slope: Primitive = special(
 spence: Primitive = special(
     "spence",
     _spence,
-    known=[lambda out, x: spence_slope(x)],
+    partials=[lambda out, x: spence_slope(x)],
     operations=65,
     doc="∫₁ˣ log t / (1 - t) dt, the dilogarithm of 1 - x (DLMF 25.12.1)",
     examples=[_POSITIVE],
@@ -334,7 +334,7 @@ def _owens_bell(h: Any, a: Any) -> Any:
 owens_bell: Primitive = special(
     "owens_bell",
     _owens_bell,
-    known=[None, None],
+    partials=[None, None],
     operations=25,
     doc="exp(-h² (1 + a²) / 2) / 2π (1 + a²), the derivative of owens_t by a",
     examples=[Example((f32(3), f32(3)), low=-2.0, high=2.0)],
@@ -344,7 +344,7 @@ owens_bell: Primitive = special(
 owens_t: Primitive = special(
     "owens_t",
     _owens_t,
-    known=[_owens_slope_by_h, lambda out, h, a: owens_bell(h, a)],
+    partials=[_owens_slope_by_h, lambda out, h, a: owens_bell(h, a)],
     operations=300,
     doc="1/2π ∫₀ᵃ exp(-h² (1 + t²) / 2) / (1 + t²) dt (Owen, Ann. Math. Statist. 27, 1956)",
     examples=[Example((f32(3), f32(3)), low=-2.0, high=2.0)],

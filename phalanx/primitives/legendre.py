@@ -64,7 +64,7 @@ def _slope(out: Any, n: Any, m: Any, theta: Any) -> Any:
 legendre: Primitive = special(
     "legendre",
     _normalized,
-    known=[
+    partials=[
         lambda out, n, m, theta: zeros_like(n),
         lambda out, n, m, theta: zeros_like(m),
         _slope,

@@ -91,7 +91,7 @@ def _entropy_slope(x: Any) -> Any:
 entr = special(
     "entr",
     _entropy,
-    known=[lambda out, x: _entropy_slope(x)],
+    partials=[lambda out, x: _entropy_slope(x)],
     operations=10,
     doc="-x log x; 0 at 0, and -inf below",
     examples=[Example((f32(3),), low=0.5, high=3.0)],
@@ -121,7 +121,7 @@ def _log_ratio(p: Any, q: Any) -> Any:
 log_ratio: Primitive = special(
     "log_ratio",
     _log_ratio,
-    known=[lambda out, p, q: div(1.0, p), lambda out, p, q: div(-1.0, q)],
+    partials=[lambda out, p, q: div(1.0, p), lambda out, p, q: div(-1.0, q)],
     operations=40,
     doc="log(p / q) of positive numbers",
     examples=[Example((f32(3), f32(3)), low=0.5, high=3.0)],
@@ -159,7 +159,7 @@ def _divergence_slope(out: Any, p: Any, q: Any) -> Any:
 rel_entr: Primitive = special(
     "rel_entr",
     _relative_entropy,
-    known=[
+    partials=[
         lambda out, p, q: _where_positive(p, q, add(log_ratio(p, q), 1)),
         lambda out, p, q: _where_positive(p, q, neg(div(p, q))),
     ],
@@ -171,7 +171,7 @@ rel_entr: Primitive = special(
 kl_div: Primitive = special(
     "kl_div",
     _divergence,
-    known=[lambda out, p, q: _where_positive(p, q, log_ratio(p, q)), _divergence_slope],
+    partials=[lambda out, p, q: _where_positive(p, q, log_ratio(p, q)), _divergence_slope],
     operations=85,
     doc="p log(p / q) - p + q; q where p is 0, and inf where either is negative",
     examples=[Example((f32(3), f32(3)), low=0.5, high=3.0)],

@@ -72,7 +72,7 @@ def _sinc(x: Any) -> Any:
 sinc: Primitive = special(
     "sinc",
     _sinc,
-    known=[None],
+    partials=[None],
     operations=40,
     doc="sin(πx) / (πx), 1 at 0",
     examples=[Example((f32(2, 3),), low=-3.0, high=3.0)],

@@ -113,7 +113,7 @@ zeta: Primitive = special(
     "zeta",
     _by_series,
     on_accelerators=_by_differences,
-    known=[None, lambda out, s, q: _slope(s, q)],
+    partials=[None, lambda out, s, q: _slope(s, q)],
     operations=140,
     doc="ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, for s > 1 (DLMF 25.11.1)",
     examples=[Example((f32(3), f32(3)), low=1.5, high=3.0)],

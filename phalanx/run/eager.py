@@ -46,17 +46,17 @@ def run_compiled(
     arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
     owner = _owner(prim, params) if prim.multi else None
     static = _static_key(params) if owner is None else _key_without(owner, params)
-    known = calls if owner is None else owner.derived
+    table = calls if owner is None else owner.derived
     key = (*[a._sig for a in arrays], static, options, settings().key, prim)
     try:
-        call = known[key]
+        call = table[key]
     except TypeError:
         _refuse_unhashable(prim, params)
         raise
     if call is None:
         if prim.execution.on_host is not None:
             return _on_host(prim, prim.execution.on_host, arrays, params)
-        call = known[key] = _compiled(prim, args, arrays, params, owner, dict(options))
+        call = table[key] = _compiled(prim, args, arrays, params, owner, dict(options))
     return call.run(arrays)
 
 

@@ -161,10 +161,10 @@ class Planned:
         """Compile with those ``options`` of the compiler, or use what was compiled so before."""
         options = options or {}
         key = (self.plan, self.donate, config.key, option_key(options, "compile"))
-        known = self._candidates()
-        executable = memoize_on(self.program, key, lambda: self._compiled(options, known))
+        candidates = self._candidates()
+        executable = memoize_on(self.program, key, lambda: self._compiled(options, candidates))
         program, count = self.program, len(self._ready.constants)
-        results, targets = self._results(executable, known)
+        results, targets = self._results(executable, candidates)
         ins = [
             *executable.in_shardings[:count],
             *map(_as_sum, self._placed, executable.in_shardings[count:]),
@@ -172,7 +172,7 @@ class Planned:
         names = [self.name_of_input(i) for i in range(len(self.sigs))] if self.donate else ()
         return Runnable(
             program, executable, self._ready.constants, self.sigs, ins, results, targets,
-            self.donate, known, names,
+            self.donate, candidates, names,
         )  # fmt: skip
 
     def compile_for(self, devices: Sequence[Any], lowered: Module) -> Executable:
@@ -200,7 +200,7 @@ class Planned:
         count = len(self._ready.constants)
         return backend().lower(self._ready.program, plan, tuple([i + count for i in self.donate]))
 
-    def _compiled(self, options: dict[str, Any], known: Sequence[NamedSharding]) -> Executable:
+    def _compiled(self, options: dict[str, Any], candidates: Sequence[NamedSharding]) -> Executable:
         program, ready = self.program, self._ready
 
         def lower(plan: Plan) -> Module:
@@ -214,7 +214,7 @@ class Planned:
             log.warn("Compiling %s for arguments (%s)", program.name, types)
         executable = compile_with_oom_retry(program, self.plan, lower, options)
         for watcher, type, plain in executable.inspected:
-            watcher.function(named(plain, type, known))
+            watcher.function(named(plain, type, candidates))
         return executable
 
     # ---- how inputs and results lie, by name ----
@@ -236,7 +236,7 @@ class Planned:
         return [s or sig.sharding for s, sig in zip(self.places.ins, self.sigs, strict=True)]
 
     def _results(
-        self, executable: Executable, known: Sequence[NamedSharding]
+        self, executable: Executable, candidates: Sequence[NamedSharding]
     ) -> tuple[Sequence[Sharding], Sequence[Sharding | None]]:
         """How the results lie, and where each is to be moved then; None: nowhere.
 
@@ -248,7 +248,7 @@ class Planned:
         out_shardings = executable.out_shardings
         settled = [s or m for s, m in zip(plan.out_shardings, out_shardings, strict=True)]
         actual = [s if self._committed else s.freed() for s in settled]
-        actual = named_results(program, plan.mesh, known, actual)
+        actual = named_results(program, plan.mesh, candidates, actual)
         inferred = inferred_outputs(program, self._placed, plan.devices)
         ranks = [t.ndim for t in program.output_types]
         results = list(map(_named_by, actual, asked, inferred, ranks))

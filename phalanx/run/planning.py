@@ -414,8 +414,10 @@ def _requested(
 def _over_mesh(program: Program) -> list[tuple[_Speaker, Sharding]]:
     """Where the first ``shard_map`` of ``program`` runs, if there is one."""
     meshes = (r.mesh for r in placement.regions(program) if not r.shared and r.mesh is not None)
-    known = [mesh for mesh in meshes if isinstance(mesh, Mesh)]
-    return [(_Speaker("a shard_map in it runs"), Sharding(mesh.devices.flat)) for mesh in known[:1]]
+    concrete = [mesh for mesh in meshes if isinstance(mesh, Mesh)]
+    return [
+        (_Speaker("a shard_map in it runs"), Sharding(mesh.devices.flat)) for mesh in concrete[:1]
+    ]
 
 
 def _refuse(program: Program, speakers: Sequence[tuple[_Speaker, Sharding]]) -> None:

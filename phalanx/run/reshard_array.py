@@ -28,8 +28,8 @@ def reshard_array(x: Any, spec: MeshSpec | None) -> DeviceArray:
         array = summed(array)
         return moved(array, _of_auto_axes(array.sharding))
     asked = sharding_in_type(spec)
-    known = [settings().mesh, here.mesh if isinstance(here, NamedSharding) else None]
-    there = [m for m in known if m is not None and m.has_devices]
+    meshes = [settings().mesh, here.mesh if isinstance(here, NamedSharding) else None]
+    there = [m for m in meshes if m is not None and m.has_devices]
     mesh = next((m for m in there if m.axes == asked.mesh.axes), None)
     if mesh is None:
         return array

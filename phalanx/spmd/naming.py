@@ -29,19 +29,19 @@ def candidate_shardings(
 def named_results(
     program: Program,
     mesh: ProgramMesh,
-    known: Sequence[NamedSharding],
+    candidates: Sequence[NamedSharding],
     results: Sequence[Sharding],
 ) -> list[Sharding]:
     """The sharding of each result of ``program``, over a mesh that its user knows.
 
-    A result of a region is named after the axes of the region. Any other gets the name of a
-    ``known`` sharding with the same layout, or else one over the mesh of one; if no such mesh can
+    A result of a region is named after the axes of the region. Any other gets the name of one of
+    the ``candidates`` with the same layout, or else one over the mesh of one; if no such mesh can
     express it, it stays without a name.
 
     Args:
         program: what is compiled.
         mesh: where it runs.
-        known: the names in which it speaks.
+        candidates: the names in which it speaks.
         results: how its results lie, without names.
     """
     own: dict[Atom, NamedSharding] = {}
@@ -50,18 +50,20 @@ def named_results(
             for var, layout in zip(equation.outputs, region.out_layouts, strict=True):
                 own[var] = _named_by_region(region, mesh, layout)
     return [
-        named(plain.commit(), a.type, [own[a]]) if a in own else named(plain, a.type, known)
+        named(plain.commit(), a.type, [own[a]]) if a in own else named(plain, a.type, candidates)
         for a, plain in zip(program.outputs, results, strict=True)
     ]
 
 
-def named(plain: Sharding, type: ArrayType, known: Sequence[NamedSharding]) -> Sharding:
-    """``plain`` by the name of one of ``known`` with this layout, in whichever memory, or else over
-    the mesh of one that can express it."""
-    whole = [s for s in known if not s.spec.has_sums]
+def named(plain: Sharding, type: ArrayType, candidates: Sequence[NamedSharding]) -> Sharding:
+    """``plain`` by the name of one of ``candidates`` with this layout, in whichever memory, or else
+    over the mesh of one that can express it."""
+    whole = [s for s in candidates if not s.spec.has_sums]
     alike = [s for s in whole if s.plain.in_memory(None) is plain.plain.in_memory(None)]
     same = (s.in_memory(plain.memory) for s in alike)
-    fitting = (s for s in (*same, *_over_meshes(plain, type, known)) if not s.refusal(type.shape))
+    fitting = (
+        s for s in (*same, *_over_meshes(plain, type, candidates)) if not s.refusal(type.shape)
+    )
     name = in_full(next(fitting, plain), type.ndim)
     return name.commit() if plain.committed else name.freed()
 
@@ -158,9 +160,9 @@ def of_part(
 
 
 def _over_meshes(
-    plain: Sharding, type: ArrayType, known: Sequence[NamedSharding]
+    plain: Sharding, type: ArrayType, candidates: Sequence[NamedSharding]
 ) -> Iterator[NamedSharding]:
-    for s in known:
+    for s in candidates:
         same = s.device_list == plain.device_list
         layout = axes_of(plain, type.ndim, s.mesh.axes) if same else None
         if layout is not None:

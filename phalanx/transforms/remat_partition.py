@@ -85,12 +85,12 @@ def partition_for_remat(
     resuming: list[Equation] = []
     for e in reversed(program.equations):
         here = [v for v in e.outputs if v in needed]
-        known = [names[v] for v in here if v in names]
+        named_values = [names[v] for v in here if v in names]
         rest = [v for v in here if v not in names]
         missing = {v for v in rest if v not in granted}
         first, again, kept = _again(e, missing, policy) if missing else (e, [], [])
-        again += [_unnamed(n) for n in known]
-        own = [v for v in rest if v in granted] + [n.outputs[0] for n in known]
+        again += [_unnamed(n) for n in named_values]
+        own = [v for v in rest if v in granted] + [n.outputs[0] for n in named_values]
         for v in own:
             where = granted[v]
             if where is not None and v not in moved:

@@ -108,8 +108,8 @@ def divergences(
     return [(e, over) for e, over in met if over]
 
 
-def _of(atom: Atom, known: dict[Var, Varying]) -> Varying:
-    return known[atom] if isinstance(atom, Var) else frozenset()
+def _of(atom: Atom, variation: dict[Var, Varying]) -> Varying:
+    return variation[atom] if isinstance(atom, Var) else frozenset()
 
 
 def culprits(
@@ -120,8 +120,8 @@ def culprits(
     They are those on the way to ``output`` whose result differs over ``axis`` although they
     take an input of the program, or make the difference themselves.
     """
-    known = varying(program, inputs)
-    return list(_culprits(program, known, output, axis))
+    variation = varying(program, inputs)
+    return list(_culprits(program, variation, output, axis))
 
 
 def lines_of(equations: Iterable[Equation]) -> str:
@@ -131,7 +131,7 @@ def lines_of(equations: Iterable[Equation]) -> str:
 
 
 def _culprits(
-    program: Program, known: dict[Var, Varying], output: Atom, axis: str
+    program: Program, variation: dict[Var, Varying], output: Atom, axis: str
 ) -> Iterator[Equation]:
     pending: set[Atom] = {output}
     sources: list[Equation] = []
@@ -139,7 +139,7 @@ def _culprits(
     for equation in reversed(program.equations):
         if not pending.intersection(equation.outputs):
             continue
-        differing = [a for a in equation.inputs if axis in _of(a, known)]
+        differing = [a for a in equation.inputs if axis in _of(a, variation)]
         if not differing or entering.intersection(v for v in differing if isinstance(v, Var)):
             sources.append(equation)
         pending.update(v for v in differing if isinstance(v, Var))

@@ -119,24 +119,24 @@ class Stage(Trace):
 
     def constant(self, value: Any) -> Atom:
         """An array that holds data; NumPy's may change later, so of those it is a copy."""
-        known = self.constants.get(id(value))
-        if known is None:
+        literal = self.constants.get(id(value))
+        if literal is None:
             if isinstance(value, np.ndarray):
                 array = cast(np.ndarray, value)
                 held = dtypes.as_held(array, dtypes.held_as(array))
                 return Literal(np.array(held, copy=held is array))
-            known = Literal(value)  # it keeps ``value`` alive, and so its identity its own
-            self.constants[id(value)] = known
-            self.of_mesh |= known.type.of_mesh
-        return known
+            literal = Literal(value)  # it keeps ``value`` alive, and so its identity its own
+            self.constants[id(value)] = literal
+            self.of_mesh |= literal.type.of_mesh
+        return literal
 
     def capture(self, value: Tracer) -> Var:
         """The input that stands for a value of another trace."""
-        known = self.captured.get(id(value))
-        if known is None:
+        pair = self.captured.get(id(value))
+        if pair is None:
             check_alive(value)
-            known = self.captured[id(value)] = (value, self._from_outside(value.aval))
-        return known[1]
+            pair = self.captured[id(value)] = (value, self._from_outside(value.aval))
+        return pair[1]
 
     def _from_outside(self, type: ArrayType) -> Var:
         """An input for a value of ``type`` from outside."""
@@ -157,12 +157,12 @@ class Stage(Trace):
             touched.value, touched.written = value, where
 
     def _touched(self, ref: Ref) -> _Touched:
-        known = self.refs.get(ref)
-        if known is None:
+        touched = self.refs.get(ref)
+        if touched is None:
             outside = cast(Trace, self.parent).load(ref)  # around which it is at home
             var = self._from_outside(typeof(outside))
-            known = self.refs[ref] = _Touched(var, StagedTracer(self, var, None))
-        return known
+            touched = self.refs[ref] = _Touched(var, StagedTracer(self, var, None))
+        return touched
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         inputs = [

@@ -127,8 +127,8 @@ def _absence(name: str) -> str | None:
         return None
     if name in _HARDWARE:
         return f"XLA's plugin for it is not installed: {_REMEDIES[name]}"
-    known = dict.fromkeys(("cpu", "gpu", *_HARDWARE, *plugins.installed()))
-    return suggest(name, known) or f"There are {', '.join(known)}"
+    platforms = dict.fromkeys(("cpu", "gpu", *_HARDWARE, *plugins.installed()))
+    return suggest(name, platforms) or f"There are {', '.join(platforms)}"
 
 
 def absences() -> dict[str, str]:

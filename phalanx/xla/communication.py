@@ -121,8 +121,8 @@ def _across(
     else:
         listed = re.findall(r"\{([\d,>-]+)\}", match["target"])
         numbers = [integers(part.replace("->", ",")) for part in listed]
-    known = position.keys() >= {n for group in numbers for n in group}
-    who = tuple([tuple([position[n] for n in g]) for g in numbers]) if known else None
+    complete = position.keys() >= {n for group in numbers for n in group}
+    who = tuple([tuple([position[n] for n in g]) for g in numbers]) if complete else None
     if match["operation"] == "ONE_TO_ONE":
         return "collective-permute", None, who
     return match["operation"].lower().replace("_", "-"), who, None

@@ -161,18 +161,18 @@ class Emitter:
     @property
     def largest(self) -> int:
         """How many bytes the largest of the arrays takes of whose types all lengths are known."""
-        known = [t for t in self._types.values() if not symbolic(t.shape)]
-        return max([t.size * t.dtype.itemsize for t in known], default=0)
+        types = [t for t in self._types.values() if not symbolic(t.shape)]
+        return max([t.size * t.dtype.itemsize for t in types], default=0)
 
     # ---- attributes ----
 
     def attribute(self, make: Callable[..., ir.Attribute], *of: Any) -> ir.Attribute:
         """``make(*of)``, made once."""
         key = make, of
-        known = self._attributes.get(key)
-        if known is None:
-            known = self._attributes[key] = make(*of)
-        return known
+        cached = self._attributes.get(key)
+        if cached is None:
+            cached = self._attributes[key] = make(*of)
+        return cached
 
     def int_list(self, values: Sequence[int]) -> ir.Attribute:
         """``array<i64: ...>``."""
@@ -207,10 +207,10 @@ class Emitter:
 
     def once(self, key: tuple[Any, ...], write: Callable[[], ir.Value]) -> ir.Value:
         """What ``write`` writes; in each region once for each ``key``."""
-        known = self._written.get(key)
-        if known is None:
-            known = self._written[key] = write()
-        return known
+        value = self._written.get(key)
+        if value is None:
+            value = self._written[key] = write()
+        return value
 
     def region_op(
         self,
@@ -256,12 +256,12 @@ class Emitter:
             return around
         # To compare locations takes their lines, and a line takes long to find.
         key = id(location.code), location.lasti, location.scope
-        known = self._places.get(key)
-        if known is None:
+        pair = self._places.get(key)
+        if pair is None:
             line = ir.Location.file(location.file, location.line, 0)
             name = f"{location.scope}/{location.function}".removeprefix("/")
-            known = self._places[key] = location, ir.Location.name(name, line)
-        return known[1]
+            pair = self._places[key] = location, ir.Location.name(name, line)
+        return pair[1]
 
 
 def _int_list(values: tuple[int, ...]) -> ir.Attribute:

@@ -60,11 +60,11 @@ def refined(artifact: bytes, types: Types) -> bytes:
         module = read(artifact)
         b = MlirBuilder(Plan((AnyDevice("cpu"),)), module)
         main = ir.SymbolTable(module.operation)["main"]
-        known = list(map(b.tensor_of, types))
-        for argument, kind in zip(main.regions[0].blocks[0].arguments, known, strict=True):
+        operand_types = list(map(b.tensor_of, types))
+        for argument, kind in zip(main.regions[0].blocks[0].arguments, operand_types, strict=True):
             argument.set_type(kind)
         results = main.regions[0].blocks[0].operations[-1].operands
-        function = ir.FunctionType.get(known, [x.type for x in results])
+        function = ir.FunctionType.get(operand_types, [x.type for x in results])
         main.attributes["function_type"] = ir.TypeAttr.get(function)
         with_own_operations(module)
         return artifact_of(xc.mlir.refine_polymorphic_shapes(bytecode_of(module), True, True))

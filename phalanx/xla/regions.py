@@ -223,9 +223,9 @@ class RegionEmitter(StructuralEmitter):
         return self.region_op("stablehlo.while", types, inits, None, (types, cond), (types, body))
 
     def case(self, index: Value, branches: Sequence[Body]) -> list[Value]:
-        known = _number(index)
-        if known is not None:
-            branch: Any = branches[known if known in range(len(branches)) else -1]
+        number = _number(index)
+        if number is not None:
+            branch: Any = branches[number if number in range(len(branches)) else -1]
             return list(branch(self.builder))
         # The result types are known once a branch is written: into a scratch operation first.
         count = len(branches)

@@ -55,11 +55,11 @@ def data_directory() -> str | None:
 
 def _folder_of(name: str) -> str | None:
     every = (root / below for root in _roots() for below in _BELOW)
-    known = next((f for f in every if (f / name).exists()), None)
-    if known is None:  # versions of LLVM keep it in folders of their own
+    folder = next((f for f in every if (f / name).exists()), None)
+    if folder is None:  # versions of LLVM keep it in folders of their own
         found = (f.parent for root in _roots() for f in root.glob(f"lib/llvm/lib/**/{name}"))
-        known = next(found, None)
-    return None if known is None else str(known)
+        folder = next(found, None)
+    return None if folder is None else str(folder)
 
 
 def _roots() -> Iterator[Path]:

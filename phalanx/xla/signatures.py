@@ -70,8 +70,8 @@ _ANY: Final = {  # what the compiler checks itself
 
 def is_known(name: str) -> bool:
     """Whether a module that we have written may call ``name``."""
-    known = name in _ANY or name == BY_BLOCK or KERNEL.fullmatch(name) is not None
-    return known or _kind(name) in _SHAPES
+    is_ours = name in _ANY or name == BY_BLOCK or KERNEL.fullmatch(name) is not None
+    return is_ours or _kind(name) in _SHAPES
 
 
 def check(name: str, operation: Operation) -> None:

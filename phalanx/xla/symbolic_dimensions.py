@@ -154,8 +154,8 @@ class LengthEmitter(Emitter):
     def tensor_type(self, shape: tuple[int, ...], element: ir.Type) -> ir.Type:
         if not symbolic(shape):
             return super().tensor_type(shape, element)
-        known = [not (self.symbolic and isinstance(n, Length)) for n in shape]
-        lengths = [index(n) if k else _UNKNOWN() for n, k in zip(shape, known, strict=True)]
+        is_static = [not (self.symbolic and isinstance(n, Length)) for n in shape]
+        lengths = [index(n) if k else _UNKNOWN() for n, k in zip(shape, is_static, strict=True)]
         names = ir.StringAttr.get(json.dumps([str(n) for n in shape]))
         return ir.RankedTensorType.get(lengths, element, encoding=names)
 

@@ -82,9 +82,9 @@ _MOST: Final = 2**18
 
 def _check_names(platform: str, options: Mapping[str, Any]) -> None:
     """Raise TypeError for an option of another name: plugins for GPUs would ignore it."""
-    known = _OPTIONS.get(platform)
-    for name in options.keys() - (known or options.keys()):
-        hint = suggest(name, known or ()) or f"There are {', '.join(known or ())}"
+    allowed = _OPTIONS.get(platform)
+    for name in options.keys() - (allowed or options.keys()):
+        hint = suggest(name, allowed or ()) or f"There are {', '.join(allowed or ())}"
         raise TypeError(f"get_topology_desc: {platform} has no option {name!r}. {hint}")
 
 

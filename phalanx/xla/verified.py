@@ -105,7 +105,7 @@ def check(
         module.operation.verify()
     except ir.MLIRError as e:
         _refuse(f"it is no module: {'; '.join(d.message for d in e.error_diagnostics)}")
-    look = _Look(foreign, known=not symbolic([n for t in ins for n in t.shape]))
+    look = _Look(foreign, static=not symbolic([n for t in ins for n in t.shape]))
     for function in functions.values():
         look.at(function)
         if look.fault:
@@ -146,9 +146,9 @@ class _Look:
         calls: the functions that each calls.
     """
 
-    def __init__(self, foreign: Collection[str], known: bool) -> None:
+    def __init__(self, foreign: Collection[str], static: bool) -> None:
         self._foreign = foreign
-        self._known = known  # whether all lengths are to be
+        self._static = static  # whether all lengths have to be numbers
         self._sound: set[Any] = set()  # types that were looked at
         self.fault = ""
         self.calls: dict[str, set[str]] = {}
@@ -203,7 +203,7 @@ class _Look:
             raise ValueError(f"it has a value of type {kind}")
         if str(kind.element_type) not in _ELEMENTS:
             raise ValueError(f"it has elements of type {kind.element_type}")
-        if self._known and not kind.has_static_shape:
+        if self._static and not kind.has_static_shape:
             raise ValueError(f"it has {kind}, whose lengths are not known")
         lengths = [kind.get_dim_size(i) for i in range(kind.rank) if not kind.is_dynamic_dim(i)]
         if math.prod(max(n, 1) for n in lengths) > _MOST:
@@ -248,14 +248,14 @@ def _is_to_the_compiler(attribute: Any, operation: Operation) -> bool:
     """Whether it is what we tell the compiler: how many dimensions are a batch, and a memory."""
     least = min([ir.RankedTensorType(x.type).rank for x in operation.operands], default=0)
     batches = [str(n) for n in range(least + 1)]
-    known = {"num_batch_dims": batches, "_xla_buffer_placement": _MEMORIES}
+    allowed = {"num_batch_dims": batches, "_xla_buffer_placement": _MEMORIES}
     words = (
         {name: attribute[name] for name in _names(attribute)}
         if isinstance(attribute, ir.DictAttr)
         else {}
     )
     return bool(words) and all(
-        isinstance(text, ir.StringAttr) and text.value in known.get(name, ())
+        isinstance(text, ir.StringAttr) and text.value in allowed.get(name, ())
         for name, text in words.items()
     )
 

@@ -38,8 +38,8 @@ def on_host() -> Generator[None]:
 
     The devices of the program may be waiting for it.
     """
-    here = default_sharding().device_list[0].platform == "cpu"
-    with entering(ROOT), nullcontext() if here else config.override(default_device="cpu"):
+    on_cpu = default_sharding().device_list[0].platform == "cpu"
+    with entering(ROOT), nullcontext() if on_cpu else config.override(default_device="cpu"):
         yield
 
 
@@ -160,10 +160,10 @@ def _call(
     who = f"{name}({name_of(callback)})"
     types, out_tree = declared_types(result_shape_dtypes, who)
     leaves = check_arguments(callback, args, kwargs, who)
-    here = user_location()
+    location = user_location()
     in_tree = tree.structure((args, kwargs))
-    python = PythonCall(callback, in_tree, out_tree, tuple(types), who, here)
-    host = Host(who, here, python, effects, vmap_method)
+    python = PythonCall(callback, in_tree, out_tree, tuple(types), who, location)
+    host = Host(who, location, python, effects, vmap_method)
     positions = lane_positions() if effects else []
     return out_tree.unflatten(call_host(host, tuple(types), positions, leaves))
 

@@ -170,9 +170,9 @@ def initialize(
     try:
         if settings.process == settings.home:
             address = coordinator_bind_address or settings.address
-            here = listening_at(address, "coordinator_bind_address")
+            listening = listening_at(address, "coordinator_bind_address")
             started = Coordinator(
-                settings.count, here, settings.token, credentials=credentials,
+                settings.count, listening, settings.token, credentials=credentials,
                 attempt=settings.attempt,
             )  # fmt: skip
             _coordinating[:] = [(started, lingering)]

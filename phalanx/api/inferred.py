@@ -28,9 +28,9 @@ Infer: Final = _Infer()
 
 
 def inferred(
-    leaves: Sequence[Any], names: LeafNames, here: Positions, who: str
+    leaves: Sequence[Any], names: LeafNames, positions: Positions, who: str
 ) -> list[PartitionSpec]:
-    """How ``leaves``, which ``names`` names, are cut along the axes of ``here``.
+    """How ``leaves``, which ``names`` names, are cut along the axes of ``positions``.
 
     Raises:
         ArgumentError: an axis is not Explicit.
@@ -38,12 +38,12 @@ def inferred(
     """
     missing = f"{who}: in_specs are not given, at {user_location()}, and"
     advice = "Give in_specs, a PartitionSpec for each argument"
-    taken = [user_axis_name(axis) for axis, _ in here.axes]
+    taken = [user_axis_name(axis) for axis, _ in positions.axes]
     for axis in taken:
-        if axis not in here.mesh.explicit_axes:
+        if axis not in positions.mesh.explicit_axes:
             raise ArgumentError(
                 f"{missing} arguments tell them only along axes of type Explicit, which {axis!r} "
-                f"of {here.mesh} is not. {advice}"
+                f"of {positions.mesh} is not. {advice}"
             )
 
     def cut_by(layout: Layout, *sums: frozenset[str]) -> PartitionSpec:
@@ -57,9 +57,9 @@ def inferred(
         sharding = aot.sharding_of(x)
         if sharding is None or (sharding.is_fully_replicated and not _has_sums(sharding)):
             return PartitionSpec()
-        if not isinstance(sharding, NamedSharding) or sharding.mesh != here.mesh:
+        if not isinstance(sharding, NamedSharding) or sharding.mesh != positions.mesh:
             raise ValueError(
-                f"{missing} {name} lies as {sharding}, which is not told over {here.mesh}. "
+                f"{missing} {name} lies as {sharding}, which is not told over {positions.mesh}. "
                 f"{advice}, or move it with device_put"
             )
         return cut_by(sharding.spec.layout, sharding.spec.unreduced, sharding.spec.reduced)

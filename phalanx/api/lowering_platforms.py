@@ -37,5 +37,5 @@ def checked_platforms(platforms: Sequence[str], who: str) -> tuple[str, ...]:
 
 
 def _kind_of_gpu() -> str:
-    here = used_platform()
-    return here if here in GPUS else GPUS[0]
+    platform = used_platform()
+    return platform if platform in GPUS else GPUS[0]

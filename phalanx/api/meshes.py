@@ -249,5 +249,5 @@ def get_mesh() -> Mesh:
     ...     phalanx.get_mesh() == mesh
     True
     """
-    here = settings().mesh
-    return here if isinstance(here, Mesh) else NO_MESH
+    mesh = settings().mesh
+    return mesh if isinstance(mesh, Mesh) else NO_MESH

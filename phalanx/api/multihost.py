@@ -94,11 +94,11 @@ def _check_alike(who: str, arrays: Any) -> None:
     mine = [["tree", str(treedef)], *([f"tree{tree.keystr(p)}", str(x.aval)] for p, x in leaves)]
     every = member.everyone.gather(who, mine)
     for process, other in enumerate(every):
-        for (name, here), (_, there) in zip(every[0], other, strict=False):
-            if here != there:
+        for (name, first), (_, second) in zip(every[0], other, strict=False):
+            if first != second:
                 raise ProgramMismatch(
-                    f"{who}: {name} is {here} in process 0, and {there} in process {process}; all "
-                    f"must give arrays of the same types, at {user_location()}"
+                    f"{who}: {name} is {first} in process 0, and {second} in process {process}; "
+                    f"all must give arrays of the same types, at {user_location()}"
                 )
 
 
@@ -169,9 +169,9 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     >>> multihost_utils.broadcast_one_to_all(3)
     array(3)
     """
-    here = process_index() == 0 if is_source is None else bool(is_source)
+    source = process_index() == 0 if is_source is None else bool(is_source)
     member = joined_member()
-    values = [here] if member is None else member.everyone.gather("broadcast_one_to_all", here)
+    values = [source] if member is None else member.everyone.gather("broadcast_one_to_all", source)
     if sum(values) != 1:
         sources = [process for process, source in enumerate(values) if source]
         raise ValueError(
@@ -312,19 +312,19 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
     def one(x: Any, spec: PartitionSpec) -> DeviceArray:
         array = as_array(x)
-        there, here = NamedSharding(global_mesh, spec), NamedSharding(mesh, spec)
-        if here == there == array.sharding:
+        whole, local = NamedSharding(global_mesh, spec), NamedSharding(mesh, spec)
+        if local == whole == array.sharding:
             return array
-        if not array.is_fully_addressable and array.sharding != there:
-            array = _laid_out_as(array, there)
-        tiles = zip(there.tiles, here.tiles or (1,) * len(there.tiles), strict=False)
+        if not array.is_fully_addressable and array.sharding != whole:
+            array = _laid_out_as(array, whole)
+        tiles = zip(whole.tiles, local.tiles or (1,) * len(whole.tiles), strict=False)
         shape = list(array.shape)
         for dim, (every, own) in enumerate(tiles):
             shape[dim] = shape[dim] // every * own
         parts = [shard.data for shard in array.addressable_shards]
         if len(parts) == 1:
             return parts[0]
-        return assemble(parts, ArrayType(tuple(shape), array.dtype), here)
+        return assemble(parts, ArrayType(tuple(shape), array.dtype), local)
 
     return _with_specs(one, global_inputs, pspecs)
 

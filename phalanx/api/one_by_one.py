@@ -46,16 +46,16 @@ def at_every_position(
             return innermost
         (axis, size), *more = axes
         inner = tuple(more)
-        here = Axis(axis, size, Split((axis,), (1,), Blocks(size, 1)))
+        lane_axis = Axis(axis, size, Split((axis,), (1,), Blocks(size, 1)))
 
         def run(*values: Any) -> list[Any]:
-            lanes = [in_lanes(x, r, here, inner) for x, r in zip(values, ins, strict=True)]
-            batched = batch(over(inner), here, lanes, [r.place(axis, inner) for r in ins])
+            lanes = [in_lanes(x, r, lane_axis, inner) for x, r in zip(values, ins, strict=True)]
+            batched = batch(over(inner), lane_axis, lanes, [r.place(axis, inner) for r in ins])
             results = list(zip(*batched, roles, strict=True))
             for _, dim, role in results:
                 if refuse is not None and dim is not None and axis not in role.axes:
                     refuse(role, axis)
-            return [joined_lanes(y, d, r, here, inner) for y, d, r in results]
+            return [joined_lanes(y, d, r, lane_axis, inner) for y, d, r in results]
 
         return run
 

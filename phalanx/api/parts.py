@@ -237,15 +237,15 @@ def _of(
     if sharding.padded_shape(shape) != shape:
         return _padded(parts, type, sharding)
     placed: dict[int, DeviceArray] = {}  # what lies on several devices is copied from the host once
-    here: list[DeviceArray] = []
+    local: list[DeviceArray] = []
     for part, device in zip(parts, sharding.local_devices, strict=True):
         home = sharding.on(device)
         if id(part) not in placed:
             host = not isinstance(part, DeviceArray)
             placed[id(part)] = place(part, typeof(part), home) if host else part
-        here.append(moved(placed[id(part)], home))
+        local.append(moved(placed[id(part)], home))
     whole = len(sharding.device_list) == 1
-    return moved(here[0], sharding) if whole else assemble(here, type, sharding)
+    return moved(local[0], sharding) if whole else assemble(local, type, sharding)
 
 
 def _padded(parts: Sequence[Any], type: ArrayType, sharding: Sharding) -> DeviceArray:

@@ -125,11 +125,12 @@ def _meant(mesh: AnyMesh | None, leaves: Sequence[Any], who: str) -> AnyMesh:
 
 
 @contextmanager
-def running_at(here: Positions, who: str) -> Generator[None]:
-    """While a function runs at the positions ``here``: its axes are in scope, its mesh is meant."""
-    token = _outer.set(Positions((*_outer_axes(), *here.axes), here.mesh))
+def running_at(positions: Positions, who: str) -> Generator[None]:
+    """A block in which a function runs at ``positions``: their axes are in scope, their mesh is the
+    current one."""
+    token = _outer.set(Positions((*_outer_axes(), *positions.axes), positions.mesh))
     try:
-        with inside(who), axes.binding(*here.axes), config.override(mesh=here.mesh):
+        with inside(who), axes.binding(*positions.axes), config.override(mesh=positions.mesh):
             yield
     finally:
         _outer.reset(token)
@@ -196,9 +197,9 @@ def _over_devices(mesh: AnyMesh) -> AnyMesh | None:
     """``mesh`` over the devices of the one that is set, if it has the same axes."""
     if mesh.empty or isinstance(mesh, Mesh):
         return mesh if isinstance(mesh, Mesh) else None
-    here = get_mesh()
-    if here.axes == mesh.axes:
-        return here.update(axis_types=mesh.axis_types)
+    current = get_mesh()
+    if current.axes == mesh.axes:
+        return current.update(axis_types=mesh.axis_types)
     if mesh.size > len(backend().devices()):
         return mesh
     return make_mesh(mesh.axis_sizes, mesh.axis_names, mesh.axis_types)

@@ -140,10 +140,10 @@ class ShardMapped(StagedFunction):
         self, traced: TracedFunction, arguments: CallArgs, context: _Context, later: bool = False
     ) -> RequestedShardings | None:
         """How results lie, in the words of ``out_specs``, where these say all of it."""
-        here, mesh = context.mesh_axes, context.mesh_axes.mesh
-        if not isinstance(mesh, Mesh) or len(here.axes) < len(mesh.axis_names):
+        mesh_axes, mesh = context.mesh_axes, context.mesh_axes.mesh
+        if not isinstance(mesh, Mesh) or len(mesh_axes.axes) < len(mesh.axis_names):
             return None
-        specs = Specs(self.who, "out_specs", self.out_specs, here.axes, mesh)
+        specs = Specs(self.who, "out_specs", self.out_specs, mesh_axes.axes, mesh)
         leaf_specs = specs.of_leaves(outline(traced.out_tree))
         leaf_specs = [*[None] * len(traced.written), *leaf_specs, *[None] * len(traced.stored)]
         outs = tuple([None if spec is None else NamedSharding(mesh, spec) for spec in leaf_specs])
@@ -153,31 +153,31 @@ class ShardMapped(StagedFunction):
 
     def _context(self, arguments: CallArgs) -> _Context:
         names, held = arguments.names, loaded(arguments.leaves)
-        here = positions_of(self.mesh, self.axis_names, self.check_vma, held, self.who)
+        mesh_axes = positions_of(self.mesh, self.axis_names, self.check_vma, held, self.who)
         if self.in_specs is not Infer:
-            return _Context(here, None)
-        return _Context(here, tuple(inferred(held, names, here, self.who)))
+            return _Context(mesh_axes, None)
+        return _Context(mesh_axes, tuple(inferred(held, names, mesh_axes, self.who)))
 
     def _trace(self, arguments: CallArgs, context: _Context) -> TracedFunction:
-        here = context.mesh_axes
+        mesh_axes = context.mesh_axes
         ins, parts = self._blocks(arguments, context)
-        with running_at(here, self.who):
+        with running_at(mesh_axes, self.who):
             flat, staged = self._stage(arguments, parts)
         program, captured, written = staged
         first = len(written)
         for (ref, line), atom in zip(written.items(), program.outputs, strict=False):
-            if _missing(atom.type, FIXED, here):
+            if _missing(atom.type, FIXED, mesh_axes):
                 refuse_differing(ref, line, self.who)
-        results, outs = self._results(flat, program.output_types[first:], ins, arguments, here)
+        results, outs = self._results(flat, program.output_types[first:], ins, arguments, mesh_axes)
         ins = (FIXED,) * len(captured) + ins
         for atom, role, name in zip(program.outputs[first:], outs, results, strict=True):
             check_result(atom.type, role, name, self.who)
-            missing = _missing(atom.type, role, here)
+            missing = _missing(atom.type, role, mesh_axes)
             if missing:
                 where = culprits(program, [r.axes for r in ins], atom, missing[0])
                 raise _differs(f"{self.who}: {name}", role, missing, atom.type, where)
         outs = (FIXED,) * first + outs
-        whole = on_whole_arrays(program, here.axes, ins, outs, here.mesh)
+        whole = on_whole_arrays(program, mesh_axes.axes, ins, outs, mesh_axes.mesh)
         return TracedFunction(whole, captured, flat.out_tree, written, flat.stored)
 
     def _blocks(self, arguments: CallArgs, context: _Context) -> tuple[Roles, list[ArrayType]]:
@@ -185,8 +185,8 @@ class ShardMapped(StagedFunction):
         in_specs: Any = without_static(self.in_specs, arguments.static)
         if context.in_specs is not None:
             in_specs, _ = arguments.treedef.unflatten(context.in_specs)
-        here, types = context.mesh_axes, array_types(arguments.types)
-        specs = Specs(self.who, "in_specs", in_specs, here.axes, here.mesh)
+        mesh_axes, types = context.mesh_axes, array_types(arguments.types)
+        specs = Specs(self.who, "in_specs", in_specs, mesh_axes.axes, mesh_axes.mesh)
         names = arguments.names.all()
         roles = specs.roles(arguments.args, types, names)
         triples = list(zip(types, roles, names, strict=True))
@@ -200,12 +200,12 @@ class ShardMapped(StagedFunction):
         types: Sequence[ArrayType],
         ins: Roles,
         arguments: CallArgs,
-        here: Positions,
+        mesh_axes: Positions,
     ) -> tuple[list[str], Roles]:
         """Who says how each result is cut, and what it is to a position: those of the function, and
         what its arguments hold in the end, cut as before."""
         names, leaves = result_names(flat.out_tree), arguments.names
-        specs = Specs(self.who, "out_specs", self.out_specs, here.axes, here.mesh)
+        specs = Specs(self.who, "out_specs", self.out_specs, mesh_axes.axes, mesh_axes.mesh)
         outs = specs.roles(flat.out_tree.unflatten(names), types[: len(names)], names)
         held = [f"in_specs say that what {leaves[i]} holds" for i in flat.stored]
         names = [f"out_specs say that {name}" for name in names]
@@ -215,8 +215,8 @@ class ShardMapped(StagedFunction):
         """Without compiling the function: operation by operation, at all positions at once."""
         self._check(arguments)
         leaves, context = arguments.leaves, self._context(arguments)
-        here = context.mesh_axes.on_devices()
-        ins, _ = self._blocks(arguments, replace(context, mesh_axes=here))
+        mesh_axes = context.mesh_axes.on_devices()
+        ins, _ = self._blocks(arguments, replace(context, mesh_axes=mesh_axes))
         flat = self._flat(arguments)
         refuse_aliases(leaves, (), self.who)
 
@@ -225,9 +225,11 @@ class ShardMapped(StagedFunction):
         def outs(results: Sequence[Any]) -> Roles:
             nonlocal ends
             types = [typeof(y) for y in results]
-            names, ends = self._results(flat, types, ins, arguments, here)
+            names, ends = self._results(flat, types, ins, arguments, mesh_axes)
             for kind, role, name in zip(types, ends, names, strict=True):
-                missing = [axis for axis in _missing(kind, role, here) if axis not in role.sums]
+                missing = [
+                    axis for axis in _missing(kind, role, mesh_axes) if axis not in role.sums
+                ]
                 if missing:
                     raise _differs(f"{self.who}: {name}", role, missing, kind, [])
             return ends
@@ -236,12 +238,12 @@ class ShardMapped(StagedFunction):
             results = flat(*[part_of(x, r) for x, r in zip(rows, ins, strict=True)])
             return [row_of(y, r) for y, r in zip(results, outs(results), strict=True)]
 
-        mesh, axes = here.mesh, here.axes
+        mesh, axes = mesh_axes.mesh, mesh_axes.axes
         values = [
             _rows(x, r, mesh) for x, r in zip(with_copies(leaves, flat.refs), ins, strict=True)
         ]
         values = spread(values, tuple(map(in_rows, ins)), mesh, NamedSharding)
-        with running_at(here, self.who):
+        with running_at(mesh_axes, self.who):
             results, roles = at_every_position(
                 of_rows, axes, values, tuple(map(in_rows, ins)), lambda _: tuple(map(in_rows, ends))
             )
@@ -321,9 +323,9 @@ def _moved(
         return shard_map(one, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)(x)
 
 
-def _missing(type: ArrayType, role: Role, here: Positions) -> list[Any]:
+def _missing(type: ArrayType, role: Role, mesh_axes: Positions) -> list[Any]:
     """The axes along which a result of ``type`` varies although they do not cut it."""
-    return [axis for axis, _ in here.axes if axis in type.varying - role.axes - role.unreduced]
+    return [axis for axis, _ in mesh_axes.axes if axis in type.varying - role.axes - role.unreduced]
 
 
 def _differs(

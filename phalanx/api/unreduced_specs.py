@@ -36,24 +36,24 @@ def check_result(type: ArrayType, role: Role, what: str, who: str) -> None:
         what: who says what of it, the beginning of a sentence.
         who: the function, for messages.
     """
-    here = user_location()
+    line = user_location()
     left, asked = typed(type.unreduced), typed(role.unreduced)
     for axis in sorted(left - asked, key=str):
         raise ShardingTypeError(
-            f"{who}: {what} is complete along {axis!r}, at {here}, but it is {type}, of which the "
+            f"{who}: {what} is complete along {axis!r}, at {line}, but it is {type}, of which the "
             f"sum over that axis is still to be taken. Take it, {how_to_sum(type)}, or say so in "
             f"its spec, P(.., unreduced={{{axis!r}}})"
         )
     for axis in sorted(asked - left, key=str):
         error = ShardingTypeError(
-            f"{who}: {what} is unreduced along {axis!r}, at {here}, but it is {type}. Where each "
+            f"{who}: {what} is unreduced along {axis!r}, at {line}, but it is {type}. Where each "
             f"position has its part of a sum, say so: phalanx.lax.pcast(x, {axis!r}, "
             "to='unreduced'), of what varies along the axis"
         )
         raise coded(error, "of another kind")
     for axis in sorted(typed(type.reduced) - role.reduced - role.axes, key=str):
         raise ShardingTypeError(
-            f"{who}: {what} has a complete cotangent along {axis!r}, at {here}, but it is {type}, "
+            f"{who}: {what} has a complete cotangent along {axis!r}, at {line}, but it is {type}, "
             f"whose cotangent is unreduced. Say so in its spec, P(.., reduced={{{axis!r}}})"
         )
 

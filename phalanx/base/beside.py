@@ -57,6 +57,6 @@ def _at_the_user() -> Any:
     """Where to warn: at the line that calls jax, if Python can tell it."""
     if sys.version_info < (3, 12):
         return {"stacklevel": 3}
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    jax = os.path.dirname(str(getattr(sys.modules.get("jax"), "__file__", None) or here))
-    return {"skip_file_prefixes": (here + os.sep, jax + os.sep)}
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    jax = os.path.dirname(str(getattr(sys.modules.get("jax"), "__file__", None) or package))
+    return {"skip_file_prefixes": (package + os.sep, jax + os.sep)}

@@ -56,7 +56,7 @@ def _block(
             continue
         names.append(("the blocks of", axis))
         rest = Split((names[-1],), (lanes.count,), lanes, parted)
-        here = Axis(axis, lanes.length, rest, in_order=chunks.reproducible)
+        lane_axis = Axis(axis, lanes.length, rest, in_order=chunks.reproducible)
         if parted and chunks.reproducible:
             raise ValueError(
                 f"{program.name}: reproducible lanes, at {user_location()}, each of which the "
@@ -68,7 +68,7 @@ def _block(
             schedule = DeviceLanes(axis, lanes.length, meeting, chunks, chunks.reproducible)
             program = scheduled(program, schedule, tuple([axis in r.axes for r in ins]))
             chunked += chunks_of(program, schedule)
-        program = _of_many_lanes(program, here, ins, outs)
+        program = _of_many_lanes(program, lane_axis, ins, outs)
         ins, outs = (tuple([r.without(axis) for r in roles]) for roles in (ins, outs))
     if any(r.layout for r in (*ins, *outs)):
         program = _of_one_lane(program, axes, ins, outs)

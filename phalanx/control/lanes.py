@@ -58,10 +58,10 @@ def anyone(axis: Axis, marks: Sequence[Any], everywhere: bool) -> list[Any]:
 
     Those lanes are asked that lie here, or, if they must agree, ``everywhere``.
     """
-    here = [reduce_or(mark, dims=(0,)) for mark in marks]
+    on_device = [reduce_or(mark, dims=(0,)) for mark in marks]
     if not everywhere or not axis.outside:
-        return here
-    counts = [convert(mark, dtype=I32, weak=False) for mark in here]
+        return on_device
+    counts = [convert(mark, dtype=I32, weak=False) for mark in on_device]
     return [gt(n, np.int32(0)) for n in pmax(*counts, axes=axis.outside, groups=None)]
 
 

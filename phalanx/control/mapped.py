@@ -124,8 +124,8 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
     if names:
         used = set(map(user_axis_name, names))
         left = axis.over and tuple([axis_name for axis_name in axis.over if axis_name not in used])
-        here = Split(tuple(names), tuple(sizes), Blocks(axis.size, math.prod(sizes)))
-        return replace(axis, size=here.blocks.length, rest=here, over=left)
+        split = Split(tuple(names), tuple(sizes), Blocks(axis.size, math.prod(sizes)))
+        return replace(axis, size=split.blocks.length, rest=split, over=left)
     if any(r.sliced for r in roles):  # a pmap takes lanes however they lie
         return axis
     if cut:

@@ -48,7 +48,8 @@ def one_program(function: Function) -> Function:
     """
     parameters = _Parameters(function)
     most, with_static = parameters.operands, _with_static(function, parameters)
-    root, here, array = ROOT, settings, cast(Any, DeviceArray)  # found fast: calls are short
+    # local variables are found fast, and calls are short
+    root, current_settings, array = ROOT, settings, cast(Any, DeviceArray)
 
     def make(explain: Callable[..., None], hide: Callable[[Exception], None]) -> Any:
         @functools.wraps(function)
@@ -60,7 +61,7 @@ def one_program(function: Function) -> Function:
                     if kwargs or len(args) > most:
                         return with_static(args, kwargs)
                     key: list[Any] = [x._sig if type(x) is array else _sign(x) for x in args]
-                    key += (), here().key, function
+                    key += (), current_settings().key, function
                     found = calls[tuple(key)]
                     return with_static(args, kwargs) if found is None else found.run(args)
                 except Exception as error:
@@ -78,14 +79,14 @@ def one_program(function: Function) -> Function:
 def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Callable[..., Any]:
     """The call of ``function`` with arguments of which some are static, or by name."""
     cached, whole = parameters.cache, parameters.whole
-    here, array = settings, cast(Any, DeviceArray)  # found fast: calls are short
+    current_settings, array = settings, cast(Any, DeviceArray)  # found fast: calls are short
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         values, names = ((*args, *kwargs.values()), (*kwargs,)) if kwargs else (args, ())
         marks = cached[len(args), names] or parameters.marks(len(args), names)
         pairs = zip(values, marks, strict=True)
         signs: list[Any] = [x._sig if type(x) is array else sign(x) for x, sign in pairs]
-        signs += names, here().key, function
+        signs += names, current_settings().key, function
         key = tuple(signs)
         try:
             found = calls[key]

@@ -130,8 +130,8 @@ def _part(b: Builder, x: Value, parts: _Parts) -> Value:
     for dim, axes in enumerate(parts.axes):
         if axes:
             length = b.constant(parts.blocks[dim].length, I32)
-            here = b.axis_index(*[axis for axis, _ in axes])
-            starts[dim] = b.multiply(here, length)
+            index = b.axis_index(*[axis for axis, _ in axes])
+            starts[dim] = b.multiply(index, length)
     return b.dynamic_slice(x, starts, tuple([block.length for block in parts.blocks]))
 
 

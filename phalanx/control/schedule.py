@@ -173,11 +173,11 @@ class _Stages:
 
     def written(self) -> Iterator[Equation]:
         """The equations, with a segment in each stage where lanes do not all run together."""
-        here: defaultdict[tuple[int, str], list[Equation]] = defaultdict(list)
+        by_stage: defaultdict[tuple[int, str], list[Equation]] = defaultdict(list)
         for e in self.program.equations:
-            here[self.stages[e], self.kinds[e]].append(e)
-        for stage in sorted({stage for stage, _ in here}):
-            shared, lanes, meetings = (here[stage, kind] for kind in (SHARED, LANES, MEETING))
+            by_stage[self.stages[e], self.kinds[e]].append(e)
+        for stage in sorted({stage for stage, _ in by_stage}):
+            shared, lanes, meetings = (by_stage[stage, kind] for kind in (SHARED, LANES, MEETING))
             yield from self._shared(shared)
             computed = {v for e in lanes for v in e.outputs}
             ends = [

@@ -52,8 +52,8 @@ def _launch(alone: Program, sigs: Sequence[Signature], donate: tuple[int, ...]) 
     sharing: Sharing = params.pop("sharing")
     if not program.axes and not program.effects:
         params |= {"devices": sharing.local_devices, "mesh": None}
-        here = memoize_on(alone, "here", lambda: _of_one(alone.input_types, params))
-        return compile_program(here, sigs, donate)
+        local = memoize_on(alone, "here", lambda: _of_one(alone.input_types, params))
+        return compile_program(local, sigs, donate)
     share, ins = sharing.share, tuple(map(_cut_in, params["ins"]))
     params |= {"devices": share.devices, "mesh": None, "lane_blocks": share.lane_blocks}
     params["axes"] = ((share.axis, share.lane_blocks.size),)

@@ -81,10 +81,10 @@ class Role(Struct, frozen=True):
         """The type of what one of the runs over ``axes`` sees of an array of ``type``."""
         spec = type.spec
         if spec is not None:
-            here = [user_axis_name(axis) for axis, _ in axes]
-            _refuse_sums(type, {*here}.difference(map(user_axis_name, self.unreduced)))
+            axis_names = [user_axis_name(axis) for axis, _ in axes]
+            _refuse_sums(type, {*axis_names}.difference(map(user_axis_name, self.unreduced)))
             spec = spec.without_dims(self._gone)
-            spec = spec and spec.without_axes(here)
+            spec = spec and spec.without_axes(axis_names)
         if not self.layout and not self.sums:
             return type if spec is type.spec else type.update(spec=spec)
         shape, gone = list(type.shape), self._gone
@@ -112,10 +112,12 @@ class Role(Struct, frozen=True):
         """The type of the whole, which also says that parts lie along the axes of ``mesh``."""
         layout, spec = list(type.layout), type.spec
         for d, cutting in enumerate(self.layout):
-            here = [name for name in map(user_axis_name, cutting) if name in mesh.explicit_axes]
-            if type.shape[d] % math.prod(mesh.shape[name] for name in here):
+            axis_names = [
+                name for name in map(user_axis_name, cutting) if name in mesh.explicit_axes
+            ]
+            if type.shape[d] % math.prod(mesh.shape[name] for name in axis_names):
                 return type  # the last part is shorter
-            layout[d] = (*here, *layout[d])
+            layout[d] = (*axis_names, *layout[d])
         unreduced, reduced = (self._left(axes, mesh) for axes in (self.unreduced, self.reduced))
         if spec is not None:
             unreduced, reduced = unreduced | spec.unreduced, reduced | spec.reduced

@@ -620,14 +620,14 @@ def same_elements(shape: Shape, other: Shape) -> list[tuple[list[int], list[int]
     while i < len(shape) or j < len(other):
         before: list[int] = []
         after: list[int] = []
-        here = there = 1
-        while (not before and not after) or here != there:
-            if (here <= there and i < len(shape)) or j == len(other):
+        product = other_product = 1
+        while (not before and not after) or product != other_product:
+            if (product <= other_product and i < len(shape)) or j == len(other):
                 before.append(i)
-                here, i = here * shape[i], i + 1
+                product, i = product * shape[i], i + 1
             else:
                 after.append(j)
-                there, j = there * other[j], j + 1
+                other_product, j = other_product * other[j], j + 1
         groups.append((before, after))
     return groups
 

@@ -147,10 +147,10 @@ def _lower_reduction(
     kinds = [b.type(x).dtype for x in xs]
     left = [i if t.unreduced else None for i, t in enumerate(b.ins)]  # a sum is by itself
     for dtype, alone in dict.fromkeys(zip(kinds, left, strict=True)):
-        here = [i for i, kind in enumerate(kinds) if (kind, left[i]) == (dtype, alone)]
-        operands = [xs[i] for i in here]
+        indices = [i for i, kind in enumerate(kinds) if (kind, left[i]) == (dtype, alone)]
+        operands = [xs[i] for i in indices]
         reduced = b.all_reduce(operands, partitions, lambda b, x, y: [combine(b, x, y)])
-        for i, value in zip(here, reduced, strict=True):
+        for i, value in zip(indices, reduced, strict=True):
             out[i] = value
     return out
 
@@ -564,8 +564,8 @@ def _own_part(ct: Any, axes: Names, sizes: Ints, groups: Groups) -> Any:
         return psum_scatter(ct, axes=axes, sizes=sizes, groups=groups)
     index = full((1,), 0, I32)
     for axis, size in zip(axes, sizes, strict=True):
-        here = broadcast(axis_index(axes=(axis,)), shape=(1,), dims=())
-        index = add(mul(index, np.int32(size)), here)
+        position = broadcast(axis_index(axes=(axis,)), shape=(1,), dims=())
+        index = add(mul(index, np.int32(size)), position)
     part = rows_at(ct, index)
     return reshape(part, shape=typeof(part).shape[1:])
 
@@ -782,9 +782,9 @@ def _exchanged_in_groups(
 
     A device gathers what all in its group have, and takes what is sent to it; zeros if nothing is.
     """
-    here, row = b.axis_index(*axes), b.constant(-1, I32)
+    position, row = b.axis_index(*axes), b.constant(-1, I32)
     for source, target in perm:
-        is_target = b.compare(here, b.constant(target, I32), "EQ")
+        is_target = b.compare(position, b.constant(target, I32), "EQ")
         row = b.select(is_target, b.constant(source, I32), row)
     shape = b.ins[0].shape
     every = b.all_gather(b.reshape(x, (1, *shape)), 0, groups, (len(groups[0]), *shape))

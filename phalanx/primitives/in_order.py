@@ -83,11 +83,11 @@ def _of_all_blocks(
     totals = dict[int, Any]()
     kinds = [typeof(x).dtype for x in xs]
     for kind in dict.fromkeys(kinds):
-        here = [i for i, k in enumerate(kinds) if k == kind]
-        rows = [_flat(_pairs_here(axis, combine, xs[i])) for i in here]
+        indices = [i for i, k in enumerate(kinds) if k == kind]
+        rows = [_flat(_pairs_here(axis, combine, xs[i])) for i in indices]
         joined = concatenate(*rows, dim=1) if len(rows) > 1 else rows[0]
         total, start = _exchanged(axis, combine, joined, exchanges), 0
-        for i, row in zip(here, rows, strict=True):
+        for i, row in zip(indices, rows, strict=True):
             stop = start + typeof(row).shape[1]
             totals[i] = reshape(slice_dim(total, start, stop, 0), shape=typeof(xs[i]).shape[1:])
             start = stop

@@ -95,12 +95,12 @@ axis_index = Primitive(
 
 def place_of(axis: Axis) -> Any:
     """For each lane of this block its place in the whole axis, padding included."""
-    here = iota(dtype=I32, shape=(axis.size,), dim=0)
+    numbers = iota(dtype=I32, shape=(axis.size,), dim=0)
     outside = axis.outside
     if not outside:
-        return here
+        return numbers
     start = mul(axis_index(axes=outside), np.int32(axis.size))
-    return add(broadcast(start, shape=(axis.size,), dims=()), here)
+    return add(broadcast(start, shape=(axis.size,), dims=()), numbers)
 
 
 def index_of(axis: Axis) -> Any:

@@ -166,15 +166,15 @@ def conversion(x: Atom, target: ArrayType) -> list[Equation]:
     axes than it does, and be reduced along others.
     """
     equations: list[Equation] = []
-    kind, here = x.type, user_location()
+    kind, line = x.type, user_location()
     missing = sorted_axes((target.varying | typed(target.reduced)) - kind.varying - kind.reduced)
     if missing:
         between = Var(kind.update(varying=kind.varying.union(missing)))
-        equations.append(Equation(pvary, [x], {"axes": missing}, (between,), here))
+        equations.append(Equation(pvary, [x], {"axes": missing}, (between,), line))
         kind, x = between.type, between
     if kind is not target:
         params = {"varying": target.varying, "manual": target.spec and target.spec.manual}
-        equations.append(Equation(pcast, [x], params, (Var(target),), here))
+        equations.append(Equation(pcast, [x], params, (Var(target),), line))
     return equations
 
 

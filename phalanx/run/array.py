@@ -367,12 +367,12 @@ class DeviceArray(Array):
 
     def _on_dlpack_device(self, device: tuple[int, int] | None, copy: bool | None) -> DeviceArray:
         """This array, or a copy, where a consumer wants it."""
-        here = self.__dlpack_device__()
-        if device is None or tuple(map(int, device)) == here:
+        source = self.__dlpack_device__()
+        if device is None or tuple(map(int, device)) == source:
             return convert(self, dtype=self.aval.dtype, weak=self.aval.weak) if copy else self
         if copy is False or int(device[0]) != _DLPACK_CPU:
             raise BufferError(
-                f"__dlpack__: {self.aval} lies on DLPack's device {here}, and cannot be exported "
+                f"__dlpack__: {self.aval} lies on DLPack's device {source}, and cannot be exported "
                 f"to {tuple(map(int, device))} with copy={copy}; move it with device_put"
             )
         to = Sharding((backend().local_devices("cpu")[0],))
@@ -380,13 +380,13 @@ class DeviceArray(Array):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self.sharding.device_list[0]
-        here = backend().dlpack_device(device)
-        if here is None:
+        pair = backend().dlpack_device(device)
+        if pair is None:
             raise BufferError(
                 f"__dlpack_device__: DLPack knows no devices like {device}, on which {self.aval} "
                 "lies; hand over numpy.asarray(x)"
             )
-        return here
+        return pair
 
     @boundary
     def item(self, *args: int) -> Any:
@@ -549,11 +549,11 @@ for _name in vars(DeviceArray):
 def default_sharding() -> Sharding:
     """Where arrays lie that nobody placed, free to follow others: each device of the mesh that is
     set has all of them, or else one device."""
-    here = settings()
-    nowhere = here.mesh is None or not here.mesh.has_devices
-    if nowhere or here.default_device is not None:
-        return _free_on(here.default_device)
-    return _free_over(here.mesh)
+    current = settings()
+    nowhere = current.mesh is None or not current.mesh.has_devices
+    if nowhere or current.default_device is not None:
+        return _free_on(current.default_device)
+    return _free_over(current.mesh)
 
 
 @memoized(256)  # devices do not change once the client has started

@@ -28,9 +28,9 @@ def handed_over(x: Any, shared: bool) -> DeviceArray:
     Raises:
         BufferError: its device or its dtype is not here, or what is shared cannot be.
     """
-    here = _place(x)
-    if here[0] not in _OF_THE_HOST:
-        return _on_device(x, _device(here), shared)
+    device = _place(x)
+    if device[0] not in _OF_THE_HOST:
+        return _on_device(x, _device(device), shared)
     if not (hasattr(x, "shape") and hasattr(x, "dtype")):  # for which the protocol does not ask
         x = np.from_dlpack(x)
     if shared or not hasattr(np, _dtype_of(x)):

@@ -191,8 +191,8 @@ class Planned:
         others = tuple([devices[n] for n in numbers])
 
         def lower(plan: Plan) -> Module:
-            here = replace(lowered.plan, halvings=plan.halvings)
-            return (self._lowered(here) if plan.halvings else lowered).over(others)
+            local_plan = replace(lowered.plan, halvings=plan.halvings)
+            return (self._lowered(local_plan) if plan.halvings else lowered).over(others)
 
         return compile_with_oom_retry(self.program, lowered.plan, lower, devices=others)
 

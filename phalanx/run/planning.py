@@ -253,8 +253,8 @@ def _plan_over(
             P(*[P.UNCONSTRAINED] * t.ndim) if spec is None else spec
             for spec, t in zip(outs, program.output_types, strict=True)
         ]
-    here = Sharding(devices).is_fully_addressable and type(devices[0]) is not AnyDevice
-    alone = here and placement.is_independent(program, mesh)
+    all_local = Sharding(devices).is_fully_addressable and type(devices[0]) is not AnyDevice
+    alone = all_local and placement.is_independent(program, mesh)
     alone = alone and _cut_alike(ins, operands) and _cut_alike(outs, results)
     return Plan(devices, axes, tuple(ins), tuple(outs), mesh.levels, along, alone)
 

@@ -157,9 +157,9 @@ class Comparison:
         """
         key = min(differing, key=lambda key: int(key.partition("/")[0]))
         (_, (_, size)), *_ = differing[key]
-        here = next((r for r in mine if r.key == key), None)
+        replica = next((r for r in mine if r.key == key), None)
         others = len({k.partition("/")[0] for k in differing}) - 1
-        raise _differs(topic, _first_difference(here, size, group, topic), others)
+        raise _differs(topic, _first_difference(replica, size, group, topic), others)
 
 
 def _replicas(number: int, name: str, x: Any) -> Iterator[Replica]:
@@ -186,8 +186,8 @@ def _parts_of_several(number: int, name: str, x: DeviceArray) -> Iterator[Replic
     holders: dict[tuple[int, ...], set[int]] = {}
     for position, device in enumerate(sharding.device_list):
         holders.setdefault(sharding.tile_at(position), set()).add(device.process_index)
-    here = {sharding.tile_at(p): p for p in sharding.local_positions}
-    for tile, position in here.items():
+    local_tiles = {sharding.tile_at(p): p for p in sharding.local_positions}
+    for tile, position in local_tiles.items():
         if len(holders[tile]) > 1:
             part = x._part(position)
             start = tuple([i.start or 0 for i in sharding.indices(x.shape)[position]])

@@ -23,30 +23,30 @@ def reshard_array(x: Any, spec: MeshSpec | None) -> DeviceArray:
     Where neither the array nor a mesh that is set tells on which devices, it stays where it is.
     """
     array = as_array(x)
-    here = array.sharding
+    sharding = array.sharding
     if spec is None:
         array = summed(array)
         return moved(array, _of_auto_axes(array.sharding))
-    asked = sharding_in_type(spec)
-    meshes = [settings().mesh, here.mesh if isinstance(here, NamedSharding) else None]
-    there = [m for m in meshes if m is not None and m.has_devices]
-    mesh = next((m for m in there if m.axes == asked.mesh.axes), None)
+    requested = sharding_in_type(spec)
+    meshes = [settings().mesh, sharding.mesh if isinstance(sharding, NamedSharding) else None]
+    with_devices = [m for m in meshes if m is not None and m.has_devices]
+    mesh = next((m for m in with_devices if m.axes == requested.mesh.axes), None)
     if mesh is None:
         return array
-    asked = asked.update(mesh=mesh.update(axis_types=asked.mesh.axis_types))
+    requested = requested.update(mesh=mesh.update(axis_types=requested.mesh.axis_types))
     if spec.unreduced or array.aval.unreduced:
-        return constrain(array, sharding=asked)
-    target = in_full(resolve_open_dims(asked, here, array.ndim), array.ndim)
+        return constrain(array, sharding=requested)
+    target = in_full(resolve_open_dims(requested, sharding, array.ndim), array.ndim)
     check_fits(array.aval, target, "reshard")
     return moved(array, target)
 
 
 def summed(array: DeviceArray) -> DeviceArray:
     """``array``, where its sum is taken if that was still to be done."""
-    here = array.sharding
-    if not isinstance(here, NamedSharding) or not here.spec.unreduced:
+    sharding = array.sharding
+    if not isinstance(sharding, NamedSharding) or not sharding.spec.unreduced:
         return array
-    return constrain(array, sharding=here.update(spec=here.spec.update(unreduced=set())))
+    return constrain(array, sharding=sharding.update(spec=sharding.spec.update(unreduced=set())))
 
 
 def _of_auto_axes(sharding: Sharding) -> Sharding:

@@ -48,13 +48,13 @@ class Share(Struct, frozen=True):
     Attributes:
         devices: of all processes, those that have lanes.
         lane_blocks: how many lanes each of them has.
-        here: which of them are of this process.
+        local: which of them are of this process.
         axis: the name of the axis.
     """
 
     devices: tuple[Any, ...]
     lane_blocks: UnevenBlocks
-    here: range
+    local: range
     axis: Any
 
     @classmethod
@@ -70,17 +70,17 @@ class Share(Struct, frozen=True):
             counts += mine
             used += own[: len(mine)]
             starts.append(len(counts))
-        here = range(starts[me], starts[me + 1])
-        return cls(tuple(used), UnevenBlocks.of(tuple(counts)), here, axis)
+        local = range(starts[me], starts[me + 1])
+        return cls(tuple(used), UnevenBlocks.of(tuple(counts)), local, axis)
 
     @property
     def local_devices(self) -> tuple[Any, ...]:
-        return self.devices[self.here.start : self.here.stop]
+        return self.devices[self.local.start : self.local.stop]
 
     @property
     def rows(self) -> int:
         """How many lanes this process has."""
-        return sum(self.lane_blocks.counts[self.here.start : self.here.stop])
+        return sum(self.lane_blocks.counts[self.local.start : self.local.stop])
 
     @property
     def lanes_in_words(self) -> str:
@@ -93,12 +93,12 @@ class Share(Struct, frozen=True):
     @property
     def fits(self) -> bool:
         """Whether its rows, dealt out over its devices, are what these run."""
-        return Blocks(self.rows, len(self.here)).length == self.lane_blocks.length
+        return Blocks(self.rows, len(self.local)).length == self.lane_blocks.length
 
     @property
     def part(self) -> int:
         """How many rows its part of an array has, but for padding that the array has by itself."""
-        return self.rows if self.fits else len(self.here) * self.lane_blocks.length
+        return self.rows if self.fits else len(self.local) * self.lane_blocks.length
 
     @property
     def placement(self) -> Placement:

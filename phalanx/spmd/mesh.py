@@ -340,8 +340,8 @@ class Mesh(AnyMesh, ContextDecorator):
         Raises:
             ValueError: that is no grid.
         """
-        here = np.array([is_local(d) for d in self.devices.flat])
-        where = np.argwhere(here.reshape(self.axis_sizes))
+        local = np.array([is_local(d) for d in self.devices.flat])
+        where = np.argwhere(local.reshape(self.axis_sizes))
         part = tuple(slice(lo, hi + 1) for lo, hi in zip(where.min(0), where.max(0), strict=True))
         if self.devices[part].size != len(where):
             raise ValueError(f"{self}: the devices of this process form no grid of their own")

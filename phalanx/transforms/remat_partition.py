@@ -84,9 +84,9 @@ def partition_for_remat(
     storing: list[Equation] = []
     resuming: list[Equation] = []
     for e in reversed(program.equations):
-        here = [v for v in e.outputs if v in needed]
-        named_values = [names[v] for v in here if v in names]
-        rest = [v for v in here if v not in names]
+        produced = [v for v in e.outputs if v in needed]
+        named_values = [names[v] for v in produced if v in names]
+        rest = [v for v in produced if v not in names]
         missing = {v for v in rest if v not in granted}
         first, again, kept = _again(e, missing, policy) if missing else (e, [], [])
         again += [_unnamed(n) for n in named_values]

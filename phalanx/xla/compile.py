@@ -478,9 +478,9 @@ class XlaExecutable:
 
     def memory_analysis(self) -> dict[str, int]:
         stats = self._loaded.get_compiled_memory_stats()
-        here = {key: getattr(stats, f"{name}_size_in_bytes") for key, name in _SIZES.items()}
+        device = {key: getattr(stats, f"{name}_size_in_bytes") for key, name in _SIZES.items()}
         host = {key: getattr(stats, f"host_{name}_size_in_bytes") for key, name in _SIZES.items()}
-        return here | {f"{key} on the host": size for key, size in host.items()}
+        return device | {f"{key} on the host": size for key, size in host.items()}
 
     def _check(self, raws: list[Any]) -> None:
         """Raise DeletedArray for arrays that would be deleted while they are used.

@@ -56,8 +56,8 @@ class HostCallEmitter(RegionAxesEmitter):
             return self._host_call(function, args, out_types, has_side_effect)
         # code that the compiler partitions along some axes: there the first device calls for all
 
-        def on_first(here: Any, *args: Any) -> Sequence[Any]:
-            return [np.zeros(t.shape, t.dtype) for t in out_types] if here else function(*args)
+        def on_first(is_first: Any, *args: Any) -> Sequence[Any]:
+            return [np.zeros(t.shape, t.dtype) for t in out_types] if is_first else function(*args)
 
         def body(_: Any, *args: ir.Value) -> list[ir.Value]:
             results = self._host_call(
@@ -90,13 +90,15 @@ class HostCallEmitter(RegionAxesEmitter):
     ) -> list[ir.Value]:
         """A call by sending and receiving, each after the one before."""
         ins = tuple(map(self.type, args))
-        here = [self.convert(x, carried(t).dtype) for x, t in zip(args, ins, strict=True) if t.size]
+        operands = [
+            self.convert(x, carried(t).dtype) for x, t in zip(args, ins, strict=True) if t.size
+        ]
         token_type = hlo.TokenType.get()
         token = self.op("stablehlo.create_token", token_type, ())
         sends: list[int] = []
         receives: list[int] = []
-        there: list[ir.Value] = []
-        for x in here or [self.constant(0, np.dtype(np.int32))]:
+        values: list[ir.Value] = []
+        for x in operands or [self.constant(0, np.dtype(np.int32))]:
             sends.append(channel := self.new_channel())
             token = self.op(
                 "stablehlo.send", token_type, [x, token], **_attributes(channel, _TO_HOST)
@@ -109,10 +111,10 @@ class HostCallEmitter(RegionAxesEmitter):
                 [token],
                 _attributes(channel, _FROM_HOST),
             )
-            there.append(x)
+            values.append(x)
         transfers = HostTransfers(ins, tuple(out_types), sends, receives)
         self.callbacks.add(function, out_types, transfers)
-        received = iter(there)
+        received = iter(values)
         return [
             self.convert(next(received), t.dtype) if t.size else self.constant(0, t.dtype, t.shape)
             for t in out_types

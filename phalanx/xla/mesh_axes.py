@@ -111,10 +111,10 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
             return self.reshape(self._positions[names[0]], ())
         after = [name for name, _ in self.plan.axes].index(names[-1]) + 1
         stride = math.prod(size for _, size in self.plan.axes[after:])
-        here = self.convert(self.partition_id(), I32)
+        index = self.convert(self.partition_id(), I32)
         if stride > 1:
-            here = self.divide(here, self.constant(stride, I32))
-        return self.remainder(here, self.constant(math.prod(self._sizes(names)), I32))
+            index = self.divide(index, self.constant(stride, I32))
+        return self.remainder(index, self.constant(math.prod(self._sizes(names)), I32))
 
     # XLA does not say which partition it is where it parts the work itself along some axes. So a
     # manual computation over the others is told its places, and tells what is written apart.
@@ -170,16 +170,16 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
         kind = self.type(x)
 
         def at_first(b: Any, part: ir.Value) -> Sequence[ir.Value]:
-            here = b.compare(self.place_along(self._over(spec)), b.constant(0, I32), "EQ")
-            first = b.broadcast_in_dim(here, kind.shape, ())
+            is_first = b.compare(self.place_along(self._over(spec)), b.constant(0, I32), "EQ")
+            first = b.broadcast_in_dim(is_first, kind.shape, ())
             return [b.select(first, part, b.constant(0, kind.dtype, kind.shape))]
 
         return self._at_positions(x, spec, at_first, (None, spec))
 
     def _over(self, spec: MeshSpec) -> tuple[str, ...]:
         """The axes over which what lies so is a sum."""
-        here = self.over_plan(sharding_in_type(spec), len(spec.layout))
-        sums = frozenset[str]() if here is None else here.unreduced
+        sharding = self.over_plan(sharding_in_type(spec), len(spec.layout))
+        sums = frozenset[str]() if sharding is None else sharding.unreduced
         return tuple([name for name, _ in self.plan.axes if name in sums])
 
     def _at_positions(

@@ -93,13 +93,13 @@ def _kinds(devices: tuple[Any, ...]) -> str:
 
 def check_made_here(kept: Packed) -> None:
     """Raise RuntimeFailure if ``kept`` was compiled by another compiler or for another machine."""
-    here = _kinds(kept.devices)
-    if kept.made_by.startswith("jaxlib") and kept.made_by != here:
+    current = _kinds(kept.devices)
+    if kept.made_by.startswith("jaxlib") and kept.made_by != current:
         raise RuntimeFailure(
-            f"{kept.name} was compiled by {kept.made_by}, and here is {here}; compile it for this "
-            "version and these devices, or export the function, phalanx.export"
+            f"{kept.name} was compiled by {kept.made_by}, and here is {current}; compile it for "
+            "this version and these devices, or export the function, phalanx.export"
         )
-    if kept.made_by not in (here, made_by(kept.devices)):
+    if kept.made_by not in (current, made_by(kept.devices)):
         raise RuntimeFailure(
             f"{kept.name} was compiled by another version of XLA, on a machine of another kind, or "
             "with other devices, and cannot run here; compile it here, or export the function, "

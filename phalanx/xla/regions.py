@@ -354,8 +354,10 @@ class RegionEmitter(StructuralEmitter):
 
         types = [self.type(v) for v in values]
         program = trace_closed(results, types, "traced").program
-        here = [Equation(e.prim, e.inputs, e.params, e.outputs, None) for e in program.equations]
-        written = self.inline(program.update(equations=here), *values)
+        equations = [
+            Equation(e.prim, e.inputs, e.params, e.outputs, None) for e in program.equations
+        ]
+        written = self.inline(program.update(equations=equations), *values)
         return written[0] if single else written
 
     def _write(self, equation: Equation, env: dict[Any, Value]) -> None:

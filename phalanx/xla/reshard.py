@@ -113,7 +113,7 @@ def _joined(raws: list[Any], tile: Recipe, dtype: Any, device: Any) -> Any:
     """The ``tile`` of pieces that are on its device, by a program there."""
     if not _is_to_be_joined(tile):
         return raws[0]
-    places = tuple([_bounds(here, tile.shape) for _, _, here in tile.pieces])
+    places = tuple([_bounds(target, tile.shape) for _, _, target in tile.pieces])
 
     def emit(b: Any, *xs: Any) -> list[Any]:
         x = b.constant(0, dtype, tile.shape)

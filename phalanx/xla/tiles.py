@@ -112,12 +112,12 @@ class Recipe(Struct, frozen=True):
     def assemble(self, views: Any) -> np.ndarray:
         """The tile from the parts ``views``; it may share their memory."""
         if len(self.pieces) == 1:
-            ((part, there, _),) = self.pieces
-            tile = views[part][there]
+            ((part, source, _),) = self.pieces
+            tile = views[part][source]
         else:
             tile = _room(self.shape, views[self.pieces[0][0]].dtype)
-            for part, there, here in self.pieces:
-                tile[here] = views[part][there]
+            for part, source, target in self.pieces:
+                tile[target] = views[part][source]
         if self.shape == self.padded:
             return tile
         ends = zip(self.shape, self.padded, strict=True)
@@ -168,8 +168,8 @@ def _pieces(
     """Which parts hold ``rows``, which of them, and where among the rows these are."""
     found: list[tuple[int, Any, Index]] = []
     for overlaps in itertools.product(*map(_overlaps, rows, blocks)):
-        places, there, here = zip(*overlaps, strict=True) if overlaps else ((), (), ())
-        found.append((parts[places[:depth]], (*there, ...), here))
+        places, sources, targets = zip(*overlaps, strict=True) if overlaps else ((), (), ())
+        found.append((parts[places[:depth]], (*sources, ...), targets))
     return found
 
 

@@ -139,28 +139,30 @@ def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Shard
     kinds = {s.device_list[0].platform for s in (source, target)}
     if len(kinds) > 1:
         return None
-    here = source.is_fully_addressable and target.is_fully_addressable
-    if not here and _needs_steps(source, target):
+    addressable = source.is_fully_addressable and target.is_fully_addressable
+    if not addressable and _needs_steps(source, target):
         return _in_steps(raw, type, source, target)
-    if not here and source.device_list != target.device_list and kinds == {"cpu"}:
+    if not addressable and source.device_list != target.device_list and kinds == {"cpu"}:
         return None  # its processes do not copy to each other
     if len(source.device_list) != len(target.device_list):
-        may = here and not source.memory  # programs take what is in the devices' own
+        may = addressable and not source.memory  # programs take what is in the devices' own
         parts = spread(_parts(raw, source), type, source, target) if may else None
         return None if parts is None else assemble(parts, type, target)
-    there = Sharding(target.device_list, source.tiles, source.assignment, memory=target.memory)
-    if there is not target and target.memory:
+    intermediate = Sharding(
+        target.device_list, source.tiles, source.assignment, memory=target.memory
+    )
+    if intermediate is not target and target.memory:
         return None
-    if source.memory != target.memory and not here:
-        raw = _in_other_memory(raw, type, source, there)
+    if source.memory != target.memory and not addressable:
+        raw = _in_other_memory(raw, type, source, intermediate)
     elif source.device_list != target.device_list or source.memory != target.memory:
         (raw,) = xc.batched_copy_array_to_devices_with_sharding(
             [whole_of(raw)],
             [device_list(target.device_list)],
-            [raw_sharding(there, type.ndim)],
+            [raw_sharding(intermediate, type.ndim)],
             [xc.ArrayCopySemantics.ALWAYS_COPY],
         )
-    return raw if there is target else reshard(raw, type, there, target)
+    return raw if intermediate is target else reshard(raw, type, intermediate, target)
 
 
 def _needs_steps(source: Sharding, target: Sharding) -> bool:
@@ -178,8 +180,13 @@ def _in_steps(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> 
     start, end = source.in_memory(None), target.in_memory(None)
     steps = [start, end, target]
     if start.device_list != end.device_list:
-        here, there = _in_order_of_tiles(start), _in_order_of_tiles(end)
-        steps[1:1] = [here, Sharding(here.device_list), Sharding(there.device_list), there]
+        by_tiles, target_by_tiles = _in_order_of_tiles(start), _in_order_of_tiles(end)
+        steps[1:1] = [
+            by_tiles,
+            Sharding(by_tiles.device_list),
+            Sharding(target_by_tiles.device_list),
+            target_by_tiles,
+        ]
     for step in steps:
         raw = raw if source is step else _move(raw, type, source, step)
         source = step

@@ -86,10 +86,10 @@ def permutation_of(b: Builder, pivots: Value, size: int) -> Value:
         return b.broadcast_in_dim(total[0], shape, batch)
 
     def exchange(b: Builder, i: Value, order: Value) -> list[Value]:
-        here = b.compare(places, b.broadcast_in_dim(i, shape, ()), "EQ")
-        there = b.compare(places, column(b, i), "EQ")
-        mine, other = at(b, order, here), at(b, order, there)
-        order = b.select(here, other, b.select(there, mine, order))
+        at_i = b.compare(places, b.broadcast_in_dim(i, shape, ()), "EQ")
+        at_pivot = b.compare(places, column(b, i), "EQ")
+        mine, other = at(b, order, at_i), at(b, order, at_pivot)
+        order = b.select(at_i, other, b.select(at_pivot, mine, order))
         return [b.add(i, b.constant(1, I32)), order]
 
     return b.while_(

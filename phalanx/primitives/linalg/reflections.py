@@ -96,8 +96,8 @@ def _pivot(i: Any, a: Any, order: Any, taus: Any) -> list[Any]:
     done = select(gt(rows, 0), repeated, a)
     done = select(eq(rows, 0), complex_as(_each(length, a), a), done)
     a = select(gt(columns, 0), rest, select(eq(columns, 0), done, a))
-    here = eq(_counted(taus, last - 1, i), 0)
-    return [a, order, select(here, _each(tau, taus), taus)]
+    at_i = eq(_counted(taus, last - 1, i), 0)
+    return [a, order, select(at_i, _each(tau, taus), taus)]
 
 
 def _reflection(x: Any, i: Any) -> tuple[Any, Any, Any]:
@@ -131,9 +131,9 @@ def _column(x: Any, i: Any) -> Any:
 def _exchanged(x: Any, i: Any, j: Any) -> Any:
     """``x`` with the elements at ``i`` and ``j`` along the last dimension exchanged."""
     last = typeof(x).ndim - 1
-    here, there = (eq(_counted(x, last, k), 0) for k in (i, j))
+    at_i, at_j = (eq(_counted(x, last, k), 0) for k in (i, j))
     mine, other = (_along(_column(x, k), x, last) for k in (i, j))
-    return select(here, other, select(there, mine, x))
+    return select(at_i, other, select(at_j, mine, x))
 
 
 def _each(x: Any, y: Any) -> Any:

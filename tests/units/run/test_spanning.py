@@ -35,7 +35,7 @@ def test_every_lane_is_on_one_device_of_its_process(processes):
         assert share.part in (share.rows, share.rows + padding)
         if share.fits:
             assert share.part == share.rows
-    every = [i for share in shares for i in share.here]
+    every = [i for share in shares for i in share.local]
     assert every == [*range(len(shares[0].devices))]
     assert sum(shares[0].lane_blocks.counts) == sum(rows)
     # a device more in some process, or a row less a device, would not do
@@ -47,4 +47,4 @@ def test_every_lane_is_on_one_device_of_its_process(processes):
 def test_processes_alike_have_shares_alike(processes):
     (rows, count), *_ = processes
     shares = [Share.of("i", [rows] * 3, devices_of([count] * 3), me) for me in range(3)]
-    assert len({(s.rows, len(s.here), s.fits, s.part) for s in shares}) == 1
+    assert len({(s.rows, len(s.local), s.fits, s.part) for s in shares}) == 1

@@ -123,7 +123,8 @@ def _reduce_groups(axis: Axis, x: Any, groups: Partition, prim: Primitive) -> An
 
 
 def _in_order(axis: Axis, fold: Fold, xs: Sequence[Any]) -> list[Any]:
-    return totals_in_order(axis, fold, xs, Exchanges(all_gather, all_to_all))
+    add = psum if fold.combine is _sum_of_two else None
+    return totals_in_order(axis, fold, xs, Exchanges(all_gather, all_to_all, add))
 
 
 def _groups_in_order(axis: Axis, x: Any, groups: Partition, prim: Primitive) -> Any:

@@ -3,13 +3,14 @@
 Lanes 0 and 1 are combined, lanes 2 and 3, and so on, then the first two of these pairs, and so on:
 a tree whose shape follows from the number of lanes. A block of lanes combines the pairs that lie
 in it, and the blocks exchange what is left. It is small, then each gets all of it and finishes
-alone; or it is large, then each finishes a part of it for all.
+alone; or it is large, then each finishes a part of it for all, or, if there are few blocks, two of
+them add at a time.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from phalanx.core.axes import Axis
 from phalanx.core.blocks import UnevenBlocks
 from phalanx.core.primitive import Fold
 from phalanx.core.types import ArrayType, typeof
+from phalanx.primitives.barrier import optimization_barrier
 from phalanx.primitives.basis import broadcast, convert, move, reshape, zeros
 from phalanx.primitives.compare import select
 from phalanx.primitives.domains import F32
@@ -27,15 +29,21 @@ from phalanx.primitives.lanes import is_there, lanes_at
 from phalanx.primitives.shape import concatenate, merge_dims, slice_dim, split_dim
 
 SMALL = 1024  # elements of a lane up to which one exchange is faster than two of less
+# Up to so many blocks, rows of so many elements are exchanged whole: what is exchanged in parts is
+# copied to be joined and cut. A step in which eight devices of a CPU add up 1 MB takes 0.87 of the
+# time so, and one with 124 arrays of 5,000 elements 1.05.
+FEW, LARGE = 8, 2**14
 
 Combine = Callable[[Any, Any], Any]
 
 
 class Exchanges(Struct, frozen=True):
-    """The collectives with which blocks exchange rows: what all have, and to each what is its."""
+    """The collectives with which blocks exchange rows: what all have, and to each what is its; and
+    that which combines what two have, if it is of no matter to a bit which of them is the first."""
 
     all_gather: Callable[..., Any]
     all_to_all: Callable[..., Any]
+    all_reduce: Callable[..., Any] | None
 
 
 def accumulating(type: ArrayType) -> ArrayType:
@@ -79,19 +87,52 @@ def _of_pairs(rows: Any) -> tuple[Any, Any]:
 def _of_all_blocks(
     axis: Axis, combine: Combine, xs: Sequence[Any], exchanges: Exchanges
 ) -> list[Any]:
-    """What blocks exchange of one dtype is one array."""
+    """What blocks exchange of one dtype, they exchange together."""
     totals = dict[int, Any]()
     kinds = [typeof(x).dtype for x in xs]
     for kind in dict.fromkeys(kinds):
         indices = [i for i, k in enumerate(kinds) if k == kind]
-        rows = [_flat(_pairs_here(axis, combine, xs[i])) for i in indices]
-        joined = concatenate(*rows, dim=1) if len(rows) > 1 else rows[0]
-        total, start = _exchanged(axis, combine, joined, exchanges), 0
-        for i, row in zip(indices, rows, strict=True):
-            stop = start + typeof(row).shape[1]
-            totals[i] = reshape(slice_dim(total, start, stop, 0), shape=typeof(xs[i]).shape[1:])
-            start = stop
+        rows = [_pairs_here(axis, combine, xs[i]) for i in indices]
+        large = sum([typeof(row).size for row in rows]) > LARGE * len(rows)
+        if exchanges.all_reduce and large and _are_few_and_alike(axis):
+            found = _by_pairs_of_blocks(axis, rows, exchanges.all_reduce)
+        else:
+            found = _joined(axis, combine, rows, exchanges)
+        totals.update(zip(indices, found, strict=True))
     return [totals[i] for i in range(len(xs))]
+
+
+def _are_few_and_alike(axis: Axis) -> bool:
+    """Whether the rest of the tree is one of pairs of blocks, each of which has one row."""
+    if axis.padding or type(axis.blocks) is UnevenBlocks or len(axis.outside) > 1:
+        return False
+    return axis.devices <= FEW and axis.total & (axis.total - 1) == 0
+
+
+def _by_pairs_of_blocks(
+    axis: Axis, rows: Sequence[Any], all_reduce: Callable[..., Any]
+) -> Sequence[Any]:
+    """Level by level, two blocks get what they have together, as one."""
+    totals = [reshape(row, shape=typeof(row).shape[1:]) for row in rows]
+    for level in range(axis.devices.bit_length() - 1):
+        pairs = [(i, i | 1 << level) for i in range(axis.devices) if not i & 1 << level]
+        totals = optimization_barrier(*totals)  # or a compiler makes one exchange of all levels
+        totals = all_reduce(*totals, axes=axis.outside, groups=tuple(pairs))
+    return totals
+
+
+def _joined(
+    axis: Axis, combine: Combine, rows: Sequence[Any], exchanges: Exchanges
+) -> Iterator[Any]:
+    """The rows of all blocks as one, of each of ``rows``, which are exchanged as one array."""
+    flat = [_flat(row) for row in rows]
+    joined = concatenate(*flat, dim=1) if len(flat) > 1 else flat[0]
+    total, start = _exchanged(axis, combine, joined, exchanges), 0
+    for row in rows:
+        _, *shape = typeof(row).shape
+        stop = start + math.prod(shape)
+        yield reshape(slice_dim(total, start, stop, 0), shape=tuple(shape))
+        start = stop
 
 
 def _flat(rows: Any) -> Any:

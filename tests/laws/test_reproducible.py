@@ -138,3 +138,47 @@ def test_lanes_of_few_bytes_and_of_many():
 
     for count in COUNTS[1:]:
         assert bits(slopes(count)) == bits(slopes(1)), count
+
+
+@pytest.mark.parametrize(
+    ("lanes", "dtype"),
+    [(8, "float32"), (16, "bfloat16"), (4, "complex64"), (13, "float32"), (24, "bfloat16")],
+)
+def test_sums_of_large_values(lanes, dtype):
+    """Which devices exchange in another way than small ones."""
+    source = np.random.default_rng(lanes)
+    x, y = source.normal(size=(lanes, 4, 9000)), source.normal(size=(lanes, 21, 8, 100))
+
+    def lane(x, y):
+        y = y.reshape(y.size // 100, 100)
+        return lax.psum((x, y[0], y), "i"), lax.pmean(y, "i"), lax.pmax(abs(y), "i")
+
+    def on(count):
+        f = reproducible(lane, "i", out_axes=None, devices=phalanx.devices()[:count])
+        return f(jnp.asarray(x, dtype), jnp.asarray(y, dtype))
+
+    first = on(1)
+    for count in COUNTS[1:]:
+        assert bits(on(count)) == bits(first), count
+    (total, _, _), mean, _ = first
+    narrow = {"bfloat16": 0.05}.get(dtype, 1e-4)
+    close(np.asarray(total.astype(complex)), x.sum(0), narrow)
+    close(np.asarray(mean.astype(complex)), y.reshape(lanes, -1, 100).mean(0), narrow)
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (8, 3)])
+def test_large_sums_over_two_axes(shape):
+    x = np.random.default_rng(0).normal(size=(*shape, 32, 700)).astype(np.float32)
+
+    def lane(x):
+        total = lax.psum(x, ("i", "j"))
+        return total, lax.psum_scatter(x * total, "i", tiled=True)
+
+    def on(count):
+        inner = pmap(lane, "j", out_axes=(None, 0))
+        return reproducible(inner, "i", out_axes=(None, 0), devices=phalanx.devices()[:count])(x)
+
+    first = on(1)
+    for count in COUNTS[1:]:
+        assert bits(on(count)) == bits(first), count
+    close(np.asarray(first[0]), x.sum((0, 1), np.float64), 1e-4)

@@ -98,6 +98,30 @@ class Keys(Lots):
             assert bits([*own, *found[2:]]) == bits(expected)
 
 
+@dataclass(frozen=True)
+class LargeSum:
+    """A sum that devices exchange in pairs, some of which are of two processes."""
+
+    rows: tuple
+
+    def total(self, rows, devices=None):
+        x = np.random.default_rng(0).normal(size=(sum(self.rows), 20000)).astype(np.float32)
+        f = reproducible(lambda x: lax.psum(x, "i"), "i", out_axes=None, devices=devices)
+        return np.asarray(f(x[rows]))
+
+    def answer(self, me):
+        first = sum(self.rows[:me])
+        devices = [d for d in phalanx.devices() if d.process_index < len(self.rows)]
+        return self.total(slice(first, first + self.rows[me]), devices)
+
+    def alone(self):
+        return self.total(slice(None), phalanx.devices()[:1])
+
+    def check(self, answers, expected):
+        for found in answers:
+            assert bits(found) == bits(expected)
+
+
 def keys(count):
     rows = st.integers(count, 7).flatmap(lambda size: cuttings(size, count))
     return st.builds(Keys, rows, st.sampled_from(sorted(DRAWS)), st.sampled_from([(), (3,)]))
@@ -127,7 +151,7 @@ def draw_into(found, data):
 
 @pytest.mark.slow
 def test_drawn_programs_over_processes(launch, tmp_path):  # noqa: F811
-    drawn = []
+    drawn = [LargeSum((4, 4)), LargeSum((2, 3, 3))]
     draw_into(drawn)
     answers = answers_of(drawn, launch, tmp_path / "cases")
     for case, found in zip(drawn, answers, strict=True):

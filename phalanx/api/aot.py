@@ -77,10 +77,10 @@ class ShapeDtypeStruct:
         >>> ShapeDtypeStruct((2, 3), "float32").update(shape=(4,))
         ShapeDtypeStruct(shape=(4,), dtype=float32)
         """
-        kept = {name: getattr(self, name) for name in _PARTS}
+        fields = {name: getattr(self, name) for name in _PARTS}
         if "vma" in changes:
-            del kept["manual_axis_type"]
-        return ShapeDtypeStruct(**{**kept, **changes})
+            del fields["manual_axis_type"]
+        return ShapeDtypeStruct(**{**fields, **changes})
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:

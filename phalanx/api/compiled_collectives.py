@@ -113,9 +113,9 @@ def _divisions(mesh: Mesh, devices: Devices) -> Iterator[tuple[tuple[str, ...], 
     if set(mesh.flat) != set(devices):
         return
     ids = np.array([number[d] for d in mesh.flat]).reshape(mesh.axis_sizes)
-    cut = [i for i, n in enumerate(mesh.axis_sizes) if n > 1]
-    for length in range(1, len(cut) + 1):
-        for last in itertools.combinations(cut, length):
+    dims = [i for i, n in enumerate(mesh.axis_sizes) if n > 1]
+    for length in range(1, len(dims) + 1):
+        for last in itertools.combinations(dims, length):
             first = [i for i in range(ids.ndim) if i not in last]
             size = int(np.prod([mesh.axis_sizes[i] for i in last]))
             rows = ids.transpose([*first, *last]).reshape(-1, size).tolist()

@@ -200,26 +200,26 @@ def _forward(call: RuledCall, nonzero: Nonzero, operands: Sequence[Any]) -> Forw
             f"{pair!r}"
         )
     results = call.results(pair[0], custom.fwd, "the first of a pair")
-    kept, treedef = tree.flatten(pair[1])
-    fixed = tuple(_HOLE if _is_array(x) else x for x in kept)
+    residuals, treedef = tree.flatten(pair[1])
+    fixed = tuple(_HOLE if _is_array(x) else x for x in residuals)
     return ForwardResult(
         results,
-        [x for x in kept if _is_array(x)],
+        [x for x in residuals if _is_array(x)],
         _Residuals(treedef, fixed, tuple(call.out_types)),
     )
 
 
 def _backward(
-    call: RuledCall, nonzero: Nonzero, kept: _Residuals, operands: Sequence[Any]
+    call: RuledCall, nonzero: Nonzero, structure: _Residuals, operands: Sequence[Any]
 ) -> list[Any]:
     """The user's backward rule as a flat function."""
     custom: Any = call.custom
-    count = kept.fixed.count(_HOLE)
+    count = structure.fixed.count(_HOLE)
     cts = [
         zero_like(t, custom.symbolic_zeros) if ct is ZERO else number_as_array(ct)
-        for ct, t in zip(operands[count:], kept.out_types, strict=True)
+        for ct, t in zip(operands[count:], structure.out_types, strict=True)
     ]
-    residuals = kept.rebuild(operands[:count])
+    residuals = structure.rebuild(operands[:count])
     with lines_of(custom.bwd):
         returned = custom.bwd(*call.fixed, residuals, call.out_tree.unflatten(cts))
     return _cotangents(call, returned)

@@ -47,9 +47,9 @@ def inferred(
             )
 
     def cut_by(layout: Layout, *sums: frozenset[str]) -> PartitionSpec:
-        kept = [tuple(axis for axis in cutting if axis in taken) for cutting in layout]
+        entries = [tuple(axis for axis in cutting if axis in taken) for cutting in layout]
         unreduced, reduced = (axes.intersection(taken) for axes in sums)
-        return PartitionSpec.of(tuple(kept)).update(unreduced=unreduced, reduced=reduced)
+        return PartitionSpec.of(tuple(entries)).update(unreduced=unreduced, reduced=reduced)
 
     def spec(x: Any, name: str) -> PartitionSpec:
         if isinstance(x, Tracer):

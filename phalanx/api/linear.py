@@ -162,14 +162,14 @@ class Pullback(AtPoint):
                 )
 
         def added(ct: Any) -> Any:
-            kept: list[Any] = []
+            outputs: list[Any] = []
             for ref, cotangent in zip(refs, tree.leaves(self(ct)), strict=True):
                 held = isinstance(ref, Ref)
                 if held and dtypes.is_inexact(ref.dtype):
                     addupdate(ref, ..., cotangent)
                 returned = DidntWant() if isinstance(ref, DontWant) else cotangent
-                kept.append(GradRef() if held else returned)
-            args, _ = self.in_tree.unflatten(kept)
+                outputs.append(GradRef() if held else returned)
+            args, _ = self.in_tree.unflatten(outputs)
             return args
 
         return added

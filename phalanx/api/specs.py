@@ -47,8 +47,8 @@ class AsItIs:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        kept = isinstance(value, Enum) or class_of(value) in _NEVER_CHANGE
-        self.key: Any = key_of(value) if kept else object()
+        is_immutable = isinstance(value, Enum) or class_of(value) in _NEVER_CHANGE
+        self.key: Any = key_of(value) if is_immutable else object()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AsItIs) and other.key == self.key

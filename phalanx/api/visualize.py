@@ -38,8 +38,8 @@ def picture_of(shape: Shape, sharding: Sharding) -> Picture:
     down, across = drawn_dims(sharding.tiles)
     dims = sorted({0, *down, *across}) if shape else []  # rows always
     rows = tiles_drawn(sharding, lambda position: _lines(shape, sharding, dims, position))
-    cut = [dim for dim, count in enumerate(sharding.tiles) if count > 1]
-    return Picture(_title(shape, sharding), rows, _not_drawn(cut[2:], sharding))
+    sharded_dims = [dim for dim, count in enumerate(sharding.tiles) if count > 1]
+    return Picture(_title(shape, sharding), rows, _not_drawn(sharded_dims[2:], sharding))
 
 
 def _lines(shape: Shape, sharding: Sharding, dims: list[int], position: int) -> tuple[str, ...]:

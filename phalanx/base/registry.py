@@ -133,8 +133,8 @@ def _register_for_calls(nodetype: type, flatten_func: Flatten, unflatten_func: U
         return children, metadata if key is metadata else _Metadata(metadata, key)
 
     def unflatten(metadata: Any, children: Any) -> Any:
-        kept = metadata.data if type(metadata) is _Metadata else metadata
-        return unflatten_func(kept, children)
+        data = metadata.data if type(metadata) is _Metadata else metadata
+        return unflatten_func(data, children)
 
     CALLS.register_node(nodetype, flatten, unflatten)
 
@@ -396,5 +396,5 @@ def _by_sorted_keys(node: defaultdict[Any, Any]) -> tuple[list[tuple[DictKey, An
 register_pytree_with_keys(
     defaultdict,
     _by_sorted_keys,
-    lambda kept, children: defaultdict(kept[0], zip(kept[1], children, strict=True)),
+    lambda data, children: defaultdict(data[0], zip(data[1], children, strict=True)),
 )

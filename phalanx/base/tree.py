@@ -190,10 +190,10 @@ class Level(NamedTuple):
 def one_level(node: Any) -> Level | None:
     """The children of ``node`` and the steps to them; None where ``node`` is a leaf."""
     pairs, treedef = flatten_with_path(node, _is_below, True)
-    kept = treedef.node_data()
-    if kept is None:
+    node_data = treedef.node_data()
+    if node_data is None:
         return None
-    return Level([path[0] for path, _ in pairs], [child for _, child in pairs], kept[1])
+    return Level([path[0] for path, _ in pairs], [child for _, child in pairs], node_data[1])
 
 
 def _is_below(path: Path, _: Any) -> bool:

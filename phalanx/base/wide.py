@@ -55,7 +55,7 @@ def number(value: Any, dtype: np.dtype) -> np.generic:
     return _NUMBERS.get(dtype, dtype.type)(value)
 
 
-def kept(value: np.generic | np.ndarray) -> np.generic | np.ndarray:
+def constant(value: np.generic | np.ndarray) -> np.generic | np.ndarray:
     """``value`` as a constant that keeps its dtype."""
     if value.dtype not in _NUMBERS:
         return value

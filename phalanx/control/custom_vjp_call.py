@@ -40,11 +40,11 @@ from phalanx.transforms.linearize import Dual
 
 
 class ForwardResult(Struct, frozen=True):
-    """What the forward rule gives: results, residuals, and ``kept``, which goes to the backward."""
+    """What the forward rule gives: results, residuals, and a ``context`` for the backward rule."""
 
     results: Sequence[Any]
     residuals: Sequence[Any]
-    kept: Any
+    context: Any
 
 
 Forward = Callable[[Marks, Sequence[Any]], ForwardResult]
@@ -52,7 +52,8 @@ Backward = Callable[[Marks, Any, Sequence[Any]], Sequence[Any]]
 
 
 class VjpRule:
-    """``forward(nonzero, operands)``, and ``backward(nonzero, kept, [*closed, *residuals, *cts])``.
+    """``forward(nonzero, operands)`` and
+    ``backward(nonzero, context, [*closed, *residuals, *cts])``.
 
     The backward rule gives a cotangent, or ZERO, for each operand that is not closed over. Its
     ``cts`` may be ZERO, too.
@@ -70,8 +71,8 @@ class VjpRule:
         def explicit(nonzero: Marks, operands: Sequence[Any]) -> ForwardResult:
             return _flat(lambda xs: forward(nonzero, xs), lambda f: closure.run(f, operands))
 
-        def explicit_back(nonzero: Marks, kept: Any, operands: Sequence[Any]) -> list[Any]:
-            return closure.run(lambda *xs: backward(nonzero, kept, xs), operands)
+        def explicit_back(nonzero: Marks, context: Any, operands: Sequence[Any]) -> list[Any]:
+            return closure.run(lambda *xs: backward(nonzero, context, xs), operands)
 
         return cls(name, explicit, explicit_back)
 
@@ -89,10 +90,10 @@ class VjpRule:
             out = _flat(lambda xs: self.forward(nonzero, xs), vectorized)
             count = len(out.results)
             results = places.put(out.results, where[:count])
-            return ForwardResult(results, out.residuals, (out.kept, tuple(where[count:])))
+            return ForwardResult(results, out.residuals, (out.context, tuple(where[count:])))
 
-        def backward(nonzero: Marks, kept: Any, operands: Sequence[Any]) -> list[Any]:
-            inner, residuals = kept
+        def backward(nonzero: Marks, context: Any, operands: Sequence[Any]) -> list[Any]:
+            inner, residuals = context
             moving = dims[len(dims) - len(nonzero) :]
             where = [*dims[: len(dims) - len(nonzero)], *residuals, *(places.dims or ())]
             lanes = [None if x is ZERO else d for x, d in zip(operands, where, strict=True)]
@@ -108,11 +109,11 @@ class VjpRule:
         def forward(nonzero: Marks, operands: Sequence[Any]) -> ForwardResult:
             state, *others = operands
             out = self.forward(nonzero, others)
-            kept = out.kept, len(out.results)
-            return ForwardResult([state, *out.results], out.residuals, kept)
+            context = out.context, len(out.results)
+            return ForwardResult([state, *out.results], out.residuals, context)
 
-        def backward(nonzero: Marks, kept: Any, operands: Sequence[Any]) -> Sequence[Any]:
-            inner, results = kept
+        def backward(nonzero: Marks, context: Any, operands: Sequence[Any]) -> Sequence[Any]:
+            inner, results = context
             cts = len(operands) - results
             return self.backward(nonzero, inner, [*operands[1 : cts - 1], *operands[cts:]])
 
@@ -130,12 +131,12 @@ def _flat(
 
     def function(*xs: Any) -> list[Any]:
         out = forward(xs)
-        besides.append((len(out.results), out.kept))
+        besides.append((len(out.results), out.context))
         return [*out.results, *out.residuals]
 
     values = through(function)
-    ((count, kept),) = besides
-    return ForwardResult(values[:count], values[count:], kept)
+    ((count, context),) = besides
+    return ForwardResult(values[:count], values[count:], context)
 
 
 def lanes_of_cotangent(ct: Any, dim: int | None, to: int | None, axis: Axis) -> Any:
@@ -170,7 +171,7 @@ def _differentiate(
     with entering(dual.tangents):
         tangents = iter(
             linear(
-                *residuals, *operands.tangents, rule=rule, kept=_Kept(forward.kept),
+                *residuals, *operands.tangents, rule=rule, kept=_Kept(forward.context),
                 nonzero=operands.nonzero, known=len(residuals), types=types,
                 forward=_ForwardMode(rule.name, user_location()),
             )

@@ -30,26 +30,28 @@ from phalanx.transforms.stage import evaluate
 
 
 def block(
-    program: Program, axes: Names, cut: tuple[Blocks, ...], ins: Roles, outs: Roles, parted: bool,
-    chunks: Chunks,
+    program: Program, axes: Names, blocks: tuple[Blocks, ...], ins: Roles, outs: Roles,
+    parted: bool, chunks: Chunks,
 ) -> Block:  # fmt: skip
-    """What each device runs of ``program`` in every lane of ``axes``, which are ``cut``.
+    """What each device runs of ``program`` in every lane of ``axes``, divided into ``blocks``.
 
     It is made once. Where the work of a lane is ``parted`` by the compiler, along further axes,
     this may communicate at any place, in ways that need all devices.
     """
-    key = ("block", axes, cut, ins, outs, parted, chunks)
-    return memoize_on(program, key, lambda: _block(program, axes, cut, ins, outs, parted, chunks))
+    key = ("block", axes, blocks, ins, outs, parted, chunks)
+    return memoize_on(
+        program, key, lambda: _block(program, axes, blocks, ins, outs, parted, chunks)
+    )
 
 
 def _block(
-    program: Program, axes: Names, cut: tuple[Blocks, ...], ins: Roles, outs: Roles, parted: bool,
-    chunks: Chunks,
+    program: Program, axes: Names, blocks: tuple[Blocks, ...], ins: Roles, outs: Roles,
+    parted: bool, chunks: Chunks,
 ) -> Block:  # fmt: skip
     names: list[Any] = []
     chunked: list[ChunkedLanes] = []
     parting = _may_part(program, ins, parted)
-    for axis, lanes in zip(axes, cut, strict=True):
+    for axis, lanes in zip(axes, blocks, strict=True):
         alone = lanes.size == lanes.count > 1 and not chunks.reproducible
         if alone and axis not in parting:
             names.append(axis)

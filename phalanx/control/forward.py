@@ -289,8 +289,8 @@ class _ResidualSources:
         used = [i for i in range(len(self.places)) if i in mine]
         primal = whole.update(outputs=[*results, *[mine[i] for i in used]])
         types = [*[a.type for a in results], *self.places]
-        kept = [True] * count + [i in mine for i in range(len(self.places))]
-        return filled(primal, types, kept)
+        present = [True] * count + [i in mine for i in range(len(self.places))]
+        return filled(primal, types, present)
 
     def linear_program(self, which: int, nonzero: Marks, types: Sequence[ArrayType]) -> Program:
         """The linear half of program ``which``, which takes the residuals of all."""

@@ -110,11 +110,11 @@ def _differing(frame: Frame, axis: Axis, inner: Dims) -> Frame:
     def run(_: Any, running: Any, *inputs: Any) -> tuple[list[Any], None]:
         new = _while_running(program, axis, running, inputs, inner)
         old = frame.carried_in(inputs)
-        kept = [_kept(running, n, o) for n, o in zip(new, old, strict=True)]
-        inputs = tuple(frame.with_carry(inputs, kept))
+        carried = [_kept(running, n, o) for n, o in zip(new, old, strict=True)]
+        inputs = tuple(frame.with_carry(inputs, carried))
         (still,) = _while_running(condition, axis, running, inputs, inner)
         still = and_(running, still)
-        return [*anyone(axis, [still], _together(frame, axis)), still, *kept], None
+        return [*anyone(axis, [still], _together(frame, axis)), still, *carried], None
 
     types = [
         t if d is None else with_lanes(t, d, axis)

@@ -87,10 +87,10 @@ def _told_as_cut(program: Program, outs: Roles) -> Program:
     outputs: list[Atom] = []
     for atom, role in zip(program.outputs, outs, strict=True):
         kind = atom.type
-        cut = typed(role.axes) - role.sums
-        reduced = kind.reduced - cut | typed(role.reduced)
+        along = typed(role.axes) - role.sums
+        reduced = kind.reduced - along | typed(role.reduced)
         spec = both(kind.spec, MeshSpec.of(None, [()] * kind.ndim, kind.unreduced, reduced))
-        equations = conversion(atom, kind.update(varying=kind.varying | cut, spec=spec))
+        equations = conversion(atom, kind.update(varying=kind.varying | along, spec=spec))
         after += equations
         outputs.append(equations[-1].outputs[0] if equations else atom)
     if not after:
@@ -109,10 +109,10 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
     """
     program, roles = params["program"], (*params["ins"], *params["outs"])
     taken = {user_axis_name(name): (name, count) for name, count in params["axes"]}
-    cut = [axis_name for axis_name in axis.cut if axis_name in taken]
+    explicit = [axis_name for axis_name in axis.explicit_axes if axis_name in taken]
     if axis.spec is not None:
         axis = replace(axis, spec=axis.spec.without_axes(map(user_axis_name, dict(params["axes"]))))
-    mesh_axes = [axis_name for axis_name in axis.over or () if axis_name in taken] or cut
+    mesh_axes = [axis_name for axis_name in axis.over or () if axis_name in taken] or explicit
     if not mesh_axes or axis.rest:
         return axis
     busy = program.axes.union(*[r.axes for r in roles])
@@ -128,9 +128,9 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
         return replace(axis, size=split.blocks.length, rest=split, over=left)
     if any(r.sliced for r in roles):  # a pmap takes lanes however they lie
         return axis
-    if cut:
+    if explicit:
         error = ShardingTypeError(
-            f"vmap of shard_map({program.name}): {cut[0]!r} cuts what is mapped over, at "
+            f"vmap of shard_map({program.name}): {explicit[0]!r} cuts what is mapped over, at "
             f"{user_location()}, and shard_map uses it itself. Lay the lanes otherwise, with "
             "phalanx.reshard(x, P(..))"
         )

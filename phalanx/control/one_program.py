@@ -336,9 +336,9 @@ def staged(function: Function) -> Function:
         found = calls[key]
         if found is None:
             program, out_tree = program_of(arrays, static)
-            kept = [i for i, a in enumerate(leaves) if a is not None]
-            prepared = compile_program(program, [leaves[i]._sig for i in kept])
-            found = calls[key] = with_watchers(Call(prepared, leaves, out_tree, kept), program)
+            indices = [i for i, a in enumerate(leaves) if a is not None]
+            prepared = compile_program(program, [leaves[i]._sig for i in indices])
+            found = calls[key] = with_watchers(Call(prepared, leaves, out_tree, indices), program)
         return found.run(leaves)
 
     def program_of(arrays: Sequence[Any], static: dict[str, Any]) -> tuple[Program, Any]:

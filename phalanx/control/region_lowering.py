@@ -104,9 +104,9 @@ def _sum(type: ArrayType, layout: Layout) -> MeshSpec | None:
     if spec is None or not type.unreduced:
         return None
     own = {axis for axes in layout for axis in axes}
-    cut = (*layout, *[()] * (type.ndim - len(layout)))
+    full_layout = (*layout, *[()] * (type.ndim - len(layout)))
     left = [[a for a in axes if a not in own] for axes in spec.layout]
-    return spec.with_layout([(*mine, *rest) for mine, rest in zip(cut, left, strict=True)])
+    return spec.with_layout([(*mine, *rest) for mine, rest in zip(full_layout, left, strict=True)])
 
 
 def _nested(

@@ -79,7 +79,7 @@ def _scheduled(program: Program, lanes: DeviceLanes, own: Marks) -> Program | No
     flat = _flat(hoist_axis_index(program, lanes.axis), lanes)
     stages = _Stages(flat, lanes, own_values(flat, lanes.axis, own))
     equations = list(stages.written())
-    if not stages.cut:
+    if not stages.changed:
         return None
     return flat.update(equations=equations)
 
@@ -117,7 +117,7 @@ class _Stages:
         self.program = program
         self.lanes = lanes
         self.own = own
-        self.cut = False  # whether any segment runs fewer lanes than there are
+        self.changed = False  # whether any segment runs fewer lanes than there are
         self.uses = Counter([a for e in program.equations for a in e.inputs])
         self.uses.update(program.outputs)
         self.kinds: dict[Equation, str] = {}
@@ -198,7 +198,7 @@ class _Stages:
         at_once = self.lanes.at_once(program, own, size) if equations else size
         if not equations or (at_once >= size and not self.lanes.isolated):
             return equations
-        self.cut = True
+        self.changed = True
         params = {"program": program, "of": self.lanes.axis, "at_once": at_once}
         results = tuple(outputs)
         return [Equation(segment, [*inputs], params, results, None)]
@@ -215,7 +215,7 @@ class _Stages:
         if not self.lanes.isolated:
             yield from equations
             return
-        self.cut = True
+        self.changed = True
         for meet, some in groupby(equations, self.lanes.meet_in):
             if meet:
                 yield from self._between_barriers([*some])
@@ -231,7 +231,7 @@ class _Stages:
         """``equations`` which others are not fused with, if lanes are isolated."""
         if not self.lanes.isolated or not equations:
             return equations
-        self.cut = True
+        self.changed = True
         inputs, outputs = self._ends(equations)
         names: dict[Atom, Var] = {v: Var(v.type) for v in (*inputs, *outputs)}
         inside = [
@@ -254,7 +254,7 @@ class _Stages:
         new_frame = frame.rewritten(lambda p: scheduled(p, lanes, marks))
         if new_frame == frame:
             return e
-        self.cut = True
+        self.changed = True
         return e.reframed(new_frame)
 
 

@@ -65,7 +65,7 @@ class Axis(Struct, frozen=True):
     in_order: bool = False
 
     @property
-    def cut(self) -> tuple[str, ...]:
+    def explicit_axes(self) -> tuple[str, ...]:
         """The axes of type Explicit that cut the dimension of its lanes."""
         return () if self.spec is None else self.spec.layout[0]
 
@@ -77,9 +77,11 @@ class Axis(Struct, frozen=True):
             dim: the dimension that its lanes have.
         """
         if type.spec is not None:
-            return type.spec.with_dim(dim, self.cut)
+            return type.spec.with_dim(dim, self.explicit_axes)
         layout = [()] * type.ndim
-        return self.spec and self.spec.with_layout([*layout[:dim], self.cut, *layout[dim:]])
+        return self.spec and self.spec.with_layout(
+            [*layout[:dim], self.explicit_axes, *layout[dim:]]
+        )
 
     @property
     def blocks(self) -> Blocks:

@@ -137,12 +137,12 @@ def propagate_shardings(
         ShardingTypeError: that is not clear, or cannot be.
     """
     propagation = _Propagation(name, types, frozenset(dims.unreduced))
-    kept = {x for labels in dims.results for x in _parts(labels)}
-    axes = propagation.axes_of(dims.operands, kept)
+    in_results = {x for labels in dims.results for x in _parts(labels)}
+    axes = propagation.axes_of(dims.operands, in_results)
     unreduced, reduced = propagation.sums(linear, dims, results)
     if propagation.leaves and linear == ALL:
         unreduced |= propagation.leaves.intersection(
-            [name for label, names in axes.items() if label not in kept for name in names]
+            [name for label, names in axes.items() if label not in in_results for name in names]
         )
     unreduced |= propagation.left
     out: list[ArrayType] = []
@@ -193,7 +193,7 @@ class _Propagation:
             self.refuse(f"they lie over different meshes, {' and '.join(map(str, meshes))}")
 
     def axes_of(
-        self, operands: Sequence[Labels], kept: set[Hashable]
+        self, operands: Sequence[Labels], in_results: set[Hashable]
     ) -> dict[Hashable, tuple[str, ...]]:
         """The axes that cut what has each label."""
         axes: dict[Hashable, tuple[str, ...]] = {}
@@ -202,21 +202,21 @@ class _Propagation:
                 continue
             for d, (label, names) in enumerate(zip(labels, type.spec.layout, strict=False)):
                 if names:
-                    self._note(axes, label, names, f"dimension {d} of {type}", label in kept)
+                    self._note(axes, label, names, f"dimension {d} of {type}", label in in_results)
         return axes
 
     def _note(
         self, axes: dict[Hashable, tuple[str, ...]], label: Hashable, names: tuple[str, ...],
-        which: str, kept: bool,
+        which: str, in_results: bool,
     ) -> None:  # fmt: skip
         if type(label) is Whole:
             self.refuse(f"{which} is cut, and {label.why}")
         before = axes.get(label)
         if before is not None and before != names:
             self.refuse(f"{which} meets one that is cut by {_named(before)}")
-        if before is not None and not kept and self.leaves:
+        if before is not None and not in_results and self.leaves:
             self.left |= self.leaves.intersection(names)
-        elif before is not None and not kept:
+        elif before is not None and not in_results:
             self.refuse(f"the sum is over dimensions that are cut by {_named(names)}", "summed")
         axes[label] = names
 
@@ -268,10 +268,10 @@ class _Propagation:
     def _check_factors(self, along: frozenset[str], types: Sequence[ArrayType]) -> None:
         """Raise ShardingTypeError if any of ``types`` is cut along axes of sums."""
         for t in types:
-            cut = along.intersection([name for names in t.layout for name in names])
-            if cut:
+            common = along.intersection([name for names in t.layout for name in names])
+            if common:
                 self.refuse(
-                    f"{t} is cut by {_named(sorted(cut))}, along which another is a sum or has "
+                    f"{t} is cut by {_named(sorted(common))}, along which another is a sum or has "
                     f"one as its cotangent; lay it out whole there, {_spec(t, _NONE, along)}"
                 )
 
@@ -338,8 +338,8 @@ def how_to_sum(type: ArrayType) -> str:
 
 def _spec(type: ArrayType, unreduced: frozenset[str], reduced: frozenset[str]) -> str:
     """What lays out an array of ``type`` as it is, but with other sums."""
-    cut = [[a for a in names if a not in unreduced | reduced] for names in type.layout]
-    entries = [repr(names[0] if len(names) == 1 else tuple(names) or None) for names in cut]
+    layout = [[a for a in names if a not in unreduced | reduced] for names in type.layout]
+    entries = [repr(names[0] if len(names) == 1 else tuple(names) or None) for names in layout]
     return spec_text(entries, unreduced, reduced)
 
 

@@ -86,8 +86,8 @@ def by_one_axis(asked: OpenLayout, ndim: int, operands: Iterable[Layout]) -> Ope
     ((), ('x', 'y'))
     """
     there = set[Any]().union(*[_placed(layout, len(layout)) for layout in operands])
-    kept = {axes for _, axes in _placed(asked, ndim) & there}
-    return tuple([axes if axes in kept else axes and axes[:1] for axes in asked])
+    common = {axes for _, axes in _placed(asked, ndim) & there}
+    return tuple([axes if axes in common else axes and axes[:1] for axes in asked])
 
 
 def _placed(layout: OpenLayout, ndim: int) -> set[tuple[int, Any]]:

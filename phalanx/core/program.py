@@ -48,9 +48,9 @@ class Literal:
     __slots__ = ("operand_type", "type", "value")
 
     def __init__(self, value: np.generic | np.ndarray | Array) -> None:
-        kept = value if isinstance(value, Array) else wide.kept(value)
-        self.value: np.generic | np.ndarray | Array = kept
-        self.operand_type = operand_type(kept)
+        constant = value if isinstance(value, Array) else wide.constant(value)
+        self.value: np.generic | np.ndarray | Array = constant
+        self.operand_type = operand_type(constant)
         self.type = self.operand_type.of_array
 
 

@@ -186,8 +186,8 @@ class Role(Struct, frozen=True):
         >>> columns.place("j"), columns.place("j", (("i", 4),))
         (0, 1)
         """
-        cut = [d for d, cutting in enumerate(self.layout) if axis in cutting]
-        return self.without(*[name for name, _ in inner]).inner_dim(cut[0]) if cut else None
+        dims = [d for d, cutting in enumerate(self.layout) if axis in cutting]
+        return self.without(*[name for name, _ in inner]).inner_dim(dims[0]) if dims else None
 
     def rows_before(self, axis: Any, axes: Axes) -> int:
         """How often positions along ``axis`` start again at 0 along the dimension that it cuts: the
@@ -214,12 +214,14 @@ class Role(Struct, frozen=True):
             return self.name
         if self.layout[-1] == (ROWS,):
             return f"{self.name}@{len(self.layout) - 1}"
-        cut = ["*".join(map(str, cutting)) or ":" for cutting in self.layout]
+        entries = ["*".join(map(str, cutting)) or ":" for cutting in self.layout]
         if self.sliced:
-            kept = self.axes - self.sliced
-            pairs = zip(cut, self.layout, strict=True)
-            cut = [c if kept.isdisjoint(cutting) else f"{c} in blocks" for c, cutting in pairs]
-        return f"{self.name}[{', '.join(cut)}]"
+            in_blocks = self.axes - self.sliced
+            pairs = zip(entries, self.layout, strict=True)
+            entries = [
+                c if in_blocks.isdisjoint(cutting) else f"{c} in blocks" for c, cutting in pairs
+            ]
+        return f"{self.name}[{', '.join(entries)}]"
 
     __repr__ = __str__
 

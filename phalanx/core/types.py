@@ -231,8 +231,8 @@ class ArrayType:
         """The shape in printed types, with the axes that cut it."""
         dims = [str(n) for n in self.shape]
         if self.spec is not None:
-            cut = zip(dims, self.spec.layout, strict=True)
-            dims = [f"{n}@{joined(names)}" if names else n for n, names in cut]
+            pairs = zip(dims, self.spec.layout, strict=True)
+            dims = [f"{n}@{joined(names)}" if names else n for n, names in pairs]
         return f"[{','.join(dims)}]"
 
     def __str__(self) -> str:

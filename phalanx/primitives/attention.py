@@ -268,8 +268,8 @@ def _factors(args: Types, how: dict[str, Any]) -> Factors:
     biases, lengths = args[3 : 3 + how["biased"]], args[3 + how["biased"] :]
     alike = not (how["causal"] or how["window"] or biases or lengths)
     heads = {"k": k.shape[2], "g": q.shape[2] // k.shape[2]}
-    cut = {"b": q.shape[0], "t": q.shape[1] if alike else 1, **heads}
-    sizes = {letter: n for letter, n in cut.items() if n > 1}
+    counts = {"b": q.shape[0], "t": q.shape[1] if alike else 1, **heads}
+    sizes = {letter: n for letter, n in counts.items() if n > 1}
     b, t, k, g = (letter if letter in sizes else "" for letter in "btkg")
     queries, keys = (b, t, k + g, ""), (b, "", k, "")
     own = [(b, k + g if x.shape[1] == q.shape[2] else "", "", "") for x in biases]

@@ -537,8 +537,8 @@ def broadcast_lanes(x: Any, dim: int, size: int) -> Any:
     (2, 3)
     """
     shape = typeof(x).shape
-    kept = tuple(i + (i >= dim) for i in range(len(shape)))
-    return broadcast(x, shape=(*shape[:dim], size, *shape[dim:]), dims=kept)
+    dims = tuple(i + (i >= dim) for i in range(len(shape)))
+    return broadcast(x, shape=(*shape[:dim], size, *shape[dim:]), dims=dims)
 
 
 def _reshape_type(x: ArrayType, shape: Shape) -> ArrayType:
@@ -649,8 +649,8 @@ def reduced_type(name: str, x: ArrayType, dims: Ints) -> ArrayType:
     """The type of ``x`` without the dimensions ``dims``."""
     if any(not 0 <= d < x.ndim for d in dims) or len(set(dims)) != len(dims):
         raise ValueError(f"{name}: {dims} are not distinct dimensions of an array {x}")
-    kept = tuple(s for i, s in enumerate(x.shape) if i not in dims)
-    return ArrayType(kept, x.dtype, x.weak)
+    shape = tuple(s for i, s in enumerate(x.shape) if i not in dims)
+    return ArrayType(shape, x.dtype, x.weak)
 
 
 def reduced_dims(x: ArrayType, dims: Ints, **sums: Unpack[LeftSums]) -> Dims:

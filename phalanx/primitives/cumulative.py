@@ -127,17 +127,17 @@ def _by_pairs(
     def scan(x: Any, dim: int) -> _Step:
         steps: list[Callable[..., Any]] = []
 
-        def kept(step: _Step) -> Any:
+        def primal_of(step: _Step) -> Any:
             steps.append(step[1])
             return step[0]
 
         def pair(x: Any, y: Any) -> Any:
-            return kept(combined(x, y))
+            return primal_of(combined(x, y))
 
         def linear(t: Any) -> Any:
             return _scan_pairs(t, dim, *steps) if steps else t
 
-        return _scan_pairs(x, dim, pair, lambda x: kept(scan(x, dim)), pair), linear
+        return _scan_pairs(x, dim, pair, lambda x: primal_of(scan(x, dim)), pair), linear
 
     def rule(active: Active, x: Any, *, dim: int, reverse: bool) -> Derivative:
         what, remedy = "the length it is differentiated along", "export it for a length in numbers"
@@ -178,7 +178,7 @@ def interleaved(even: Any, odd: Any, dim: int) -> Any:
     zero = dtypes.scalar(0, dtype)
     if dtypes.is_inexact(dtype):
         # 0.0 added to -0.0 would be 0.0; added to 0.0, -0.0 is nothing
-        zero = wide.kept(np.negative(zero))
+        zero = wide.constant(np.negative(zero))
 
     def apart(x: Any, low: int, high: int) -> Any:
         edges = [(low, high, 1) if d == dim else (0, 0, 0) for d in range(typeof(x).ndim)]

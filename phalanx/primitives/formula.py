@@ -418,8 +418,8 @@ def iterate(step: Callable[..., Any], state: Sequence[Any], limit: int) -> list[
         count = b.broadcast_in_dim(b.convert(n, kind.dtype), kind.shape, ())
         *new, settled = step(Number(b, count), *_assembled(b, leaves, levels))
         moved = _leaves(new, levels, model)
-        kept = [b.select(busy, y, x) for x, y in zip(leaves, moved, strict=True)]
-        return [n, b.and_(busy, b.not_(settled.value)), *kept]
+        new_leaves = [b.select(busy, y, x) for x, y in zip(leaves, moved, strict=True)]
+        return [n, b.and_(busy, b.not_(settled.value)), *new_leaves]
 
     busy = b.constant(True, _BOOL, kind.shape)
     starts = [b.constant(0, _I32), busy, *_leaves(state, levels, model)]

@@ -60,7 +60,7 @@ def _transpose(ct: Any, x: Any, spec: MeshSpec | None) -> Cotangents:
 
 def _batch(axis: Axis, values: Operands, dims: LaneDims, *, spec: MeshSpec | None) -> Batched:
     (x,), (dim,) = values, dims
-    return reshard(x, spec=spec and spec.with_dim(dim, axis.cut)), dim
+    return reshard(x, spec=spec and spec.with_dim(dim, axis.explicit_axes)), dim
 
 
 def _run(x: Any, *, spec: MeshSpec | None) -> Any:
@@ -190,9 +190,13 @@ def unstretched(b: Builder, x: Value, shape: Shape, dims: Ints) -> tuple[Value, 
     if not stretched or not type.unreduced or type.spec is None:
         return x, shape, dims
     left = [i for i in range(type.ndim) if i not in stretched]
-    kept = tuple([type.shape[i] for i in left])
-    squeezed = type.update(shape=kept, spec=type.spec.without_dims(stretched))
-    return b.summed_as(squeezed, b.reshape(x, kept)), shape, tuple([dims[i] for i in left])
+    squeezed_shape = tuple([type.shape[i] for i in left])
+    squeezed = type.update(shape=squeezed_shape, spec=type.spec.without_dims(stretched))
+    return (
+        b.summed_as(squeezed, b.reshape(x, squeezed_shape)),
+        shape,
+        tuple([dims[i] for i in left]),
+    )
 
 
 def zeros_as(x: Any, type: ArrayType) -> Any:

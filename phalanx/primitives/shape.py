@@ -319,12 +319,12 @@ def _pad_transpose(ct: Any, x: Any, value: Any, *, config: Padding) -> Cotangent
 def _unpad(ct: Any, config: Padding) -> Any:
     """The elements of ``ct`` at the places where ``pad`` with ``config`` puts its operand."""
     edges = tuple((-low, -high, 0) for low, high, _ in config)
-    cut = pad(ct, dtypes.scalar(0, typeof(ct).dtype), config=edges)
+    unpadded = pad(ct, dtypes.scalar(0, typeof(ct).dtype), config=edges)
     strides = tuple(interior + 1 for _, _, interior in config)
     if all(s == 1 for s in strides):
-        return cut
-    shape = typeof(cut).shape
-    return slice(cut, start=(0,) * len(shape), limit=shape, strides=strides)
+        return unpadded
+    shape = typeof(unpadded).shape
+    return slice(unpadded, start=(0,) * len(shape), limit=shape, strides=strides)
 
 
 def _filling(shape: Shape, config: Padding) -> Any:

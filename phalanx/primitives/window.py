@@ -350,8 +350,8 @@ def _places_lower(
     def body(b: Builder, x: Any, place: Any, other: Any, its_place: Any) -> list[Any]:
         none = b.constant(0, I32)
         better = b.and_(b.compare(x, other, select), b.compare(place, none, "GE"))
-        kept = b.or_(better, b.compare(its_place, none, "LT"))
-        return [b.select(kept, x, other), b.select(kept, place, its_place)]
+        is_first = b.or_(better, b.compare(its_place, none, "LT"))
+        return [b.select(is_first, x, other), b.select(is_first, place, its_place)]
 
     dilations = base_dilation, window_dilation
     return b.reduce_window([x, places], inits, window, strides, *dilations, padding, body)[1]
@@ -422,8 +422,8 @@ def _gather_lower(b: Builder, t: Any, x: Any, window: Ints, strides: Ints, selec
     ones = (1,) * len(window)
 
     def body(b: Builder, t: Any, x: Any, t_new: Any, x_new: Any) -> list[Any]:
-        kept = b.compare(x, x_new, select)
-        return [b.select(kept, t, t_new), b.select(kept, x, x_new)]
+        is_first = b.compare(x, x_new, select)
+        return [b.select(is_first, t, t_new), b.select(is_first, x, x_new)]
 
     padding = [(0, 0)] * len(window)
     return b.reduce_window([t, x], inits, window, strides, ones, ones, padding, body)[0]
@@ -445,10 +445,10 @@ def _scatter_lower(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, sel
     """Along dimensions with windows it is not cut: XLA's partitioner gets what overlaps wrong."""
     if not window:
         return ct
-    cut = tuple([d for d, n in enumerate(window) if n > 1])
+    dims = tuple([d for d, n in enumerate(window) if n > 1])
     scattered = b.select_and_scatter(
-        b.whole_along(x, cut),
-        b.whole_along(ct, cut),
+        b.whole_along(x, dims),
+        b.whole_along(ct, dims),
         b.constant(0, b.outs[0].dtype),
         window,
         strides,
@@ -456,7 +456,7 @@ def _scatter_lower(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, sel
         lambda b, x, y: b.compare(x, y, select),
         lambda b, x, y: b.add(x, y),
     )
-    return b.made_whole(scattered, cut)
+    return b.made_whole(scattered, dims)
 
 
 def _scatter_on_tpu(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:

@@ -61,7 +61,7 @@ def _transpose(ct: Any, x: Any, sharding: Sharding) -> Cotangents:
 
 def _batch(axis: Axis, values: Operands, dims: LaneDims, *, sharding: Sharding) -> Batched:
     (x,), (dim,) = values, dims
-    along = axis.cut or None if axis.over is None else axis.over
+    along = axis.explicit_axes or None if axis.over is None else axis.over
     return constrain(x, sharding=sharding_of_lanes(sharding, dim, along)), dim
 
 

@@ -58,9 +58,9 @@ _FIRST = 1 << 33  # bytes of the smallest array at which a compiler ends the pro
 
 def _check_shapes(program: Program, platform: str) -> None:
     """Raise OutOfMemory if the compiler would end the process at an array that it stores."""
-    kept = stored(program)
+    stored_values = stored(program)
     for e in program.equations:
-        for v in kept.intersection(e.outputs):
+        for v in stored_values.intersection(e.outputs):
             if backend().ends_the_compiler(v.type.physical, platform):
                 size = size_in_bytes(v.type) / 2**30
                 raise OutOfMemory(

@@ -246,8 +246,8 @@ def _plan_over(
         for requested, t, wish in zip(places.outs, program.output_types, results, strict=True)
     ]
     row = _axes_of_types(program)
-    cut = row and in_terms_of_mesh(row, 1, devices, axes)
-    (along,) = cut.layout if cut else ((),)
+    row_spec = row and in_terms_of_mesh(row, 1, devices, axes)
+    (along,) = row_spec.layout if row_spec else ((),)
     if along:  # what types do not say to be cut by these is not
         outs = [
             P(*[P.UNCONSTRAINED] * t.ndim) if spec is None else spec
@@ -264,8 +264,8 @@ def _with_sums(wish: P, own: P | None) -> P:
     ``own`` spec; not along axes that the region cuts it by, for then it has to be moved."""
     if own is None or not own.unreduced:
         return wish
-    cut = [name for names in wish.layout for name in names]
-    return wish.update(unreduced=own.unreduced.difference(cut))
+    axes = [name for names in wish.layout for name in names]
+    return wish.update(unreduced=own.unreduced.difference(axes))
 
 
 def _cut_alike(specs: Sequence[P | None], others: Sequence[P | None]) -> bool:

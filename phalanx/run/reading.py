@@ -133,11 +133,11 @@ def _fewer(every: tuple[_Along, ...], sharding: Sharding) -> bool:
 
 
 def _reading(sig: Signature, every: tuple[_Along, ...]) -> _Reading:
-    sharding, cut = sig.sharding, every[: len(sig.sharding.tiles)]
-    strides = [math.prod(sharding.tiles[dim + 1 :]) for dim in range(len(cut))]
+    sharding, dims = sig.sharding, every[: len(sig.sharding.tiles)]
+    strides = [math.prod(sharding.tiles[dim + 1 :]) for dim in range(len(dims))]
     positions = tuple(
         sharding.position_of(sum(map(operator.mul, tile, strides)))
-        for tile in itertools.product(*(along.tiles for along in cut))
+        for tile in itertools.product(*(along.tiles for along in dims))
     )
     counts = [None if along.length is None else len(along.tiles) for along in every]
     sharding_of_part = of_part(sharding, positions, tuple(counts))

@@ -118,8 +118,8 @@ class Share(Struct, frozen=True):
     def sharding_along(self, dim: int | None) -> Sharding:
         """How the part of this process lies on its devices."""
         mesh = Mesh(row(self.local_devices), (str(self.axis),))
-        cut = () if dim is None else (*[None] * dim, str(self.axis))
-        return PmapSharding(mesh, PartitionSpec(*cut))
+        entries = () if dim is None else (*[None] * dim, str(self.axis))
+        return PmapSharding(mesh, PartitionSpec(*entries))
 
 
 class Sharing:

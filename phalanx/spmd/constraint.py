@@ -128,10 +128,10 @@ def resolve_open_dims(sharding: Sharding, now: Sharding, ndim: int) -> Sharding:
         there = axes_of(with_devices_counted_as(now.plain, mesh.flat), ndim, mesh.axes)
     used = {name for names in layout for name in names or ()}
 
-    def kept(dim: int) -> tuple[str, ...]:
+    def current_axes(dim: int) -> tuple[str, ...]:
         return () if there is None or used.intersection(there[dim]) else there[dim]
 
-    full = [kept(d) if names is None else names for d, names in enumerate(layout)]
+    full = [current_axes(d) if names is None else names for d, names in enumerate(layout)]
     return sharding.update(spec=sharding.spec.with_layout(full))
 
 

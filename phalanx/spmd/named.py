@@ -198,8 +198,8 @@ def _with_sums(
         return P(*entries)
     spec = super(PartitionSpec, _WithSums).__new__(_WithSums, entries)
     spec.unreduced, spec.reduced = unreduced, reduced
-    cut = {name for names in spec.open_layout for name in names or ()}
-    twice = sorted((unreduced & reduced) | (unreduced & cut) | (reduced & cut))
+    sharded = {name for names in spec.open_layout for name in names or ()}
+    twice = sorted((unreduced & reduced) | (unreduced & sharded) | (reduced & sharded))
     if twice:
         raise ValueError(
             f"PartitionSpec: {spec} names the axis {twice[0]!r} twice; an axis cuts a dimension, "
@@ -436,8 +436,8 @@ def _misfit(sharding: NamedSharding, shape: tuple[int, ...]) -> str | None:
     if any([entry is not None for entry in beyond]) or (beyond and sharding.mesh.explicit_axes):
         return refusal_of_rank(sharding, shape)
     _refuse_open(sharding.spec)
-    cut = enumerate(blocks_of(shape, sharding.tiles))
-    uneven = next((dim for dim, block in cut if block.padding), None)
+    blocks = enumerate(blocks_of(shape, sharding.tiles))
+    uneven = next((dim for dim, block in blocks if block.padding), None)
     return None if uneven is None or sharding.uneven else _indivisible(sharding, shape, uneven)
 
 

@@ -155,8 +155,8 @@ def of_part(
             left //= sizes[name]
     grid = row(devices).reshape([sizes[name] for name in order])
     turned = grid.transpose([order.index(name) for name in sizes])
-    kept = P.of(tuple(layout.get(d, ()) for d, n in enumerate(counts) if n is not None))
-    return type(whole)(Mesh(turned, mesh.axis_names), kept).freed()
+    spec = P.of(tuple(layout.get(d, ()) for d, n in enumerate(counts) if n is not None))
+    return type(whole)(Mesh(turned, mesh.axis_names), spec).freed()
 
 
 def _over_meshes(

@@ -64,9 +64,9 @@ def drawn_dims(tiles: Sequence[int]) -> tuple[list[int], list[int]]:
     >>> drawn_dims((2, 1, 4)), drawn_dims((1, 8)), drawn_dims(())
     (([0], [2]), ([], [1]), ([], []))
     """
-    cut = [dim for dim, count in enumerate(tiles) if count > 1]
-    down = cut[:1] if len(cut) > 1 or cut[:1] == [0] else []
-    return down, cut[1:2] if down else cut
+    dims = [dim for dim, count in enumerate(tiles) if count > 1]
+    down = dims[:1] if len(dims) > 1 or dims[:1] == [0] else []
+    return down, dims[1:2] if down else dims
 
 
 def dim_name(dim: int) -> str:

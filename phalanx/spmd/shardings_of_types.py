@@ -31,9 +31,9 @@ def mesh_spec_of(sharding: Sharding, ndim: int, now: MeshSpec | None = None) -> 
         return now and now.manual
     spec = sharding.spec
     opened: OpenLayout = (*spec.open_layout, *((),) * (ndim - len(spec)))
-    kept = now.layout if now is not None else ((),) * ndim
+    current_layout = now.layout if now is not None else ((),) * ndim
     layout = [
-        kept[d] if names is None else [a for a in names if a in mesh.explicit_axes]
+        current_layout[d] if names is None else [a for a in names if a in mesh.explicit_axes]
         for d, names in enumerate(opened)
     ]
     spec_of_type = MeshSpec.of(_without_devices(mesh), layout, spec.unreduced, spec.reduced)

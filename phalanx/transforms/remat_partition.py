@@ -88,15 +88,15 @@ def partition_for_remat(
         named_values = [names[v] for v in produced if v in names]
         rest = [v for v in produced if v not in names]
         missing = {v for v in rest if v not in granted}
-        first, again, kept = _again(e, missing, policy) if missing else (e, [], [])
+        first, again, residuals = _again(e, missing, policy) if missing else (e, [], [])
         again += [_unnamed(n) for n in named_values]
         own = [v for v in rest if v in granted] + [n.outputs[0] for n in named_values]
         for v in own:
             where = granted[v]
             if where is not None and v not in moved:
                 moved[v] = where.moved(v, e.location)
-            kept.append(moved[v].away if v in moved else v)
-        stored.update(dict.fromkeys(kept))
+            residuals.append(moved[v].away if v in moved else v)
+        stored.update(dict.fromkeys(residuals))
         needed.update(a for x in again for a in x.inputs if isinstance(a, Var))
         storing.append(first)
         resuming += again[::-1]
@@ -219,15 +219,15 @@ def _again(
         types = storing.result_types[len(e.outputs) :]
         outputs = (*e.outputs, *(Var(t) for t in types))
         first = e.reframed(storing, outputs=outputs)
-    kept = [first.outputs[i] for i in parts.stored]
+    residuals = [first.outputs[i] for i in parts.stored]
     roles = tuple(every[i] for i in parts.stored)
     resuming = replace(frame, programs=(parts.resuming,), ins=(*frame.ins, *roles))
-    operands = list(zip([*e.inputs, *kept], used, strict=True))
+    operands = list(zip([*e.inputs, *residuals], used, strict=True))
     blanks = [blank(a.type) for a, u in operands if not u]
     rest = iter(blanks)
     inputs = [a if u else next(rest).outputs[0] for a, u in operands]
     last = e.reframed(resuming, inputs=inputs)
-    return first, [*blanks, _renewed(last, missing, resuming.result_types)], kept
+    return first, [*blanks, _renewed(last, missing, resuming.result_types)], residuals
 
 
 def _divided_inside(

@@ -46,27 +46,27 @@ def stored(program: Program) -> set[Atom]:
     return values.union(program.outputs, *computed)
 
 
-def last_uses(program: Program, kept: Set[Atom]) -> dict[Atom, int]:
-    """The number of the equation that needs each value last; of values that are not ``kept``, those
-    that are made of them count."""
+def last_uses(program: Program, stored_values: Set[Atom]) -> dict[Atom, int]:
+    """The number of the last equation that needs each value. A value that is not among the
+    ``stored_values`` is needed as long as those that are computed from it."""
     equations = program.equations
     last: dict[Atom, int] = dict.fromkeys(program.outputs, len(equations))
     for i, e in reversed([*enumerate(equations)]):
-        until = max([i, *[last.get(v, i) for v in e.outputs if v not in kept]])
+        until = max([i, *[last.get(v, i) for v in e.outputs if v not in stored_values]])
         last.update({a: max(until, last.get(a, 0)) for a in e.inputs})
     return last
 
 
 def peak(program: Program, but: Set[Atom] = frozenset()) -> int:
     """The most bytes of values, ``but`` for some and inputs, that are there at one time."""
-    equations, kept = program.equations, stored(program)
-    last = last_uses(program, kept)
+    equations, stored_values = program.equations, stored(program)
+    last = last_uses(program, stored_values)
     growth = [0] * (len(equations) + 2)
     for i, e in enumerate(equations):
         inside = max(map(_peak, e.programs), default=0)
         growth[i] += inside
         growth[i + 1] -= inside
-        for v in kept.intersection(e.outputs) - but:
+        for v in stored_values.intersection(e.outputs) - but:
             growth[i] += size_in_bytes(v.type)
             growth[last.get(v, i) + 1] -= size_in_bytes(v.type)
     return max(accumulate(growth))

@@ -389,13 +389,13 @@ class XlaExecutable:
                 f"{self._name} cannot be serialized: it calls Python, or spans processes; export "
                 "the function, phalanx.export"
             )
-        kept = Packed(
+        packed = Packed(
             self._name, contents_of(self._loaded, self.read, self._name), self._bytecode,
             Sharding(self.devices), self.in_shardings, self.out_shardings,
             tuple([t.whole for t in self._out_types]), self._donated,
             self._independent, made_by(self.devices),
         )  # fmt: skip
-        return _unpacked, (kept,)
+        return _unpacked, (packed,)
 
     def __copy__(self) -> XlaExecutable:
         """Another of the same, whatever it calls: what is pickled is less."""
@@ -751,22 +751,22 @@ def _launcher(
     return one
 
 
-def _unpacked(kept: Packed) -> XlaExecutable:
+def _unpacked(packed: Packed) -> XlaExecutable:
     """What was pickled, on the devices for which it was compiled."""
-    check_made_here(kept)
+    check_made_here(packed)
 
     def on(devices: tuple[Any, ...]) -> Any:
-        return load(kept.contents, devices, _settings(devices, []))
+        return load(packed.contents, devices, _settings(devices, []))
 
     try:
-        if kept.independent:
-            executable = Independent(kept, [on((device,)) for device in kept.devices])
+        if packed.independent:
+            executable = Independent(packed, [on((device,)) for device in packed.devices])
         else:
-            executable = _launched_together(kept, on(kept.devices))
-        executable.read = lambda: kept.contents
+            executable = _launched_together(packed, on(packed.devices))
+        executable.read = lambda: packed.contents
         return executable
     except (RuntimeError, ValueError, TypeError) as e:
-        raise translated(e, f"{kept.name}: load") from None
+        raise translated(e, f"{packed.name}: load") from None
 
 
 def _settled(

@@ -91,17 +91,17 @@ def _kinds(devices: tuple[Any, ...]) -> str:
     return f"jaxlib {version.__version__}, for {words}"
 
 
-def check_made_here(kept: Packed) -> None:
-    """Raise RuntimeFailure if ``kept`` was compiled by another compiler or for another machine."""
-    current = _kinds(kept.devices)
-    if kept.made_by.startswith("jaxlib") and kept.made_by != current:
+def check_made_here(packed: Packed) -> None:
+    """Raise RuntimeFailure if another compiler compiled ``packed``, or for another machine."""
+    current = _kinds(packed.devices)
+    if packed.made_by.startswith("jaxlib") and packed.made_by != current:
         raise RuntimeFailure(
-            f"{kept.name} was compiled by {kept.made_by}, and here is {current}; compile it for "
-            "this version and these devices, or export the function, phalanx.export"
+            f"{packed.name} was compiled by {packed.made_by}, and here is {current}; compile it "
+            "for this version and these devices, or export the function, phalanx.export"
         )
-    if kept.made_by not in (current, made_by(kept.devices)):
+    if packed.made_by not in (current, made_by(packed.devices)):
         raise RuntimeFailure(
-            f"{kept.name} was compiled by another version of XLA, on a machine of another kind, or "
-            "with other devices, and cannot run here; compile it here, or export the function, "
+            f"{packed.name} was compiled by another version of XLA, on a machine of another kind, "
+            "or with other devices, and cannot run here; compile it here, or export the function, "
             "phalanx.export"
         )

@@ -40,28 +40,28 @@ def load_or_compile(
 
     ``settings`` are the compiler's options for ``devices`` without the ``overrides``.
     """
-    kept = cache()
+    store = cache()
     # only compiling dumps, or answers questions
-    if kept is None or lowered.inspections or "xla_dump" in os.environ.get("XLA_FLAGS", ""):
+    if store is None or lowered.inspections or "xla_dump" in os.environ.get("XLA_FLAGS", ""):
         with phase("compiling"):
             return LoadedExecutable(compile())
     key = _name_of_executable(lowered, devices, settings.SerializeAsString(), overrides)
-    content = kept.read(key)
+    content = store.read(key)
     if content is not None:
         try:
             functions = lowered.callbacks.attached(devices[0].client)
             with phase("loading from the cache"):
                 loaded = load(content, devices, settings, functions)
-            return LoadedExecutable(loaded, content, lambda: kept.read(key))
+            return LoadedExecutable(loaded, content, lambda: store.read(key))
         except (RuntimeError, ValueError, TypeError):
-            kept.remove(key)
+            store.remove(key)
     start = time.perf_counter()
     with phase("compiling"):
         loaded, content = compile(), None
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs:
         content = serialized(loaded)
         if content is not None:
-            kept.write(key, content)
+            store.write(key, content)
     return LoadedExecutable(loaded, content)
 
 

@@ -44,7 +44,7 @@ def put_part(part: np.ndarray, type: ArrayType, layout: Any, device: Any, shared
         raise translated(e, "put") from None
 
 
-def cut(host: np.ndarray, type: ArrayType, sharding: Sharding) -> Raw:
+def lay_out(host: np.ndarray, type: ArrayType, sharding: Sharding) -> Raw:
     """The array ``host``, which others may change later, laid out as ``sharding``."""
     return _laid_out([host], type, None, sharding, shared=False)
 

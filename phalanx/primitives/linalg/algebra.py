@@ -96,8 +96,8 @@ def on_diagonal(x: Any, fill: Any) -> Any:
 
 def diagonal(x: Any) -> Any:
     """x[..., i, i] of square matrices."""
-    kept = select(eq(*_rows_and_columns(typeof(x).shape)), x, 0)
-    return reduce_sum(kept, dims=(typeof(x).ndim - 1,))
+    entries = select(eq(*_rows_and_columns(typeof(x).shape)), x, 0)
+    return reduce_sum(entries, dims=(typeof(x).ndim - 1,))
 
 
 def diagonal_matrix(x: Any) -> Any:

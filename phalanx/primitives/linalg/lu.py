@@ -81,8 +81,8 @@ def permutation_of(b: Builder, pivots: Value, size: int) -> Value:
         return b.broadcast_in_dim(b.reshape(one, kind.shape[:-1]), shape, batch)
 
     def at(b: Builder, order: Value, chosen: Value) -> Value:
-        kept = b.select(chosen, order, b.constant(0, I32, shape))
-        total = b.reduce([kept], [b.constant(0, I32)], (last,), lambda b, x, y: [b.add(x, y)])
+        masked = b.select(chosen, order, b.constant(0, I32, shape))
+        total = b.reduce([masked], [b.constant(0, I32)], (last,), lambda b, x, y: [b.add(x, y)])
         return b.broadcast_in_dim(total[0], shape, batch)
 
     def exchange(b: Builder, i: Value, order: Value) -> list[Value]:

@@ -191,8 +191,8 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
 
         def one(row: list[Any]) -> Any:
             rest = iter(row)
-            whole = [next(rest) if m else x for x, m in zip(leaves, marks, strict=True)]
-            return f(*treedef.unflatten(whole))
+            operands = [next(rest) if m else x for x, m in zip(leaves, marks, strict=True)]
+            return f(*treedef.unflatten(operands))
 
         return over_rows(one, rows), True
 

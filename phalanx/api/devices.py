@@ -451,10 +451,10 @@ def _stack(parts: tuple[Any, ...], devices: tuple[Any, ...]) -> DeviceArray:
         listed = ", ".join(sorted(map(str, types)))
         raise ValueError(f"device_put_sharded: the shards must be of one type, got {listed}")
     (type,) = types
-    whole = type.update(shape=(len(parts), *type.shape))
+    stacked = type.update(shape=(len(parts), *type.shape))
     host = np.stack([_on_host(p, type) for p in parts])
     lanes = PmapSharding(Mesh(np.array(devices), "lanes"), PartitionSpec("lanes"))
-    return place(host, whole, lanes)
+    return place(host, stacked, lanes)
 
 
 def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:

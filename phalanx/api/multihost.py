@@ -107,8 +107,8 @@ def _gathered(array: Array, tiled: bool) -> Any:
         words = _gathered(key_data(array), tiled and array.ndim > 0)
         return wrap_key_data(words, impl=cast(Any, array.dtype))
     if not array.is_fully_addressable:
-        whole = Sharding(array.sharding.device_list)
-        return np.asarray(array if array.is_fully_replicated else _laid_out_as(array, whole))
+        replicated = Sharding(array.sharding.device_list)
+        return np.asarray(array if array.is_fully_replicated else _laid_out_as(array, replicated))
     every = np.asarray(_gather()(array[None]) if joined_member() is not None else array[None])
     if tiled and every.ndim > 1:
         return every.reshape(-1, *every.shape[2:])
@@ -312,12 +312,14 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
     def one(x: Any, spec: PartitionSpec) -> DeviceArray:
         array = as_array(x)
-        whole, local = NamedSharding(global_mesh, spec), NamedSharding(mesh, spec)
-        if local == whole == array.sharding:
+        global_sharding, local = NamedSharding(global_mesh, spec), NamedSharding(mesh, spec)
+        if local == global_sharding == array.sharding:
             return array
-        if not array.is_fully_addressable and array.sharding != whole:
-            array = _laid_out_as(array, whole)
-        tiles = zip(whole.tiles, local.tiles or (1,) * len(whole.tiles), strict=False)
+        if not array.is_fully_addressable and array.sharding != global_sharding:
+            array = _laid_out_as(array, global_sharding)
+        tiles = zip(
+            global_sharding.tiles, local.tiles or (1,) * len(global_sharding.tiles), strict=False
+        )
         shape = list(array.shape)
         for dim, (every, own) in enumerate(tiles):
             shape[dim] = shape[dim] // every * own

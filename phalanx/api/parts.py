@@ -244,17 +244,17 @@ def _of(
             host = not isinstance(part, DeviceArray)
             placed[id(part)] = place(part, typeof(part), home) if host else part
         local.append(moved(placed[id(part)], home))
-    whole = len(sharding.device_list) == 1
-    return moved(local[0], sharding) if whole else assemble(local, type, sharding)
+    on_one_device = len(sharding.device_list) == 1
+    return moved(local[0], sharding) if on_one_device else assemble(local, type, sharding)
 
 
 def _padded(parts: Sequence[Any], type: ArrayType, sharding: Sharding) -> DeviceArray:
     """The array of parts that are not all of one length, through the host."""
-    whole = np.empty(type.physical.shape, type.physical.dtype)
+    padded = np.empty(type.physical.shape, type.physical.dtype)
     for position, part in zip(sharding.local_positions, parts, strict=True):
         words = part._fetched() if isinstance(part, DeviceArray) else part
-        whole[sharding.indices(type.shape)[position]] = words
-    return place(whole, type, sharding)
+        padded[sharding.indices(type.shape)[position]] = words
+    return place(padded, type, sharding)
 
 
 def _device_of(x: Any, who: str) -> Any:

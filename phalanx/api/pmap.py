@@ -183,8 +183,8 @@ class Pmapped(StagedFunction):
         else:
             prim, where = spanned, {"sharing": sharing}
         every = [*[typeof(c) for c in loaded(captured)], *types]
-        whole = Program.of_one(prim, every, params | where, f"pmap_{program.name}")
-        return TracedFunction(whole, captured, flat.out_tree, written, flat.stored)
+        mapped_program = Program.of_one(prim, every, params | where, f"pmap_{program.name}")
+        return TracedFunction(mapped_program, captured, flat.out_tree, written, flat.stored)
 
     def _outs(self, flat: Flat, ranks: Sequence[int], ins: Roles) -> Roles:
         """The roles of what ``flat`` gives: its results, of ``ranks`` dimensions in one lane, and
@@ -280,13 +280,13 @@ class Pmapped(StagedFunction):
         >>> where.size, where.lanes, where.padding, len(where.devices)
         (6, 6, 0, 1)
         """
-        whole = self.trace(*args, **kwargs).program
-        (equation,) = whole.equations
+        program = self.trace(*args, **kwargs).program
+        (equation,) = program.equations
         if equation.prim is spanned:
             return equation.params["sharing"].share.placement
         local = tuple(backend().local_devices())
-        mesh = placement.mesh_of(whole, local)
-        return placement.placements(whole, mesh, local[:1])[0]
+        mesh = placement.mesh_of(program, local)
+        return placement.placements(program, mesh, local[:1])[0]
 
 
 def _inside(at_once: AtOnce) -> AbstractContextManager[None]:

@@ -69,26 +69,26 @@ def positions_of(
             f"at {user_location()}; give the shard_map an axis more in place of the pmap, or the "
             "pmap a mesh, of which the shard_map can take the axes that are left"
         )
-    whole = _meant(mesh, leaves, who) if outer is None else _same(mesh, outer, who)
-    missing = sorted(names - set(whole.axis_names))
+    current = _meant(mesh, leaves, who) if outer is None else _same(mesh, outer, who)
+    missing = sorted(names - set(current.axis_names))
     if missing:
         raise ValueError(
-            f"{who}: axis_names has {missing[0]!r}, which is no axis of {whole}, at "
-            f"{user_location()}. {suggest_axis(missing[0], whole.axis_names)}"
+            f"{who}: axis_names has {missing[0]!r}, which is no axis of {current}, at "
+            f"{user_location()}. {suggest_axis(missing[0], current.axis_names)}"
         )
     taken = frozenset([user_axis_name(a) for a, _ in _outer_axes()])
-    axis_names = names or frozenset(whole.axis_names) - taken
+    axis_names = names or frozenset(current.axis_names) - taken
     if not axis_names or axis_names & taken:
         raise ValueError(
-            f"{who}: the axes {sorted(axis_names & taken) or list(whole.axis_names)} are taken by "
-            f"{enclosing()} around it, at {user_location()}; it can take axes that are left"
+            f"{who}: the axes {sorted(axis_names & taken) or list(current.axis_names)} are taken "
+            f"by {enclosing()} around it, at {user_location()}; it can take axes that are left"
         )
     in_types = [
-        size > 1 or not config.remove_size_one_mesh_axis_from_type for _, size in whole.axes
+        size > 1 or not config.remove_size_one_mesh_axis_from_type for _, size in current.axes
     ]
-    every = zip(whole.axes, in_types, strict=True)
+    every = zip(current.axes, in_types, strict=True)
     taking = [(Typed(n) if typed and t else n, size) for (n, size), t in every if n in axis_names]
-    return Positions(tuple(taking), whole)
+    return Positions(tuple(taking), current)
 
 
 def _same(mesh: AnyMesh | None, outer: Positions, who: str) -> AnyMesh:

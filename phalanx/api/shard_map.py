@@ -177,8 +177,8 @@ class ShardMapped(StagedFunction):
                 where = culprits(program, [r.axes for r in ins], atom, missing[0])
                 raise _differs(f"{self.who}: {name}", role, missing, atom.type, where)
         outs = (FIXED,) * first + outs
-        whole = on_whole_arrays(program, mesh_axes.axes, ins, outs, mesh_axes.mesh)
-        return TracedFunction(whole, captured, flat.out_tree, written, flat.stored)
+        mapped_program = on_whole_arrays(program, mesh_axes.axes, ins, outs, mesh_axes.mesh)
+        return TracedFunction(mapped_program, captured, flat.out_tree, written, flat.stored)
 
     def _blocks(self, arguments: CallArgs, context: _Context) -> tuple[Roles, list[ArrayType]]:
         """What each argument is to a position, and the type of a block of it."""

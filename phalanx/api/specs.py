@@ -101,11 +101,11 @@ class Specs(Struct, frozen=True):
             )
         self._check_axes(spec, name)
         if len(spec) > type.ndim:
-            whole = "" if type.ndim else f"; consider using an {self.which} entry of `P()`"
+            advice = "" if type.ndim else f"; consider using an {self.which} entry of `P()`"
             error = ValueError(  # "which has length", "rank", and what to use: the field's words
                 f"{self.who}: {self.which} has {spec!r}, which has length {len(spec)}, for {name}, "
                 f"{type}, which has rank {type.ndim}, at {user_location()}; there is an entry for "
-                f"each of the first dimensions{whole}"
+                f"each of the first dimensions{advice}"
             )
             raise coded(error, "long spec", who=self.who)
         by_user_name = {user_axis_name(axis): axis for axis, _ in self.axes}

@@ -533,30 +533,30 @@ def count(start: Any, stop: Any, step: int) -> Any:
     return larger((span - 1) // abs(step) + 1, 0)
 
 
-def slice_of(s: slice, whole: Any) -> tuple[Any, int, Any]:
+def slice_of(s: slice, size: Any) -> tuple[Any, int, Any]:
     """Where the part ``s`` of a dimension starts, its step, and how many elements it has.
 
     >>> slice_of(slice(-3, None), 5), slice_of(slice(None, None, -2), 5)
     ((2, 1, 3), (4, -2, 3))
     """
-    if not symbolic((whole, s.start, s.stop)):
-        start, stop, step = s.indices(whole)
+    if not symbolic((size, s.start, s.stop)):
+        start, stop, step = s.indices(size)
         return start, step, len(range(start, stop, step))
     step = 1 if s.step is None else operator.index(s.step)
     if not step:
         raise ValueError("slice step cannot be zero")
-    least, most = (0, whole) if step > 0 else (-1, whole - 1)
+    least, most = (0, size) if step > 0 else (-1, size - 1)
     ends = (least, most) if step > 0 else (most, least)
     start, stop = [
-        end if bound is None else _clamped(length(bound), whole, least, most)
+        end if bound is None else _clamped(length(bound), size, least, most)
         for bound, end in zip((s.start, s.stop), ends, strict=True)
     ]
     return start, step, count(start, stop, step)
 
 
-def _clamped(n: Any, whole: Any, least: int, most: Any) -> Any:
+def _clamped(n: Any, size: Any, least: int, most: Any) -> Any:
     """The position ``n``, counted from the end if it is negative, within the dimension."""
-    return larger(n + whole, least) if n < 0 else smaller(n, most)
+    return larger(n + size, least) if n < 0 else smaller(n, most)
 
 
 def fits(n: Any, most: int) -> bool:

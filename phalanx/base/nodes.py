@@ -147,14 +147,14 @@ def _rows_below(outer: PyTreeDef, inner: PyTreeDef, tree: Tree) -> list[list[Any
 
     A node may tell all that is below it: then ``outer`` alone is not the upper part of ``tree``.
     """
-    leaves, whole = flatten(tree)
+    leaves, treedef = flatten(tree)
     size = inner.num_leaves
     rows = [leaves[i * size : (i + 1) * size] for i in range(outer.num_leaves)]
     try:
         joined = outer.unflatten([inner.unflatten(row) for row in rows])
     except ValueError:
         return None
-    return rows if structure(joined) == whole else None
+    return rows if structure(joined) == treedef else None
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:

@@ -27,9 +27,9 @@ Transposed = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
 class LinearRule:
-    """``transposed(known, cts)`` to a cotangent, or ZERO, for each of ``count`` operands.
+    """``transposed(residuals, cts)`` to a cotangent, or ZERO, for each of ``count`` operands.
 
-    These are the last ones, in which the function is linear; ``known`` are those before them.
+    These are the last ones, in which the function is linear; ``residuals`` are those before them.
     """
 
     def __init__(self, name: str, transposed: Transposed, count: int) -> None:

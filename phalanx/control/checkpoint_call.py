@@ -63,13 +63,13 @@ def _checkpointed_halves(program: Program, active: Marks, policy: Policy) -> _Ha
 
 def _split(program: Program, active: Marks, policy: Policy) -> _Halves:
     halves = linearize_program(program, active)
-    whole, count = halves.primal, len(program.outputs)
-    results, residuals = whole.outputs[:count], whole.outputs[count:]
-    parts = partition_for_remat(whole.update(outputs=results), residuals, policy)
-    primal, _ = prune(parts.storing, fixed=len(whole.inputs))
+    primal_half, count = halves.primal, len(program.outputs)
+    results, residuals = primal_half.outputs[:count], primal_half.outputs[count:]
+    parts = partition_for_remat(primal_half.update(outputs=results), residuals, policy)
+    primal, _ = prune(parts.storing, fixed=len(primal_half.inputs))
     # the residuals computed again, and the linear half
     resuming, linear = parts.resuming, halves.linear
-    count = len(whole.inputs)
+    count = len(primal_half.inputs)
     kept = len(halves.forwarded)
     again = halves.residuals(resuming.inputs[:count], resuming.outputs)
     renamed: dict[Any, Any] = dict(zip(linear.inputs[:kept], again, strict=True))

@@ -232,7 +232,7 @@ def _transpose(
     types = [x.type for x in operands if isinstance(x, Linear)]
     transposed_program = back.frame.programs[0]
 
-    def whole() -> Program:
+    def with_zeros() -> Program:
         return filled(transposed_program, [t.cotangent for t in types], back.nonzero)
 
     backwards = Backwards(rule, linear[len(linear) - rule.total :], types, nonzero)
@@ -240,7 +240,7 @@ def _transpose(
     results = custom_vmap(
         *known,
         *[ct for ct in cts if ct is not ZERO],
-        program=memoize_on(transposed_program, ("whole", back.nonzero), whole),
+        program=memoize_on(transposed_program, ("whole", back.nonzero), with_zeros),
         rule=backwards,
         closed=closed,
     )

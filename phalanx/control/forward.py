@@ -110,8 +110,8 @@ def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
         present = [m for m, n in zip(derived.about, nonzero, strict=True) if n]
         types = [t for t, n in zip(program.output_types, nonzero, strict=True) if n]
         every = (True,) * len(program.outputs)
-        whole = filled(derived.program, [*program.output_types, *types], [*every, *present])
-        programs.append(whole.update(equations=live_equations(whole)))
+        pair = filled(derived.program, [*program.output_types, *types], [*every, *present])
+        programs.append(pair.update(equations=live_equations(pair)))
     condition = frame.condition
     if condition is not None:
         types = [t for t, a in zip(condition.input_types, inputs, strict=True) if a]
@@ -241,19 +241,19 @@ class _ResidualSources:
 
     def add(self, part: Linearized) -> None:
         """Find a place for each residual of one program."""
-        whole = part.primal
+        primal = part.primal
         self.parts.append(part)
         self.stored.append({})
-        moving = [v for v, r in zip(whole.inputs, self.roles, strict=True) if r is not FIXED]
-        changing = depending(whole, moving) if self.frame.is_loop else None
-        computed = zip(whole.outputs[len(self.frame.outs) :], part.repeated, strict=True)
+        moving = [v for v, r in zip(primal.inputs, self.roles, strict=True) if r is not FIXED]
+        changing = depending(primal, moving) if self.frame.is_loop else None
+        computed = zip(primal.outputs[len(self.frame.outs) :], part.repeated, strict=True)
         taken: list[int] = []
         free = {type: [*places] for type, places in self.of_type.items()}
         for origin, var in zip(part.forwarded, part.linear.inputs, strict=False):
             if origin is not None and self.roles[origin] is not CARRY:
                 residual = _Residual("operand", origin, self.roles[origin])
             else:
-                atom, result = next(computed) if origin is None else (whole.inputs[origin], None)
+                atom, result = next(computed) if origin is None else (primal.inputs[origin], None)
                 residual = self._computed(atom, result, changing, free)
             key = residual, var.type
             taken.append(self.residuals.setdefault(key, len(self.residuals)))
@@ -308,8 +308,8 @@ class _ResidualSources:
 
     def once_program(self) -> Program:
         """From what is FIXED to the residuals that are the same in every run."""
-        whole = self.parts[0].primal
-        fixed = [v for v, r in zip(whole.inputs, self.roles, strict=True) if r is FIXED]
-        equations = without_effects(whole) if self.once else []
-        once = whole.update(inputs=fixed, equations=equations, outputs=self.once)
+        primal = self.parts[0].primal
+        fixed = [v for v, r in zip(primal.inputs, self.roles, strict=True) if r is FIXED]
+        equations = without_effects(primal) if self.once else []
+        once = primal.update(inputs=fixed, equations=equations, outputs=self.once)
         return once.update(equations=live_equations(once))

@@ -73,8 +73,8 @@ def on_whole_arrays(
 
 def _outside(role: Role, type: ArrayType, axes: Axes, mesh: Grid | None) -> ArrayType:
     """The type of the whole array of which a position sees ``type``."""
-    whole = role.outer(type, axes)
-    return role.sharded_type(whole, mesh) if role.sums and mesh is not None else whole
+    outer = role.outer(type, axes)
+    return role.sharded_type(outer, mesh) if role.sums and mesh is not None else outer
 
 
 def _told_as_cut(program: Program, outs: Roles) -> Program:

@@ -141,6 +141,6 @@ def _gathered(b: Builder, x: Value, parts: _Parts) -> Value:
         if axes:
             groups = b.replica_groups(tuple([axis for axis, _ in axes]), None)
             shape = b.type(x).shape
-            whole = (*shape[:dim], parts.blocks[dim].padded, *shape[dim + 1 :])
-            x = b.all_gather(x, dim, groups, whole)
+            padded_shape = (*shape[:dim], parts.blocks[dim].padded, *shape[dim + 1 :])
+            x = b.all_gather(x, dim, groups, padded_shape)
     return x

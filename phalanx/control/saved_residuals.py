@@ -20,9 +20,9 @@ def residuals(
     """
     halves = linearize_program(program, active)
     inputs = [(program.inputs[i].type, origins[i]) for i in halves.forwarded if i is not None]
-    whole = halves.primal
-    computed = whole.outputs[len(program.outputs) :]
-    return inputs + [(a.type, _origin(whole, a, origins.__getitem__)) for a in computed]
+    primal = halves.primal
+    computed = primal.outputs[len(program.outputs) :]
+    return inputs + [(a.type, _origin(primal, a, origins.__getitem__)) for a in computed]
 
 
 def _origin(program: Program, atom: Atom, of_input: Callable[[int], str]) -> str:

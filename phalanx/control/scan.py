@@ -88,12 +88,12 @@ def _row(b: Builder, x: Value, at: Value, type: ArrayType, row: ArrayType) -> Va
     return b.reshape(b.summed_as(type, one), row.shape)
 
 
-def _write(b: Builder, whole: Value, row: Value, at: Value, type: ArrayType) -> Value:
-    """``whole``, of ``type``, in which ``row`` lies ``at``."""
+def _write(b: Builder, rows: Value, row: Value, at: Value, type: ArrayType) -> Value:
+    """``rows``, of ``type``, with ``row`` in place of the one ``at`` this index."""
     shape = b.type(row).shape
     starts = [at] + [b.constant(0, b.type(at).dtype)] * len(shape)
     written = b.summed_as(type, b.reshape(row, (1, *shape)))
-    return b.summed_as(type, b.dynamic_update_slice(b.summed_as(type, whole), written, starts))
+    return b.summed_as(type, b.dynamic_update_slice(b.summed_as(type, rows), written, starts))
 
 
 scan: Primitive = with_subprograms(

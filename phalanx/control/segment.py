@@ -171,11 +171,11 @@ def _in_chunks(
         pairs = zip(operands, lanes, strict=True)
         return [slice_dim(x, first, last, 0) if m else x for x, m in pairs]
 
-    whole = axis.size // at_once * at_once
+    in_full_chunks = axis.size // at_once * at_once
     isolated = axis.in_order
-    kept, totals = _looped(lane, lanes, at_once, part(0, whole), whole, isolated)
-    if whole < axis.size:
-        last, more = lane.run(lanes, part(whole, axis.size), axis.size - whole)
+    kept, totals = _looped(lane, lanes, at_once, part(0, in_full_chunks), in_full_chunks, isolated)
+    if in_full_chunks < axis.size:
+        last, more = lane.run(lanes, part(in_full_chunks, axis.size), axis.size - in_full_chunks)
         kept = [concatenate(x, y, dim=0) for x, y in zip(kept, last, strict=True)]
         totals = lane.together(totals, more)
     pairs = zip(totals, lane.taken, strict=True)
@@ -183,11 +183,11 @@ def _in_chunks(
 
 
 def _looped(
-    lane: _Lane, lanes: Marks, at_once: int, operands: Values, whole: int, isolated: bool
+    lane: _Lane, lanes: Marks, at_once: int, operands: Values, in_full_chunks: int, isolated: bool
 ) -> tuple[list[Any], list[Any]]:
-    """What ``run`` gives of the ``whole`` lanes, of ``at_once`` after the other; ``isolated``: the
-    same to the bit, however many there are."""
-    loop, count = Loop(whole // at_once), len(lanes)
+    """The results of ``run`` on the first ``in_full_chunks`` lanes, ``at_once`` at a time; if
+    ``isolated``, the same to the bit, however many lanes there are."""
+    loop, count = Loop(in_full_chunks // at_once), len(lanes)
     shape = (loop.size, at_once)
     rows = [split_dim(x, 0, shape) if m else x for x, m in zip(operands, lanes, strict=True)]
     start = lane.identity_values()

@@ -311,9 +311,10 @@ class Regions(Protocol):
         ...
 
     def approx_top_k(
-        self, x: Value, k: int, recall: float, whole: int, comparator: Body
+        self, x: Value, k: int, recall: float, input_size: int, comparator: Body
     ) -> list[Value]:
-        """The same, of which a share of ``recall`` is right, if ``x`` is a part of ``whole``.
+        """The same, of which a share of ``recall`` is right, if ``x`` is a part of an array of
+        ``input_size`` elements.
 
         ``comparator`` sees two elements and their positions, -1 where there is none; it says
         whether the first one is larger.

@@ -202,8 +202,8 @@ class Program:
         if len(self.equations) != 1:
             return None
         (equation,) = self.equations
-        whole = equation.inputs == [*self.inputs] and equation.outputs == self.outputs
-        return equation if whole else None
+        takes_inputs = equation.inputs == [*self.inputs] and equation.outputs == self.outputs
+        return equation if takes_inputs else None
 
     def update(
         self,

@@ -298,9 +298,9 @@ def _linearize(active: Active, *args: Any, **how: Any) -> Derivative:
 
     def linear(*tangents: Any) -> Any:
         pairs = zip(tangents[:count], args[:count], strict=True)
-        whole = [instantiate(t, typeof(x)) for t, x in pairs]
+        dense = [instantiate(t, typeof(x)) for t, x in pairs]
         for_bias = how["biased"] and tangents[3] is not ZERO
-        return attention_tangent(*args, out, sums, *whole, for_bias=for_bias, **how)
+        return attention_tangent(*args, out, sums, *dense, for_bias=for_bias, **how)
 
     return (out, sums), linear
 

@@ -192,10 +192,10 @@ def _conv_lower(
     if b.ins[0].size == 0 or b.ins[1].size == 0:  # sums of nothing
         return b.constant(0, b.outs[0].dtype, b.outs[0].shape)
     numbers = dimension_numbers.lhs_spec, dimension_numbers.rhs_spec, dimension_numbers.out_spec
-    whole = _to_be_whole(numbers, feature_group_count > 1, batch_group_count > 1)
+    unsharded_dims = _to_be_whole(numbers, feature_group_count > 1, batch_group_count > 1)
     y = b.convolution(
-        b.whole_along(x, whole[0]),
-        b.whole_along(kernel, whole[1]),
+        b.whole_along(x, unsharded_dims[0]),
+        b.whole_along(kernel, unsharded_dims[1]),
         b.outs[0],
         strides,
         padding,
@@ -206,7 +206,7 @@ def _conv_lower(
         batch_group_count,
         precision,
     )
-    return b.made_whole(y, whole[2])
+    return b.made_whole(y, unsharded_dims[2])
 
 
 def _to_be_whole(

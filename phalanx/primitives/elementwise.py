@@ -520,11 +520,11 @@ def _bell(b: Builder, x: Any, of_middle: float) -> Any:
     else:
         inward = b.negate(b.abs(x))
     u = b.exponential(inward)
-    whole = b.add(one, u)
+    above_one = b.add(one, u)
     above = (
         u if of_middle == 0.25 else b.multiply(u, b.constant(4 * of_middle, kind.dtype, kind.shape))
     )
-    return b.divide(above, b.multiply(whole, whole))
+    return b.divide(above, b.multiply(above_one, above_one))
 
 
 logistic_slope: Primitive = _function(

@@ -366,10 +366,10 @@ def economized(
     The last Chebyshev polynomials are left out (Lanczos, Applied Analysis, 1956, section 7.5).
     """
     power, chebyshev = np.polynomial.Polynomial, np.polynomial.Chebyshev
-    whole: Any = power(coefficients).convert(kind=chebyshev, domain=[low, high])
-    left_out = np.cumsum(np.abs(whole.coef[::-1]))[::-1]
+    chebyshev_series: Any = power(coefficients).convert(kind=chebyshev, domain=[low, high])
+    left_out = np.cumsum(np.abs(chebyshev_series.coef[::-1]))[::-1]
     count = np.count_nonzero(left_out > eps * abs(coefficients[0]))
-    return whole.truncate(count).convert(kind=power, domain=[-1, 1]).coef.tolist()
+    return chebyshev_series.truncate(count).convert(kind=power, domain=[-1, 1]).coef.tolist()
 
 
 def summed(term: Callable[..., Any], *tables: Any, of: Sequence[Any]) -> Any:

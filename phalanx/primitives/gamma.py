@@ -243,8 +243,8 @@ def _gamma(x: Any) -> Any:
     a, p = _lowered(v)
     most = 180.0 if precision(x) < 1e-10 else 40.0
     out = where(large, where(u < most, far, math.inf), exp(about_two(a)) * p)
-    whole = (floor(size) >= size) & (out < 1 / precision(x))
-    out = where(whole, rounded(out), out)
+    is_integer = (floor(size) >= size) & (out < 1 / precision(x))
+    out = where(is_integer, rounded(out), out)
     below = -math.pi / (sine_of_half_turns(x) * (x * out))
     pole = (x < 0.0) & (floor(x) >= x)
     out = where(x < 0.0, where(pole, math.nan, below), out)

@@ -70,8 +70,8 @@ def curvature(m: Any) -> Any:
 def _log_beta(a: Any, b: Any) -> Any:
     """log |B(a, b)|, infinite at poles but for whole a ≤ 0 < b ≤ -a: there by reflection."""
     low, high = lesser(a, b), greater(a, b)
-    whole = (floor(low) >= low) & (floor(high) >= high) & (low > -math.inf)
-    mirrored = whole & (high > 0.0) & (low + high <= 0.0)
+    are_integers = (floor(low) >= low) & (floor(high) >= high) & (low > -math.inf)
+    mirrored = are_integers & (high > 0.0) & (low + high <= 0.0)
     pole = (low <= 0.0) & (floor(low) >= low) | (high <= 0.0) & (floor(high) >= high)
     inside = (mirrored | ~pole) & (high < math.inf)
     u, v = within(inside, where(mirrored, 1.0 - low - high, low), 1.0), within(inside, high, 1.0)

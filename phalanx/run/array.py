@@ -581,8 +581,8 @@ def _first_of(platform: str) -> Any:
 @memoized(256)
 def _free_over(mesh: Any) -> Sharding:
     """Over ``mesh``; over one device where some belong to other processes, which may do others'."""
-    whole = NamedSharding(mesh, PartitionSpec()).freed()
-    return whole if whole.is_fully_addressable else _free_on(None)
+    replicated = NamedSharding(mesh, PartitionSpec()).freed()
+    return replicated if replicated.is_fully_addressable else _free_on(None)
 
 
 def from_host(host: Any, weak: bool = False, sharding: Sharding | None = None) -> DeviceArray:

@@ -118,8 +118,8 @@ def as_types_say(program: Program) -> list[Sharding | None]:
     every = [t.spec and sharding_in_type(t.spec) for t in program.output_types]
     around = settings().mesh or mesh  # only a part of the program may have Explicit axes
     is_open = mesh.auto_axes or around.auto_axes
-    whole = None if is_open else NamedSharding(mesh, P())  # type: ignore[arg-type]
-    return [whole if s is None else s for s in every]
+    replicated = None if is_open else NamedSharding(mesh, P())  # type: ignore[arg-type]
+    return [replicated if s is None else s for s in every]
 
 
 def inferred_outputs(
@@ -285,12 +285,14 @@ def of_whole_keys(
             return spec
         return P(*([P.UNCONSTRAINED] * type.ndim if spec is None else spec[: type.ndim]))
 
-    def whole(specs: Sequence[P | None], types: Sequence[ArrayType]) -> tuple[P | None, ...]:
+    def specs_of_keys(
+        specs: Sequence[P | None], types: Sequence[ArrayType]
+    ) -> tuple[P | None, ...]:
         return tuple(map(one, specs, types))
 
     if not any(is_key(t.dtype) for t in (*in_types, *out_types)):
         return plan
-    ins, outs = whole(plan.in_specs, in_types), whole(plan.out_specs, out_types)
+    ins, outs = specs_of_keys(plan.in_specs, in_types), specs_of_keys(plan.out_specs, out_types)
     return replace(plan, in_specs=ins, out_specs=outs)
 
 

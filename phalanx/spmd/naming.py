@@ -22,8 +22,10 @@ def candidate_shardings(
     """The shardings over meshes that results of ``program`` may be named after: those of
     ``arguments``, constraints among them, and of regions."""
     closed = (r for r in regions(program) if r.mesh is not None or not mesh.leaves_open(r))
-    whole = [_named_by_region(region, mesh, ()) for region in closed]
-    return list(dict.fromkeys([*(s for s in arguments if isinstance(s, NamedSharding)), *whole]))
+    replicated = [_named_by_region(region, mesh, ()) for region in closed]
+    return list(
+        dict.fromkeys([*(s for s in arguments if isinstance(s, NamedSharding)), *replicated])
+    )
 
 
 def named_results(
@@ -58,8 +60,8 @@ def named_results(
 def named(plain: Sharding, type: ArrayType, candidates: Sequence[NamedSharding]) -> Sharding:
     """``plain`` by the name of one of ``candidates`` with this layout, in whichever memory, or else
     over the mesh of one that can express it."""
-    whole = [s for s in candidates if not s.spec.has_sums]
-    alike = [s for s in whole if s.plain.in_memory(None) is plain.plain.in_memory(None)]
+    without_sums = [s for s in candidates if not s.spec.has_sums]
+    alike = [s for s in without_sums if s.plain.in_memory(None) is plain.plain.in_memory(None)]
     same = (s.in_memory(plain.memory) for s in alike)
     fitting = (
         s for s in (*same, *_over_meshes(plain, type, candidates)) if not s.refusal(type.shape)
@@ -124,15 +126,15 @@ def _respelled(name: NamedSharding, entries: Iterable[Any]) -> Sharding:
 
 @memoized(1024)
 def of_part(
-    whole: Sharding, positions: tuple[int, ...], counts: tuple[int | None, ...]
+    sharding: Sharding, positions: tuple[int, ...], counts: tuple[int | None, ...]
 ) -> Sharding:
-    """How a part of an array lies that lies as ``whole``; nobody chose that.
+    """The sharding of a part of an array that is laid out as ``sharding``; nobody chose that.
 
     A mesh that names it has the same axes, of type Auto: no type says that it lies on a part of the
     devices. Those that cut what is read at one place have size 1.
 
     Args:
-        whole: how the array lies.
+        sharding: that of the array.
         positions: of the devices that have the part, in the order of its tiles.
         counts: per dimension of the array how many tiles the part has; None: a single row, without
             the dimension.
@@ -141,11 +143,11 @@ def of_part(
     >>> of_part(rows, (2, 3), (None, 2))
     NamedSharding(mesh=Mesh('x': 1, 'y': 2), spec=P('y'))
     """
-    devices = [whole.device_list[p] for p in positions]
-    if not isinstance(whole, NamedSharding):
+    devices = [sharding.device_list[p] for p in positions]
+    if not isinstance(sharding, NamedSharding):
         return Sharding(devices, [n for n in counts if n is not None], committed=False)
-    mesh, sizes = whole.mesh, dict.fromkeys(whole.mesh.axis_names, 1)
-    layout = dict(enumerate(whole.spec.layout))
+    mesh, sizes = sharding.mesh, dict.fromkeys(sharding.mesh.axis_names, 1)
+    layout = dict(enumerate(sharding.spec.layout))
     order = [name for names in layout.values() for name in names]
     order += [name for name in sizes if name not in order]
     for dim, names in layout.items():
@@ -156,7 +158,7 @@ def of_part(
     grid = row(devices).reshape([sizes[name] for name in order])
     turned = grid.transpose([order.index(name) for name in sizes])
     spec = P.of(tuple(layout.get(d, ()) for d, n in enumerate(counts) if n is not None))
-    return type(whole)(Mesh(turned, mesh.axis_names), spec).freed()
+    return type(sharding)(Mesh(turned, mesh.axis_names), spec).freed()
 
 
 def _over_meshes(

@@ -483,12 +483,12 @@ def _unravel(place: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
 @memoized(1024)
 def _indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, ...]:
-    whole = [b.count == 1 for b in sharding.blocks(shape)]
+    unsplit_dims = [b.count == 1 for b in sharding.blocks(shape)]
 
     def index(position: int) -> Index:
         return tuple(
             slice(None) if unsplit else slice(rows.start, rows.stop)
-            for rows, unsplit in zip(sharding.rows(shape, position), whole, strict=True)
+            for rows, unsplit in zip(sharding.rows(shape, position), unsplit_dims, strict=True)
         )
 
     return tuple(map(index, range(len(sharding.device_list))))

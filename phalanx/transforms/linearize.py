@@ -296,13 +296,13 @@ def _linearize_program(program: Program, active: tuple[bool, ...]) -> Linearized
         return [*outputs, *linear.residuals], linear
 
     traced = trace_closed(halves, program.input_types, program.name)
-    whole, linear = traced.program, traced.about
+    both, linear = traced.program, traced.about
     count = len(program.outputs)
-    results = list(whole.outputs[:count])
-    stored, half = without_cheap(whole, list(whole.outputs[count:]), linear.program)
-    position: dict[Atom, int] = {v: i for i, v in enumerate(whole.inputs)}
+    results = list(both.outputs[:count])
+    stored, half = without_cheap(both, list(both.outputs[count:]), linear.program)
+    position: dict[Atom, int] = {v: i for i, v in enumerate(both.inputs)}
     forwarded = tuple([position.get(r) for r in stored])
     computed = [r for r, i in zip(stored, forwarded, strict=True) if i is None]
     repeated = tuple([results.index(r) if r in results else None for r in computed])
-    primal = whole.update(outputs=[*results, *computed])
+    primal = both.update(outputs=[*results, *computed])
     return Linearized(primal, half, linear.nonzero, forwarded, repeated)

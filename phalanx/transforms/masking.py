@@ -32,7 +32,7 @@ def where_taken(program: Program) -> Program:
 
 
 def _where_taken(program: Program) -> Program:
-    whole = with_condition(program)
+    conditioned = with_condition(program)
 
     def run(taken: Any, *inputs: Any) -> tuple[list[Any], None]:
         used = set(program.outputs).union(*[e.inputs for e in program.equations])
@@ -41,8 +41,8 @@ def _where_taken(program: Program) -> Program:
             for v, x in zip(program.inputs, inputs, strict=True)
         ]
         if not program.axes:
-            return evaluate(whole, [taken, *own]), None
-        return _both(whole, taken, [taken, *inputs], [taken, *own]), None
+            return evaluate(conditioned, [taken, *own]), None
+        return _both(conditioned, taken, [taken, *inputs], [taken, *own]), None
 
     masked = trace_closed(run, [TAKEN, *program.input_types], program.name).program
     return masked.update(equations=live_equations(masked))

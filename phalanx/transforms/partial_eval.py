@@ -61,11 +61,11 @@ def _linearized(e: Equation, active: tuple[bool, ...]) -> Program | None:
     """The value and the tangent of ``e``; None if that takes values of ``active`` operands."""
     alone = Program.of_one(e.prim, operand_types(e.inputs), e.params, e.prim.name, e.location)
     halves = linearize_program(alone, active)
-    whole = dce(_joined(halves, [*compress(e.inputs, active)]))
-    read = set(whole.outputs).union(*[x.inputs for x in whole.equations])
-    if not read.isdisjoint(compress(whole.inputs, active)):
+    joined = dce(_joined(halves, [*compress(e.inputs, active)]))
+    read = set(joined.outputs).union(*[x.inputs for x in joined.equations])
+    if not read.isdisjoint(compress(joined.inputs, active)):
         return None
-    return whole.renamed(dict(zip(whole.inputs, e.inputs, strict=True)))
+    return joined.renamed(dict(zip(joined.inputs, e.inputs, strict=True)))
 
 
 def _inside(e: Equation, active: Sequence[bool]) -> Program | None:

@@ -45,7 +45,7 @@ def _sharding(
     ndim: int,
     shared: bool = False,
     sums: tuple[str, ...] = (),
-    whole: tuple[str, ...] = (),
+    replicated_axes: tuple[str, ...] = (),
 ) -> ir.Attribute:
     axes = [*layout, *[()] * (ndim - len(layout))]
     cutting = {name for names in axes for name in names or ()}
@@ -58,7 +58,7 @@ def _sharding(
         for names in axes
     ]
     unreduced = [sdy.AxisRefAttr.get(name) for name in sums]
-    replicated = [sdy.AxisRefAttr.get(name) for name in whole if name not in cutting]
+    replicated = [sdy.AxisRefAttr.get(name) for name in replicated_axes if name not in cutting]
     return sdy.TensorShardingAttr.get(
         MESH, split, replicated_axes=replicated, unreduced_axes=unreduced
     )
@@ -148,9 +148,11 @@ class CollectiveEmitter(RegionEmitter):
         sums = tuple(sorted(spec.unreduced, key=self.order.index))
         _check_sums(sums, self.manual)
         names = self.plan.axes_of_types if follows_types and None in layout and not sums else ()
-        whole = tuple([name for name in self.order if name in names and name not in self.manual])
-        self.follows_order |= len(whole) > 1 or len(sums) > 1
-        return self.attribute(_sharding, layout, ndim, False, sums, whole)
+        replicated_axes = tuple(
+            [name for name in self.order if name in names and name not in self.manual]
+        )
+        self.follows_order |= len(replicated_axes) > 1 or len(sums) > 1
+        return self.attribute(_sharding, layout, ndim, False, sums, replicated_axes)
 
     def _shardings(
         self, layouts: Sequence[Layout], types: Sequence[ArrayType],
@@ -343,15 +345,15 @@ class CollectiveEmitter(RegionEmitter):
         """
         windows = window, strides, base_dilation, window_dilation, padding
         each = zip(window, strides, padding, base_dilation, strict=True)
-        whole = tuple([
+        unsharded_dims = tuple([
             d for d, (*reach, spread) in enumerate(each)
             if spread > 1 or (len(xs) > 1 and reach != [1, 1, (0, 0)])
         ])  # fmt: skip
-        xs = [self.whole_along(x, whole) for x in xs]
+        xs = [self.whole_along(x, unsharded_dims) for x in xs]
         results = super().reduce_window(xs, inits, *windows, body)
         if len(results) > 1:
             self._shard_alike(results)
-        return [self.made_whole(x, whole) for x in results]
+        return [self.made_whole(x, unsharded_dims) for x in results]
 
     def _shard_alike(self, xs: Values) -> None:
         """Have the compiler shard all of ``xs`` in one way, those that nobody uses, too."""
@@ -367,12 +369,15 @@ class CollectiveEmitter(RegionEmitter):
     ) -> Value:
         batching = numbers.start_indices_batching_dims
         size = prod(slice_sizes) * prod(self.type(indices).shape[:-1])
-        whole = self._whole(
+        unsharded = self._whole(
             x, indices, numbers.start_index_map, batching, numbers.offset_dims, size
         )
-        x, indices = self.whole_along(x, whole.array), self.whole_along(indices, whole.indices)
+        x, indices = (
+            self.whole_along(x, unsharded.array),
+            self.whole_along(indices, unsharded.indices),
+        )
         result = super().gather(x, indices, numbers, slice_sizes, sorted)
-        return self.made_whole(result, whole.windows)
+        return self.made_whole(result, unsharded.windows)
 
     def scatter(
         self, x: Value, indices: Value, updates: Value, numbers: Any, body: Body, sorted: bool,
@@ -381,11 +386,14 @@ class CollectiveEmitter(RegionEmitter):
         dims, batching = numbers.scatter_dims_to_operand_dims, numbers.scatter_indices_batching_dims
         indices, updates = self._even(indices, updates, batching, numbers.update_window_dims)
         size = self.type(updates).size
-        whole = self._whole(x, indices, dims, batching, numbers.update_window_dims, size)
-        x, indices = self.whole_along(x, whole.array), self.whole_along(indices, whole.indices)
-        updates = self.whole_along(updates, whole.windows)
+        unsharded = self._whole(x, indices, dims, batching, numbers.update_window_dims, size)
+        x, indices = (
+            self.whole_along(x, unsharded.array),
+            self.whole_along(indices, unsharded.indices),
+        )
+        updates = self.whole_along(updates, unsharded.windows)
         result = super().scatter(x, indices, updates, numbers, body, sorted, unique)
-        return self.made_whole(result, whole.array)
+        return self.made_whole(result, unsharded.array)
 
     def _even(
         self, indices: Value, updates: Value, batching: Ints, windows: Ints
@@ -426,8 +434,8 @@ class CollectiveEmitter(RegionEmitter):
         if not cut_twice(left) or (CUTS_INDEXED and not self.manual):
             return UncutDims((), (coordinates,), ())
         few = self.symbolic or size <= self.type(x).size
-        whole = dims_left_whole(*ndims, dims, batching, windows, few)
-        return whole._replace(indices=(*whole.indices, coordinates))
+        unsharded = dims_left_whole(*ndims, dims, batching, windows, few)
+        return unsharded._replace(indices=(*unsharded.indices, coordinates))
 
     def summed_as(self, type: ArrayType, x: Value) -> Value:
         spec = type.spec and type.spec.explicit
@@ -435,8 +443,8 @@ class CollectiveEmitter(RegionEmitter):
 
     def summed(self, x: Value, spec: MeshSpec) -> Value:
         sharding = sharding_in_type(spec)  # what is left open might become such a sum again
-        whole = P.of(tuple([names or () for names in sharding.spec.open_layout]))
-        return self.constrained(x, sharding.update(spec=whole))
+        closed = P.of(tuple([names or () for names in sharding.spec.open_layout]))
+        return self.constrained(x, sharding.update(spec=closed))
 
     def left_as_sum(self, x: Value, spec: MeshSpec) -> Value:
         x = self.summed(x, spec)  # what is not said of it, XLA may get wrong
@@ -451,8 +459,8 @@ class CollectiveEmitter(RegionEmitter):
         # others share these constants, which are no sums to them
         parts = [self.constant(n, dtypes.to_real(kind.dtype)) for n in (1, 0)]
         one = b.complex(*[self.constrained(self.constrained(n, no_sum), scalar) for n in parts])
-        whole = b.broadcast_in_dim(self.constrained(one, scalar), kind.shape, ())
-        return b.multiply(x, self.constrained(whole, sharding))
+        ones = b.broadcast_in_dim(self.constrained(one, scalar), kind.shape, ())
+        return b.multiply(x, self.constrained(ones, sharding))
 
     def over_plan(self, sharding: Sharding, ndim: int) -> P | None:
         """``sharding`` over the mesh of the plan; None where it is over other devices."""

@@ -56,8 +56,8 @@ def _partition(
     sums = [_groups(n, grid, list(factors.sizes)) for n in factors.results]
     module = _module_of_block(fields, map(_block, shardings, in_shapes), sums)
     outs = shardings[count:]
-    whole = _hlo.HloSharding.tuple_sharding(out_shape, outs) if several else outs[0]
-    return module, shardings[:count], whole
+    result_sharding = _hlo.HloSharding.tuple_sharding(out_shape, outs) if several else outs[0]
+    return module, shardings[:count], result_sharding
 
 
 def _block(sharding: Any, shape: Any) -> ArrayType:
@@ -94,8 +94,10 @@ def _grid(names: Sequence[Sequence[str]], shardings: Sequence[Any], sizes: Any) 
 
     What cuts the most of those that have all letters is what the others follow.
     """
-    whole = [(n, s) for n, s in zip(names, shardings, strict=True) if set("".join(n)) == set(sizes)]
-    grids = [_grid_of(n, s, sizes) for n, s in whole if not s.is_replicated()]
+    with_all_factors = [
+        (n, s) for n, s in zip(names, shardings, strict=True) if set("".join(n)) == set(sizes)
+    ]
+    grids = [_grid_of(n, s, sizes) for n, s in with_all_factors if not s.is_replicated()]
     alone = np.zeros((1,) * (len(sizes) + 2), np.int64)
     return max(grids, key=lambda g: math.prod(g.shape[: len(sizes)]), default=alone)
 

@@ -193,7 +193,7 @@ class RegionEmitter(StructuralEmitter):
         return self.region_op("chlo.top_k", results, [x], {"k": self.int_attribute(k)})
 
     def approx_top_k(
-        self, x: Value, k: int, recall: float, whole: int, comparator: Body
+        self, x: Value, k: int, recall: float, input_size: int, comparator: Body
     ) -> list[Value]:
         t = self.type(x)
         types = [t, t.update(dtype=I32)]
@@ -203,7 +203,7 @@ class RegionEmitter(StructuralEmitter):
             "top_k": np.int64(k),
             "reduction_dim": np.int64(t.ndim - 1),
             "recall_target": np.float32(recall),
-            "reduction_input_size_override": np.int64(whole),
+            "reduction_input_size_override": np.int64(input_size),
             "aggregate_to_topk": True,
         }
         attributes = {

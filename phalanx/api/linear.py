@@ -91,7 +91,7 @@ class AtPoint:
 
 
 class GradValue(Struct, frozen=True):
-    """Of ``with_refs``: the cotangent is to be returned."""
+    """Passed to ``with_refs``: the cotangent is to be returned."""
 
 
 @registry.register_static
@@ -100,7 +100,7 @@ class GradRef(Struct, frozen=True):
 
 
 class DontWant(Struct, frozen=True):
-    """Of ``with_refs``: the cotangent is not wanted."""
+    """Passed to ``with_refs``: the cotangent is not wanted."""
 
 
 @registry.register_static

@@ -151,7 +151,7 @@ class TracedCall(Struct, frozen=True):
         )
 
     def results(self, outputs: Sequence[Any]) -> Sequence[Any]:
-        """Of what belongs to the outputs of the program, what belongs to the results."""
+        """The part of ``outputs``, one for each output of the program, that is for the results."""
         return outputs[len(self.written) : len(outputs) - len(self.stored)]
 
     @property

@@ -104,7 +104,7 @@ def divided(x: Terms, y: Terms) -> tuple[Terms, Terms]:
 
 
 def _order(m: Monomial) -> tuple[int, list[tuple[str, int]]]:
-    """Of two monomials the one that is written first is the greater one."""
+    """The key by which monomials are compared: the greater one is written first."""
     return sum(power for _, power in m), [(_mirrored(name), power) for name, power in m]
 
 

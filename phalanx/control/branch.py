@@ -164,7 +164,7 @@ def _if_any_taken(any_taken: Any, operands: Results, program: Program, agreed: b
 
 
 def _selected(takers: Sequence[Any], column: Sequence[Any]) -> Any:
-    """Of ``column``, a result of each branch, that of the one that is taken."""
+    """The result of the branch that is taken; ``column`` has that of each branch."""
     chosen, *others = column
     shape = typeof(chosen).shape
     for taken, value in zip(takers[1:], others, strict=True):
@@ -228,7 +228,7 @@ _transpose_alike = transpose_rule(lambda: branch)
 
 
 def _if_chosen(program: Program, number: int) -> Program:
-    """``program``, of which zeros are taken unless its first input, the index, is ``number``."""
+    """``program``, with zeros as results unless its first input, the index, is ``number``."""
 
     def run(index: Any, *inputs: Any) -> tuple[list[Any], None]:
         chosen = eq(index, np.int32(number))

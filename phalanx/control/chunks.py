@@ -198,7 +198,7 @@ def _is_decided(e: Equation, lanes: Set[Atom]) -> bool:
 
 
 def _decided(frame: Frame, own: Marks, costs: Costs) -> tuple[float, float]:
-    """The same for an operation of which each lane decides what it runs."""
+    """The same for an operation in which each lane decides what it runs."""
     most = max(map(work, frame.programs))
     if frame.condition is None:
         return (most, 0.0) if most >= costs.question else (0.0, most)

@@ -129,7 +129,7 @@ def _of_many_lanes(program: Program, axis: Axis, ins: Roles, outs: Roles) -> Pro
 
 
 def _on_device(type: ArrayType, role: Role, axis: Axis) -> ArrayType:
-    """The type of what a device has of an operand of which each lane sees ``type``."""
+    """The type of the block of an operand on a device, where each lane sees ``type``."""
     place = role.place(axis.name)
     if place is None:
         return type
@@ -154,7 +154,7 @@ def in_lanes(x: Any, role: Role, axis: Axis, inner: Axes = ()) -> Any:
 
 
 def joined_lanes(value: Any, dim: int | None, role: Role, axis: Axis, inner: Axes = ()) -> Any:
-    """A result as the device gives it, of which one lane is at each place of ``dim``."""
+    """The block of a result, from a ``value`` with the lanes of the device in ``dim``."""
     place = role.place(axis.name, inner)
     if place is None:
         return _alike(value, dim)

@@ -17,13 +17,15 @@ def frame_of(prim: Primitive, params: dict[str, Any]) -> Frame:
 
 
 def own_values(program: Program, axis: Any, own: Marks) -> set[Atom]:
-    """The values of ``program`` of which each lane of ``axis`` has its own, as of some inputs."""
+    """The values of ``program`` that differ between lanes of ``axis``; ``own`` marks the inputs
+    that do."""
     inputs = [frozenset({axis}) if mine else Varying() for mine in own]
     return {v for v, over in varying(program, inputs).items() if axis in over}
 
 
 def own_inside(e: Equation, frame: Frame, own: Collection[Atom]) -> Marks:
-    """Which inputs of the programs of ``e`` each lane has of its ``own``."""
+    """Marks of the inputs of the programs of ``e`` that differ between lanes, where the values in
+    ``own`` do."""
     carried = frame.carried_out([v in own for v in e.outputs])
     return tuple(frame.body_operands(frame.with_carry([a in own for a in e.inputs], carried)))
 

@@ -1,4 +1,4 @@
-"""Lanes of an operation of which only one lane can be asked: one after the other, in a loop."""
+"""Lanes of an operation that runs for one lane only: one after the other, in a loop."""
 
 from __future__ import annotations
 

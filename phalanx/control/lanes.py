@@ -54,9 +54,9 @@ def batch_rule(prim: Callable[[], Primitive]) -> Rule:
 
 
 def anyone(axis: Axis, marks: Sequence[Any], everywhere: bool) -> list[Any]:
-    """Of each of ``marks``, which say something of each lane, whether it holds in any lane.
+    """For each of ``marks``, which have a truth value per lane, whether it is true in any lane.
 
-    Those lanes are asked that lie here, or, if they must agree, ``everywhere``.
+    These are the lanes on this device, or, if devices must agree, those ``everywhere``.
     """
     on_device = [reduce_or(mark, dims=(0,)) for mark in marks]
     if not everywhere or not axis.outside:

@@ -57,7 +57,7 @@ def on_whole_arrays(
     program: Program, axes: Axes, ins: Roles, outs: Roles, mesh: Grid | None
 ) -> Program:
     """The program of one operation, ``mapped``, which runs ``program``."""
-    program = _told_as_cut(program, outs)
+    program = _varying_as_cut(program, outs)
     params = {
         "program": program,
         "axes": axes,
@@ -72,16 +72,17 @@ def on_whole_arrays(
 
 
 def _outside(role: Role, type: ArrayType, axes: Axes, mesh: Grid | None) -> ArrayType:
-    """The type of the whole array of which a position sees ``type``."""
+    """The type of the whole array, where each position sees ``type``."""
     outer = role.outer(type, axes)
     return role.sharded_type(outer, mesh) if role.sums and mesh is not None else outer
 
 
-def _told_as_cut(program: Program, outs: Roles) -> Program:
-    """``program`` with results of which types say that they vary where they are cut, and are
-    reduced where their roles say so.
+def _varying_as_cut(program: Program, outs: Roles) -> Program:
+    """``program`` with results whose types vary along the axes that cut them, and are reduced where
+    their roles say so.
 
-    They may not vary; but what is made of a part of the whole differs from that of another.
+    The values need not vary; but each position has its own part of the result, which is a whole
+    array.
     """
     after: list[Equation] = []
     outputs: list[Atom] = []

@@ -21,7 +21,7 @@ from phalanx.primitives.lanes import axis_index
 
 
 def hoist_axis_index(program: Program, axis: Any) -> Program:
-    """``program``, of which no sub-program asks for the number of a lane of ``axis``."""
+    """``program`` with sub-programs that take the number of a lane of ``axis`` as an input."""
     question = next((q for e in program.equations for q in _questions_in(e, axis)), None)
     if question is None:
         return program

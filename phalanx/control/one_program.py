@@ -233,7 +233,7 @@ def _signs(x: Any) -> Hashable:
 
 
 def _dtype(x: Any) -> Hashable:
-    """The dtype that is meant, of which the user is told at each call if it is not to be had."""
+    """The dtype that ``x`` names; warns at each call if arrays cannot have it."""
     return None if x is None else dtypes.requested(x)
 
 

@@ -64,7 +64,7 @@ class LanesRule(Protocol):
 
 
 class OnOtherLanes:
-    """Of the results of ``rule`` on the lanes of an axis of which the rule was not asked.
+    """The rule for the results of ``rule`` on the lanes of an axis for which it was not asked.
 
     So outer axes, of which it is, find it: operands have the lanes of ``axis`` in ``dims``.
     """
@@ -157,7 +157,7 @@ class _AtLanes(NamedTuple):
 
 
 class WithTangents(_Differentiated):
-    """Of the results of a rule, and of their tangents."""
+    """The rule for the results of a rule together with their tangents."""
 
     separate = False
 
@@ -173,7 +173,7 @@ class WithTangents(_Differentiated):
 
 
 class Storing:
-    """Of the results of ``rule``, and of zeros for what its program stores for the linear half.
+    """The rule for the results of ``rule``, with zeros as residuals of its program's linear half.
 
     That half, on all lanes, is made of the rule, and asks for the operands alone.
     """
@@ -198,7 +198,7 @@ class Storing:
 
 
 class TangentsAlone(_Differentiated):
-    """Of the tangents of the results of a rule: its operands, what is stored, and tangents."""
+    """The rule for the tangents alone; it takes operands, residuals, and tangents."""
 
     steady, separate = 0, True
 

@@ -236,7 +236,7 @@ def _of_rows(body: Program, ins: Roles, outs: Roles) -> Program:
 
 
 def _past_padding(body: Program, kept: int, there: int) -> Program:
-    """``body`` that does nothing in chunks of padding, of which input number ``there`` tells.
+    """``body`` that does nothing in chunks of padding; input number ``there`` says in which.
 
     It carries what is kept, too: in place of what padding would give, which is what the last lane
     gives, it gives that again.

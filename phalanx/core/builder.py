@@ -496,9 +496,9 @@ class CollectiveBuilder(Protocol):
         ...
 
     def summed_as(self, type: ArrayType, x: Value) -> Value:
-        """``x``, of which it is said, where ``type`` does, that sums are still to be taken.
+        """``x``, marked as unreduced where ``type`` is.
 
-        What is not said of the operands and results of an operation, the compiler may get wrong.
+        Where operands and results of an operation are not marked, the compiler may get them wrong.
         """
         ...
 
@@ -507,7 +507,7 @@ class CollectiveBuilder(Protocol):
         ...
 
     def left_as_sum(self, x: Value, spec: MeshSpec) -> Value:
-        """``x``, which has a value, as a sum of which each position of axes has a part."""
+        """The value ``x`` as an unreduced one: each position along axes has a summand."""
         ...
 
     def in_memory(self, x: Value, kind: str | None) -> Value:

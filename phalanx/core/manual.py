@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class Typed(Struct, frozen=True):
-    """The name of an axis of which types know whether a value varies along it.
+    """The name of an axis for which types record whether a value varies along it.
 
     It stands for ``name`` wherever the axis is meant, so that every operation over the axis tells
     that it is of this kind. Users say ``name``.
@@ -25,7 +25,7 @@ class Typed(Struct, frozen=True):
 
 
 def typed(axes: Iterable[Any]) -> frozenset[Typed]:
-    """Those of ``axes`` of which types know whether values vary along them."""
+    """Those of ``axes`` for which types record whether values vary along them."""
     return frozenset([a for a in axes if type(a) is Typed])
 
 

@@ -96,7 +96,7 @@ class Role(Struct, frozen=True):
         return type.update(shape=left, varying=varying, spec=both(spec, sums))
 
     def outer(self, type: ArrayType, axes: Axes) -> ArrayType:
-        """The type of the array of which each of the runs over ``axes`` has a part of ``type``."""
+        """The type of the whole array, where each of the runs over ``axes`` sees ``type``."""
         if not self.layout and not self.sums:
             return type
         shape, counts = list(type.shape), self._counts(axes)

@@ -207,7 +207,7 @@ def signature(x: Any) -> Hashable:
 
 
 def operand_signatures(leaves: Sequence[Any]) -> list[Signature]:
-    """Of which signatures a program gets ``leaves``; what comes from the host may go anywhere."""
+    """The signatures with which a program gets ``leaves``; those of the host may go anywhere."""
     return [
         x._sig if type(x) is DeviceArray else Signature.of(typeof(x), default_sharding())
         for x in leaves

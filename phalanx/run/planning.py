@@ -186,7 +186,7 @@ def _with_devices(shardings: Sequence[Sharding]) -> list[Sharding]:
 
 
 def _named(fixed: Sequence[Sharding], every: Sequence[Sharding]) -> Sharding | None:
-    """Of all shardings the first over the devices that are ``fixed``, whose order is taken."""
+    """The first of ``every`` that is over the devices of ``fixed``, in their order."""
     if not fixed:
         return None
     return next(s for s in every if s.is_over(fixed[0].device_list)).commit()

@@ -196,7 +196,7 @@ def _parts_of_several(number: int, name: str, x: DeviceArray) -> Iterator[Replic
 
 
 def keep_sample(into: Any, value: Any) -> None:
-    """Keep with ``into`` some elements of ``value``, of which each process puts a part on devices.
+    """Keep with ``into`` some elements of ``value``; each process puts a part of it on devices.
 
     Parts that only one process holds do not tell that the values differed. What is traced, over
     processes already, or not in the memory of the host tells nothing.

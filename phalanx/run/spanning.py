@@ -284,7 +284,7 @@ class MultiProcessExecutable(LoadedProgram):
         return moved(move(lanes_at(move(alone, dim, 0), held.tolist()), 0, dim), place)
 
     def _own(self, y: DeviceArray, dim: int | None) -> DeviceArray:
-        """Of a part the rows that are no padding."""
+        """The rows of the part ``y`` that are no padding."""
         if dim is None or self._share.fits:
             return y
         return slice_dim(y, 0, self._share.rows, dim)

@@ -47,7 +47,7 @@ def closed_over(*reach: Any) -> list[Tracer]:
 
 
 def _attributes(x: Any) -> Iterable[Any]:
-    """What is looked at in an object of which it is not known what it contains."""
+    """The values in an object of a class whose contents are unknown: its attributes."""
     return getattr(x, "__dict__", {}).values()
 
 

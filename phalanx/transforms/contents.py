@@ -45,7 +45,8 @@ def _of_cell(cell: CellType) -> list[Any]:
 
 
 def _entries(cls: Any) -> Callable[[Any], list[Any]]:
-    """Of dicts, the keys and the values as class ``cls`` has them, whatever a subclass says."""
+    """A function that lists keys and values of a dict by the methods of ``cls`` itself, which a
+    subclass may override."""
     return lambda x: [*cls.keys(x), *cls.values(x)]
 
 

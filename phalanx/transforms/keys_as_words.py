@@ -102,7 +102,7 @@ def _move_lanes(e: Equation, operands: Sequence[Any]) -> Any:
 
 
 def _moved(type: ArrayType, x: Any, dim: int | None) -> Any:
-    """What stands for a result of ``type``, of which all words, or lanes, lie in ``dim``."""
+    """The value in place of a result of ``type``; ``dim`` has its words, or its lanes."""
     if dim is None:
         return x
     return KeyWords(x, dim) if is_key(type.dtype) else squeeze(slice_dim(x, 0, 1, dim), (dim,))

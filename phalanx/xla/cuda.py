@@ -68,7 +68,7 @@ _REMEDIES: Final = {
 
 
 def fitting(plugins: Sequence[Plugin]) -> Plugin:
-    """Of plugins for several versions of CUDA the newest that the driver and a GPU run.
+    """The newest of ``plugins``, for several versions of CUDA, that the driver and a GPU run.
 
     Raises:
         DeviceError: there is none; the message says what to install.

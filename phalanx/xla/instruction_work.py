@@ -52,7 +52,7 @@ class Instruction(Struct):
 
 
 class Work:
-    """Of a compiled program, what its instructions do.
+    """The work that the instructions of a compiled program do.
 
     Args:
         module: its text.

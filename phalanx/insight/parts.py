@@ -20,7 +20,7 @@ from phalanx.primitives.basis import reshape, same_elements
 from phalanx.run.constrain import constrain
 from phalanx.spmd.named import NamedSharding
 
-__all__ = ["Constraint", "constrained"]
+__all__ = ["Constraint", "Dimensions", "along_results", "constrained"]
 
 Dimensions = tuple[int, ...]  # those in which a value has rows of the batch
 Dividing = Callable[[ArrayType, int], NamedSharding | None]
@@ -78,7 +78,7 @@ class _Rows:
             frame = e.frame
             if frame is None:
                 known.update(dict.fromkeys(e.outputs, ()))
-                known.update(zip(e.outputs, _rows_of_results(e, operands), strict=False))
+                known.update(zip(e.outputs, along_results(e, operands), strict=False))
             elif _runs_once(frame):
                 inner, after = self.through(frame.programs[0], operands)
                 if inner is not frame.programs[0]:
@@ -114,8 +114,8 @@ def _runs_once(frame: Frame) -> bool:
     return isinstance(frame.runs, Once) and len(frame.programs) == 1 and CHOICE not in frame.ins
 
 
-def _rows_of_results(e: Equation, operands: Sequence[Dimensions]) -> list[Dimensions]:
-    """The dimensions of the results that correspond to those in which operands have rows."""
+def along_results(e: Equation, operands: Sequence[Dimensions]) -> list[Dimensions]:
+    """The dimensions of the results that correspond to those of operands, such as rows."""
     if not any(operands):
         return []
     if e.prim is reshape:

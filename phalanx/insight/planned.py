@@ -35,6 +35,7 @@ from phalanx.insight.alive import course
 from phalanx.insight.batch import LANES_ALONE, BatchRows, batch_of
 from phalanx.insight.costs import steps
 from phalanx.insight.explained import whole
+from phalanx.insight.layers import NO_LAYERS, Layers, layers_of
 from phalanx.insight.products import Products, products_in
 from phalanx.insight.state import Pairs, state_of
 from phalanx.insight.systems import Machine, System
@@ -110,6 +111,7 @@ class Load(Struct, frozen=True):
         alive: the most bytes of values, beside the state, that are there at once.
         lanes: how many run it, of a ``pmap``; else 1.
         parted: what of the arguments of each of them is taken for the batch.
+        layers: the equal layers that a loop takes one after the other.
     """
 
     products: Products
@@ -122,20 +124,21 @@ class Load(Struct, frozen=True):
     alive: float
     lanes: int
     parted: BatchRows
+    layers: Layers
 
     def at_peak(self, chips: Machine) -> float:
         """The seconds of its products on so many ``chips``, at their peak."""
         seconds = [n / chips.chip.peak(dtype) for dtype, n in self.operations.items()]
         return sum(seconds) / chips.chips
 
-    def launching(self, chips: Machine) -> float:
-        """What operations on so many ``chips`` take longer than their arithmetic and their bytes
-        do, as each takes a least time."""
+    def launching(self, chips: Machine, among: float = 0) -> float:
+        """What operations on ``chips``, divided ``among`` all or so many, take longer than their
+        arithmetic and their bytes do, as each takes a least time."""
         chip, least = chips.chip, chips.system.launch
         late = 0.0
         for (dtype, size), often in self.small.items():
             rate = chip.bandwidth if dtype is None else chip.peak(dtype)
-            late += often * max(0.0, least - size / rate / chips.chips)
+            late += often * max(0.0, least - size / rate / (among or chips.chips))
         return late
 
 
@@ -216,6 +219,7 @@ def load_of(traced: Traced, rows: int = 0) -> Load:
     return Load(
         products, operations, moved, updating, small, lanes * batch.rows, held,
         lanes * max(0.0, peak - held), lanes, batch,
+        layers_of(program, state) if lanes == 1 else NO_LAYERS,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from phalanx.core.blocks import Blocks
 from phalanx.insight.applied import AppliedStep, applied
 from phalanx.insight.compiled import Built, built
 from phalanx.insight.explained import traceable
+from phalanx.insight.pipelines import PipelineTiming, pipelined, pipelines
 from phalanx.insight.planned import Load, Parting, Timing, fitted_to, load_of, timing
 from phalanx.insight.report import Chart, Column, Facts, Report, Table, shown
 from phalanx.insight.systems import Machine, balanced, machine
@@ -27,6 +28,7 @@ __all__ = ["OPEN", "StepPlan", "partings", "plan", "plan_of"]
 _CLEARLY = 0.95  # times whose ratio is below this differ
 _TENSOR = 64  # over more chips nobody parts products
 _SHOWN = 40  # meshes in the table
+_PIPELINES = 5
 _SHARDINGS = Column("array"), Column("type"), Column("sharding")
 OPEN = Parting(0, 0, 0)  # whatever is best
 
@@ -68,7 +70,8 @@ class StepPlan(Report):
         The batch is divided over *data* and *fsdp*, the state over *fsdp* and *tensor*, as the
         figures of the plan assume, and as ``compiled=True`` compiles it for TPUs. Arguments all of
         which are returned anew are donated. What a loop takes of the batch part by part is told how
-        it lies. ``print(plan.apply().code)`` shows what that is in Python.
+        it lies. A pipeline is not made: what ``pipelines`` has is an estimate for one that you
+        write. ``print(plan.apply().code)`` shows what that is in Python.
 
         Args:
             step: another function of the same arguments to divide in this way, such as one that
@@ -170,6 +173,7 @@ def plan_of(
     smaller = [(m, _timings(load, m, asked)) for m in _smaller(chips)]
     counts = [(m, found[0]) for m, found in smaller if found and found[0].fits]
     counts.append((chips, best))
+    staged = _staged(load, chips) if asked == OPEN else []
     made = built(traced, load, chips, best.parting) if compiled else None
     told = best if made is None else made.timing
     return StepPlan(
@@ -177,10 +181,10 @@ def plan_of(
         (
             _summary(load, chips, told, made), _parts(told),
             *(() if made is None else _compiled(load, chips, made)),
-            _meshes(every), _counts(counts, load),
+            _meshes(every), *([_of_stages(staged)] if staged else []), _counts(counts, load),
             *([_chart(counts)] if len(counts) > 1 else []), _model(chips),
         ),
-        _verdict(chips, told, counts),
+        _verdict(chips, told, counts) + _better(told, staged),
         step=_Step(traced, load, chips, best.parting),
     )  # fmt: skip
 
@@ -215,13 +219,21 @@ def partings(load: Load, chips: Machine, asked: Parting) -> Iterator[Parting]:
 def _tensors(load: Load, chips: Machine) -> list[int]:
     """Among how many chips, of a slice or of a machine, products can be parted."""
     few = range(1, min(chips.inside, _TENSOR) + 1)
-    return [n for n in few if chips.chips % n == 0 and load.products.can_be_parted(n)]
+    return [n for n in few if chips.inside % n == 0 and load.products.can_be_parted(n)]
 
 
 def _timings(load: Load, chips: Machine, asked: Parting) -> list[Timing]:
     """The meshes: the fastest first of those that fit, then those that need the least memory."""
     found = [timing(load, chips, p) for p in partings(load, chips, asked)]
     return sorted(found, key=lambda t: (not t.fits, t.seconds if t.fits else t.size))
+
+
+def _staged(load: Load, chips: Machine) -> list[PipelineTiming]:
+    """The pipelines, in the same order."""
+    every = pipelines(load.layers, load.batch, chips.chips, _tensors(load, chips))
+    found = [pipelined(load, chips, p) for p in every]
+    found.sort(key=lambda t: (not t.fits, t.seconds if t.fits else t.size))
+    return found[:_PIPELINES]
 
 
 def _no_mesh(load: Load, chips: Machine, asked: Parting) -> ArgumentError:
@@ -304,6 +316,17 @@ def _verdict(chips: Machine, best: Timing, counts: Sequence[tuple[Machine, Timin
     return said
 
 
+def _better(best: Timing, staged: Sequence[PipelineTiming]) -> str:
+    """Whether a pipeline takes less time than the best mesh, or fits where that does not."""
+    if not staged or not staged[0].fits:
+        return ""
+    first = staged[0]
+    if best.fits and first.seconds > _CLEARLY * best.seconds:
+        return ""
+    time = shown(first.seconds, "seconds")
+    return f" As a pipeline that you write, {first.pipeline}, it would take {time}."
+
+
 # ---- the parts ----------------------------------------------------------------------------------
 
 
@@ -356,6 +379,28 @@ def _meshes(every: list[Timing]) -> Table:
     left = len(every) - len(rows)
     note = f"{left} more meshes are left out." if left else ""
     return Table("best meshes", columns, tuple(rows), note)
+
+
+def _of_stages(staged: Sequence[PipelineTiming]) -> Table:
+    columns = (
+        Column("data", "count"), Column("stages", "count"), Column("tensor", "count"),
+        Column("parts", "count"), Column("rounds", "count"), Column("step", "seconds"),
+        Column("waiting", "share"), Column("memory of a chip", "bytes"),
+        Column("GPipe's", "bytes"), Column("fits"),
+    )  # fmt: skip
+    rows = [
+        (t.pipeline.data, t.pipeline.stages, t.pipeline.tensor, t.pipeline.parts,
+         t.pipeline.rounds, t.seconds, t.waiting / t.seconds, t.size, t.size_of_all,
+         "yes" if t.fits else "no")
+        for t in staged
+    ]  # fmt: skip
+    return Table(
+        "pipelines", columns, tuple(rows),
+        "Estimates: apply divides by the best mesh, and you write a pipeline yourself, as the page "
+        "on pipelines of the documentation shows. Stages have equal layers. Backward passes follow "
+        "at once (1F1B; several rounds: interleaved); if all parts go forwards first, as by grad "
+        "of a scan, it is GPipe's memory.",
+    )  # fmt: skip
 
 
 def _parts(best: Timing) -> Table:

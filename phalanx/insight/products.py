@@ -14,10 +14,11 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
-from phalanx.core.roles import CARRY, CHOICE, FIXED
+from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
 from phalanx.core.types import ArrayType
 from phalanx.insight.costs import dearest, runs
-from phalanx.primitives.basis import add
+from phalanx.insight.parts import Dimensions, along_results
+from phalanx.primitives.basis import add, reduce_sum
 from phalanx.primitives.contract import dot_general
 from phalanx.transforms.products import PRODUCTS
 from phalanx.transforms.storage import size_in_bytes
@@ -30,13 +31,15 @@ Pair = tuple[tuple[int, ...], tuple[int, ...]]  # dimensions of the one operand,
 
 class Mark(NamedTuple):
     """What a value depends on: the batch; or the state alone, by which it is a weight; whether it
-    is a sum of which chips would have parts, were weights or the batch parted among them; and of
-    what is not made anew in each run of a loop how often it is made."""
+    is a sum of which chips would have parts, were weights or the batch parted among them; of what
+    is not made anew in each run of a loop how often it is made; and the dimensions in which it has
+    a part of each expert."""
 
     batch: bool
     state: bool
     partial: bool = False
     made: float = 1.0
+    experts: Dimensions = ()
 
 
 NOTHING = Mark(False, False)
@@ -91,7 +94,7 @@ class _Weights(Struct):
         found = self.found
         weights = [i for i, m in enumerate(marks) if m.state and not m.batch]
         if len(weights) != 1:
-            return False
+            return self.summed(e, marks, often)
         (place,) = weights
         weight = e.inputs[place].type
         found.gathered += min(often, marks[place].made) * size_in_bytes(weight)
@@ -99,15 +102,24 @@ class _Weights(Struct):
         found.count += often
         contracted, given, many = _sides(e, place, weight)
         found.sizes.add((weight.size, many))
-        side = max(contracted, given)
+        side = max(contracted, given) if many == 1 else many  # experts are parted, each is whole
         found.sides[side] = found.sides.get(side, 0.0) + often * size_in_bytes(weight)
         # a weight is parted along its longer side: where that is summed over, chips have parts;
         # of square ones every other is parted along the one side
+        if many > 1:
+            return False
         if contracted > given:
             self.total(e.outputs[0].type, often)
         elif contracted == given > 1:
             self.total(e.outputs[0].type, often / 2)
         return contracted > given
+
+    def summed(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
+        """Whether it sums over experts, of which chips would have some."""
+        partial = any(m.experts for m in marks) and not _experts(e, marks)
+        if partial:
+            self.total(e.outputs[0].type, often)
+        return partial
 
     def total(self, t: ArrayType, often: float) -> None:
         """A sum of parts, of type ``t``."""
@@ -123,6 +135,15 @@ def _sides(e: Equation, place: int, weight: ArrayType) -> tuple[int, int, int]:
     beside: Pair = e.params["batch"]
     contracted, many = [math.prod([weight.shape[d] for d in p[place]]) for p in (summed, beside)]
     return contracted, weight.size // max(contracted * many, 1), many
+
+
+def _experts(e: Equation, marks: Sequence[Mark]) -> Dimensions:
+    """The dimensions in which the first result has a part of each expert."""
+    along = [m.experts for m in marks]
+    for k, m in enumerate(marks):
+        if e.prim is dot_general and m.state and not m.batch:
+            along[k] = e.params["batch"][k]  # matrices that multiply by themselves
+    return next(iter(along_results(e, along)), ())
 
 
 class _Gradients(Struct):
@@ -141,6 +162,10 @@ class _Gradients(Struct):
             return False
         self.total(out, often)
         return True
+
+    def summed(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
+        """Whether it is one: a sum of the elements of a value is not counted."""
+        return False
 
     def total(self, t: ArrayType, often: float) -> None:
         """Parts of a gradient, of type ``t``."""
@@ -164,7 +189,8 @@ def _walk(program: Program, marks: Sequence[Mark], often: float, notes: Notes) -
             outs = _framed(frame, ins, often, notes)
         elif e.prim in PRODUCTS:
             partial = notes.product(e, ins, often)
-            outs = [Mark(any(m.batch for m in ins), False, partial)]
+            experts = _experts(e, ins) if any(m.batch for m in ins) else ()
+            outs = [Mark(any(m.batch for m in ins), False, partial, experts=experts)]
         else:
             outs = [_moved(e, ins, often, notes)] * len(e.outputs)
         known.update(zip(e.outputs, outs, strict=True))
@@ -176,12 +202,15 @@ def _moved(e: Equation, ins: Sequence[Mark], often: float, notes: Notes) -> Mark
     state = not batch and any(m.state for m in ins)
     made = max([m.made for m in ins if m.state], default=1.0)
     partial = any(m.partial for m in ins)
+    experts = _experts(e, ins) if batch else ()
+    if e.prim is reduce_sum and notes.summed(e, ins, often):
+        return Mark(batch, state, True, made)
     if e.prim is add and partial:
         if all(m.partial for m in ins):  # two sums of parts are one
             notes.total(e.outputs[0].type, -often)
         partial = all(m.partial or not (m.batch or m.state) for m in ins)  # as of what begins at 0
-        return Mark(batch, state, partial, made)
-    return Mark(batch, state, partial and e.prim.elements.copied, made)
+        return Mark(batch, state, partial, made, experts)
+    return Mark(batch, state, partial and e.prim.elements.copied, made, experts)
 
 
 def _framed(frame: Frame, ins: Sequence[Mark], often: float, notes: Notes) -> list[Mark]:
@@ -190,7 +219,7 @@ def _framed(frame: Frame, ins: Sequence[Mark], often: float, notes: Notes) -> li
     if not frame.is_loop:
         return _walk(program, shown, times, notes)
     shown = [
-        m if r is FIXED else m._replace(made=times)
+        m if r is FIXED else m._replace(made=times, experts=_shifted(m, r, -1))
         for m, r in zip(shown, frame.body_roles, strict=True)
     ]
     for _ in range(len(shown)):  # what is carried depends on what any run makes it depend on
@@ -208,9 +237,18 @@ def _framed(frame: Frame, ins: Sequence[Mark], often: float, notes: Notes) -> li
     for before, after, kind in zip(carried, frame.carried_out(outs), types, strict=True):
         if before.partial and after.partial:  # a sum of them all, over which chips exchange once
             notes.total(kind, often)
-    return outs
+    return [m._replace(experts=_shifted(m, r, 1)) for m, r in zip(outs, frame.outs, strict=True)]
+
+
+def _shifted(m: Mark, role: Role, by: int) -> Dimensions:
+    """The dimensions of experts inside of a loop, by -1, or behind it, where a run has a slice."""
+    if not (role.layout and role.layout[0]):
+        return m.experts
+    return tuple([d + by for d in m.experts if d + by >= 0])
 
 
 def _either(a: Mark, b: Mark) -> Mark:
     batch = a.batch or b.batch
-    return Mark(batch, not batch and (a.state or b.state), a.partial or b.partial, a.made)
+    return Mark(
+        batch, not batch and (a.state or b.state), a.partial or b.partial, a.made, a.experts
+    )

@@ -58,7 +58,7 @@ class CalledHere(Struct, frozen=True):
 
     def _compiled(self, program: Program, further: int = 0) -> LoadedProgram:
         """``program``, which gives so many further results before those of the function."""
-        call, places = self.call, self.call.said
+        call, places = self.call, self.call.requested
         if places is not None:
             places = RequestedShardings(places.ins, (*(None,) * further, *places.outs))
         sigs = [x._sig for x in self.arrays]

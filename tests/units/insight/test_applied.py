@@ -338,6 +338,37 @@ def test_heads_are_divided_and_experts(parting):
         assert agree(run(*args), ph.jit(step)(*args))
 
 
+def dispatched(w, x, y):
+    """Tokens in groups, of each of which an expert has room for four."""
+
+    def loss(w):
+        chances = ph.nn.softmax(jnp.einsum("gtd,de->gte", x, w["gate"]))
+        chosen = ph.nn.one_hot(jnp.argmax(chances, -1), 8)
+        turn = jnp.sum((jnp.cumsum(chosen, 1) - chosen) * chosen, -1).astype(int)
+        place = chosen[..., None] * ph.nn.one_hot(turn, 4)[:, :, None, :]
+        sent = jnp.einsum("gtd,gtec->gecd", x, place)
+        hidden = jnp.tanh(jnp.einsum("gecd,edf->gecf", sent, w["up"]))
+        done = jnp.einsum("gecf,efd->gecd", hidden, w["down"])
+        back = jnp.einsum("gecd,gtec,gte->gtd", done, place, chances)
+        return jnp.mean((x + back - y) ** 2)
+
+    value, grads = ph.value_and_grad(loss)(w)
+    return descended(w, grads), value
+
+
+@pytest.mark.parametrize("parting", [(4, 1, 2), (1, 1, 8)])
+@pytest.mark.parametrize("step", [of_experts, dispatched])
+def test_what_experts_give_is_exchanged_as_the_plan_says(step, parting):
+    groups = normal(8, 24, 64), normal(8, 24, 64)
+    args = EXPERTS, *(ROWS if step is of_experts else groups)
+    report = planned(step, args, parting)
+    run, load = report.apply(), report.step.load
+    assert products(run) == pytest.approx(load.operations[np.dtype("float32")] / 8, rel=0.01)
+    sent = sum([c.bytes * c.count for c in run.compiled.collectives() if c.axes == ("tensor",)])
+    assert sent == pytest.approx(load.products.reduced / parting[0], rel=0.25)
+    assert agree(run(*args), ph.jit(step)(*args))
+
+
 # ---- constraints --------------------------------------------------------------------------------
 
 

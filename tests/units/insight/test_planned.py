@@ -13,7 +13,7 @@ from phalanx.insight.planned import Parting, fitted_to, load_of, timing
 from phalanx.insight.planning import partings
 from phalanx.insight.products import products_in
 from phalanx.insight.systems import machine
-from tests.units.insight import measured, published, published_gpus
+from tests.units.insight import measured, published, published_gpus, published_pipelines
 from tests.units.insight.published import FITTED
 
 DOCS = Path(__file__).parents[3] / "docs" / "plan.md"
@@ -88,20 +88,31 @@ def test_weights_that_all_runs_of_a_loop_share():
     assert found.gathered == x + 2 * h  # no gradient of xs
 
 
-def test_products_of_many_matrices_are_parted_by_the_sides_of_each():
-    """A sum over the longer side is of parts, however many matrices there are."""
+def test_experts_are_parted_and_what_they_give_is_summed():
+    """Each chip has some experts, and gives all tokens what these make of them."""
 
-    def experts(w, x):
+    def experts(w, x, share):
         def loss(w):
             h = jnp.tanh(jnp.einsum("td,edf->etf", x, w["up"]))
-            return jnp.mean(jnp.einsum("etf,efd->etd", h, w["down"]))
+            y = jnp.einsum("etf,efd->etd", h, w["down"])
+            return jnp.mean(jnp.einsum("etd,te->td", y, share))
 
         return ph.tree.map(lambda p, g: p - g, w, ph.grad(loss)(w))
 
-    found = products_of(experts, {"up": of(8, NARROW, WIDE), "down": of(8, WIDE, NARROW)}, X)
-    weights = 2 * 8 * WIDE * NARROW
-    assert found.reduced == 2 * 8 * ROWS * NARROW
-    assert (found.gathered, found.gradients) == (3 * weights, 2 * weights)
+    w = {"up": of(6, NARROW, WIDE), "down": of(6, WIDE, NARROW)}
+    state, args = [True, True, False, False], (w, X, of(ROWS, 6))
+    found = products_in(ph.jit(experts).trace(*args).program, state)
+    weights = 2 * 6 * WIDE * NARROW
+    assert found.gradients == 2 * weights
+    assert found.can_be_parted(3) and not found.can_be_parted(4)
+
+    def summed(w, x, share):
+        h = jnp.tanh(jnp.einsum("td,edf->etf", x, w["up"]))
+        y = jnp.einsum("etf,efd->etd", h, w["down"])
+        return jnp.einsum("etd,te->td", y, share), w
+
+    forwards = products_in(ph.jit(summed).trace(*args).program, state)
+    assert forwards.reduced == 2 * ROWS * NARROW
 
 
 def test_convolutions_have_weights_that_are_not_parted():
@@ -368,5 +379,5 @@ def test_steps_that_were_measured():
 
 
 def test_the_documentation_has_their_errors():
-    for of in (published, published_gpus, measured):
+    for of in (published, published_gpus, published_pipelines, measured):
         assert of.table() in DOCS.read_text()

@@ -107,3 +107,29 @@ def _collected():
         gc.unfreeze()
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def x64():
+    """Numbers of 64 bits: what tests compare rounds differently, which derivatives make more of."""
+    with importlib.import_module("phalanx").enable_x64(True):
+        yield
+
+
+@pytest.fixture
+def as_users_have_it():
+    """Tracebacks without the frames of the library, which tests see otherwise."""
+    config = importlib.import_module("phalanx").config
+    before = config.traceback_filtering
+    config.update("traceback_filtering", "auto")
+    yield
+    config.update("traceback_filtering", before)
+
+
+@pytest.fixture
+def collector_off():
+    """What dies meanwhile dies because nobody refers to it."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

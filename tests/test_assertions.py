@@ -65,7 +65,7 @@ def checking(path):
         if isinstance(node, ast.ImportFrom) and (file := imported_file(node)) in TESTS + LAWS:
             there = checking(file)
             known |= {n.asname or n.name for n in node.names if n.name in there}
-        elif isinstance(node, ast.Assign) and asserts(node.value):  # another name for one
+        elif isinstance(node, ast.Assign) and asserts(node.value, known):  # another name for one
             known |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     while (
         more := {f.name for f in functions(tree) if any(asserts(s, known) for s in f.body)} - known

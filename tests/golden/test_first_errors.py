@@ -219,14 +219,6 @@ def test_message(name, golden):
     mistake.compare(name, golden)
 
 
-@pytest.fixture
-def as_users_have_it():
-    before = phalanx.config.traceback_filtering
-    phalanx.config.update("traceback_filtering", "auto")
-    yield
-    phalanx.config.update("traceback_filtering", before)
-
-
 @pytest.mark.parametrize("name", mistake.cases)
 def test_the_last_line_is_the_users(name, as_users_have_it):
     with pytest.raises(Exception) as caught:

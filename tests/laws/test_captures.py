@@ -18,6 +18,7 @@ import phalanx.numpy as jnp
 from phalanx import lax, random
 from phalanx.custom_batching import sequential_vmap
 from phalanx.custom_derivatives import linear_call
+from tests.compare import close
 from tests.laws.drawn import holding_programs
 from tests.laws.slopes import along
 
@@ -198,11 +199,6 @@ def arguments():
     return SimpleNamespace(w=TABLE[:SIZE], many=TABLE, key=KEY)
 
 
-def same(actual, wanted):
-    for which, value in wanted.items():
-        np.testing.assert_allclose(actual[which], value, rtol=3e-5, atol=1e-6, err_msg=str(which))
-
-
 def slopes(what, ways, x):
     """The derivative along ones of all results, added up."""
 
@@ -257,7 +253,7 @@ def test_what_is_captured(use, what, source):
     points = [X, LANES, LANES]
     for k, (out, x) in enumerate(zip(under_all(points, vars(arguments())), points, strict=True)):
         values, gradient, tangent = out
-        same(values, expected(what, parts[k], x))
+        close(values, expected(what, parts[k], x))
         for slope, ways in ((gradient, backward[k]), (tangent, forward[k])):
             np.testing.assert_allclose(slope, slopes(what, ways, x), rtol=1e-4, atol=1e-5)
 
@@ -265,7 +261,7 @@ def test_what_is_captured(use, what, source):
 @pytest.mark.parametrize("what", CAPTURED)
 def test_what_is_captured_eagerly(what, source):
     ways = drawn_ways(source)
-    same(everything("function", what, ways, arguments())(X), expected(what, ways, X))
+    close(everything("function", what, ways, arguments())(X), expected(what, ways, X))
 
 
 def test_every_primitive_with_a_program_is_among_them():

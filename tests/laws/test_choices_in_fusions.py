@@ -10,8 +10,11 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
+from tests.compare import close_to_scale as close
 from tests.laws.slopes import along
-from tests.laws.test_programs import close, dot
+from tests.laws.test_programs import dot
+
+pytestmark = pytest.mark.usefixtures("x64")
 
 LANES = 5
 rng = np.random.default_rng(7)
@@ -54,12 +57,6 @@ CHOICES = {
         lambda a, b: np.max(np.abs(1 + a * b)),
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def double():
-    with phalanx.config.override(enable_x64=True):
-        yield
 
 
 @pytest.mark.parametrize("quick", [False, True], ids=["optimized", "quick"])

@@ -12,15 +12,9 @@ import phalanx.numpy as jnp
 from phalanx import lax
 from tests.laws.slopes import along
 
-pytestmark = pytest.mark.spmd
+pytestmark = [pytest.mark.spmd, pytest.mark.usefixtures("x64")]
 SIZES = (2, 3, 2, 4)
 W = np.linspace(0.5, 1.5, 3)
-
-
-@pytest.fixture(autouse=True)
-def double():
-    with phalanx.config.override(enable_x64=True):
-        yield
 
 
 # ---- one function under a stack of transformations --------------------------------------------

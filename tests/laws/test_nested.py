@@ -8,6 +8,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.core.check import check
+from tests.compare import close_to_scale as close
 from tests.laws.drawn import (
     BACKWARD,
     BOTH_WAYS,
@@ -19,16 +20,12 @@ from tests.laws.drawn import (
     nested_programs,
 )
 from tests.laws.slopes import along, smoothly_along
-from tests.laws.test_programs import close, dot
+from tests.laws.test_programs import dot
+
+pytestmark = pytest.mark.usefixtures("x64")
 
 LANES = 5
 fewer = settings(max_examples=max(1, settings().max_examples // 2))
-
-
-@pytest.fixture(autouse=True)
-def double():
-    with phalanx.config.override(enable_x64=True):
-        yield
 
 
 USES_ALL = Drawn(tuple((name, target) for name in CAPTURED for target in (0, 1)))

@@ -5,6 +5,7 @@ of it in float64.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,18 +14,14 @@ from hypothesis import given, note, settings
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import pmap, vmap
+from tests.compare import close_to_scale
 from tests.laws.lanes import programs
 from tests.laws.slopes import smoothly_along
 
-pytestmark = pytest.mark.spmd
+close = partial(close_to_scale, tolerance=1e-8)
+
+pytestmark = [pytest.mark.spmd, pytest.mark.usefixtures("x64")]
 fewer = settings(max_examples=max(1, settings().max_examples // 2))
-
-
-def close(actual, expected, tolerance=1e-8):
-    expected = np.asarray(expected)
-    assert np.shape(actual) == expected.shape
-    scale = tolerance * (1 + np.abs(expected).max(initial=0))
-    np.testing.assert_allclose(np.asarray(actual), expected, rtol=0, atol=scale)
 
 
 def nestings(program):
@@ -34,12 +31,6 @@ def nestings(program):
     for chosen in [(pmap,) * count, (vmap,) * count, *mixed]:
         note(f"{[t.__name__ for t in chosen]} {program}")
         yield chosen
-
-
-@pytest.fixture(autouse=True)
-def double():
-    with phalanx.config.override(enable_x64=True):
-        yield
 
 
 @given(programs())
@@ -87,8 +78,8 @@ def test_derivatives_by_captured_values(program):
 
         value, tangents, pulled, both = derivatives(w, t, ct)
         close(value, expected)
-        close(tangents, slope, 1e-6)
-        close(np.vdot(pulled, t), np.vdot(ct, slope), 1e-6)
+        close(tangents, slope, tolerance=1e-6)
+        close(np.vdot(pulled, t), np.vdot(ct, slope), tolerance=1e-6)
         close(both[..., 1], expected)
 
 
@@ -107,9 +98,13 @@ def test_first_derivatives_from_outside(program):
             return tangents, pullback(ct)
 
         tangents, pulled = derivatives(args, ts, ct)
-        close(tangents, slope, 1e-6)
+        close(tangents, slope, tolerance=1e-6)
         assert [np.shape(p) for p in pulled] == [np.shape(a) for a in args]
-        close(sum(np.vdot(p, t) for p, t in zip(pulled, ts, strict=True)), np.vdot(ct, slope), 1e-6)
+        close(
+            sum(np.vdot(p, t) for p, t in zip(pulled, ts, strict=True)),
+            np.vdot(ct, slope),
+            tolerance=1e-6,
+        )
 
 
 @fewer
@@ -132,7 +127,7 @@ def test_second_derivatives_from_outside(program):
             return dot(forward, us), dot(backward, us), jnp.vdot(ct, twice)
 
         for found in derivatives(args, ts, us):
-            close(found, bend, 1e-5)
+            close(found, bend, tolerance=1e-5)
 
 
 def dot(xs, ys):
@@ -168,7 +163,7 @@ def test_gradient_from_inside(program):
         gradients = zip(ts, phalanx.jit(f)(x, w), strict=True)
         lanes = {k: m.split(np.asarray(g), leading) for k, g in gradients}
         found = sum(np.vdot(g, ts[k][c]) for k, gs in lanes.items() for c, g in gs.items())
-        close(found, slope, 1e-6)
+        close(found, slope, tolerance=1e-6)
 
 
 @fewer
@@ -194,7 +189,7 @@ def test_gradient_of_gradient_from_inside(program):
             return tangents, dot(phalanx.grad(lambda *a: f(*a).sum(), (0, 1))(*args), us)
 
         for found in derivatives((x, w), us):
-            close(found, bend, 1e-5)
+            close(found, bend, tolerance=1e-5)
 
 
 @given(programs())
@@ -207,4 +202,4 @@ def test_tangents_from_inside(program):
         return phalanx.jvp(lambda x: program.lane(x, w), (x,), (t,))[1]
 
     for chosen in nestings(program):
-        close(phalanx.jit(m.over(chosen, tangents, m.x_dims))(x, w, t), slope, 1e-6)
+        close(phalanx.jit(m.over(chosen, tangents, m.x_dims))(x, w, t), slope, tolerance=1e-6)

@@ -23,18 +23,12 @@ from tests.laws.lanes import Mapping, Program, Step, programs
 from tests.laws.slopes import smoothly_along
 from tests.laws.test_pmap_law import close
 
-pytestmark = pytest.mark.spmd
+pytestmark = [pytest.mark.spmd, pytest.mark.usefixtures("x64")]
 fewer = settings(max_examples=max(1, settings().max_examples // 2))
 COUNT = phalanx.device_count()
 SHAPES = [
     (1,), (2,), (3,), (8,), (1, 1), (1, 8), (2, 4), (4, 2), (1, 3), (2, 2, 2), (1, 3, 1), (1, 1, 1)
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def double():
-    with phalanx.config.override(enable_x64=True):
-        yield
 
 
 def fitting(axes):
@@ -91,8 +85,12 @@ def test_values_and_derivatives(program, data):
     value, tangents, pulled, both = derivatives(args, ts, ct)
     close(value, program.oracle(*args))
     close(both[1], program.oracle(*ts))
-    close(tangents, slope, 1e-6)
-    close(sum(np.vdot(p, t) for p, t in zip(pulled, ts, strict=True)), np.vdot(ct, slope), 1e-6)
+    close(tangents, slope, tolerance=1e-6)
+    close(
+        sum(np.vdot(p, t) for p, t in zip(pulled, ts, strict=True)),
+        np.vdot(ct, slope),
+        tolerance=1e-6,
+    )
 
 
 @fewer
@@ -101,8 +99,8 @@ def test_nested_pmaps_agree(program):
     note(program)
     nested, at_once = nested_and_at_once(program)
     args = program.arguments()
-    close(nested(*args), at_once(*args), 1e-13)
-    close(slope_of(nested)(*args), slope_of(at_once)(*args), 1e-11)
+    close(nested(*args), at_once(*args), tolerance=1e-13)
+    close(slope_of(nested)(*args), slope_of(at_once)(*args), tolerance=1e-11)
     with phalanx.disable_jit():
         close(at_once(*args), program.oracle(*args))
 

@@ -29,13 +29,9 @@ from tests.laws.slopes import smoothly_along
 from tests.laws.test_pmap_law import close, dot, loss, total
 from tests.stories.test_processes import launch  # noqa: F401  (a fixture)
 
+pytestmark = pytest.mark.usefixtures("x64")
+
 SHARED = None  # in place of the dimension that processes have rows of: all have the same
-
-
-@pytest.fixture(autouse=True)
-def double():
-    with phalanx.config.override(enable_x64=True):
-        yield
 
 
 @dataclass(frozen=True)
@@ -99,7 +95,7 @@ class Case:
         pairs = zip(zip(*answers, strict=True), self.found_in(), strict=True)
         question = QUESTIONS[self.question]
         joined = [self.join(parts, dim) for parts, dim in pairs]
-        close(question.measure(self, *joined), expected, question.tolerance)
+        close(question.measure(self, *joined), expected, tolerance=question.tolerance)
 
     def found_in(self):
         """In which dimensions of what is found processes have rows."""
@@ -164,7 +160,7 @@ class Whole(Case):
     def check(self, answers, expected):
         question = QUESTIONS[self.question]
         joined = [self.joined(parts) for parts in zip(*answers, strict=True)]
-        close(question.measure(self, *joined), expected, question.tolerance)
+        close(question.measure(self, *joined), expected, tolerance=question.tolerance)
 
     @staticmethod
     def joined(found):
@@ -217,7 +213,7 @@ class Lots:
         return self.lanes(vmap)(*self.keys())
 
     def check(self, answers, expected):
-        close(np.concatenate(answers), expected, 1e-6)
+        close(np.concatenate(answers), expected, tolerance=1e-6)
 
 
 @dataclass(frozen=True)
@@ -260,9 +256,9 @@ class Changing:
 
     def check(self, answers, expected):
         for step, (own, common) in enumerate(expected):
-            close(np.concatenate([found[step][0] for found in answers]), own, 1e-8)
+            close(np.concatenate([found[step][0] for found in answers]), own, tolerance=1e-8)
             for found in answers:
-                close(found[step][1], common, 1e-8)
+                close(found[step][1], common, tolerance=1e-8)
 
 
 # ---- in a process -------------------------------------------------------------------------------

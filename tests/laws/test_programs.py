@@ -9,24 +9,13 @@ import phalanx.numpy as jnp
 from phalanx.core.check import check
 from phalanx.core.types import typeof
 from phalanx.transforms.stage import evaluate, stage
+from tests.compare import close_to_scale as close
 from tests.laws.drawn import NAMES, Drawn, drawn_programs
 from tests.laws.slopes import smoothly_along
 
+pytestmark = pytest.mark.usefixtures("x64")
+
 EVERY = [Drawn(((name, 0), ("sin", 0), ("sin", 1))) for name in NAMES]
-
-
-def close(actual, expected, tolerance=1e-9):
-    actual, expected = (map(np.asarray, phalanx.tree.leaves(t)) for t in (actual, expected))
-    for x, y in zip(actual, expected, strict=True):
-        assert x.shape == y.shape
-        scale = tolerance * (1 + np.abs(y).max(initial=0))
-        np.testing.assert_allclose(x, y, rtol=0, atol=scale)
-
-
-@pytest.fixture(autouse=True)
-def double():
-    with phalanx.config.override(enable_x64=True):
-        yield
 
 
 def dot(xs, ys):

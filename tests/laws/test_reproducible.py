@@ -55,7 +55,7 @@ def same_everywhere(program, function):
 def test_values(program):
     x, w = narrow(program.arguments())
     found = same_everywhere(program, lambda n: on_devices(program, n)(x, w))
-    close(found, program.oracle(x, w), 1e-4)
+    close(found, program.oracle(x, w), tolerance=1e-4)
 
 
 @given(programs())

@@ -4,9 +4,9 @@ The reference cuts arrays into blocks, puts those of all positions into leading 
 over these; it joins what comes out as the specs say.
 """
 
-import itertools
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,8 +16,12 @@ from hypothesis import strategies as st
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax
+from tests.compare import FLOAT64
+from tests.compare import close as close_within
 
-pytestmark = pytest.mark.spmd
+close = partial(close_within, within=FLOAT64)
+
+pytestmark = [pytest.mark.spmd, pytest.mark.usefixtures("x64")]
 fewer = settings(max_examples=max(1, settings().max_examples // 2))
 MESHES = [
     (("x", 1), ("y", 8)),
@@ -202,17 +206,6 @@ def drawn(draw, most_steps=3):
     step = st.tuples(st.sampled_from(sorted(STEPS)), some)
     steps = draw(st.lists(step, min_size=1, max_size=most_steps))
     return Drawn(axes, P(*entries), P(entries[1]), tuple(steps))
-
-
-@pytest.fixture(autouse=True)
-def double():
-    with phalanx.config.override(enable_x64=True):
-        yield
-
-
-def close(actual, expected):
-    for a, e in itertools.zip_longest(phalanx.tree.leaves(actual), phalanx.tree.leaves(expected)):
-        np.testing.assert_allclose(np.asarray(a), np.asarray(e), rtol=1e-7, atol=1e-9)
 
 
 @given(drawn())

@@ -10,6 +10,8 @@ import phalanx.numpy as jnp
 from phalanx import lax
 from tests.oracles.linear import close, drawn, exact
 
+pytestmark = pytest.mark.usefixtures("x64")
+
 KINDS = [np.float32, np.float64, np.complex64, np.complex128]
 SHAPES = [(4, 4), (2, 5, 3), (2, 1, 3, 5), (1, 1)]
 SQUARE = [(4, 4), (2, 3, 3), (2, 1, 1, 1)]
@@ -22,12 +24,6 @@ def positive(x):
 
 def adjoint(x):
     return np.swapaxes(x.conj(), -1, -2)
-
-
-@pytest.fixture(autouse=True)
-def wide():
-    with phalanx.enable_x64(True):
-        yield
 
 
 def check(function, expected, operands):

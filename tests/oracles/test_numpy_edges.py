@@ -4,6 +4,7 @@ NumPy and SciPy in float64 say what values are, differences of them what derivat
 """
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,14 +14,14 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.base.errors import ConcretizationTypeError
+from tests.compare import ROUNDED
+from tests.compare import close as close_within
 from tests.laws.slopes import along
+
+close = partial(close_within, within=ROUNDED)
 
 NAN, INF = np.nan, np.inf
 COMPLEX = np.array([0, 1j, 2, 3 - 1j, -2 + 1j, -2 - 1j], np.complex64)
-
-
-def close(actual, expected, rtol=2e-6, atol=0.0):
-    np.testing.assert_allclose(np.asarray(actual), expected, rtol=rtol, atol=atol)
 
 
 # ---- complex numbers ------------------------------------------------------------------------
@@ -246,10 +247,10 @@ def test_covariances_of_one_row_or_column(shape):
     x = np.random.default_rng(0).normal(size=shape)
     for rowvar in (True, False):
         expected = np.cov(x, rowvar=rowvar, ddof=0)
-        close(jnp.cov(jnp.array(x), rowvar=rowvar, ddof=0), expected, 1e-5, 1e-6)
+        close(jnp.cov(jnp.array(x), rowvar=rowvar, ddof=0), expected, rtol=1e-5, atol=1e-6)
         with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
             expected = np.corrcoef(x, rowvar=rowvar)
-        close(jnp.corrcoef(jnp.array(x), rowvar=rowvar), expected, 1e-5, 1e-6)
+        close(jnp.corrcoef(jnp.array(x), rowvar=rowvar), expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("ddof", [None, 0, 2])
@@ -258,7 +259,12 @@ def test_weighted_covariances(weights, ddof):
     x = np.random.default_rng(1).normal(size=(2, 4))
     given = {"f": np.array([1, 2, 3, 1]), "a": np.array([0.5, 1.0, 2.0, 1.5])}
     options = {f"{w}weights": given[w] for w in weights}
-    close(jnp.cov(jnp.array(x), ddof=ddof, **options), np.cov(x, ddof=ddof, **options), 1e-5, 1e-6)
+    close(
+        jnp.cov(jnp.array(x), ddof=ddof, **options),
+        np.cov(x, ddof=ddof, **options),
+        rtol=1e-5,
+        atol=1e-6,
+    )
     with pytest.raises(ValueError, match="each of 4 samples"):
         jnp.cov(jnp.array(x), fweights=jnp.ones(3, int))
 

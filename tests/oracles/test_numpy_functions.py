@@ -8,14 +8,9 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import laws
 from phalanx.numpy.attached import WITH_METHODS
+from tests.compare import close
 
 SOURCE = np.random.default_rng(0)
-
-
-def near(got, wanted, tol=1e-5):
-    wanted = np.asarray(wanted)
-    assert np.shape(got) == wanted.shape
-    np.testing.assert_allclose(got, wanted, rtol=tol, atol=tol)
 
 
 # ---- polynomials ----------------------------------------------------------------------------
@@ -25,21 +20,21 @@ def test_coefficients():
     p, q = SOURCE.normal(size=5), SOURCE.normal(size=3)
     f, g = p.astype(np.float32), q.astype(np.float32)
     for order in range(7):
-        near(jnp.polyder(f, order), np.polyder(p, order))
-        near(jnp.polyint(f, order), np.polyint(p, order))
-    near(jnp.polyint(f, 2, np.float32([5, 6])), np.polyint(p, 2, [5, 6]))
-    near(jnp.polyint(f, 2, 7.0), np.polyint(p, 2, [7, 7]))
-    near(jnp.polysub(f, g), np.polysub(p, q))
+        close(jnp.polyder(f, order), np.polyder(p, order))
+        close(jnp.polyint(f, order), np.polyint(p, order))
+    close(jnp.polyint(f, 2, np.float32([5, 6])), np.polyint(p, 2, [5, 6]))
+    close(jnp.polyint(f, 2, 7.0), np.polyint(p, 2, [7, 7]))
+    close(jnp.polysub(f, g), np.polysub(p, q))
     quotient, rest = np.polydiv(p, q)
     got, left = jnp.polydiv(f, g, trim_leading_zeros=False)
-    near(got, quotient, 1e-3)
-    near(left, np.concatenate([np.zeros(5 - rest.size), rest]), 1e-3)
+    close(got, quotient, rtol=1e-3, atol=1e-3)
+    close(left, np.concatenate([np.zeros(5 - rest.size), rest]), rtol=1e-3, atol=1e-3)
     assert jnp.polydiv(g, f)[0].tolist() == [0]
-    near(jnp.poly(np.float32([1, 2, -3])), np.poly([1, 2, -3]))
+    close(jnp.poly(np.float32([1, 2, -3])), np.poly([1, 2, -3]))
     m = SOURCE.normal(size=(3, 3))
-    near(jnp.poly(m.astype(np.float32)).real, np.poly(m), 1e-4)
+    close(jnp.poly(m.astype(np.float32)).real, np.poly(m), rtol=1e-4, atol=1e-4)
     assert jnp.poly(np.zeros(0)).shape == ()
-    near(jnp.polyval(f, 1.5, unroll=4), np.polyval(p, 1.5))
+    close(jnp.polyval(f, 1.5, unroll=4), np.polyval(p, 1.5))
 
 
 def test_roots():
@@ -47,9 +42,9 @@ def test_roots():
         return np.sort_complex(np.asarray(x))
 
     for p in ([1, -6, 11, -6], [0, 0, 2, -4, 0, 0], [3], [0, 0], [1, 0, 1], [2.5, 1]):
-        near(ordered(jnp.roots(np.float32(p))), ordered(np.roots(p)), 1e-4)
+        close(ordered(jnp.roots(np.float32(p))), ordered(np.roots(p)), rtol=1e-4, atol=1e-4)
     found = phalanx.jit(lambda p: jnp.roots(p, strip_zeros=False))(np.float32([1, -6, 11, -6]))
-    near(ordered(found), [1, 2, 3], 1e-4)
+    close(ordered(found), [1, 2, 3], rtol=1e-4, atol=1e-4)
     laws.check_grads(
         lambda p: jnp.sum(jnp.roots(p, strip_zeros=False).real ** 2), (np.array([1.0, -5, 6]),), 1
     )
@@ -61,15 +56,15 @@ def test_fits(columns):
     y = SOURCE.normal(size=(9, *columns))
     w = SOURCE.uniform(1, 2, 9)
     a, b, c = (v.astype(np.float32) for v in (x, y, w))
-    near(jnp.polyfit(a, b, 3), np.polyfit(x, y, 3), 1e-3)
-    near(jnp.polyfit(a, b, 2, w=c), np.polyfit(x, y, 2, w=w), 1e-3)
+    close(jnp.polyfit(a, b, 3), np.polyfit(x, y, 3), rtol=1e-3, atol=1e-3)
+    close(jnp.polyfit(a, b, 2, w=c), np.polyfit(x, y, 2, w=w), rtol=1e-3, atol=1e-3)
     for cov in (True, "unscaled"):
         fitted, wanted = jnp.polyfit(a, b, 2, cov=cov), np.polyfit(x, y, 2, cov=cov)
         for g, e in zip(fitted, wanted, strict=True):
-            near(np.squeeze(g), np.squeeze(e), 1e-3)
+            close(np.squeeze(g), np.squeeze(e), rtol=1e-3, atol=1e-3)
     got, wanted = jnp.polyfit(a, b, 2, full=True), np.polyfit(x, y, 2, full=True)
     for g, e in list(zip(got, wanted, strict=True))[:4]:
-        near(g, e, 1e-3)
+        close(g, e, rtol=1e-3, atol=1e-3)
     with pytest.raises(ValueError, match="too few"):
         jnp.polyfit(a[:3], b[:3], 2, cov=True)
 
@@ -106,14 +101,14 @@ def test_histograms_over_several_dimensions():
         for weights in (None, g):
             got, at = jnp.histogramdd(f, **options, weights=weights)
             wanted, places = np.histogramdd(x, **options, weights=weights)
-            near(got, wanted, 1e-4)
+            close(got, wanted, rtol=1e-4, atol=1e-4)
             for a, b in zip(at, places, strict=True):
-                near(a, b)
+                close(a, b)
     for bins in (3, np.int64(3), np.array(3), [2, 4], edges, [edges, 2]):
         got, wanted = jnp.histogram2d(*f.T, bins), np.histogram2d(*x.T, bins)
         for a, b in zip(got, wanted, strict=True):
-            near(a, b, 1e-4)
-    near(jnp.histogramdd(f[:, 0], 3)[0], np.histogramdd(x[:, 0], 3)[0])
+            close(a, b, rtol=1e-4, atol=1e-4)
+    close(jnp.histogramdd(f[:, 0], 3)[0], np.histogramdd(x[:, 0], 3)[0])
     with pytest.raises(ValueError, match="2 dimensions"):
         jnp.histogramdd(f, [3, 3, 3])
 
@@ -158,8 +153,8 @@ def test_functions_of_ones_own():
     with pytest.raises(ValueError, match="identity"):
         f.reduce(np.zeros((0, 2)))
     slope = phalanx.grad(lambda v: f.reduce(v))(np.float32([1, 2, 3]))
-    near(slope, [6, 3, 3])
-    near(jnp.logaddexp.reduce(np.float32([0, 1, 2])), np.logaddexp.reduce([0, 1, 2]))
+    close(slope, [6, 3, 3])
+    close(jnp.logaddexp.reduce(np.float32([0, 1, 2])), np.logaddexp.reduce([0, 1, 2]))
     with pytest.raises(ValueError, match="two arguments"):
         jnp.frompyfunc(lambda x: x, 1, 1).reduce(x)
 
@@ -183,22 +178,22 @@ def test_glue():
         assert glue["r", a, a].shape == (1, 6) and glue["c", a].shape == (3, 1)
     np.testing.assert_allclose(jnp.r_[1:4, 0, a, 0:1:3j, :2], np.r_[1:4, 0, a, 0:1:3j, :2])
     np.testing.assert_array_equal(jnp.c_[a, b], np.c_[a, b])
-    near(phalanx.jit(lambda x: jnp.c_[x, 2 * x])(a), np.c_[a, 2 * a])
+    close(phalanx.jit(lambda x: jnp.c_[x, 2 * x])(a), np.c_[a, 2 * a])
     with pytest.raises(ValueError, match="three integers"):
         jnp.r_["x", a]
 
 
 def test_windows():
     for n in range(6):
-        near(jnp.bartlett(n), np.bartlett(n))
-        near(jnp.kaiser(n, 8.6), np.kaiser(n, 8.6))
+        close(jnp.bartlett(n), np.bartlett(n))
+        close(jnp.kaiser(n, 8.6), np.kaiser(n, 8.6))
 
 
 @pytest.mark.parametrize("points", [5.0, 5.5, np.float32(5), jnp.float32(5), jnp.int8(5)], ids=repr)
 def test_windows_of_as_many_points_as_a_float_has_in_whole(points):
     for name in ("bartlett", "blackman", "hamming", "hanning"):
-        near(getattr(jnp, name)(points), getattr(np, name)(5))
-    near(jnp.kaiser(points, 8.6), np.kaiser(5, 8.6))
+        close(getattr(jnp, name)(points), getattr(np, name)(5))
+    close(jnp.kaiser(points, 8.6), np.kaiser(5, 8.6))
 
 
 def test_order_and_membership():

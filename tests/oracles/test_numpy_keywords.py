@@ -10,14 +10,11 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.experimental.ode import odeint
+from tests.compare import close
 from tests.laws.slopes import along
 
 X = np.random.default_rng(0).normal(size=(4, 5))
 WEIGHTS = np.random.default_rng(1).integers(0, 4, size=(4, 5))
-
-
-def close(actual, expected, rtol=1e-5, atol=1e-6):
-    np.testing.assert_allclose(np.asarray(actual), expected, rtol=rtol, atol=atol)
 
 
 @pytest.mark.parametrize("axis", [0, None])

@@ -6,16 +6,13 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
+from tests.compare import close
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3, 4, 5)).astype(np.float32)
 HOLES = np.where(RNG.random((3, 4, 5)) < 0.3, np.nan, X).astype(np.float32)
 I = RNG.integers(-5, 6, (3, 4)).astype(np.int32)  # noqa: E741
 AXES = [None, 0, -1, (0, 2)]
-
-
-def close(actual, expected, rtol=1e-5):
-    np.testing.assert_allclose(np.asarray(actual), expected, rtol=rtol, atol=1e-6)
 
 
 @pytest.mark.parametrize("axis", AXES, ids=str)
@@ -124,7 +121,11 @@ def test_quantiles(q, method):
     close(jnp.quantile(X, q, 1, method=method), np.quantile(X, q, 1, method=method), rtol=1e-4)
     found = jnp.nanquantile(HOLES, q32, (0, 2), method=method)
     close(found, np.nanquantile(HOLES, q, (0, 2), method=method), rtol=1e-4)
-    close(jnp.percentile(X, 100 * q, method=method), np.percentile(X, 100 * q, method=method), 1e-4)
+    close(
+        jnp.percentile(X, 100 * q, method=method),
+        np.percentile(X, 100 * q, method=method),
+        rtol=1e-4,
+    )
     assert np.isnan(jnp.quantile(jnp.array([1.0, np.nan]), 0.5))
 
 
@@ -142,7 +143,7 @@ def test_equal_neighbours_share_the_slope_of_a_quantile(method):
         return np.sort(ours), np.sort(theirs)  # which of equal ones comes first is open
 
     for q in (0.4, 0.5):
-        close(*both(q), 1e-6)
+        close(*both(q), rtol=1e-6)
     assert jnp.quantile(jnp.full(4, 0.1), 0.4, method=method) == np.float32(0.1)
     infinite = jnp.array([1.0, np.inf, np.inf])
     assert jnp.quantile(infinite, 0.8, method=method) == np.inf

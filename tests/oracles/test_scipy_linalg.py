@@ -13,13 +13,9 @@ from phalanx.base.errors import ShapeError
 from phalanx.scipy import fft, linalg
 from tests.oracles.linear import close, drawn, exact
 
+pytestmark = pytest.mark.usefixtures("x64")
+
 KINDS = [np.float32, np.float64, np.complex64, np.complex128]
-
-
-@pytest.fixture(autouse=True)
-def wide():
-    with phalanx.enable_x64(True):
-        yield
 
 
 def positive(n, kind, seed=0):

@@ -14,6 +14,7 @@ import phalanx.numpy as jnp
 from phalanx.scipy.cluster.vq import vq
 from phalanx.scipy.interpolate import RegularGridInterpolator
 from phalanx.scipy.spatial.transform import Rotation, Slerp
+from tests.compare import close
 
 SOME = ScipyRotation.random(6, random_state=0)
 OTHER = ScipyRotation.random(6, random_state=1)
@@ -22,10 +23,6 @@ VECTORS = np.random.default_rng(0).normal(size=(6, 3))
 
 def given(rotation):
     return Rotation.from_quat(rotation.as_quat())
-
-
-def close(actual, expected, atol=2e-6):
-    np.testing.assert_allclose(np.asarray(actual), expected, rtol=1e-5, atol=atol)
 
 
 @pytest.mark.parametrize("form", ["matrix", "rotvec", "mrp"])

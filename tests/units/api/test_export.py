@@ -6,6 +6,7 @@ import json
 import pkgutil
 import subprocess
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,6 +24,9 @@ from phalanx.export import DisabledSafetyCheck, deserialize, export
 from phalanx.run.portable_modules import export_program
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import Mesh
+from tests.compare import ROUNDED, close
+
+agree = partial(close, within=ROUNDED)
 
 for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
@@ -40,10 +44,6 @@ def f(x, scale):
 
     total, rows = lax.scan(step, jnp.zeros(3, x.dtype), x)
     return {"total": total * scale, "rows": phalanx.scipy.special.erfinv(rows / 4) @ x.T}
-
-
-def agree(ours, wanted):
-    phalanx.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-6), ours, wanted)
 
 
 @pytest.fixture(scope="module")

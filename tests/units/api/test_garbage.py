@@ -226,14 +226,6 @@ def count():
     return {kind.__name__: sum(isinstance(o, kind) for o in gc.get_objects()) for kind in OURS}
 
 
-@pytest.fixture
-def collector_off():
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
-
-
 @pytest.mark.parametrize("name", CALLS)
 def test_what_is_dropped_dies_at_once(name, collector_off):
     used(*CALLS[name])  # what is made once in a process

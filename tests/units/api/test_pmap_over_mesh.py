@@ -6,6 +6,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import NamedSharding, P, lax, random
+from tests.compare import close
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() != 8, reason="needs a mesh of 2 x 4")
 MESH = phalanx.make_mesh((2, 4), ("data", "model")) if phalanx.device_count() == 8 else None
@@ -19,10 +20,6 @@ def lane(x):
 
 def nested(f):
     return phalanx.vmap(phalanx.vmap(f, axis_name="model"), axis_name="data")
-
-
-def close(actual, expected):
-    np.testing.assert_allclose(np.asarray(actual), np.asarray(expected), rtol=1e-5, atol=1e-6)
 
 
 def test_specs_are_trees_and_keywords_are_mapped_over_all_axes():

@@ -342,14 +342,6 @@ def test_sums_lie_next_to_axes_of_type_auto(entries):
         np.testing.assert_allclose(reshard(both(columns, rows), P()), X @ X, rtol=1e-5)
 
 
-@pytest.fixture
-def as_users_have_it():
-    before = phalanx.config.traceback_filtering
-    phalanx.config.update("traceback_filtering", "auto")
-    yield
-    phalanx.config.update("traceback_filtering", before)
-
-
 @pytest.mark.usefixtures("as_users_have_it")
 @pytest.mark.parametrize("read", [abs, np.asarray, pickle.dumps])
 def test_what_python_itself_calls_ends_in_the_users_line(read):

@@ -22,20 +22,14 @@ from phalanx.base.boundary import boundary
 from phalanx.core import primitive
 from phalanx.errors import ConfigError, EscapedTracer
 
+pytestmark = pytest.mark.usefixtures("as_users_have_it")
+
 ROWS = jnp.ones((4, 3))
 F = phalanx.ShapeDtypeStruct((), "float32")
 
 
 class Mine(Exception):
     """An exception of the user's."""
-
-
-@pytest.fixture(autouse=True)
-def filtering():
-    before = phalanx.config.traceback_filtering
-    phalanx.config.update("traceback_filtering", "auto")
-    yield
-    phalanx.config.update("traceback_filtering", before)
 
 
 def fails(*_):

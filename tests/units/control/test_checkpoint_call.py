@@ -3,6 +3,7 @@
 import functools
 import re
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,17 +12,15 @@ import phalanx as px
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.ad_checkpoint import checkpoint_name, print_saved_residuals, saved_residuals
+from tests.compare import SUMS, close
+
+near = partial(close, within=SUMS)
 
 P = px.checkpoint_policies
 RNG = np.random.default_rng(0)
 W = RNG.normal(size=(3, 3)).astype("float32")
 X = RNG.normal(size=3).astype("float32")
 ROWS = RNG.normal(size=(5, 3, 3)).astype("float32")
-
-
-def near(actual, wanted, rtol=1e-4, atol=1e-5):
-    for a, b in zip(px.tree.leaves(actual), px.tree.leaves(wanted), strict=True):
-        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=atol)
 
 
 def layer(w, x):

@@ -10,6 +10,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
+from tests.compare import close
 from tests.laws.slopes import along
 
 X = np.array([0.0, 1.0, 4.0, 0.0, 2.0], np.float32)
@@ -80,11 +81,6 @@ def test_lanes_of_lanes(lane):
     both = phalanx.grad(lambda w, x: phalanx.vmap(each, in_axes=(0, None))(w, x).sum(), (0, 1))
     alone = [phalanx.grad(lambda w, x: each(w, x).sum(), (0, 1))(w, X) for w in ws]
     close(both(ws, X), (np.stack([g for g, _ in alone]), sum(g for _, g in alone)))
-
-
-def close(actual, expected):
-    for a, e in zip(phalanx.tree.leaves(actual), phalanx.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(a, e, rtol=2e-5, atol=1e-6)
 
 
 # ---- what lanes tell each other -----------------------------------------------------------------

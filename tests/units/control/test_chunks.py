@@ -16,17 +16,12 @@ from phalanx.run.runtime import backend
 from phalanx.spmd.memory_kinds import target_of
 from phalanx.transforms.batch import on_lanes
 from phalanx.transforms.storage import peak
+from tests.compare import close
 
 ONE = phalanx.devices()[:1]
 AT_ONCE = (1, 2, 3, "all", None)
 SIZE = 7  # lanes, of which neither 2 nor 3 is a divisor
 several = pytest.mark.skipif(phalanx.local_device_count() < 8, reason="needs 8 devices")
-
-
-def near(actual, expected, rtol=2e-5):
-    for a, e in zip(phalanx.tree.leaves(actual), phalanx.tree.leaves(expected), strict=True):
-        a, e = (random.key_data(v) if str(v.dtype).startswith("key") else v for v in (a, e))
-        np.testing.assert_allclose(a, e, rtol=rtol, atol=1e-5)
 
 
 def rows(*shape):
@@ -92,7 +87,7 @@ def test_results_are_the_same_where_memory_is_short(monkeypatch):
     expected = training(None)(*arguments)
     for free in (2**21, 1):  # enough for two lanes, and for none, if the compiler is right
         monkeypatch.setattr(backend(), "free_memory", lambda devices, free=free: free)
-        near(training(None)(*arguments), expected)
+        close(training(None)(*arguments), expected)
 
 
 class Gpu:
@@ -152,7 +147,7 @@ def test_lanes_run_their_own_number_of_iterations(over, at_once, runs):
         return lax.while_loop(lambda state: state[0] > 0, body, (n, x))[1]
 
     counts = np.int32([3, 5, 0, 9])
-    near(over(f, lanes_at_once=at_once)(counts, np.zeros(4, np.float32)), counts.astype("f"))
+    close(over(f, lanes_at_once=at_once)(counts, np.zeros(4, np.float32)), counts.astype("f"))
     assert step.calls == runs
 
 
@@ -165,7 +160,7 @@ def test_lanes_run_the_branch_that_they_take(at_once, runs):
         return lax.cond(x > 2, lambda x: first(x) + 1, lambda x: second(x) - 1, x)
 
     x = np.arange(4, dtype=np.float32)
-    near(pmap(f, devices=ONE, lanes_at_once=at_once)(x), np.where(x > 2, x + 1, x - 1))
+    close(pmap(f, devices=ONE, lanes_at_once=at_once)(x), np.where(x > 2, x + 1, x - 1))
     assert (first.calls, second.calls) == runs
 
 
@@ -197,7 +192,7 @@ def test_a_loop_that_asks_for_the_number_of_its_lane_is_the_own_of_each():
 
     counts, found = pmap(f, "i", devices=ONE, lanes_at_once=1)(rows(5))
     numbers, values = zip(*[expected(i, x) for i, x in enumerate(rows(5))], strict=True)
-    near((counts, found), (np.stack(numbers), np.stack(values)))
+    close((counts, found), (np.stack(numbers), np.stack(values)))
     assert step.calls == 0 + 1 + 2 + 3 + 4
 
 
@@ -286,7 +281,7 @@ def test_results_are_those_of_all_at_once():
     ways = [pmap(lanes_of, lanes_at_once=c, devices=ONE, **plain) for c in AT_ONCE]
     ways.append(vmap(lanes_of, lanes_at_once=2, **plain))
     for found in phalanx.jit(lambda *xs: [f(*xs) for f in ways])(*ARGUMENTS):
-        near(found, expected)
+        close(found, expected)
 
 
 @several
@@ -305,7 +300,7 @@ def test_every_device_runs_its_lanes_a_few_at_a_time(count):
     expected = phalanx.jit(vmap(f, (0, 0, None), axis_name="i"))(*arguments)
     for at_once in (1, 2):
         mapped = pmap(f, "i", in_axes=(0, 0, None), devices=devices, lanes_at_once=at_once)
-        near(mapped(*arguments), expected)
+        close(mapped(*arguments), expected)
 
 
 def test_what_lanes_make_alike_is_there_when_they_have_run():
@@ -315,7 +310,7 @@ def test_what_lanes_make_alike_is_there_when_they_have_run():
         y, count = lax.fori_loop(0, 3, lambda n, s: (s[0] * 2, s[1] + n), (x, jnp.int32(0)))
         return y * lax.fori_loop(0, 4, lambda n, c: c + n, count) + lax.psum(y, "i")
 
-    near(pmap(f, "i", devices=ONE, lanes_at_once=1)(rows(5)), 8 * (9 * rows(5) + rows(5).sum()))
+    close(pmap(f, "i", devices=ONE, lanes_at_once=1)(rows(5)), 8 * (9 * rows(5) + rows(5).sum()))
 
 
 def loss(w, x):
@@ -334,7 +329,7 @@ def test_derivatives_inside_and_outside(at_once):
         forward = lambda w, x: phalanx.jvp(outside, (w, x), (w, x))  # noqa: E731
         return phalanx.jit(lambda w, x: (inside(w, x), forward(w, x)))(w, x)
 
-    near(of(pmap, devices=ONE, lanes_at_once=at_once), of(vmap))
+    close(of(pmap, devices=ONE, lanes_at_once=at_once), of(vmap))
 
 
 def test_axes_in_axes():
@@ -352,7 +347,7 @@ def test_axes_in_axes():
     expected = vmap(vmap(f, (0, None), axis_name="j"), (0, None), axis_name="i")(x, w)
     ways = [nested(a, b) for a, b in [(1, 1), (1, "all"), ("all", 1), (2, 3), (1, None)]]
     for found in phalanx.jit(lambda *xs: [f(*xs) for f in ways])(x, w):
-        near(found, expected)
+        close(found, expected)
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3])
@@ -373,7 +368,7 @@ def test_a_donated_argument_gives_its_memory():
     x = rows(3, 2, 8)
     weights = [phalanx.device_put(rows(8, 8))]
     expected = vmap(training_step, (None, 0), None, axis_name="i")(weights, x)
-    near(training(1, donate_argnums=0)(weights, x), expected)
+    close(training(1, donate_argnums=0)(weights, x), expected)
     with pytest.raises(DeletedArray, match="donated"):
         np.asarray(weights[0])
 
@@ -385,9 +380,9 @@ def test_no_lane_and_one(size):
 
     x = rows(size, 3)
     expected = vmap(f, axis_name="i")(x)
-    near(vmap(f, axis_name="i", lanes_at_once=2)(x), expected)
+    close(vmap(f, axis_name="i", lanes_at_once=2)(x), expected)
     if size:
-        near(pmap(f, "i", devices=ONE, lanes_at_once=1)(x), expected)
+        close(pmap(f, "i", devices=ONE, lanes_at_once=1)(x), expected)
 
 
 # ---- the order of additions ---------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import functools
 import itertools
 from collections import defaultdict, deque
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,13 +14,11 @@ import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.custom_derivatives import CustomVJPPrimal, SymbolicZero
 from phalanx.errors import EscapedTracer, MissingRule
+from tests.compare import SUMS, close
+
+near = partial(close, within=SUMS)
 
 X = np.array([0.3, 0.9, -0.8], np.float32)
-
-
-def near(actual, wanted, rtol=1e-4, atol=1e-5):
-    for a, b in zip(px.tree.leaves(actual), px.tree.leaves(wanted), strict=True):
-        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=atol)
 
 
 # ---- arguments ----------------------------------------------------------------------------------

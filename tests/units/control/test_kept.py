@@ -92,14 +92,6 @@ def programs():
     return sum(type(x) is Program for x in gc.get_objects())
 
 
-@pytest.fixture
-def collector_off():
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
-
-
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("make", FUNCTIONS)
 def test_programs_die_with_their_function(collector_off, use, make):

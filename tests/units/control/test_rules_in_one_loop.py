@@ -4,6 +4,8 @@ Each rule runs the loop of its function, with values and tangents in place of va
 out is compared with differences of a NumPy function.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,10 @@ import phalanx as px
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.errors import MissingRule
+from tests.compare import SUMS, close
 from tests.laws.slopes import along
+
+near = partial(close, within=SUMS)
 
 POINT, T, U = (0.7, 0.4), (0.5, -1.1), (0.3, 0.8)
 
@@ -105,10 +110,6 @@ def slope(loop, *directions, point=POINT):
 
 def dot(gradient, t):
     return sum(a * b for a, b in zip(gradient, t, strict=True))
-
-
-def near(actual, wanted):
-    np.testing.assert_allclose(np.asarray(actual), wanted, rtol=1e-4, atol=1e-5)
 
 
 @every_loop

@@ -10,6 +10,8 @@ import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.experimental.jet import jet
 
+pytestmark = pytest.mark.usefixtures("x64")
+
 X = np.array([0.3, -0.7, 1.1])
 CURVE = [np.array([1.0, 0.5, -0.4]), np.array([0.2, -1.0, 0.3]), np.array([0.7, 0.1, -0.6])]
 W = np.array([[1.0, 2.0, -1.0], [0.5, -0.3, 0.8]])
@@ -49,12 +51,6 @@ FUNCTIONS = {
     "jit": lambda x: phalanx.jit(network)(x),
     "constant": lambda x: (jnp.ones(2), x.astype(int)),
 }
-
-
-@pytest.fixture(autouse=True)
-def wide():
-    with phalanx.enable_x64(True):
-        yield
 
 
 def along(f, order):

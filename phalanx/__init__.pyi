@@ -160,10 +160,10 @@ from phalanx.custom_derivatives import (
     custom_vjp as custom_vjp,
 )
 from phalanx.environment import print_environment_info as print_environment_info
-from phalanx.insight.checking import check as check
-from phalanx.insight.explained import explain as explain
-from phalanx.insight.planning import plan as plan
-from phalanx.insight.verified import verify as verify
+from phalanx.insight.checks.check import check as check
+from phalanx.insight.explanations.explain import explain as explain
+from phalanx.insight.plans.plan import plan as plan
+from phalanx.insight.verification.verify import verify as verify
 from phalanx.lax import stop_gradient as stop_gradient
 from phalanx.lax.layout import reshard as reshard
 from phalanx.numpy.refs import (

@@ -28,7 +28,7 @@ SAMPLED = (
     "tests/laws/test_weak_types", "tests/units/api/test_export", "tests/units/api/test_symbolic",
     "tests/units/compat/test_served_names", "tests/units/control/",
     "tests/units/experimental/test_jet", "tests/units/experimental/test_sparse",
-    "tests/units/insight/test_held_out",
+    "tests/units/insight/checks/test_held_out",
     "tests/units/lax/", "tests/units/primitives/", "tests/units/transforms/",
 )  # fmt: skip
 SHARE = 0.1

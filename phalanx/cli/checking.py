@@ -14,8 +14,8 @@ from rich.text import Text
 from phalanx.base.plain import plain
 from phalanx.cli import formats
 from phalanx.cli.scripts import INTERRUPTED, NOTHING, is_there, run_reporting
-from phalanx.insight.findings import CODES, Finding
-from phalanx.insight.watching import checking_compiled
+from phalanx.insight.checks.findings import CODES, Finding
+from phalanx.insight.checks.running_programs import checking_compiled
 
 __all__ = ["explain", "run"]
 

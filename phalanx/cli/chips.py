@@ -7,7 +7,7 @@ from typing import Any
 
 from phalanx.base.errors import ArgumentError
 from phalanx.experimental.topologies import get_topology_desc
-from phalanx.insight.compiled import devices_of
+from phalanx.insight.plans.compiled_step import devices_of
 from phalanx.insight.systems import machine, systems
 
 

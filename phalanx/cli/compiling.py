@@ -24,8 +24,8 @@ from phalanx.base.source import user_location
 from phalanx.cli.chips import described
 from phalanx.cli.options import add_compile_options, with_options_behind
 from phalanx.cli.scripts import is_there, run_reporting
-from phalanx.insight.explained import whole
-from phalanx.insight.report import shown
+from phalanx.insight.reports.values import shown
+from phalanx.insight.traced import whole
 
 _COLUMNS = ("function", "at", "chips", "takes", "gives", "between", "exchanged")
 

@@ -19,9 +19,9 @@ from phalanx.base.errors import PhalanxError
 from phalanx.base.source import Location, lines_of_users, user_location
 from phalanx.cli.options import add_explain_options, with_options_behind
 from phalanx.cli.scripts import NOTHING, is_there, run_reporting
-from phalanx.insight.explained import report_on
-from phalanx.insight.page import page
-from phalanx.insight.report import Report
+from phalanx.insight.explanations.explain import report_on
+from phalanx.insight.reports.page import page
+from phalanx.insight.reports.report import Report
 from phalanx.insight.systems import Machine, machine
 
 __all__ = ["aside", "compiled_in", "run", "write"]

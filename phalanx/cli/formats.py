@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from phalanx.base.version import __version__
-from phalanx.insight.findings import CODES, Finding
+from phalanx.insight.checks.findings import CODES, Finding
 
 __all__ = ["as_github", "as_json", "as_sarif", "relative"]
 

@@ -13,8 +13,8 @@ from phalanx.cli.explaining import aside, write
 from phalanx.cli.options import add_plan_options, with_options_behind
 from phalanx.cli.scripts import NOTHING, is_there, run_reporting
 from phalanx.insight.costs import steps
-from phalanx.insight.planned import Parting
-from phalanx.insight.planning import plan_of
+from phalanx.insight.plans.performance_model import Parting
+from phalanx.insight.plans.plan import plan_of
 from phalanx.insight.systems import machine
 
 __all__ = ["run"]

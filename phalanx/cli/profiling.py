@@ -9,7 +9,7 @@ from phalanx.base.errors import PhalanxError
 from phalanx.cli.explaining import aside, write
 from phalanx.cli.options import add_profile_options, with_options_behind
 from phalanx.cli.scripts import FAILED, is_there, run_reporting
-from phalanx.insight.profiled import profiling
+from phalanx.insight.profiles.profile import profiling
 
 __all__ = ["run"]
 

@@ -21,9 +21,10 @@ from phalanx.base.source import Location, lines_of_users, user_location
 from phalanx.cli.explaining import aside, write
 from phalanx.cli.options import add_verify_options, with_options_behind
 from phalanx.cli.scripts import INTERRUPTED, is_there, run_reporting
-from phalanx.insight.elsewhere import Other, answering
-from phalanx.insight.report import Column, Report, Table, short_line
-from phalanx.insight.verified import AGAINST, Verified, is_divided, verified
+from phalanx.insight.reports.report import Column, Report, Table
+from phalanx.insight.reports.values import short_line
+from phalanx.insight.verification.other_python import Other, answering
+from phalanx.insight.verification.verify import AGAINST, Verified, is_divided, verified
 
 __all__ = ["run"]
 

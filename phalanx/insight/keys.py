@@ -1,4 +1,4 @@
-"""Random keys that are used twice.
+"""Random keys that a program uses up, and what they are made of.
 
 Values that make up keys are numbered: what is computed alike of the same has the same number, on
 whatever way. So a key is known again where it was taken apart and put together, and made anew.
@@ -6,7 +6,7 @@ whatever way. So a key is known again where it was taken apart and put together,
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,33 +18,22 @@ from phalanx.base.source import Location
 from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Frame, Literal, Program
 from phalanx.core.roles import CARRY, CHOICE, FIXED
-from phalanx.core.runs import Loop
 from phalanx.core.types import ArrayType
-from phalanx.insight.findings import Code, Finding
 from phalanx.insight.flow import NOTHING, Flow, Marks, Once
-from phalanx.insight.subject import Subject
 from phalanx.primitives.basis import broadcast, convert, random_unwrap, random_wrap, reshape
 from phalanx.primitives.dynamic import dynamic_slice
 from phalanx.primitives.generators import rng_bit_generator
 from phalanx.primitives.random_bits import threefry2x32
 from phalanx.primitives.shape import concatenate, iota, slice
 
-__all__ = ["P106", "KeyDrawn", "keys_drawn", "reused_keys"]
+__all__ = ["GENERATORS", "KeyDrawn", "KeyFlow", "KeyUse", "keys_drawn"]
 
-P106 = Code(
-    "P106",
-    "a random key that is used twice",
-    "random.normal(key) + random.uniform(key)",
-    "Split the key, key, subkey = random.split(key), and use each of its children once; in a "
-    "loop carry the key along, or use random.fold_in with the number of the iteration.",
-)
-
-_GENERATORS = frozenset({threefry2x32, rng_bit_generator})
+GENERATORS = frozenset({threefry2x32, rng_bit_generator})
 _SAME = (reshape, broadcast, random_wrap, random_unwrap)  # in other shapes, the same words
 _SMALL = 64
 
 
-class _Use(Struct, frozen=True):
+class KeyUse(Struct, frozen=True):
     """A key used at ``place``, on a way through the programs of operations; ``children`` are what
     it was split into, if that is the use."""
 
@@ -52,12 +41,12 @@ class _Use(Struct, frozen=True):
     path: tuple[tuple[Equation, Program], ...]
     children: tuple[Marks, ...] | None = None
 
-    def excludes(self, other: _Use) -> bool:
+    def excludes(self, other: KeyUse) -> bool:
         """Whether the two are in branches of which only one is taken."""
         pairs = zip(self.path, other.path, strict=False)
         return any(e is f and p is not q for (e, p), (f, q) in pairs)
 
-    def repeats(self, other: _Use) -> bool:
+    def repeats(self, other: KeyUse) -> bool:
         """Whether the two are the same: one computation, or splits into the same children, of which
         each is looked at by itself."""
         split_alike = self.children is not None and self.children == other.children
@@ -68,18 +57,6 @@ class _Use(Struct, frozen=True):
         """The lines that it comes from, as they were taken once: what is computed anew for a
         derivative has those of what it repeats."""
         return frozenset([id(e.location) for e, _ in self.path] + [id(self.place)])
-
-
-def reused_keys(subject: Subject) -> Iterator[Finding]:
-    """Keys with which numbers are drawn that are used for something else, too."""
-    if not _GENERATORS & subject.primitives:
-        return
-    flow = _KeyFlow()
-    program = subject.program
-    flow.run(program, [flow.number(("input", v)) for v in program.inputs])
-    for key, uses in flow.uses.items():
-        yield from _again(flow, key, uses)
-        yield from _in_every_iteration(flow, key, uses)
 
 
 class KeyDrawn(Struct, frozen=True):
@@ -95,62 +72,30 @@ def keys_drawn(program: Program) -> list[KeyDrawn]:
     """The keys with which a program draws numbers, or makes others."""
 
     def found() -> list[KeyDrawn]:
-        if not _GENERATORS & program.primitives:
+        if not GENERATORS & program.primitives:
             return []
-        flow = _KeyFlow()
+        flow = KeyFlow()
         marks = [flow.number(("input", v)) for v in program.inputs]
         flow.run(program, marks)
         drawn: list[KeyDrawn] = []
         for key, uses in flow.uses.items():
             every = flow.ancestors(key)
             inputs = frozenset([i for i, m in enumerate(marks) if m <= every])
-            is_given = not any([flow.made[n][2] in _GENERATORS for n in every])
+            is_given = not any([flow.made[n][2] in GENERATORS for n in every])
             drawn.append(KeyDrawn(inputs, is_given, all([u.children for u in uses])))
         return drawn
 
     return memoize_on(program, "keys drawn", found)
 
 
-def _again(flow: _KeyFlow, key: Any, uses: Sequence[_Use]) -> Iterator[Finding]:
-    apart = {u for u in uses if u.children and not flow.is_whole(key, u.children)}
-    for i, use in enumerate(uses):
-        others = [u for u in uses[:i] if not (u.excludes(use) or use.repeats(u))]
-        if use in apart:
-            others = [u for u in others if u not in apart]  # whose children are keys like others
-        before = next(iter(others), None)
-        if before is not None:
-            where = "the same line" if str(before.place) == str(use.place) else before.place
-            yield P106.at(
-                use.place,
-                f"the key is used here for the second time, after {where}: the numbers are the "
-                "same, or depend on each other",
-            )
-            return
-
-
-def _in_every_iteration(flow: _KeyFlow, key: Marks, uses: Sequence[_Use]) -> Iterator[Finding]:
-    for use in uses:
-        if use.children is not None:
-            continue
-        for e, _ in use.path:
-            runs = e.prim.frame(e.params).runs
-            if isinstance(runs, Loop) and runs.length != 1 and e not in flow.sources(key):
-                yield P106.at(
-                    use.place,
-                    "the same key is used in every iteration of a loop: each of them has the same "
-                    "random numbers",
-                )
-                return
-
-
-class _KeyFlow(Flow):
+class KeyFlow(Flow):
     """Numbers for words and keys: marks are the number of a value, or several that it may have."""
 
     def __init__(self) -> None:
         super().__init__()
         self.numbers: dict[Hashable, Marks] = {}
         self.made: list[tuple[frozenset[int], set[Equation], Any]] = []
-        self.uses: dict[Any, list[_Use]] = {}
+        self.uses: dict[Any, list[KeyUse]] = {}
         self.integers: dict[Marks, int] = {}  # what is known of numbers
         self.words: dict[Marks, tuple[Any, Marks]] = {}  # of what is made by a key and a counter
         self.children: dict[Marks, Any] = {}  # of arrays of keys, of which key they are children
@@ -191,7 +136,7 @@ class _KeyFlow(Flow):
         given = [self._of(a, m) for a, m in zip(e.inputs, operands, strict=True)]
         if e.prim in _SAME and given[0]:
             return given[0]
-        if e.prim in _GENERATORS:
+        if e.prim in GENERATORS:
             self._note(e, given)
         child = self._child(e, given)
         if child is not None:
@@ -264,7 +209,7 @@ class _KeyFlow(Flow):
         if place is None or (folds and not splits):
             return
         children = tuple(given[2:]) if splits else None
-        self.uses.setdefault(words, []).append(_Use(place, tuple(self.path), children))
+        self.uses.setdefault(words, []).append(KeyUse(place, tuple(self.path), children))
 
     def _counts(self, counter: Marks) -> bool:
         """Whether a counter has all numbers from 0 on: not so where one is folded in."""
@@ -273,7 +218,7 @@ class _KeyFlow(Flow):
     # ---- sub-programs ----
 
     def _through(self, e: Equation, operands: Sequence[Marks]) -> Marks | Sequence[Marks]:
-        draws = any([not _GENERATORS.isdisjoint(p.primitives) for p in e.programs])
+        draws = any([not GENERATORS.isdisjoint(p.primitives) for p in e.programs])
         if draws or any([_may_be_words(v.type) for v in e.outputs]):
             return super()._through(e, operands)
         return NOTHING

@@ -5,7 +5,7 @@ import pytest
 
 import phalanx
 from phalanx.cli.demo import load_example
-from phalanx.insight.watching import checking_compiled
+from phalanx.insight.checks.running_programs import checking_compiled
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() != 8, reason="they are for eight devices")
 

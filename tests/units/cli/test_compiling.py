@@ -14,7 +14,7 @@ from phalanx.api.stages import watching
 from phalanx.cli import chips, compiling
 from phalanx.errors import ArgumentError
 from phalanx.experimental import topologies
-from phalanx.insight import compiled
+from phalanx.insight.plans import compiled_step
 
 SCRIPT = """
 import sys
@@ -68,7 +68,7 @@ def test_machines_are_called_as_in_plans(monkeypatch, name, platform, topology, 
         asked.append((platform, topology, options))
         return topologies.TopologyDescription([])
 
-    for module in (chips, compiled):
+    for module in (chips, compiled_step):
         monkeypatch.setattr(module, "get_topology_desc", described)
     chips.described(name)
     assert asked == [(platform, topology, options)]

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from phalanx.cli.main import parser
-from phalanx.insight.verified import AGAINST
+from phalanx.insight.verification.verify import AGAINST
 
 RIGHT = """
 import numpy as np, phalanx

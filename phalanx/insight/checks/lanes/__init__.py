@@ -1,0 +1,1 @@
+"""What lanes of a mapped function do to each other that is probably not meant."""

@@ -1,0 +1,1 @@
+"""``explain``: what a program costs on its devices, and what limits it."""

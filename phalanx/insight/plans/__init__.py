@@ -1,0 +1,1 @@
+"""``plan``: how to divide a training step over a machine, and how long it takes there."""

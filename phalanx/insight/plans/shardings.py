@@ -1,0 +1,139 @@
+"""How a plan divides a step over a mesh: its arguments and results, and what it tells the compiler.
+
+The batch is divided over copies of the model and parts of the state, and each large array of the
+state along its longest sides. The lanes of a ``pmap`` have all of the state, and are divided alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence, Set
+from typing import Any
+
+from msgspec import Struct
+
+from phalanx.api.meshes import make_mesh
+from phalanx.api.stages import Traced, TracedCall
+from phalanx.core.program import Program
+from phalanx.core.types import ArrayType
+from phalanx.insight.plans.gathered_weights import with_gathered
+from phalanx.insight.plans.microbatches import Constraint, constrained
+from phalanx.insight.plans.performance_model import Load, Parting
+from phalanx.insight.plans.weight_dimensions import Sides, sides_of
+from phalanx.insight.state import Pairs, state_of
+from phalanx.insight.traced import whole
+from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.named import PartitionSpec as P
+from phalanx.transforms.storage import size_in_bytes
+
+__all__ = ["AXES", "Divided", "divide", "mesh_of"]
+
+AXES = ("data", "fsdp", "tensor")
+_ROWS = AXES[:2]  # the axes over which the batch is divided
+_SMALL = 0.01  # of the largest array of the state: smaller ones are copied, not parted
+
+
+class Divided(Struct, frozen=True):
+    """A step as a plan divides it.
+
+    Attributes:
+        program: it, with the constraints that it needs.
+        ins: the shardings of its inputs.
+        outs: the shardings of its outputs, None where the compiler decides.
+        donated: whether each input is donated: the arguments all of which are returned anew.
+        constraints: those in the program.
+    """
+
+    program: Program
+    ins: tuple[NamedSharding, ...]
+    outs: tuple[NamedSharding | None, ...]
+    donated: tuple[bool, ...]
+    constraints: tuple[Constraint, ...]
+
+
+def mesh_of(load: Load, parting: Parting, devices: Sequence[Any]) -> Mesh:
+    """The mesh of a plan. That of a ``pmap`` has an axis of lanes; where devices are more, several
+    do the same."""
+    if load.lanes == 1:
+        return make_mesh((parting.data, parting.fsdp, parting.tensor), AXES, devices=devices)
+    lanes = math.gcd(load.lanes, parting.chips)
+    return make_mesh((lanes, parting.chips // lanes), ("lanes", "copies"), devices=devices)
+
+
+def divide(traced: Traced, load: Load, mesh: Mesh) -> Divided:
+    """How a step that was ``traced`` is divided over ``mesh``."""
+    call = whole(traced)
+    program = call.program
+    pairs = state_of(call, program)
+    state = {i for i, _ in pairs} if load.lanes == 1 else set[int]()
+    largest = max([size_in_bytes(call.types[i]) for i in state], default=0)
+    sides = _sides(program, call, state)
+
+    def sharding_of(i: int, kind: ArrayType) -> NamedSharding:
+        if i in state and size_in_bytes(kind) >= _SMALL * largest:
+            return NamedSharding(mesh, _of_state(kind, mesh, sides.get(kind.shape)))
+        if load.lanes > 1:
+            return NamedSharding(mesh, P("lanes") if kind.shape[:1] == (load.lanes,) else P())
+        rows = _rows(kind, load.parted.along[i], mesh) if i in load.parted.along else None
+        return rows or NamedSharding(mesh, P())
+
+    ins = tuple([sharding_of(i, kind) for i, kind in enumerate(call.types)])
+    outs: list[NamedSharding | None] = [None] * len(program.outputs)
+    for i, o in pairs:
+        outs[o] = ins[i]
+    constraints: tuple[Constraint, ...] = ()
+    if load.lanes == 1:
+        program, constraints = constrained(
+            program, load.parted.along, lambda kind, d: _rows(kind, d, mesh)
+        )
+        if min(mesh.shape["fsdp"], mesh.shape["tensor"]) > 1:
+            program, gathered = with_gathered(program, {i: ins[i] for i in state}, "fsdp")
+            constraints += gathered
+    return Divided(program, ins, tuple(outs), _donated(call, pairs), constraints)
+
+
+def _rows(kind: ArrayType, dim: int, mesh: Mesh) -> NamedSharding | None:
+    """Rows divided along a dimension; None if they cannot be, or there is nothing to divide."""
+    among = math.prod([mesh.shape[axis] for axis in _ROWS])
+    if among == 1 or kind.shape[dim] % among:
+        return None
+    return NamedSharding(mesh, P(*[None] * dim, _ROWS))
+
+
+def _sides(program: Program, call: TracedCall, state: Set[int]) -> dict[tuple[int, ...], Sides]:
+    """The sides of weights by their shapes: what an optimizer keeps of one has its shape."""
+    found = sides_of(program, state)
+    return {call.types[i].shape: found[i] for i in reversed([*found])}
+
+
+def _of_state(kind: ArrayType, mesh: Mesh, sides: Sides | None) -> P:
+    """Over "tensor" along the side that products divide, or the longest dimension, and over "fsdp"
+    along one that products sum over, by which compilers see that it has to be gathered; of what
+    no side can be parted along each chip has all."""
+    spec: list[str | None] = [None] * kind.ndim
+    cut = sides.cut(kind.shape) if sides else ()
+    for axis, first in (("tensor", cut), ("fsdp", (max(kind.ndim - 2, 0),))):
+        size = mesh.shape[axis]
+        free = [d for d, n in enumerate(kind.shape) if spec[d] is None and n % size == 0]
+        if free and size > 1:
+            wanted = [d for d in first if d in free]
+            spec[wanted[0] if wanted else max(free, key=lambda d: (kind.shape[d], d))] = axis
+    while spec and spec[-1] is None:
+        spec.pop()
+    return P(*spec)
+
+
+def _donated(call: TracedCall, pairs: Pairs) -> tuple[bool, ...]:
+    """The inputs whose memory the new state takes over: what is donated is gone, so it is whole
+    arguments, of which the results have all parts in the same types."""
+    kinds, results = call.program.input_types, call.program.output_types
+    again = {i for i, o in pairs if kinds[i].dtype == results[o].dtype}
+    donated = [i in again for i in range(len(kinds))]
+    start = len(kinds) - call.in_tree.num_leaves
+    args, kwargs = call.in_tree.children()
+    for argument in (*args.children(), *kwargs.children()):
+        end = start + argument.num_leaves
+        donated[start:end] = [all(donated[start:end])] * argument.num_leaves
+        start = end
+    return tuple(donated)

@@ -24,7 +24,7 @@ from phalanx.core.layouts import Axes
 from phalanx.core.manual import typed
 from phalanx.core.primitive import Primitive
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role, Roles, slices
-from phalanx.core.runs import ONCE, Lanes, Loop, Runs
+from phalanx.core.runs import ONCE, Lanes, Loop, Once, Runs
 from phalanx.core.types import NOWHERE, Array, ArrayType, operand_type
 
 
@@ -390,6 +390,11 @@ class Frame(Struct, frozen=True):
     def is_loop(self) -> bool:
         """Whether the program runs again and again."""
         return isinstance(self.runs, Loop)
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it runs one program once, as if its equations stood in its place."""
+        return isinstance(self.runs, Once) and len(self.programs) == 1 and CHOICE not in self.ins
 
     def stored(self, type: ArrayType) -> Role:
         """The role of a value of ``type`` that each run of this frame gives, and the same run of

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
-from phalanx.core.roles import CHOICE
-from phalanx.core.runs import Loop, Once
 from phalanx.core.types import ArrayType
 from phalanx.insight.plans.microbatches import Constraint
 from phalanx.insight.plans.weight_dimensions import Origin, in_a_run, moved_as
@@ -75,13 +73,8 @@ class _Gathered:
         return program if same else program.update(equations=equations), after
 
     def _framed(self, e: Equation, frame: Frame, operands: Origins) -> tuple[Equation, Origins]:
-        if len(frame.programs) != 1 or CHOICE in frame.ins:
-            return e, []
-        if isinstance(frame.runs, Loop):
-            inside = [in_a_run(x, r) for x, r in zip(operands, frame.ins, strict=True)]
-        elif isinstance(frame.runs, Once):
-            inside = operands
-        else:
+        inside = in_a_run(frame, operands)
+        if inside is None:
             return e, []
         (program,) = frame.programs
         made, after = self.through(program, inside)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from phalanx.core.program import Atom, Equation, Program, Var
-from phalanx.core.roles import CARRY, CHOICE
-from phalanx.core.runs import Loop, Once
+from phalanx.core.roles import CARRY
+from phalanx.core.runs import Loop
 from phalanx.insight.costs import runs
 from phalanx.insight.plans.weight_dimensions import Origin, moved_as
 from phalanx.transforms.storage import size_in_bytes
@@ -66,5 +66,5 @@ def _loops(
             known.update(zip(e.outputs, moved_as(e, operands), strict=False))
         elif isinstance(frame.runs, Loop):
             yield e, operands
-        elif isinstance(frame.runs, Once) and len(frame.programs) == 1 and CHOICE not in frame.ins:
+        elif frame.is_call:
             yield from _loops(frame.programs[0], operands)

@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from phalanx.base.source import Location
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
-from phalanx.core.roles import CHOICE
-from phalanx.core.runs import Loop, Once
+from phalanx.core.runs import Loop
 from phalanx.core.types import ArrayType
 from phalanx.primitives.basis import reshape, same_elements
 from phalanx.run.constrain import constrain
@@ -79,7 +78,7 @@ class _Rows:
             if frame is None:
                 known.update(dict.fromkeys(e.outputs, ()))
                 known.update(zip(e.outputs, along_results(e, operands), strict=False))
-            elif _runs_once(frame):
+            elif frame.is_call:
                 inner, after = self.through(frame.programs[0], operands)
                 if inner is not frame.programs[0]:
                     e = e.reframed(frame.rewritten(lambda _, inner=inner: inner))
@@ -108,10 +107,6 @@ class _Rows:
                 made.append(Equation(constrain, [atom], params, (replaced[atom],), e.location))
                 self.found.append(Constraint(e.location, atom.type, sharding))
         return made
-
-
-def _runs_once(frame: Frame) -> bool:
-    return isinstance(frame.runs, Once) and len(frame.programs) == 1 and CHOICE not in frame.ins
 
 
 def along_results(e: Equation, operands: Sequence[Dimensions]) -> list[Dimensions]:

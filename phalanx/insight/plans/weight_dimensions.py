@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from msgspec import Struct
 
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
-from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
-from phalanx.core.runs import Loop, Once
+from phalanx.core.roles import CARRY, FIXED, Role
 from phalanx.primitives.contract import dot_general
 
 __all__ = ["Origin", "Sides", "in_a_run", "moved_as", "sides_of"]
@@ -104,17 +103,21 @@ def _through(
     frame: Frame, operands: Sequence[Origin | None], found: dict[int, Sides]
 ) -> list[Origin | None]:
     """What goes through sub-programs."""
-    if len(frame.programs) != 1 or CHOICE in frame.ins:
-        return []
-    if isinstance(frame.runs, Once):
-        return _walk(frame.programs[0], operands, found)
-    if isinstance(frame.runs, Loop):
-        inside = [in_a_run(x, r) for x, r in zip(operands, frame.ins, strict=True)]
-        _walk(frame.programs[0], inside, found)
-    return []
+    inside = in_a_run(frame, operands)
+    after = [] if inside is None else _walk(frame.programs[0], inside, found)
+    return [] if frame.is_loop else after
 
 
-def in_a_run(whole: Origin | None, role: Role) -> Origin | None:
+def in_a_run(frame: Frame, operands: Sequence[Origin | None]) -> Sequence[Origin | None] | None:
+    """What a call, or a run of a loop, sees of operands; None of what runs in another way."""
+    if frame.is_call:
+        return operands
+    if not frame.is_loop or len(frame.programs) != 1:
+        return None
+    return [_in_a_run(x, r) for x, r in zip(operands, frame.ins, strict=True)]
+
+
+def _in_a_run(whole: Origin | None, role: Role) -> Origin | None:
     """What a run of a loop sees of an operand."""
     if whole is None or role is CARRY:
         return None

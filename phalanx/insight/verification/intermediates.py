@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from phalanx.core.layouts import Axes
 from phalanx.core.memoize import memoize_on
-from phalanx.core.program import Atom, Equation, Frame, Program, Var
-from phalanx.core.roles import CHOICE, Role
-from phalanx.core.runs import Lanes, Loop, Once
+from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.core.roles import Role
+from phalanx.core.runs import Lanes, Loop
 from phalanx.insight.flow import written_on_one_line
 from phalanx.insight.verification.collectives import coordinates
 from phalanx.insight.verification.reference import part
@@ -42,7 +42,7 @@ def _equations(
         inputs = [names.get(a, a) for a in e.inputs]
         frame = e.frame
         where = e.location if called is None else called.location
-        if frame is not None and _runs_once(e, frame):
+        if frame is not None and frame.is_call and e.prim.on_devices.region is None:
             (inner,) = frame.programs
             inside: dict[Atom, Atom] = dict(zip(inner.inputs, inputs, strict=True))
             call = called or (e if _is_of_library(inner) else None)
@@ -53,11 +53,6 @@ def _equations(
             outputs = tuple([Var(v.type) for v in e.outputs])
             yield Equation(e.prim, inputs, params, outputs, where)
         names.update(zip(e.outputs, outputs, strict=True))
-
-
-def _runs_once(e: Equation, frame: Frame) -> bool:
-    once = isinstance(frame.runs, Once) and len(frame.programs) == 1
-    return once and CHOICE not in frame.ins and e.prim.on_devices.region is None
 
 
 def _is_of_library(program: Program) -> bool:

@@ -15,7 +15,6 @@ from phalanx.core.interpret import interpret
 from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Equation, Literal, Program
-from phalanx.core.runs import Once
 from phalanx.core.trace import current
 from phalanx.core.types import Array, ArrayType
 from phalanx.laws.compare import of_numpy, to_numpy
@@ -92,7 +91,7 @@ def _step(e: Equation, operands: tuple[Any, ...], to: Precision) -> Any:
     if e.prim in _AS_IT_IS:
         return operands if e.prim.multi else operands[0]
     frame = e.frame
-    if frame is not None and isinstance(frame.runs, Once) and len(frame.programs) == 1:
+    if frame is not None and frame.is_call:
         inside = alone(frame.programs[0], to)
         return interpret(inside, operands, lambda e, xs: _bound(e.prim, xs, e.params))
     if frame is not None:

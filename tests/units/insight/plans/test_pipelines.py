@@ -11,7 +11,7 @@ from phalanx.insight.plans.layers import NO_LAYERS, Layers
 from phalanx.insight.plans.performance_model import fitted_to, load_of
 from phalanx.insight.plans.pipelines import Pipeline, pipelined, pipelines
 from phalanx.insight.systems import machine
-from tests.units.insight import published_pipelines
+from tests.units.insight.plans import published_pipelines
 
 WIDTH, ROWS = 256, 64
 

@@ -8,6 +8,7 @@ is Python and NumPy in float64, that of derivatives are its finite differences.
 Every test takes all ways; how many runs each of them gets, and under what, a seed draws.
 """
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,9 +19,11 @@ import phalanx.numpy as jnp
 from phalanx import lax, random
 from phalanx.custom_batching import sequential_vmap
 from phalanx.custom_derivatives import linear_call
-from tests.compare import close
+from tests.compare import close as close_within
 from tests.laws.drawn import holding_programs
 from tests.laws.slopes import along
+
+close = partial(close_within, rtol=3e-5)
 
 SIZE = 3
 MANY = 5000  # more than what programs write down

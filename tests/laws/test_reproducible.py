@@ -162,8 +162,8 @@ def test_sums_of_large_values(lanes, dtype):
         assert bits(on(count)) == bits(first), count
     (total, _, _), mean, _ = first
     narrow = {"bfloat16": 0.05}.get(dtype, 1e-4)
-    close(np.asarray(total.astype(complex)), x.sum(0), narrow)
-    close(np.asarray(mean.astype(complex)), y.reshape(lanes, -1, 100).mean(0), narrow)
+    close(np.asarray(total.astype(complex)), x.sum(0), tolerance=narrow)
+    close(np.asarray(mean.astype(complex)), y.reshape(lanes, -1, 100).mean(0), tolerance=narrow)
 
 
 @pytest.mark.parametrize("shape", [(4, 2), (8, 3)])
@@ -181,4 +181,4 @@ def test_large_sums_over_two_axes(shape):
     first = on(1)
     for count in COUNTS[1:]:
         assert bits(on(count)) == bits(first), count
-    close(np.asarray(first[0]), x.sum((0, 1), np.float64), 1e-4)
+    close(np.asarray(first[0]), x.sum((0, 1), np.float64), tolerance=1e-4)

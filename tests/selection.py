@@ -3,9 +3,10 @@
 Of laws and oracles it takes each statement once, and a share of its other cases; of the units, a
 share of the functions, and for those that have many cases it does the same.
 
-The laws of the primitives, of the sub-programs, of NaN, of mistakes, of types and of contexts, the
-oracles, and the tests of primitives, of control flow, of transformations, and of exported, sparse
-and Taylor-expanded functions state few things of many cases, most of which XLA compiles.
+The laws of the primitives, of the sub-programs, of captured values, of NaN, of mistakes, of types
+and of contexts, the oracles, and the tests of primitives, of control flow, of transformations, and
+of exported, sparse and Taylor-expanded functions state few things of many cases, most of which XLA
+compiles.
 What laws and oracles state is checked in every run, in one case at least; which case, and which
 others besides, changes with the seed, as do the units that a run takes.
 
@@ -16,7 +17,7 @@ modules, which changes with the seed too, has its programs optimized, as those o
 import hashlib
 
 SAMPLED = (
-    "tests/laws/test_64_bits_without_the_option",
+    "tests/laws/test_64_bits_without_the_option", "tests/laws/test_captures",
     "tests/laws/test_complex_slopes", "tests/laws/test_contexts",
     "tests/laws/test_dtypes_of_drawn_numbers",
     "tests/laws/test_explicit_axes", "tests/laws/test_exported",

@@ -12,7 +12,6 @@ from tests.children import undone
 from tests.laws.test_primitives import cases
 from tests.laws.test_slopes_in_shard_map import BODIES, INSIDE
 
-pytestmark = pytest.mark.spmd
 LIMIT = 200 if os.environ.get("PHALANX_HYPOTHESIS") == "heavy" else 8  # of some 900
 PRELUDE = """
 import importlib, pkgutil

@@ -6,12 +6,10 @@ Values and derivatives are those of whole operands, or types refuse them in word
 import os
 
 import numpy as np
-import pytest
 
 from tests.children import undone
 from tests.laws.test_uneven_cuts import every_piece
 
-pytestmark = pytest.mark.spmd
 LIMIT = None if os.environ.get("PHALANX_HYPOTHESIS") == "heavy" else 16  # of some 800
 PRELUDE = """
 import importlib, pkgutil

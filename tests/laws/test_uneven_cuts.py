@@ -16,7 +16,6 @@ from phalanx.core.types import ArrayType
 from tests.children import undone
 from tests.laws.test_primitives import cases
 
-pytestmark = pytest.mark.spmd
 LIMIT = None if os.environ.get("PHALANX_HYPOTHESIS") == "heavy" else 12  # of some 400
 PRELUDE = """
 import importlib, itertools, pkgutil

@@ -55,12 +55,13 @@ def _run_attempts(arguments: argparse.Namespace) -> int:
     with contextlib.closing(_machines(arguments, token)) as machines:
         assigned = machines.first()
         while assigned is not None:
-            attempt = _Attempt(arguments, assigned, token)
-            machines.begin(attempt.coordinator, attempt.absent)
-            status = attempt.run()
-            if status >= 128 + signal.SIGINT and _stopped:
-                return status
-            assigned = machines.after(Ending(status, attempt.lost))
+            # the coordinator is there until all machines have ended: who comes late hears why
+            with contextlib.closing(_Attempt(arguments, assigned, token)) as attempt:
+                machines.begin(attempt.coordinator, attempt.absent)
+                status = attempt.run()
+                if status >= 128 + signal.SIGINT and _stopped:
+                    return status
+                assigned = machines.after(Ending(status, attempt.lost))
         return machines.status
 
 
@@ -122,9 +123,12 @@ class _Attempt:
             self._end(signal.SIGKILL)
             for number, handler in before.items():
                 signal.signal(number, handler)
-            if self._hosting is not None:
-                self._hosting.close()
         return next(iter(self._failed.values()), 0)
+
+    def close(self) -> None:
+        """End the coordinator, if it is here."""
+        if self._hosting is not None:
+            self._hosting.close()
 
     def absent(self, process: int, how: str) -> None:
         """A process has ended; if it has not come yet, nobody needs to wait for it."""

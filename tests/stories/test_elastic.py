@@ -335,6 +335,8 @@ if me == "1" and attempt == "0":
     with open(os.path.join(os.path.dirname(__file__), "pid"), "w") as file:
         print(os.getpid(), file=file, flush=True)
         time.sleep(100)
+if me == "2" and attempt == "0":
+    time.sleep(3)  # so that it comes when process 0 has ended
 phalanx.distributed.initialize()
 print("attempt", attempt, "of", phalanx.process_count(), flush=True)
 """

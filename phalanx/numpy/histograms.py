@@ -111,8 +111,10 @@ def histogramdd(
     if x.ndim != 2:
         raise ShapeError(f"histogramdd: points are rows, [n, d], got {x.aval}")
     d = x.shape[1]
-    is_one = getattr(bins, "ndim", 1) == 0 or not hasattr(bins, "__len__")
-    each = [bins] * d if is_one else list(bins)
+    try:
+        each = list(bins)
+    except TypeError:  # one number
+        each = [bins] * d
     ranges = [None] * d if range is None else list(range)
     if len(each) != d or len(ranges) != d:
         raise ShapeError(

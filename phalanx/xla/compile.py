@@ -99,6 +99,9 @@ _REARRANGES = ("algsimp", "small-while-loop-hoisting")
 # 0.10 it has no other way to make this, and in 0.10 the other way lacks operations on booleans.
 _QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 _QUICK_ON_CPU = {"xla_cpu_use_fusion_emitters": False} if OLD else {}
+# That other way makes one module, and code of its parts apart; without optimization, some parts have
+# fused multiply-adds and others, of the same operations, none.
+_QUICK_ALIKE = {"xla_cpu_parallel_codegen_split_count": 1} if OLD else {}
 
 
 def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExecutable:
@@ -256,7 +259,8 @@ def _default_options(lowered: XlaModule, platform: str) -> dict[str, Any]:
     if without := ",".join(dict.fromkeys((*moves, *rearranges))):
         options["xla_disable_hlo_passes"] = without
     if config.disable_most_optimizations:
-        options = options | _QUICK | (_QUICK_ON_CPU if on_cpu else {})
+        alike = _QUICK_ALIKE if lowered.isolated else {}
+        options = options | _QUICK | (_QUICK_ON_CPU | alike if on_cpu else {})
     return options
 
 

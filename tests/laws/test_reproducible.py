@@ -12,7 +12,7 @@ from hypothesis import given, note, settings
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax, pmap, vmap
-from tests.laws.lanes import programs
+from tests.laws.lanes import Mapping, Program, Step, programs
 from tests.laws.test_pmap_law import close, loss
 
 pytestmark = pytest.mark.spmd
@@ -118,6 +118,29 @@ def test_gradients_from_inside(program):
         return on_devices(program, count, slope, leading)(x, w)
 
     same_everywhere(program, gradients)
+
+
+def test_compiled_quickly():
+    """Sums of products, which without optimization were fused in some functions and not in others
+    of the same operations."""
+    mapping = Mapping(
+        axes=(("i", 3), ("j", 4)), x_dims=(-1, -1), w_dims=(1, 0), out_dims=(4, -1)
+    )  # fmt: skip
+    steps = (
+        Step("transpose"),
+        Step("pmax", ("j", "i"), {"axis_index_groups": None}, decided=True),
+        Step("call"),
+        Step("pswapaxes", ("j", "i"), {"axis": 1, "axis_index_groups": None}, decided=True),
+        Step("pbroadcast", ("j",), {"source": 3}, decided=True),
+    )
+    program = Program(mapping, (12, 2), (3,), steps)
+    slope = phalanx.grad(loss(program))
+    with phalanx.config.override(disable_most_optimizations=True):
+        found = [
+            bits(on_devices(program, count, slope, (0, 0))(*narrow(program.arguments())))
+            for count in COUNTS
+        ]
+    assert found == found[:1] * len(COUNTS)
 
 
 def test_lanes_of_few_bytes_and_of_many():

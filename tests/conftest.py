@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
@@ -91,6 +92,17 @@ def _compiled(request):
     yield
     config.update("disable_most_optimizations", before[0])
     config.update("enable_checks", before[1])
+
+
+START = np.random.default_rng(0).bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def _numbers_of_its_own(request):
+    """A test draws the same from the generators of its module whatever ran before it."""
+    for value in vars(request.module).values():
+        if isinstance(value, np.random.Generator):
+            value.bit_generator.state = START
 
 
 MANY_MAPS = 25_000  # of the 65,530 that Linux gives to a process

@@ -99,8 +99,8 @@ _REARRANGES = ("algsimp", "small-while-loop-hoisting")
 # 0.10 it has no other way to make this, and in 0.10 the other way lacks operations on booleans.
 _QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 _QUICK_ON_CPU = {"xla_cpu_use_fusion_emitters": False} if OLD else {}
-# That other way makes one module, and code of its parts apart; without optimization, some parts have
-# fused multiply-adds and others, of the same operations, none.
+# That other way makes one module, and code of its parts apart; without optimization, some parts
+# have fused multiply-adds and others, of the same operations, none.
 _QUICK_ALIKE = {"xla_cpu_parallel_codegen_split_count": 1} if OLD else {}
 
 

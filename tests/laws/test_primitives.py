@@ -1,7 +1,8 @@
 """Every primitive obeys every law that applies to it.
 
 A case is a law, a primitive and the number of one of its examples. Transposes and exchanges between
-devices are checked of all examples at once: not every example is linear in something.
+devices are checked of all examples at once: not every example is linear in something. Elementwise
+primitives have one rule for lanes, and blocks go by it: the laws of both say one thing of all.
 """
 
 import importlib
@@ -13,6 +14,8 @@ import pytest
 import phalanx.primitives
 from phalanx.core.primitive import REGISTRY
 from phalanx.laws.primitives import LAWS
+from phalanx.primitives.basis import batch_pointwise
+from phalanx.primitives.formula import sin
 
 for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
@@ -37,9 +40,25 @@ BY_EXAMPLE = [
     for name, numbers in cases(law).items()
     for number in numbers
 ]
+OF_ONE_RULE = batch_pointwise(lambda: sin).__code__
 
 
-@pytest.mark.parametrize("law, name, number", BY_EXAMPLE)
+def by_one_rule(law, name):
+    """Whether what ``law`` says of the primitive is said of a rule that many have."""
+    rule = REGISTRY[name].batch
+    return law in ("batch", "shard_map") and getattr(rule, "__code__", None) is OF_ONE_RULE
+
+
+@pytest.mark.parametrize(
+    "law, elementwise, number", [case for case in BY_EXAMPLE if by_one_rule(*case[:2])]
+)
+def test_rule_of_many(law, elementwise, number, pytestconfig):
+    test_law(law, elementwise, number, pytestconfig)
+
+
+@pytest.mark.parametrize(
+    "law, name, number", [case for case in BY_EXAMPLE if not by_one_rule(*case[:2])]
+)
 def test_law(law, name, number, pytestconfig):
     drawn = {"seed": pytestconfig.option.hypothesis_seed}
     options = drawn | {"limit": CHOICES[law]} if law in CHOICES else {}

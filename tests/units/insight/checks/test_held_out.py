@@ -79,19 +79,19 @@ def quickly(monkeypatch):
 
 
 @eight
-@pytest.mark.parametrize("name", NAMES)
-def test_what_is_found_in_programs_of_others(name, quickly):
-    program = importlib.import_module(f"{held_out.__name__}.{name}")
+@pytest.mark.parametrize("stem", NAMES)
+def test_what_is_found_in_programs_of_others(stem, quickly):
+    program = importlib.import_module(f"{held_out.__name__}.{stem}")
     phalanx.clear_caches()  # as in a process of its own
     with checking_compiled() as found:
-        if name in REFUSED:
-            with pytest.raises(ReplicationError, match=f"{name}.py:"):
+        if stem in REFUSED:
+            with pytest.raises(ReplicationError, match=f"{stem}.py:"):
                 program.main()
         else:
             with suppress(EnoughSeen):
                 program.main()
     codes = {code for code, _, _ in found}
-    expected = FOUND.get(name) or ALARMS.get(name)
+    expected = FOUND.get(stem) or ALARMS.get(stem)
     assert expected in codes if expected else not codes
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 from phalanx.api.arguments import Flat
-from phalanx.base.config import settings
+from phalanx.api.lanes_alone import inside_lanes, refuse_other_orders
 from phalanx.base.source import name_of, user_location
-from phalanx.control.chunks import AtOnce, Reproducible
+from phalanx.control.chunks import AtOnce
 from phalanx.control.vectorized import vectorized
 from phalanx.core.layouts import along
 from phalanx.core.refs import Ref, refuse_aliases, refuse_differing, store_all
@@ -35,24 +35,6 @@ def checked_at_once(at_once: Any, who: str) -> AtOnce:
     if count < 1:
         raise ValueError(f"{problem}; got {count} at {user_location()}")
     return count
-
-
-def lanes_alone(at_once: AtOnce, reproducible: bool | None, who: str) -> AtOnce:
-    """``at_once``, or lanes that know nothing of each other where results are to be
-    ``reproducible``; None: as the option says.
-
-    Raises:
-        ValueError: several lanes are to run at once.
-    """
-    if not (settings().reproducible if reproducible is None else reproducible):
-        return at_once
-    if at_once not in (None, 1):
-        raise ValueError(
-            f"{who}: lanes_at_once={at_once!r} and reproducible, at {user_location()}: what lanes "
-            "that run together compute may depend on how many they are, so each runs alone; leave "
-            "out one of the two"
-        )
-    return Reproducible()
 
 
 def in_chunks(
@@ -86,10 +68,12 @@ def in_chunks(
         return flat(*every)
 
     def trace() -> TracedBody:
-        program, captured, written = stage_with_refs(lane, types, name_of(flat.fun))
+        with inside_lanes(at_once):
+            program, captured, written = stage_with_refs(lane, types, name_of(flat.fun))
+        refuse_other_orders(program, at_once, flat.who)
         return TracedBody(program, captured, flat.out_tree, written, flat.stored)
 
-    key = (flat.who, flat.in_tree, axis, *types, *places, *flat.refs)
+    key = (flat.who, flat.in_tree, axis, at_once, *types, *places, *flat.refs)
     all_arrays = len(arrays) == len(leaves)  # whatever else there is may change
     traced = remembered((flat.fun,), key, trace) if all_arrays else trace()
     refuse_aliases(passed, traced.captured, flat.who)

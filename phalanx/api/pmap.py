@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, overload
 
 from msgspec import Struct
@@ -18,7 +18,8 @@ from phalanx.api.arguments import (
     without_static,
 )
 from phalanx.api.enclosing import enclosing, inside
-from phalanx.api.in_chunks import checked_at_once, lanes_alone
+from phalanx.api.in_chunks import checked_at_once
+from phalanx.api.lanes_alone import inside_lanes, lanes_alone, refuse_other_orders
 from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.over_processes import devices_of_all, group_of, over_processes
@@ -37,7 +38,7 @@ from phalanx.base.boundary import hiding
 from phalanx.base.config import config
 from phalanx.base.errors import AxisSizeError, ReplicationError, ShardingTypeError
 from phalanx.base.source import user_location
-from phalanx.control.chunks import AtOnce, Reproducible
+from phalanx.control.chunks import AtOnce
 from phalanx.control.mapped import mapped
 from phalanx.control.spanned import spanned
 from phalanx.core import axes
@@ -159,12 +160,11 @@ class Pmapped(StagedFunction):
         ins, sizes, types = context.in_axes, context.axis_sizes, array_types(arguments.types)
         sharing = context.processes and self._sharing(context.processes, sizes)
         at_once = lanes_alone(self.at_once, self.reproducible, self.who)
-        with self._entered(sizes, sharing), _inside(at_once):
+        with self._entered(sizes, sharing), inside_lanes(at_once):
             lanes = [r.inner(t, sizes) for t, r in zip(types, ins, strict=True)]
             flat, staged = self._stage(arguments, lanes)
         program, captured, written = staged
-        if isinstance(at_once, Reproducible):
-            _refuse_other_orders(program, self.who)
+        refuse_other_orders(program, at_once, self.who)
         results = program.output_types[len(written) :]
         for type, name in zip(results, result_names(flat.out_tree), strict=False):
             _refuse_sums(type, name, self.who)
@@ -287,26 +287,6 @@ class Pmapped(StagedFunction):
         local = tuple(backend().local_devices())
         mesh = placement.mesh_of(program, local)
         return placement.placements(program, mesh, local[:1])[0]
-
-
-def _inside(at_once: AtOnce) -> AbstractContextManager[None]:
-    """While a function is traced of which ``at_once`` lanes run: mapped functions in reproducible
-    ones are such, too."""
-    if not isinstance(at_once, Reproducible):
-        return nullcontext()
-    return config.override(reproducible=True)
-
-
-def _refuse_other_orders(program: Program, who: str) -> None:
-    """Raise ValueError if something in ``program`` is left to the compiler that may change bits."""
-    for e in program.walk():
-        if e.prim is mapped and not isinstance(e.params["at_once"], Reproducible):
-            (inner,) = e.programs
-            raise ValueError(
-                f"{who}: {inner.name}, at {e.location}, is divided over a mesh or not reproducible "
-                "itself: there numbers are added up in an order that depends on the devices. Leave "
-                f"out reproducible, at {user_location()}, or use pmap in place of it"
-            )
 
 
 def _refuse_sums(type: ArrayType, name: str, who: str) -> None:

@@ -16,7 +16,8 @@ from phalanx.api.arguments import (
     result_names,
     wrap,
 )
-from phalanx.api.in_chunks import checked_at_once, in_chunks, lanes_alone
+from phalanx.api.in_chunks import checked_at_once, in_chunks
+from phalanx.api.lanes_alone import lanes_alone
 from phalanx.api.lanes_by_class import axes_by_class
 from phalanx.api.ref_calls import store_copies, with_copies
 from phalanx.api.stages import watched
@@ -227,7 +228,7 @@ def vmap(
             ``while_loop``, and only one branch of a ``cond``. None: all, operation by operation.
         reproducible: whether each example runs alone, and sums over examples are added in an order
             that depends on their number only, which gives the same bits as ``pmap`` with this
-            option.
+            option. A ``pmap`` inside is reproducible, too.
 
     Returns:
         A function with the parameters of ``fun``, whose mapped arguments and results have one

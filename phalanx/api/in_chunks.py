@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 from phalanx.api.arguments import Flat
 from phalanx.api.lanes_alone import inside_lanes, refuse_other_orders
 from phalanx.base.source import name_of, user_location
-from phalanx.control.chunks import AtOnce
+from phalanx.control.chunks import AtOnce, Reproducible
 from phalanx.control.vectorized import vectorized
 from phalanx.core.layouts import along
 from phalanx.core.refs import Ref, refuse_aliases, refuse_differing, store_all
@@ -44,13 +44,15 @@ def in_chunks(
     dims: Dims,
     at_once: AtOnce,
     passed: Sequence[Ref],
+    out_dims: Callable[[Sequence[int]], Sequence[int | None]],
     keep_known: bool = False,
 ) -> tuple[list[Any], list[int | None]]:
     """What ``flat`` gives in the lanes of ``axis``, which lie in ``dims`` of ``leaves``.
 
     Results that differ between lanes have them first. References are not among the leaves, but what
     those hold that are ``passed`` as arguments; others from outside hold in the end what the lanes
-    agree on. Where ``keep_known``, what all lanes share and is known stays so.
+    agree on. ``out_dims``: where the user asks for the lanes, of the ranks in one lane. Where
+    ``keep_known``, what all lanes share and is known stays so.
     """
     traced_too = [not keep_known or d is not None or isinstance(x, Tracer)
                   for x, d in zip(leaves, dims, strict=True)]  # fmt: skip
@@ -82,6 +84,13 @@ def in_chunks(
     ins: Roles = (*[FIXED] * len(traced.captured), *[slices(along(d, name)) for d in places])
     varying = varying_outputs(traced.program, [r.axes for r in ins])
     lanes = [0 if name in over else None for over in varying]
+    if isinstance(at_once, Reproducible):
+        # Each lane gives what all share, like those of pmap: so its cotangents are added in order.
+        count = len(traced.written)
+        asked = out_dims([t.ndim for t in traced.program.output_types[count:]])
+        lanes[count:] = [
+            dim if to is None else 0 for dim, to in zip(lanes[count:], asked, strict=True)
+        ]
     for (ref, where), dim in zip(traced.written.items(), lanes, strict=False):
         if dim is not None:
             refuse_differing(ref, where, flat.who)

@@ -271,6 +271,12 @@ def vmap(
         leaves = with_copies(operands, refs)
         size = mapped_size(leaves, dims, names, axis_size, who, len(kwargs))
         flat = Flat(fun, treedef, NO_STATIC, who, refs)
+
+        def dims_of_results(ranks: Sequence[int]) -> list[int | None]:
+            results = ranks[: flat.out_tree.num_leaves]
+            own = output_dims(out_axes, flat.out_tree, results, who)
+            return [*own, *(dims[i] for i in flat.stored)]
+
         named = nullcontext() if axis_name is None else axes.binding((axis_name, size))
         with named:
             passed = [operands[i] for i in refs]
@@ -287,11 +293,10 @@ def vmap(
             else:
                 values, lanes = in_chunks(
                     flat, (UNNAMED if axis_name is None else axis_name, size), leaves, tuple(dims),
-                    "all" if together else at_once, passed, together,
+                    "all" if together else at_once, passed, dims_of_results, together,
                 )  # fmt: skip
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
-        out_dims = output_dims(out_axes, flat.out_tree, ranks[: flat.out_tree.num_leaves], who)
-        out_dims += [dims[i] for i in flat.stored]
+        out_dims = dims_of_results(ranks)
         ends = [(name, "out_axes") for name in result_names(flat.out_tree)]
         ends += [(f"what {names[i]} holds", "in_axes") for i in flat.stored]
         _check_shared(values, lanes, out_dims, ends, who)

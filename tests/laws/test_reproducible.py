@@ -58,10 +58,8 @@ def test_values(program):
     close(found, program.oracle(x, w), tolerance=1e-4)
 
 
-@given(programs())
-def test_values_in_lanes_of_vmap(program):
-    """One device without a mesh is like the others."""
-    x, w = narrow(program.arguments())
+def in_lanes_of_vmap(program):
+    """The lanes of ``program`` on one device, without a mesh."""
     m = replace(program.mapping, at_once=(None,) * len(program.mapping.axes))
     count = len(m.axes)
 
@@ -72,8 +70,42 @@ def test_values_in_lanes_of_vmap(program):
         )  # fmt: skip
 
     note(str(program))
-    alone = phalanx.jit(m.over([mapped] * count, program.lane))(x, w)
-    assert bits(alone) == bits(on_devices(program, 1)(x, w))
+    return phalanx.jit(m.over([mapped] * count, program.lane))
+
+
+@given(programs())
+def test_values_in_lanes_of_vmap(program):
+    x, w = narrow(program.arguments())
+    assert bits(in_lanes_of_vmap(program)(x, w)) == bits(on_devices(program, 1)(x, w))
+
+
+@fewer
+@given(programs(most_steps=3))
+def test_derivatives_in_lanes_of_vmap(program):
+    args = narrow(program.arguments())
+    ct = np.random.default_rng(2).uniform(-1, 1, program.oracle(*args).shape).astype(np.float32)
+
+    def slopes(f):
+        return phalanx.vjp(f, *args)[1](ct)
+
+    assert bits(slopes(in_lanes_of_vmap(program))) == bits(slopes(on_devices(program, 1)))
+
+
+def test_cotangents_of_a_shared_result_in_lanes_of_vmap():
+    """They are added in the order of lanes, wherever the result is placed."""
+    x, w = np.random.default_rng(0).normal(size=(2, 47, 8, 6)).astype("bfloat16")
+
+    def lane(x):
+        return lax.psum(x * x, "i")
+
+    for place in (0, -1):
+        alone, over = [
+            phalanx.vjp(transform(lane, axis_name="i", out_axes=place, reproducible=True), x)
+            for transform in (vmap, pmap)
+        ]
+        ct = w if place == 0 else np.moveaxis(w, 0, -1)
+        assert bits(alone[0]) == bits(over[0])
+        assert bits(alone[1](ct)) == bits(over[1](ct))
 
 
 @given(programs())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 from phalanx.api.arguments import Flat
-from phalanx.api.lanes_alone import inside_lanes, refuse_other_orders
+from phalanx.api.lanes_alone import inside_lanes, on_operands, refuse_other_orders
 from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce, Reproducible
 from phalanx.control.vectorized import vectorized
@@ -44,7 +44,7 @@ def in_chunks(
     dims: Dims,
     at_once: AtOnce,
     passed: Sequence[Ref],
-    out_dims: Callable[[Sequence[int]], Sequence[int | None]],
+    out_dims: Callable[[list[int]], Sequence[int | None]],
     keep_known: bool = False,
 ) -> tuple[list[Any], list[int | None]]:
     """What ``flat`` gives in the lanes of ``axis``, which lie in ``dims`` of ``leaves``.
@@ -72,7 +72,9 @@ def in_chunks(
     def trace() -> TracedBody:
         with inside_lanes(at_once):
             program, captured, written = stage_with_refs(lane, types, name_of(flat.fun))
-        refuse_other_orders(program, at_once, flat.who)
+        if isinstance(at_once, Reproducible):
+            program = on_operands(program)
+            refuse_other_orders(program, flat.who, on_devices=False)
         return TracedBody(program, captured, flat.out_tree, written, flat.stored)
 
     key = (flat.who, flat.in_tree, axis, at_once, *types, *places, *flat.refs)

@@ -38,7 +38,7 @@ from phalanx.base.boundary import hiding
 from phalanx.base.config import config
 from phalanx.base.errors import AxisSizeError, ReplicationError, ShardingTypeError
 from phalanx.base.source import user_location
-from phalanx.control.chunks import AtOnce
+from phalanx.control.chunks import AtOnce, Reproducible
 from phalanx.control.mapped import mapped
 from phalanx.control.spanned import spanned
 from phalanx.core import axes
@@ -164,7 +164,8 @@ class Pmapped(StagedFunction):
             lanes = [r.inner(t, sizes) for t, r in zip(types, ins, strict=True)]
             flat, staged = self._stage(arguments, lanes)
         program, captured, written = staged
-        refuse_other_orders(program, at_once, self.who)
+        if isinstance(at_once, Reproducible):
+            refuse_other_orders(program, self.who)
         results = program.output_types[len(written) :]
         for type, name in zip(results, result_names(flat.out_tree), strict=False):
             _refuse_sums(type, name, self.who)

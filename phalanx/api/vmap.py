@@ -272,7 +272,7 @@ def vmap(
         size = mapped_size(leaves, dims, names, axis_size, who, len(kwargs))
         flat = Flat(fun, treedef, NO_STATIC, who, refs)
 
-        def dims_of_results(ranks: Sequence[int]) -> list[int | None]:
+        def dims_of_results(ranks: list[int]) -> list[int | None]:
             results = ranks[: flat.out_tree.num_leaves]
             own = output_dims(out_axes, flat.out_tree, results, who)
             return [*own, *(dims[i] for i in flat.stored)]

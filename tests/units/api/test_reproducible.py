@@ -113,6 +113,27 @@ def test_a_pmap_inside_that_is_not_reproducible_is_refused(transform):
         f(rows()[:4].reshape(2, 2, 700))
 
 
+def test_lanes_of_vmap_are_on_one_device_with_all_that_is_inside():
+    """A pmap inside has its lanes there, and what stands beside it adds up as one device does."""
+    x = rows()[:, :96].reshape(13, 12, 8)
+
+    def lane(x):
+        y = phalanx.pmap(lambda row: row * lax.pmean(row, ("i", "j")), "j")(x)
+        return lax.pmean((jnp.sin(y) * 0.7).sum(), "i"), y
+
+    over = phalanx.pmap(lane, "i", reproducible=True)(x)
+    alone = phalanx.jit(phalanx.vmap(lane, axis_name="i", reproducible=True))(x)
+    for a, b in zip(alone, over, strict=True):
+        assert len(a.devices()) == 1
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+    def on_its_own(x):
+        return phalanx.pmap(jnp.sin, "j", devices=phalanx.devices()[:1])(x)
+
+    with pytest.raises(ValueError, match=f"sin, at {HERE}.* devices of its own.*{HERE}"):
+        phalanx.vmap(on_its_own, reproducible=True)(x)
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int32", "complex64"])
 def test_dtypes_are_added_up_as_one_device_does(dtype):
     """Small numbers beside large ones, in 32 bits where there are fewer."""

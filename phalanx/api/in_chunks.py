@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 from phalanx.api.arguments import Flat
-from phalanx.api.lanes_alone import inside_lanes, on_operands, refuse_other_orders
+from phalanx.api.lanes_alone import inside_lanes, is_alone, refuse_other_orders
 from phalanx.base.source import name_of, user_location
-from phalanx.control.chunks import AtOnce, Reproducible
+from phalanx.control.chunks import AtOnce
 from phalanx.control.vectorized import vectorized
 from phalanx.core.layouts import along
 from phalanx.core.refs import Ref, refuse_aliases, refuse_differing, store_all
@@ -70,10 +70,9 @@ def in_chunks(
         return flat(*every)
 
     def trace() -> TracedBody:
-        with inside_lanes(at_once):
+        with inside_lanes(at_once, on_operands=True):
             program, captured, written = stage_with_refs(lane, types, name_of(flat.fun))
-        if isinstance(at_once, Reproducible):
-            program = on_operands(program)
+        if is_alone(at_once):
             refuse_other_orders(program, flat.who, on_devices=False)
         return TracedBody(program, captured, flat.out_tree, written, flat.stored)
 
@@ -86,7 +85,7 @@ def in_chunks(
     ins: Roles = (*[FIXED] * len(traced.captured), *[slices(along(d, name)) for d in places])
     varying = varying_outputs(traced.program, [r.axes for r in ins])
     lanes = [0 if name in over else None for over in varying]
-    if isinstance(at_once, Reproducible):
+    if is_alone(at_once):
         # Each lane gives what all share, like those of pmap: so its cotangents are added in order.
         count = len(traced.written)
         asked = out_dims([t.ndim for t in traced.program.output_types[count:]])

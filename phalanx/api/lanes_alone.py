@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
-from phalanx.base.config import config, settings
+from msgspec import Struct
+
+from phalanx.base.config import settings
 from phalanx.base.source import user_location
 from phalanx.control.chunks import AtOnce, Reproducible
 from phalanx.control.mapped import mapped
-from phalanx.control.vectorized import vectorized
-from phalanx.core.memoize import memoize_on
-from phalanx.core.program import Equation, Program
+from phalanx.core import axes
+from phalanx.core.program import Program
+
+
+class _Alone(Struct, frozen=True):
+    """What is known where the function of a reproducible lane is traced, its rules included."""
+
+    on_operands: bool
 
 
 def lanes_alone(at_once: AtOnce, reproducible: bool | None, who: str) -> AtOnce:
     """``at_once``, or lanes that know nothing of each other where results are to be
-    ``reproducible``; None: as the option says.
+    ``reproducible``; None: as the option says, and in such lanes.
 
     Raises:
         ValueError: several lanes are to run at once.
     """
-    if not (settings().reproducible if reproducible is None else reproducible):
+    if reproducible is None:
+        reproducible = settings().reproducible or bool(_facts())
+    if not reproducible:
         return at_once
     if at_once not in (None, 1):
         raise ValueError(
@@ -32,39 +40,24 @@ def lanes_alone(at_once: AtOnce, reproducible: bool | None, who: str) -> AtOnce:
     return Reproducible()
 
 
-def inside_lanes(at_once: AtOnce) -> AbstractContextManager[None]:
+def inside_lanes(at_once: AtOnce, on_operands: bool = False) -> AbstractContextManager[None]:
     """While a function is traced of which ``at_once`` lanes run: mapped functions in reproducible
-    ones are such, too."""
-    if not isinstance(at_once, Reproducible):
-        return nullcontext()
-    return config.override(reproducible=True)
+    ones are such, too. Those of ``vmap`` lie ``on_operands``, with all that is in them."""
+    return axes.knowing(_Alone(on_operands)) if is_alone(at_once) else nullcontext()
 
 
-def on_operands(program: Program) -> Program:
-    """``program`` with lanes of mapped functions where their operands lie, if nothing says where:
-    what lanes of ``vmap`` compute beside them is divided over no devices either."""
-    return memoize_on(program, on_operands, lambda: _on_operands(program))
+def is_alone(at_once: AtOnce) -> bool:
+    """Whether lanes know nothing of each other."""
+    return isinstance(at_once, Reproducible)
 
 
-def _on_operands(program: Program) -> Program:
-    if mapped not in program.primitives:
-        return program
-    return program.update(equations=[_lanes_on_operands(e) for e in program.equations])
+def lie_on_operands() -> bool:
+    """Whether what is traced lies in reproducible lanes which have all where operands lie."""
+    return any(fact.on_operands for fact in _facts())
 
 
-def _lanes_on_operands(e: Equation) -> Equation:
-    frame = e.frame
-    if frame is None:
-        return e
-    inner = e.reframed(frame.rewritten(on_operands))
-    if e.prim is not mapped or not _lie_anywhere(**inner.params):
-        return inner
-    params = {name: inner.params[name] for name in ("program", "axes", "ins", "outs", "at_once")}
-    return Equation(vectorized, inner.inputs, params, inner.outputs, inner.location)
-
-
-def _lie_anywhere(*, at_once: AtOnce, devices: Any, mesh: Any, **_: Any) -> bool:
-    return isinstance(at_once, Reproducible) and devices is mesh is None
+def _facts() -> list[_Alone]:
+    return [fact for fact in axes.facts() if isinstance(fact, _Alone)]
 
 
 def refuse_other_orders(program: Program, who: str, on_devices: bool = True) -> None:
@@ -74,7 +67,7 @@ def refuse_other_orders(program: Program, who: str, on_devices: bool = True) -> 
     for e in program.walk():
         if e.prim is not mapped:
             continue
-        if not on_devices or not isinstance(e.params["at_once"], Reproducible):
+        if not on_devices or not is_alone(e.params["at_once"]):
             (inner,) = e.programs
             raise ValueError(
                 f"{who}: {inner.name}, at {e.location}, is divided over a mesh or devices of its "

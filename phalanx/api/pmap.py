@@ -19,7 +19,13 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.in_chunks import checked_at_once
-from phalanx.api.lanes_alone import inside_lanes, lanes_alone, refuse_other_orders
+from phalanx.api.lanes_alone import (
+    inside_lanes,
+    is_alone,
+    lanes_alone,
+    lie_on_operands,
+    refuse_other_orders,
+)
 from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.over_processes import devices_of_all, group_of, over_processes
@@ -38,9 +44,10 @@ from phalanx.base.boundary import hiding
 from phalanx.base.config import config
 from phalanx.base.errors import AxisSizeError, ReplicationError, ShardingTypeError
 from phalanx.base.source import user_location
-from phalanx.control.chunks import AtOnce, Reproducible
+from phalanx.control.chunks import AtOnce
 from phalanx.control.mapped import mapped
 from phalanx.control.spanned import spanned
+from phalanx.control.vectorized import vectorized
 from phalanx.core import axes
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.correspond import how_to_sum
@@ -164,7 +171,7 @@ class Pmapped(StagedFunction):
             lanes = [r.inner(t, sizes) for t, r in zip(types, ins, strict=True)]
             flat, staged = self._stage(arguments, lanes)
         program, captured, written = staged
-        if isinstance(at_once, Reproducible):
+        if is_alone(at_once):
             refuse_other_orders(program, self.who)
         results = program.output_types[len(written) :]
         for type, name in zip(results, result_names(flat.out_tree), strict=False):
@@ -179,7 +186,10 @@ class Pmapped(StagedFunction):
             "outs": outs,
             "at_once": at_once,
         }
-        if sharing is None:
+        anywhere = context.devices is None and self.axes.mesh is None
+        if is_alone(at_once) and lie_on_operands() and anywhere and sharing is None:
+            prim, where = vectorized, {}
+        elif sharing is None:
             prim, where = mapped, {"devices": context.devices, "mesh": self.axes.mesh}
         else:
             prim, where = spanned, {"sharing": sharing}

@@ -18,7 +18,6 @@ from msgspec import Struct
 from phalanx.control.call import as_call, call, frame_of_one, lower_call
 from phalanx.control.family import Rewrite, StateAndResults, with_subprograms
 from phalanx.control.result_dims import ResultDims, program_on_lanes
-from phalanx.core import axes
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import ZERO, Execution, NoRule, Primitive, Rule, UserRules
 from phalanx.core.program import Frame, Program, Var
@@ -103,7 +102,7 @@ def bind_with_rules(
             check(results)
         return results
     outer, values = _columns(closed)
-    closure = Closure(outer, axes.scope())
+    closure = Closure.here(outer)
     program = Applied(lambda operands: closure.run(function, operands))
     return prim(*values, *xs, program=program, rule=make_rule(closure), closed=len(values))
 
@@ -148,7 +147,7 @@ def _bind_program(
     count = len(captured)
     inputs = [*program.inputs[:count], *unused, *program.inputs[count:]]
     program = program.update(inputs=inputs)
-    rule = make_rule(Closure((*captured, *only_rules), axes.scope()))
+    rule = make_rule(Closure.here((*captured, *only_rules)))
     every = [*captured, *values]
     return prim(*every, *xs, program=program, rule=rule, closed=len(every))
 

@@ -177,9 +177,14 @@ def binding(*axes: tuple[Any, SupportsIndex]) -> AbstractContextManager[None]:
     )
 
 
-def only(axes: Scope) -> AbstractContextManager[None]:
-    """Let ``axes`` be the ones that are in scope, and no others."""
-    return _Scope(axes, *_innermost().facts)
+def only(axes: Scope, facts: tuple[Hashable, ...] | None = None) -> AbstractContextManager[None]:
+    """Let ``axes`` be the ones that are in scope, and no others; with ``facts``, also these."""
+    return _Scope(axes, *(_innermost().facts if facts is None else facts))
+
+
+def facts() -> tuple[Hashable, ...]:
+    """The facts on which it depends what functions do here."""
+    return _innermost().facts
 
 
 def knowing(fact: Hashable) -> AbstractContextManager[None]:

@@ -8,7 +8,7 @@ for that operand by then takes its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -85,15 +85,22 @@ def resolve(x: Any, trace: Trace | None) -> Any:
 
 
 class Closure(Struct, frozen=True):
-    """The values that functions close over, and the named axes that were in scope for them."""
+    """The values that functions close over, and the named axes that were in scope for them, and
+    facts on which it depends what they do."""
 
     closed: tuple[Any, ...]
     scope: axes.Scope
+    facts: tuple[Hashable, ...]
+
+    @classmethod
+    def here(cls, closed: tuple[Any, ...]) -> Closure:
+        """Of functions that are called here, and later once more."""
+        return cls(closed, axes.scope(), axes.facts())
 
     def run(self, function: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> list[Any]:
         """The results of a flat ``function``; the first operands are the values closed over."""
         count = len(self.closed)
-        with axes.only(self.scope):
+        with axes.only(self.scope, self.facts):
             if not count:
                 return list(function(*operands))
             trace = _Rebound(current(), self.closed, operands[:count])

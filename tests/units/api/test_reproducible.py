@@ -134,6 +134,38 @@ def test_lanes_of_vmap_are_on_one_device_with_all_that_is_inside():
         phalanx.vmap(on_its_own, reproducible=True)(x)
 
 
+def _by_vjp(slope):
+    f = phalanx.custom_vjp(jnp.sin)
+    f.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (slope(ct * x),))
+    return f
+
+
+def _by_jvp(slope):
+    f = phalanx.custom_jvp(jnp.sin)
+    f.defjvp(lambda xs, ts: (jnp.sin(*xs), slope(*ts) * xs[0]))
+    return f
+
+
+@pytest.mark.spmd
+@pytest.mark.parametrize("lanes", [2, 3])
+@pytest.mark.parametrize("ruled", [_by_vjp, _by_jvp])
+def test_a_pmap_in_a_rule_is_reproducible_like_the_lanes_it_is_for(ruled, lanes):
+    """The rule runs when the function has been traced already."""
+    x = rows()[:12].reshape(1, 12, 700)[[0] * lanes] * np.arange(1, 1 + lanes)[:, None, None]
+    x = x.astype(np.float32)
+
+    def slope(t):
+        return phalanx.pmap(lambda t: t * 3 - lax.pmean(t * 0.1, "j") + t.sum(), "j")(t)
+
+    f = ruled(slope)
+    every = [
+        phalanx.pmap(f, "i", devices=phalanx.devices()[:n], reproducible=True)
+        for n in (1, phalanx.device_count())
+    ]
+    found = [phalanx.vjp(g, x)[1](x)[0] for g in (*every, phalanx.vmap(f, reproducible=True))]
+    assert {np.asarray(y).tobytes() for y in found} == {np.asarray(found[0]).tobytes()}
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int32", "complex64"])
 def test_dtypes_are_added_up_as_one_device_does(dtype):
     """Small numbers beside large ones, in 32 bits where there are fewer."""

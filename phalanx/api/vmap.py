@@ -228,7 +228,8 @@ def vmap(
             ``while_loop``, and only one branch of a ``cond``. None: all, operation by operation.
         reproducible: whether each example runs alone, and sums over examples are added in an order
             that depends on their number only, which gives the same bits as ``pmap`` with this
-            option. A ``pmap`` inside is reproducible, too.
+            option, unless examples are divided over devices themselves. A ``pmap`` inside is
+            reproducible, too.
 
     Returns:
         A function with the parameters of ``fun``, whose mapped arguments and results have one

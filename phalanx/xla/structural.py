@@ -98,6 +98,13 @@ class StructuralEmitter(LengthEmitter):
         if self.symbolic and symbolic((*low, *high, *interior)):
             operands = [x, value, *map(self.extents, (low, high, interior))]
             return self.op("stablehlo.dynamic_pad", self.tensor(shape, t.dtype), operands)
+        if any(n < 0 for n in (*low, *high)):
+            # XLA's CPU compiler has none of this where it may not simplify, which alters bits
+            more_low, more_high = [tuple([max(n, 0) for n in ends]) for ends in (low, high)]
+            more = self.pad(x, value, more_low, more_high, interior)
+            start = tuple([max(-n, 0) for n in low])
+            limit = tuple([i + n for i, n in zip(start, shape, strict=True)])
+            return self.slice(more, start, limit, (1,) * len(shape))
         return self.op(
             "stablehlo.pad",
             self.tensor(shape, t.dtype),

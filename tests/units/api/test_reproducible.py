@@ -166,6 +166,18 @@ def test_a_pmap_in_a_rule_is_reproducible_like_the_lanes_it_is_for(ruled, lanes)
     assert {np.asarray(y).tobytes() for y in found} == {np.asarray(found[0]).tobytes()}
 
 
+def test_lanes_that_are_cut_by_negative_padding_can_be_compiled_quickly():
+    def lane(x):
+        return lax.pad(x * 2, jnp.float32(7), ((-1, 3, 0), (2, -3, 1)))
+
+    x = rows()[:6].reshape(2, 3, 700)
+    with phalanx.config.override(disable_most_optimizations=True):
+        found = phalanx.pmap(lane, reproducible=True)(x)
+    whole = np.full((2, 6, 2 + 1399 + 3), 7, np.float32)
+    whole[:, :3, 2:1401:2] = x * 2
+    np.testing.assert_array_equal(found, whole[:, 1:, : 2 + 1399 - 3])
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int32", "complex64"])
 def test_dtypes_are_added_up_as_one_device_does(dtype):
     """Small numbers beside large ones, in 32 bits where there are fewer."""

@@ -63,7 +63,10 @@ def lower_region(b: Builder, *xs: Value, region: Region) -> list[Value]:
         with b.inside(scope):
             return b.inline(block.program, *parts)
 
-    if not own:
+    # A reproducible lane on no axis may lie beside lanes or around some that are divided over the
+    # devices: the compiler would divide its work, too.
+    alone = block.reproducible and region.mesh is None and not b.manual
+    if not own and not alone:
         return run(b, *xs)
     taken = [cut.axis for cut in cuts if b.manual.intersection(cut.mesh)]
     if taken and region.mesh is not None:

@@ -166,6 +166,22 @@ def test_a_pmap_in_a_rule_is_reproducible_like_the_lanes_it_is_for(ruled, lanes)
     assert {np.asarray(y).tobytes() for y in found} == {np.asarray(found[0]).tobytes()}
 
 
+@pytest.mark.spmd
+def test_one_lane_around_several_is_not_divided_over_devices():
+    x = np.random.default_rng(0).normal(size=(1, 6, 8)).astype(np.float32)
+
+    def lane(x):
+        y = phalanx.pmap(lambda row: jnp.sin(row) * row, "j")(x)
+        return (jnp.sin(y) * 0.7).sum()
+
+    with phalanx.config.override(disable_most_optimizations=True):
+        found = [
+            phalanx.pmap(lane, "i", devices=phalanx.devices()[:n], reproducible=True)(x)
+            for n in range(1, phalanx.device_count() + 1)
+        ]
+    assert {np.asarray(y).tobytes() for y in found} == {np.asarray(found[0]).tobytes()}
+
+
 def test_lanes_that_are_cut_by_negative_padding_can_be_compiled_quickly():
     def lane(x):
         return lax.pad(x * 2, jnp.float32(7), ((-1, 3, 0), (2, -3, 1)))

@@ -125,7 +125,7 @@ def add_plan_options(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     for axis, what in (
         ("data", "copies of the model"), ("fsdp", "parts of the state"),
-        ("tensor", "parts of each product"),
+        ("tensor", "parts of each product"), ("sequence", "parts of each sequence"),
     ):  # fmt: skip
         command.add_argument(
             f"--{axis}", type=_parts, metavar="N", help=f"number of {what} (default: the fastest)"

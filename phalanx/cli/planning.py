@@ -34,7 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
         if not seen:
             raise ValueError(NOTHING)
         step = max(seen, key=lambda t: sum([s.operations for s in steps(t.program)]))
-        asked = Parting(*(getattr(arguments, n, None) or 0 for n in ("data", "fsdp", "tensor")))
+        asked = Parting(
+            *(getattr(arguments, n, None) or 0 for n in ("data", "fsdp", "tensor", "sequence"))
+        )
         rows = getattr(arguments, "batch", None) or 0
         report = plan_of(step, chips, asked, arguments.compiled, rows)
     except (PhalanxError, ValueError) as e:

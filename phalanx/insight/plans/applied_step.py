@@ -44,7 +44,8 @@ class AppliedStep:
         code: the lines that do the same.
 
     Attributes:
-        mesh: the mesh, with the axes data, fsdp and tensor; of a ``pmap`` with lanes and copies.
+        mesh: the mesh, with the axes data, fsdp and tensor, and sequence where sequences are
+            divided; of a ``pmap`` with lanes and copies.
         in_shardings: those of the arguments: for each of them a tree.
         out_shardings: those of the results.
         constraints: where values inside of it are told how they lie: lines, types and shardings.
@@ -169,7 +170,7 @@ def _check(call: TracedCall, load: Load, parting: Parting, told: str) -> None:
             f"{told}: {what}, whose axes are of type Explicit: then types say how it is divided. "
             "Plan it for arrays, or types, over no mesh, outside of set_mesh"
         )
-    if load.lanes > 1 and max(parting.fsdp, parting.tensor) > 1:
+    if load.lanes > 1 and parting.data < parting.chips:
         raise ArgumentError(
             f"{told} over {parting}: it is a pmap of {load.lanes} lanes, of which each has all of "
             f"the state. Plan it with data={parting.chips}; without pmap the state can be divided"

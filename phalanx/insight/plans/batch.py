@@ -107,3 +107,12 @@ class _Scanned(Flow):
         rows = [bool(role.layout and role.layout[0]) for role in frame.ins]
         self.found.update(*[v for v, r in zip(operands, rows, strict=True) if r])
         return [NOTHING if r else v for v, r in zip(operands, rows, strict=True)]
+
+    def leave(
+        self, e: Equation, frame: Frame, operands: Sequence[Marks], carry: Sequence[Marks],
+        results: Sequence[Marks],
+    ) -> list[Marks]:  # fmt: skip
+        """What runs of a loop stack begins with these runs, whatever it is made of."""
+        outs = super().leave(e, frame, operands, carry, results)
+        stacked = [frame.is_loop and bool(role.layout) for role in frame.outs]
+        return [NOTHING if s else v for v, s in zip(outs, stacked, strict=True)]

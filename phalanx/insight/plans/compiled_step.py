@@ -1,8 +1,8 @@
 """The step of a plan, compiled for the chips that it is planned for, which need not be here.
 
 XLA parts the program over a mesh of described devices, as a plan has it: the batch over copies and
-parts of the state, each large array of the state along its longest sides. Of what the compiler
-makes of that, operations, bytes, memory and exchanges are read.
+parts of the state, its sequences over an axis of their own, each large array of the state along its
+longest sides. Of what the compiler makes of that, operations, bytes, memory and exchanges are read.
 """
 
 from __future__ import annotations
@@ -154,7 +154,8 @@ def _among(e: Exchange, chips: Machine, parting: Parting) -> tuple[str, int, int
     """The first axis along which chips differ that exchange, how many do so with each other, and
     how far from each other they are; all of them, where that is not told."""
     group = next((g for g in e.pairs or e.groups or () if len({*g}) > 1), range(parting.chips))
-    places = np.unravel_index(np.array(group), (parting.data, parting.fsdp, parting.tensor))
+    sizes = [getattr(parting, axis) for axis in AXES]
+    places = np.unravel_index(np.array(group), sizes)
     differing = [axis for axis, at in zip(AXES, places, strict=True) if np.ptp(at)]
     near = max(Counter([i // chips.inside for i in group]).values())  # in the same slice
     return (differing or AXES)[0], len(group), chips.inside // near

@@ -8,23 +8,23 @@ one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
 from phalanx.core.types import ArrayType
 from phalanx.insight.costs import dearest, runs
-from phalanx.insight.plans.microbatches import Dimensions, along_results
+from phalanx.insight.plans.dimensions import Dimensions, along_results
 from phalanx.primitives.basis import add, reduce_sum
 from phalanx.primitives.contract import dot_general
 from phalanx.transforms.products import PRODUCTS
 from phalanx.transforms.storage import size_in_bytes
 
-__all__ = ["Products", "products_in"]
-
+__all__ = ["Mark", "Notes", "Products", "has_size", "products_in", "walk"]
 
 Pair = tuple[tuple[int, ...], tuple[int, ...]]  # dimensions of the one operand, and of the other
 
@@ -33,13 +33,14 @@ class Mark(NamedTuple):
     """What a value depends on: the batch; or the state alone, by which it is a weight; whether it
     is a sum of which chips would have parts, were weights or the batch parted among them; of what
     is not made anew in each run of a loop how often it is made; and the dimensions in which it has
-    a part of each expert."""
+    a part of each expert, and those of sequences."""
 
     batch: bool
     state: bool
     partial: bool = False
     made: float = 1.0
     experts: Dimensions = ()
+    sequence: Dimensions = ()
 
 
 NOTHING = Mark(False, False)
@@ -79,15 +80,33 @@ def products_in(program: Program, state: Sequence[bool]) -> Products:
     """What the products of ``program`` do, of whose inputs those marked are ``state``."""
     found = Products()
     marks = [Mark(not s, s) for s in state]
-    _walk(program, marks, 1.0, _Weights(found))
-    _walk(program, marks, 1.0, _Gradients(found))
+    walk(program, marks, 1.0, _Weights(found))
+    walk(program, marks, 1.0, _Gradients(found))
     return found
 
 
-class _Weights(Struct):
+class Notes:
+    """What is noted of the products of a program, and of sums of which chips would have parts."""
+
+    products: tuple[Primitive, ...] = PRODUCTS
+
+    def product(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
+        """Whether the result of a product, which runs so often, would be partial."""
+        raise NotImplementedError
+
+    def summed(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
+        """The same of a sum of the elements of a value."""
+        return False
+
+    def total(self, t: ArrayType, often: float) -> None:
+        """A sum of parts, of type ``t``."""
+
+
+class _Weights(Notes):
     """Notes the products by weights, and what they exchange."""
 
-    found: Products
+    def __init__(self, found: Products) -> None:
+        self.found = found
 
     def product(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
         """Whether the result would be partial."""
@@ -146,36 +165,34 @@ def _experts(e: Equation, marks: Sequence[Mark]) -> Dimensions:
     return next(iter(along_results(e, along)), ())
 
 
-class _Gradients(Struct):
+def has_size(e: Equation, sizes: Set[tuple[int, int]]) -> bool:
+    """Whether what a product gives has one of the ``sizes`` of weights."""
+    beside: Pair = e.params["batch"] if e.prim is dot_general else ((), ())
+    many = math.prod([e.inputs[0].type.shape[d] for d in beside[0]])
+    return (e.outputs[0].type.size, many) in sizes
+
+
+class _Gradients(Notes):
     """Notes the products that are gradients of weights, whose sizes are known."""
 
-    found: Products
+    def __init__(self, found: Products) -> None:
+        self.found = found
 
     def product(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
         """Whether it is one, of which chips have parts where they have parts of the batch."""
-        out = e.outputs[0].type
-        beside: Pair = e.params["batch"] if e.prim is dot_general else ((), ())
-        many = math.prod([e.inputs[0].type.shape[d] for d in beside[0]])
-        if (out.size, many) not in self.found.sizes:
+        if not has_size(e, self.found.sizes):
             return False
         if any(m.state for m in marks) or not any(m.batch for m in marks):
             return False
-        self.total(out, often)
+        self.total(e.outputs[0].type, often)
         return True
-
-    def summed(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
-        """Whether it is one: a sum of the elements of a value is not counted."""
-        return False
 
     def total(self, t: ArrayType, often: float) -> None:
         """Parts of a gradient, of type ``t``."""
         self.found.gradients += often * size_in_bytes(t)
 
 
-Notes = _Weights | _Gradients
-
-
-def _walk(program: Program, marks: Sequence[Mark], often: float, notes: Notes) -> list[Mark]:
+def walk(program: Program, marks: Sequence[Mark], often: float, notes: Notes) -> list[Mark]:
     """Go over ``program``, whose inputs have ``marks``; those of its outputs."""
     known: dict[Atom, Mark] = dict(zip(program.inputs, marks, strict=True))
 
@@ -187,14 +204,23 @@ def _walk(program: Program, marks: Sequence[Mark], often: float, notes: Notes) -
         frame = e.frame
         if frame is not None:
             outs = _framed(frame, ins, often, notes)
-        elif e.prim in PRODUCTS:
+        elif e.prim in notes.products:
             partial = notes.product(e, ins, often)
             experts = _experts(e, ins) if any(m.batch for m in ins) else ()
-            outs = [Mark(any(m.batch for m in ins), False, partial, experts=experts)]
+            made = Mark(any(m.batch for m in ins), False, partial, experts=experts)
+            outs = _along_sequences(e, ins, made)
         else:
-            outs = [_moved(e, ins, often, notes)] * len(e.outputs)
+            outs = _along_sequences(e, ins, _moved(e, ins, often, notes))
         known.update(zip(e.outputs, outs, strict=True))
     return [of(a) for a in program.outputs]
+
+
+def _along_sequences(e: Equation, ins: Sequence[Mark], made: Mark) -> list[Mark]:
+    """What is ``made``, one mark for each result, with the dimensions in which it has sequences."""
+    along = along_results(e, [m.sequence for m in ins])
+    return [made._replace(sequence=dims) for dims in [*along, *[()] * len(e.outputs)]][
+        : len(e.outputs)
+    ]
 
 
 def _moved(e: Equation, ins: Sequence[Mark], often: float, notes: Notes) -> Mark:
@@ -217,13 +243,13 @@ def _framed(frame: Frame, ins: Sequence[Mark], often: float, notes: Notes) -> li
     shown = [m for m, r in zip(ins, frame.ins, strict=True) if r is not CHOICE]
     program, times = dearest(frame), often * runs(frame)
     if not frame.is_loop:
-        return _walk(program, shown, times, notes)
+        return walk(program, shown, times, notes)
     shown = [
-        m if r is FIXED else m._replace(made=times, experts=_shifted(m, r, -1))
+        m if r is FIXED else _shifted(m, r, -1)._replace(made=times)
         for m, r in zip(shown, frame.body_roles, strict=True)
     ]
     for _ in range(len(shown)):  # what is carried depends on what any run makes it depend on
-        after = iter(frame.carried_out(_walk(program, shown, 0.0, notes)))
+        after = iter(frame.carried_out(walk(program, shown, 0.0, notes)))
         joined = [
             _either(m, next(after)) if r is CARRY else m
             for m, r in zip(shown, frame.body_roles, strict=True)
@@ -231,24 +257,29 @@ def _framed(frame: Frame, ins: Sequence[Mark], often: float, notes: Notes) -> li
         if joined == shown:
             break
         shown = joined
-    outs = _walk(program, shown, times, notes)
+    outs = walk(program, shown, times, notes)
     carried = [m for m, r in zip(shown, frame.body_roles, strict=True) if r is CARRY]
     types = frame.carried_out(program.output_types)
     for before, after, kind in zip(carried, frame.carried_out(outs), types, strict=True):
         if before.partial and after.partial:  # a sum of them all, over which chips exchange once
             notes.total(kind, often)
-    return [m._replace(experts=_shifted(m, r, 1)) for m, r in zip(outs, frame.outs, strict=True)]
+    return [_shifted(m, r, 1) for m, r in zip(outs, frame.outs, strict=True)]
 
 
-def _shifted(m: Mark, role: Role, by: int) -> Dimensions:
-    """The dimensions of experts inside of a loop, by -1, or behind it, where a run has a slice."""
+def _shifted(m: Mark, role: Role, by: int) -> Mark:
+    """The dimensions inside of a loop, by -1, or behind it, where a run has a slice."""
     if not (role.layout and role.layout[0]):
-        return m.experts
-    return tuple([d + by for d in m.experts if d + by >= 0])
+        return m
+    experts, sequence = [
+        tuple([d + by for d in dims if d + by >= 0]) for dims in (m.experts, m.sequence)
+    ]
+    return m._replace(experts=experts, sequence=sequence)
 
 
 def _either(a: Mark, b: Mark) -> Mark:
     batch = a.batch or b.batch
+    sequence = tuple(sorted({*a.sequence, *b.sequence}))
     return Mark(
-        batch, not batch and (a.state or b.state), a.partial or b.partial, a.made, a.experts
-    )
+        batch, not batch and (a.state or b.state), a.partial or b.partial, a.made, a.experts,
+        sequence,
+    )  # fmt: skip

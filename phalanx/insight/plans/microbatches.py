@@ -15,14 +15,15 @@ from phalanx.base.source import Location
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
 from phalanx.core.runs import Loop
 from phalanx.core.types import ArrayType
-from phalanx.primitives.basis import reshape, same_elements
+from phalanx.insight.plans.dimensions import Dimensions, along_results
 from phalanx.run.constrain import constrain
 from phalanx.spmd.named import NamedSharding
 
-__all__ = ["Constraint", "Dimensions", "along_results", "constrained"]
+__all__ = ["Constraint", "constrained"]
 
-Dimensions = tuple[int, ...]  # those in which a value has rows of the batch
-Dividing = Callable[[ArrayType, int], NamedSharding | None]
+Lying = tuple[Dimensions, Dimensions]  # in which a value has rows of the batch, and sequences
+Dividing = Callable[[ArrayType, int, int | None], NamedSharding | None]
+_NOWHERE: Lying = ((), ())
 
 
 class Constraint(Struct, frozen=True):
@@ -42,42 +43,45 @@ class Constraint(Struct, frozen=True):
 
 
 def constrained(
-    program: Program, along: Mapping[int, int], divided: Dividing
+    program: Program, rows: Mapping[int, int], sequences: Mapping[int, int], divided: Dividing
 ) -> tuple[Program, tuple[Constraint, ...]]:
     """``program`` with constraints on what its loops run over, and these.
 
     Args:
         program: a step.
-        along: the dimension in which an input has the rows of the batch, by number.
-        divided: how a value lies that is divided along a dimension; None where it cannot be.
+        rows: the dimension in which an input has the rows of the batch, by number.
+        sequences: that in which it has its sequences.
+        divided: how a value lies that is divided along its rows, and along its sequences if it has
+            any; None where it cannot be.
     """
-    rows = [(along[i],) if i in along else () for i in range(len(program.inputs))]
+    count = range(len(program.inputs))
+    along = [[(of[i],) if i in of else () for i in count] for of in (rows, sequences)]
     pass_over = _Rows(divided)
-    made, _ = pass_over.through(program, rows)
+    made, _ = pass_over.through(program, [*zip(*along, strict=True)])
     return made, tuple(pass_over.found)
 
 
 class _Rows:
-    """Follows the rows of the batch through a program, and writes it anew."""
+    """Follows the rows of the batch, and its sequences, through a program, and writes it anew."""
 
     def __init__(self, divided: Dividing) -> None:
         self.divided = divided
         self.found: list[Constraint] = []
 
-    def through(
-        self, program: Program, rows: Sequence[Dimensions]
-    ) -> tuple[Program, list[Dimensions]]:
-        """``program``, whose inputs have ``rows``, with constraints; the rows of its outputs."""
-        known: dict[Atom, Dimensions] = dict(zip(program.inputs, rows, strict=True))
+    def through(self, program: Program, along: Sequence[Lying]) -> tuple[Program, list[Lying]]:
+        """``program``, whose inputs have rows and sequences ``along`` these dimensions, with
+        constraints; those of its outputs."""
+        known: dict[Atom, Lying] = dict(zip(program.inputs, along, strict=True))
         replaced: dict[Atom, Var] = {}
         before = len(self.found)
         equations: list[Equation] = []
         for e in program.equations:
-            operands = [known.get(a, ()) if isinstance(a, Var) else () for a in e.inputs]
+            operands = [
+                known.get(a, _NOWHERE) if isinstance(a, Var) else _NOWHERE for a in e.inputs
+            ]
             frame = e.frame
             if frame is None:
-                known.update(dict.fromkeys(e.outputs, ()))
-                known.update(zip(e.outputs, along_results(e, operands), strict=False))
+                known.update(zip(e.outputs, _lying(e, operands), strict=True))
             elif frame.is_call:
                 inner, after = self.through(frame.programs[0], operands)
                 if inner is not frame.programs[0]:
@@ -87,20 +91,22 @@ class _Rows:
                 equations += self._constraints(e, frame, operands, replaced)
                 e = e.update(inputs=[replaced.get(a, a) for a in e.inputs])
             equations.append(e)
-        after = [known.get(a, ()) if isinstance(a, Var) else () for a in program.outputs]
+        after = [
+            known.get(a, _NOWHERE) if isinstance(a, Var) else _NOWHERE for a in program.outputs
+        ]
         same = len(self.found) == before
         return program if same else program.update(equations=equations), after
 
     def _constraints(
-        self, e: Equation, frame: Frame, operands: Sequence[Dimensions], replaced: dict[Atom, Var]
+        self, e: Equation, frame: Frame, operands: Sequence[Lying], replaced: dict[Atom, Var]
     ) -> list[Equation]:
         """Constraints on the operands of a loop of which it takes one part after the other."""
         made: list[Equation] = []
-        for atom, role, rows in zip(e.inputs, frame.ins, operands, strict=True):
+        for atom, role, (rows, sequences) in zip(e.inputs, frame.ins, operands, strict=True):
             is_taken = bool(role.layout and role.layout[0]) and 0 in rows
             if not is_taken or not rows[1:] or atom in replaced:
                 continue
-            sharding = self.divided(atom.type, rows[1])
+            sharding = self.divided(atom.type, rows[1], next(iter(sequences), None))
             if sharding is not None:
                 replaced[atom] = Var(atom.type)
                 params = {"sharding": sharding}
@@ -109,17 +115,10 @@ class _Rows:
         return made
 
 
-def along_results(e: Equation, operands: Sequence[Dimensions]) -> list[Dimensions]:
-    """The dimensions of the results that correspond to those of operands, such as rows."""
-    if not any(operands):
-        return []
-    if e.prim is reshape:
-        pairs = same_elements(e.inputs[0].type.shape, e.outputs[0].type.shape)
-        return [tuple([d for before, after in pairs if {*before} & {*operands[0]} for d in after])]
-    if e.prim.dims is None:
-        return []
-    dims = e.prim.dims(*[a.type for a in e.inputs], **e.params)
-    labelled = zip(dims.operands, operands, strict=False)
-    marked = {labels[d] for labels, rows in labelled for d in rows if d < len(labels)} - {None}
-    results = dims.results * (len(e.outputs) if len(dims.results) == 1 else 1)
-    return [tuple([d for d, n in enumerate(labels) if n in marked]) for labels in results]
+def _lying(e: Equation, operands: Sequence[Lying]) -> list[Lying]:
+    """In which dimensions the results of an operation have rows and sequences."""
+    none: list[Dimensions] = [()] * len(e.outputs)
+    rows, sequences = [
+        [*along_results(e, along), *none][: len(e.outputs)] for along in zip(*operands, strict=True)
+    ] or (none, none)
+    return [*zip(rows, sequences, strict=True)]

@@ -1,13 +1,14 @@
 """A model of training steps: seconds and bytes of a step on a machine that is not here.
 
-A step is parted over a mesh of three axes: copies of the model ("data"), parts of the state that
-are gathered where they are used ("fsdp"), and parts of each product ("tensor", as Shoeybi et al.
-2019 have it). Its time is that of
+A step is parted over a mesh: copies of the model ("data"), parts of the state that are gathered
+where they are used ("fsdp"), parts of sequences ("sequence"), whose chips are copies of the model,
+too, and parts of each product ("tensor", as Shoeybi et al. 2019 have it). Its time is that of
 
 - its products, at a share of the peak;
 - all else that it reads and writes, at the bandwidth of memory;
 - what operations take longer than that, as even a small one takes its time;
-- the sums of parts of products, over the links that they take;
+- the sums of parts of products, and what products read of whole sequences, over the links that
+  they take;
 - what of gathering the state, and of adding up gradients, does not hide behind products;
 - waiting for the slowest slice.
 
@@ -34,12 +35,13 @@ from phalanx.core.runs import Lanes
 from phalanx.insight.costs import steps
 from phalanx.insight.memory_timeline import course
 from phalanx.insight.plans.batch import LANES_ALONE, BatchRows, batch_of
+from phalanx.insight.plans.dimensions import ATTENTION
 from phalanx.insight.plans.layers import NO_LAYERS, Layers, layers_of
 from phalanx.insight.plans.matrix_products import Products, products_in
+from phalanx.insight.plans.sequences import NO_SEQUENCES, Sequences, sequences_of
 from phalanx.insight.state import Pairs, state_of
 from phalanx.insight.systems import Machine, System
 from phalanx.insight.traced import whole
-from phalanx.primitives.attention import attention, attention_backward, attention_tangent
 from phalanx.primitives.contract import dot_general
 from phalanx.primitives.conv import conv_general_dilated
 from phalanx.transforms.dce import dce
@@ -47,9 +49,7 @@ from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["Fitted", "Load", "Parting", "Timing", "fitted_to", "load_of", "timed", "timing"]
 
-_PRODUCTS = frozenset(
-    (dot_general, conv_general_dilated, attention, attention_backward, attention_tangent)
-)
+_PRODUCTS = frozenset((dot_general, conv_general_dilated, *ATTENTION))
 
 
 class Fitted(Struct, frozen=True):
@@ -58,7 +58,7 @@ class Fitted(Struct, frozen=True):
     Attributes:
         efficiency: the share of the peak that large products reach.
         exchanging: how long the sums of parts of products hold a chip up, for each second that
-            their bytes take at the figures of its links.
+            their bytes take at the figures of its links; and what they read of whole sequences.
         hidden: of exchanges that have products to hide behind, the share that does.
         straggling: by what a step gets longer with each doubling of the slices, as all wait for
             the slowest.
@@ -81,19 +81,22 @@ def fitted_to(system: System) -> Fitted:
 
 
 class Parting(Struct, frozen=True):
-    """Over how many chips the copies, the parts of the state and the parts of products lie."""
+    """Over how many chips the copies, the parts of the state, the parts of products and those of
+    sequences lie."""
 
     data: int
     fsdp: int
     tensor: int
+    sequence: int = 1
 
     @property
     def chips(self) -> int:
         """All of them."""
-        return self.data * self.fsdp * self.tensor
+        return self.data * self.fsdp * self.sequence * self.tensor
 
     def __str__(self) -> str:
-        return f"data {self.data} x fsdp {self.fsdp} x tensor {self.tensor}"
+        sequence = f" x sequence {self.sequence}" if self.sequence > 1 else ""
+        return f"data {self.data} x fsdp {self.fsdp}{sequence} x tensor {self.tensor}"
 
 
 class Load(Struct, frozen=True):
@@ -112,6 +115,7 @@ class Load(Struct, frozen=True):
         lanes: how many run it, of a ``pmap``; else 1.
         parted: what of the arguments of each of them is taken for the batch.
         layers: the equal layers that a loop takes one after the other.
+        sequences: those of the batch.
     """
 
     products: Products
@@ -125,6 +129,7 @@ class Load(Struct, frozen=True):
     lanes: int
     parted: BatchRows
     layers: Layers
+    sequences: Sequences
 
     def at_peak(self, chips: Machine) -> float:
         """The seconds of its products on so many ``chips``, at their peak."""
@@ -150,6 +155,7 @@ class Timing(Struct, frozen=True):
     memory: float
     launching: float
     tensor: float
+    sequence: float
     fsdp: float
     data: float
     waiting: float
@@ -159,7 +165,7 @@ class Timing(Struct, frozen=True):
     @property
     def exchanging(self) -> float:
         """The seconds of all exchanges that do not hide."""
-        return self.tensor + self.fsdp + self.data
+        return self.tensor + self.sequence + self.fsdp + self.data
 
     @property
     def seconds(self) -> float:
@@ -216,10 +222,13 @@ def load_of(traced: Traced, rows: int = 0) -> Load:
         raise ArgumentError(f"plan: batch={rows:,}: {lanes} lanes cannot share so many rows")
     names = whole(traced).names.all()
     batch = LANES_ALONE if of_one_example else batch_of(program, taken, names, rows // lanes)
+    layers, sequences = NO_LAYERS, NO_SEQUENCES
+    if lanes == 1:
+        layers = layers_of(program, state)
+        sequences = sequences_of(program, state, batch.along, names, products.sizes)
     return Load(
         products, operations, moved, updating, small, lanes * batch.rows, held,
-        lanes * max(0.0, peak - held), lanes, batch,
-        layers_of(program, state) if lanes == 1 else NO_LAYERS,
+        lanes * max(0.0, peak - held), lanes, batch, layers, sequences,
     )  # fmt: skip
 
 
@@ -260,15 +269,20 @@ def timing(load: Load, chips: Machine, parting: Parting, fitted: Fitted | None =
         latency, time = chips.exchange(operation, size, among, apart)
         return latency * times + time
 
-    t, times = parting.tensor, products.count  # chips of a product are next to each other
-    tensor = seconds("all-reduce", products.reduced / groups, t, 1, times)
-    fsdp = seconds("all-gather", products.gathered / t, parting.fsdp, t, times)
+    # chips of a product are next to each other, then those of a sequence
+    t, s, times, whole = parting.tensor, parting.sequence, products.count, load.sequences
+    tensor = seconds("all-reduce", products.reduced / groups / s, t, 1, times)
+    sequence = seconds("all-gather", whole.exchanged / groups / t, s, t, whole.count)
+    fsdp = seconds("all-gather", products.gathered / t, parting.fsdp, t * s, times)
     part = products.gradients / t / parting.fsdp
-    fsdp += seconds("reduce-scatter", part, parting.fsdp, t, times / 3)
-    data = seconds("all-reduce", part, parting.data, t * parting.fsdp, 1)
+    fsdp += seconds("reduce-scatter", part, parting.fsdp, t * s, times / 3)
+    data = seconds("all-reduce", part, parting.data, t * s * parting.fsdp, 1)
+    data += seconds("all-reduce", part, s, t, 1)
     size = (load.state + products.gradients) / parting.tensor / parting.fsdp
     size += load.alive / count + 2 * products.largest / parting.tensor
-    exchanges = {"tensor": tensor, "fsdp": fsdp, "data": data}
+    if s > 1:
+        size += whole.largest / groups / t
+    exchanges = {"tensor": tensor, "sequence": sequence, "fsdp": fsdp, "data": data}
     memory = moved / chips.chip.bandwidth
     launching = load.launching(chips)
     return timed(chips, parting, load.at_peak(chips), memory, launching, exchanges, size, fitted)
@@ -283,13 +297,13 @@ def timed(
     axis, of which some hide."""
     fitted = fitted or fitted_to(chips.system)
     arithmetic = at_peak / fitted.efficiency
-    tensor = fitted.exchanging * exchanges["tensor"]
+    tensor, sequence = [fitted.exchanging * exchanges[axis] for axis in ("tensor", "sequence")]
     fsdp, data = exchanges["fsdp"], exchanges["data"]
     fsdp -= fitted.hidden * min(fsdp, 2 / 3 * arithmetic)
     data -= fitted.hidden * min(data, 1 / 3 * arithmetic)
-    busy = arithmetic + memory + launching + tensor + fsdp + data
+    busy = arithmetic + memory + launching + tensor + sequence + fsdp + data
     straggling = fitted.straggling * math.log2(chips.slices) if chips.system.torus else 0.0
     return Timing(
-        parting, arithmetic, memory, launching, tensor, fsdp, data, busy * straggling, size,
-        size <= chips.chip.memory,
+        parting, arithmetic, memory, launching, tensor, sequence, fsdp, data, busy * straggling,
+        size, size <= chips.chip.memory,
     )  # fmt: skip

@@ -26,6 +26,7 @@ from phalanx.insight.plans.performance_model import (
     timing,
 )
 from phalanx.insight.plans.pipelines import PipelineTiming, pipelined, pipelines
+from phalanx.insight.plans.shardings import AXES
 from phalanx.insight.reports.report import Chart, Column, Facts, Report, Table
 from phalanx.insight.reports.values import shown
 from phalanx.insight.systems import Machine, balanced, machine
@@ -38,7 +39,7 @@ _TENSOR = 64  # over more chips nobody parts products
 _SHOWN = 40  # meshes in the table
 _PIPELINES = 5
 _SHARDINGS = Column("array"), Column("type"), Column("sharding")
-OPEN = Parting(0, 0, 0)  # whatever is best
+OPEN = Parting(0, 0, 0, 0)  # whatever is best
 
 
 class _Step(Struct, frozen=True):
@@ -75,8 +76,9 @@ class StepPlan(Report):
     ) -> AppliedStep:
         """The step over the best mesh, compiled for the devices that are here.
 
-        The batch is divided over *data* and *fsdp*, the state over *fsdp* and *tensor*, as the
-        figures of the plan assume, and as ``compiled=True`` compiles it for TPUs. Arguments all of
+        The batch is divided over *data* and *fsdp*, its sequences over *sequence*, the state over
+        *fsdp* and *tensor*, as the figures of the plan assume, and as ``compiled=True`` compiles it
+        for TPUs. Arguments all of
         which are returned anew are donated. What a loop takes of the batch part by part is told how
         it lies. A pipeline is not made: what ``pipelines`` has is an estimate for one that you
         write. ``print(plan.apply().code)`` shows what that is in Python.
@@ -120,7 +122,7 @@ class StepPlan(Report):
 @boundary
 def plan(
     f: Callable[P, Any], on: str, *, data: int = 0, fsdp: int = 0, tensor: int = 0,
-    batch: int = 0, compiled: bool = False,
+    sequence: int = 0, batch: int = 0, compiled: bool = False,
 ) -> Callable[..., StepPlan]:  # fmt: skip
     """A function of the arguments of ``f``, a training step, that tells what it takes ``on`` a
     machine which need not be here: seconds, and bytes on a chip, for each mesh that its batch
@@ -136,6 +138,7 @@ def plan(
         data: over how many chips the model is copied; 0: what is best.
         fsdp: over how many the state is parted, and gathered where it is used; 0: what is best.
         tensor: over how many each product is parted; 0: what is best.
+        sequence: over how many each sequence of the batch is parted; 0: what is best.
         batch: how many rows the batch has; 0: as many as most arrays begin with that are no state.
         compiled: whether the step is compiled besides, for the chips of ``on``, TPUs, and parted as
             on the best mesh: what it takes is then told by what the compiler made of it.
@@ -158,7 +161,7 @@ def plan(
     10
     """
     chips, traced = machine(on), traceable(f, "plan")
-    asked = Parting(data, fsdp, tensor)
+    asked = Parting(data, fsdp, tensor, sequence)
 
     def planned(*args: Any, **kwargs: Any) -> StepPlan:
         return plan_of(traced.trace(*args, **kwargs), chips, asked, compiled, batch)
@@ -189,7 +192,7 @@ def plan_of(
         (
             _summary(load, chips, told, made), _parts(told),
             *(() if made is None else _compiled(load, chips, made)),
-            _meshes(every), *([_of_stages(staged)] if staged else []), _counts(counts, load),
+            _meshes(every, load), *([_of_stages(staged)] if staged else []), _counts(counts, load),
             *([_chart(counts)] if len(counts) > 1 else []), _model(chips),
         ),
         _verdict(chips, told, counts) + _better(told, staged),
@@ -199,29 +202,35 @@ def plan_of(
 
 def _of_lanes(load: Load, chips: Machine, asked: Parting) -> Parting:
     """What a ``pmap`` is compiled for: each of its lanes has all of the state."""
-    if max(asked.fsdp, asked.tensor) > 1:
+    if max(asked.fsdp, asked.sequence, asked.tensor) > 1:
         raise ArgumentError(
             f"plan: compiled=True: the step is a pmap of {load.lanes} lanes, of which each has all "
-            "of the state, so fsdp= and tensor= are 1; without pmap the state can be sharded"
+            "of the state, so fsdp=, sequence= and tensor= are 1; without pmap it can be sharded"
         )
     return Parting(asked.data or chips.chips, 1, 1)
 
 
 def partings(load: Load, chips: Machine, asked: Parting) -> Iterator[Parting]:
     """The meshes of ``chips`` that the batch and the weights of ``load`` allow."""
-    for tensor in _tensors(load, chips):
-        left = chips.chips // tensor
+    for sequence, tensor in _inner(load, chips):
+        left = chips.chips // (sequence * tensor)
         for data in [n for n in range(1, left + 1) if left % n == 0]:
-            parting = Parting(data, left // data, tensor)
+            parting = Parting(data, left // data, tensor, sequence)
             in_slices = not chips.system.torus or data % chips.slices == 0
-            wanted = all(
-                a in (0, b)
-                for a, b in (
-                    (asked.data, data), (asked.fsdp, parting.fsdp), (asked.tensor, tensor),
-                )
-            )  # fmt: skip
+            wanted = all(getattr(asked, a) in (0, getattr(parting, a)) for a in AXES)
             if in_slices and wanted and load.batch % left == 0:
                 yield parting
+
+
+def _inner(load: Load, chips: Machine) -> list[tuple[int, int]]:
+    """Among how many chips, with the same rows, sequences can be parted, and products."""
+    length = load.sequences.length
+    return [
+        (sequence, tensor)
+        for sequence in range(1, min(length, chips.chips) + 1)
+        for tensor in _tensors(load, chips)
+        if length % sequence == 0 and chips.chips % (sequence * tensor) == 0
+    ]
 
 
 def _tensors(load: Load, chips: Machine) -> list[int]:
@@ -245,22 +254,29 @@ def _staged(load: Load, chips: Machine) -> list[PipelineTiming]:
 
 
 def _no_mesh(load: Load, chips: Machine, asked: Parting) -> ArgumentError:
-    said = ", ".join(
-        f"{name} {n}"
-        for name, n in (("data", asked.data), ("fsdp", asked.fsdp), ("tensor", asked.tensor))
-        if n
-    )
+    given = {name: n for name in AXES if (n := getattr(asked, name))}
+    said = ", ".join([f"{name} {n}" for name, n in given.items()])
     asks = f" with {said}" if said else ""
-    given = math.prod([n for n in (asked.data, asked.fsdp, asked.tensor) if n])
-    if chips.chips % given:
+    length, count = load.sequences.length, math.prod(given.values())
+    if length % max(asked.sequence, 1):
+        found = (
+            f"its sequences have {length:,} elements, which that does not divide"
+            if length > 1
+            else "no dimension of the batch but its rows goes through its products by weights"
+        )
+        return ArgumentError(f"plan: no mesh has sequence {asked.sequence} for this step: {found}")
+    if chips.chips % count:
+        axes = " x ".join([a for a in AXES if a != "sequence" or length > 1])
         return ArgumentError(
-            f"plan: no mesh of {chips.chips:,} chips has {said}: data x fsdp x tensor are all "
-            f"chips, and {given:,} does not divide {chips.chips:,}"
+            f"plan: no mesh of {chips.chips:,} chips has {said}: {axes} are all "
+            f"chips, and {count:,} does not divide {chips.chips:,}"
         )
     apart = chips.slices if chips.system.torus else 1
     copies = f"; data is a multiple of the {apart} slices" if apart > 1 else ""
     among, state = _tensors(load, chips), max(asked.data, 1) * max(asked.fsdp, 1)
-    fitting = [t for t in among if asked.tensor in (0, t) and chips.chips // t % state == 0]
+    inner = [(s, t) for s, t in _inner(load, chips) if asked.sequence in (0, s)]
+    fitting = [s * t for s, t in inner if asked.tensor in (0, t)]
+    fitting = [n for n in fitting if chips.chips // n % state == 0]
     fitting = fitting if asked.data % apart == 0 else []
     if not fitting:
         return ArgumentError(
@@ -270,10 +286,11 @@ def _no_mesh(load: Load, chips: Machine, asked: Parting) -> ArgumentError:
         )
     least = chips.chips // max(fitting)
     near = {load.batch // least * least, Blocks(load.batch, least).length * least}.difference({0})
+    shared = "a product" if length == 1 else "rows"
     return ArgumentError(
         f"plan: a batch of {load.batch:,} rows fits no mesh of {chips.name}{asks}, {chips.chips:,} "
-        f"chips: {least:,} or more of them have different rows, as at most {max(fitting)} share a "
-        f"product{copies}. Batches of {' or '.join([f'{n:,}' for n in sorted(near)])} rows would "
+        f"chips: {least:,} or more of them have different rows, as at most {max(fitting)} share "
+        f"{shared}{copies}. Batches of {' or '.join([f'{n:,}' for n in sorted(near)])} rows would "
         "fit, or take another number of chips (rows are the first dimension of most arrays that "
         "are neither state nor keys)"
     )
@@ -368,19 +385,21 @@ def _summary(load: Load, chips: Machine, best: Timing, made: Built | None) -> Fa
             ("state", load.state, "bytes"),
             ("batch", load.batch, "count"),
             *([("batch is", batch.said + each, "text")] if batch.said else []),
+            *([("sequences are", load.sequences.said, "text")] if load.sequences.said else []),
         ),
         " ".join([*notes, *([batch.doubt] if batch.doubt else [])]),
     )
 
 
-def _meshes(every: list[Timing]) -> Table:
+def _meshes(every: list[Timing], load: Load) -> Table:
+    axes = [axis for axis in AXES if axis != "sequence" or load.sequences.length > 1]
     columns = (
-        Column("data", "count"), Column("fsdp", "count"), Column("tensor", "count"),
+        *[Column(axis, "count") for axis in axes],
         Column("step", "seconds"), Column("memory of a chip", "bytes"), Column("fits"),
         Column("computing", "seconds"), Column("communicating", "seconds"),
     )  # fmt: skip
     rows = [
-        (t.parting.data, t.parting.fsdp, t.parting.tensor, t.seconds, t.size,
+        (*[getattr(t.parting, axis) for axis in axes], t.seconds, t.size,
          "yes" if t.fits else "no", t.arithmetic + t.memory + t.launching, t.exchanging)
         for t in every[:_SHOWN]
     ]  # fmt: skip
@@ -413,11 +432,13 @@ def _of_stages(staged: Sequence[PipelineTiming]) -> Table:
 
 def _parts(best: Timing) -> Table:
     """Where the time of the best mesh goes."""
+    divided = best.parting.sequence > 1
     rows = (
         ("matrix products", best.arithmetic),
         ("memory-bound operations", best.memory),
         ("least time of small operations", best.launching),
         ("all-reduce of products (tensor)", best.tensor),
+        *([("all-gather of sequences (sequence)", best.sequence)] if divided else []),
         ("all-gather, reduce-scatter (fsdp)", best.fsdp),
         ("all-reduce of gradients (data)", best.data),
         ("waiting for other slices", best.waiting),
@@ -432,15 +453,28 @@ def _compiled(load: Load, chips: Machine, made: Built) -> tuple[Table, ...]:
     """What the compiler made of the step, beside what its trace says; what chips exchange, and
     how arrays lie."""
     traced = timing(load, chips, made.timing.parting)
+    divided = made.timing.parting.sequence > 1
     columns = (
         Column("estimated from"), Column("step", "seconds"), Column("FLOPs", "operations"),
         Column("products", "seconds"), Column("memory-bound", "seconds"),
-        Column("tensor", "seconds"), Column("fsdp", "seconds"), Column("data", "seconds"),
+        Column("tensor", "seconds"), *([Column("sequence", "seconds")] if divided else []),
+        Column("fsdp", "seconds"), Column("data", "seconds"),
         Column("memory of a chip", "bytes"),
     )  # fmt: skip
     products = sum(load.operations.values()) / chips.chips
     rows = [
-        (name, t.seconds, n, t.arithmetic, t.memory, t.tensor, t.fsdp, t.data, t.size)
+        (
+            name,
+            t.seconds,
+            n,
+            t.arithmetic,
+            t.memory,
+            t.tensor,
+            *([t.sequence] if divided else []),
+            t.fsdp,
+            t.data,
+            t.size,
+        )
         for name, t, n in (
             ("trace", traced, products),
             (f"program for {chips.name}", made.timing, made.operations),

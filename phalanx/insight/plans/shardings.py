@@ -1,7 +1,8 @@
 """How a plan divides a step over a mesh: its arguments and results, and what it tells the compiler.
 
-The batch is divided over copies of the model and parts of the state, and each large array of the
-state along its longest sides. The lanes of a ``pmap`` have all of the state, and are divided alone.
+The batch is divided over copies of the model and parts of the state, its sequences over an axis of
+their own, and each large array of the state along its longest sides. The lanes of a ``pmap`` have
+all of the state, and are divided alone.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["AXES", "Divided", "divide", "mesh_of"]
 
-AXES = ("data", "fsdp", "tensor")
+AXES = ("data", "fsdp", "sequence", "tensor")
 _ROWS = AXES[:2]  # the axes over which the batch is divided
 _SMALL = 0.01  # of the largest array of the state: smaller ones are copied, not parted
 
@@ -53,10 +54,13 @@ class Divided(Struct, frozen=True):
 
 
 def mesh_of(load: Load, parting: Parting, devices: Sequence[Any]) -> Mesh:
-    """The mesh of a plan. That of a ``pmap`` has an axis of lanes; where devices are more, several
-    do the same."""
+    """The mesh of a plan, with an axis of sequences where these are divided. That of a ``pmap`` has
+    an axis of lanes; where devices are more, several do the same."""
     if load.lanes == 1:
-        return make_mesh((parting.data, parting.fsdp, parting.tensor), AXES, devices=devices)
+        sizes = {axis: getattr(parting, axis) for axis in AXES}
+        if parting.sequence == 1:
+            del sizes["sequence"]
+        return make_mesh(tuple(sizes.values()), tuple(sizes), devices=devices)
     lanes = math.gcd(load.lanes, parting.chips)
     return make_mesh((lanes, parting.chips // lanes), ("lanes", "copies"), devices=devices)
 
@@ -69,14 +73,16 @@ def divide(traced: Traced, load: Load, mesh: Mesh) -> Divided:
     state = {i for i, _ in pairs} if load.lanes == 1 else set[int]()
     largest = max([size_in_bytes(call.types[i]) for i in state], default=0)
     sides = _sides(program, call, state)
+    rows, sequences = load.parted.along, load.sequences.along
 
     def sharding_of(i: int, kind: ArrayType) -> NamedSharding:
         if i in state and size_in_bytes(kind) >= _SMALL * largest:
             return NamedSharding(mesh, _of_state(kind, mesh, sides.get(kind.shape)))
         if load.lanes > 1:
             return NamedSharding(mesh, P("lanes") if kind.shape[:1] == (load.lanes,) else P())
-        rows = _rows(kind, load.parted.along[i], mesh) if i in load.parted.along else None
-        return rows or NamedSharding(mesh, P())
+        if i not in rows:
+            return NamedSharding(mesh, P())
+        return _of_batch(kind, rows[i], sequences.get(i), mesh) or NamedSharding(mesh, P())
 
     ins = tuple([sharding_of(i, kind) for i, kind in enumerate(call.types)])
     outs: list[NamedSharding | None] = [None] * len(program.outputs)
@@ -85,7 +91,7 @@ def divide(traced: Traced, load: Load, mesh: Mesh) -> Divided:
     constraints: tuple[Constraint, ...] = ()
     if load.lanes == 1:
         program, constraints = constrained(
-            program, load.parted.along, lambda kind, d: _rows(kind, d, mesh)
+            program, rows, sequences, lambda kind, d, s: _of_batch(kind, d, s, mesh)
         )
         if min(mesh.shape["fsdp"], mesh.shape["tensor"]) > 1:
             program, gathered = with_gathered(program, {i: ins[i] for i in state}, "fsdp")
@@ -93,12 +99,22 @@ def divide(traced: Traced, load: Load, mesh: Mesh) -> Divided:
     return Divided(program, ins, tuple(outs), _donated(call, pairs), constraints)
 
 
-def _rows(kind: ArrayType, dim: int, mesh: Mesh) -> NamedSharding | None:
-    """Rows divided along a dimension; None if they cannot be, or there is nothing to divide."""
+def _of_batch(
+    kind: ArrayType, row: int, sequence: int | None, mesh: Mesh
+) -> NamedSharding | None:  # fmt: skip
+    """Rows divided along a dimension, and sequences along another, if there is one; None if rows
+    cannot be, or there is nothing to divide."""
     among = math.prod([mesh.shape[axis] for axis in _ROWS])
-    if among == 1 or kind.shape[dim] % among:
+    spec: list[tuple[str, ...] | str | None] = [None] * kind.ndim
+    if kind.shape[row] % among:
         return None
-    return NamedSharding(mesh, P(*[None] * dim, _ROWS))
+    if among > 1:
+        spec[row] = _ROWS
+    if sequence is not None and kind.shape[sequence] % mesh.shape.get("sequence", 1) == 0:
+        spec[sequence] = "sequence" if "sequence" in mesh.shape else None
+    while spec and spec[-1] is None:
+        spec.pop()
+    return NamedSharding(mesh, P(*spec)) if spec else None
 
 
 def _sides(program: Program, call: TracedCall, state: Set[int]) -> dict[tuple[int, ...], Sides]:

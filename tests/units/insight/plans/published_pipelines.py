@@ -80,20 +80,28 @@ def normalized(x: Any, scale: Any) -> Any:
     return phalanx.nn.standardize(x.astype(jnp.float32)).astype(jnp.bfloat16) * scale
 
 
-def block(heads: int, x: Any, layer: dict[str, Any]) -> Any:
-    """A layer; attention writes its scores to memory, as in 2021."""
+def attended(q: Any, k: Any, v: Any) -> Any:
+    """Attention that writes its scores to memory, as in 2021."""
+    t = q.shape[1]
+    scores = jnp.einsum("bqhd,bkhd->bhqk", q, k)
+    seen = phalanx.nn.softmax(jnp.where(jnp.tril(jnp.ones((t, t), bool)), scores, -1e4), -1)
+    return jnp.einsum("bhqk,bkhd->bqhd", seen, v)
+
+
+def block(heads: int, attended: Any, x: Any, layer: dict[str, Any]) -> Any:
     b, t, wide = x.shape
     w = phalanx.tree.map(lambda p: p.astype(jnp.bfloat16), layer)
     qkv = (normalized(x, w["norm_1"]) @ w["qkv"]).reshape(b, t, 3, heads, wide // heads)
-    q, k, v = qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2]
-    scores = jnp.einsum("bqhd,bkhd->bhqk", q, k)
-    seen = phalanx.nn.softmax(jnp.where(jnp.tril(jnp.ones((t, t), bool)), scores, -1e4), -1)
-    x = x + jnp.einsum("bhqk,bkhd->bqhd", seen, v).reshape(b, t, wide) @ w["out"]
+    x = x + attended(qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2]).reshape(b, t, wide) @ w["out"]
     return x + phalanx.nn.gelu(normalized(x, w["norm_2"]) @ w["up"]) @ w["down"]
 
 
-def step(heads: int, params: Any, mean: Any, square: Any, tokens: Any) -> Any:
-    layer = phalanx.checkpoint(functools.partial(block, heads))
+def step(heads: int, full: bool, params: Any, mean: Any, square: Any, tokens: Any) -> Any:
+    """A training step; derivatives compute all of a layer again, or its attention alone."""
+    if full:
+        layer = phalanx.checkpoint(functools.partial(block, heads, attended))
+    else:
+        layer = functools.partial(block, heads, phalanx.checkpoint(attended))
 
     def once(x: Any, w: Any) -> tuple[Any, None]:
         return layer(x, w), None
@@ -108,7 +116,7 @@ def step(heads: int, params: Any, mean: Any, square: Any, tokens: Any) -> Any:
 
 
 @functools.cache
-def load(heads: int, width: int, layers: int, sequences: int) -> Load:
+def load(heads: int, width: int, layers: int, sequences: int, full: bool = True) -> Load:
     """What a step asks of a machine, traced at shapes alone."""
 
     def of(*shape: int) -> Any:
@@ -123,7 +131,9 @@ def load(heads: int, width: int, layers: int, sequences: int) -> Load:
         },
     }  # fmt: skip
     tokens = phalanx.ShapeDtypeStruct((sequences, LENGTH), jnp.int32)
-    traced = phalanx.jit(step, static_argnums=0).trace(heads, params, params, params, tokens)
+    traced = phalanx.jit(step, static_argnums=(0, 1)).trace(
+        heads, full, params, params, params, tokens
+    )
     return load_of(traced)
 
 

@@ -110,6 +110,20 @@ def test_experts_are_parted_and_what_they_give_is_summed():
     assert forwards.reduced == 2 * ROWS * NARROW
 
 
+def test_what_goes_through_layers_has_rows():
+    """What runs of the loop of layers stack, for the derivative, is no part of the batch."""
+
+    def layers(w, x, y):
+        def loss(w):
+            return jnp.mean(lax.scan(lambda x, w: (jnp.tanh(x @ w), None), x, w)[0] - y)
+
+        return w - ph.grad(loss)(w)
+
+    x = of(ROWS, NARROW)
+    found = load_of(ph.jit(layers).trace(of(5, NARROW, NARROW), x, x)).parted
+    assert found.rows == ROWS and found.said == "dimension 0 of x, dimension 0 of y"
+
+
 def test_convolutions_have_weights_that_are_not_parted():
     def convolved(w, x):
         def loss(w):

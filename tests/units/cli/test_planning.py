@@ -49,6 +49,8 @@ def test_a_script_is_planned(script, tmp_path):
 def test_what_cannot_be_planned_is_said(script, tmp_path):
     assert "--on v5p:8x8x8" in plan(script).stderr
     assert "from 1 on is needed, got '0'" in plan("--tensor", "0", script).stderr
+    none = "no dimension of the batch but its rows goes through its products by weights"
+    assert none in plan(script, "--on", "h100:8", "--sequence", "2").stderr
     assert "compiled=True is for TPUs" in plan(script, "--on", "h100:8", "--compiled").stderr
     assert "Did you mean 'v5p'" in plan(script, "--on", "v5pp:2x2").stderr
     empty = tmp_path / "empty.py"

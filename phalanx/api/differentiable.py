@@ -189,7 +189,7 @@ class Argnums(Struct, frozen=True):
         return self.in_tree.unflatten(leaves)[0]
 
     def results(self, leaves: Sequence[Any]) -> Any:
-        """``leaves``, of which each belongs to one of ``args``, as the result for ``argnums``."""
+        """``leaves``, each for one of ``args``, as the result for ``argnums``."""
         each = self.arguments(leaves)
         if isinstance(self.argnums, int):
             return each[self.argnums]

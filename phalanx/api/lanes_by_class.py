@@ -25,7 +25,7 @@ CLASSES: dict[type, LanesOfClass] = {}
 
 
 class _Axis(NamedTuple):
-    """A leaf of which an instance says that its lanes are along ``dim``."""
+    """A leaf whose lanes are along ``dim``, as an instance of its class says."""
 
     dim: Any
 

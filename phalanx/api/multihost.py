@@ -258,7 +258,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Arrays over ``global_mesh``, of which each process gives what its own devices are to hold.
+    """Arrays over ``global_mesh``; each process gives what its own devices are to hold.
 
     Args:
         local_inputs: a tree of arrays: along a dimension that the spec splits over processes the

@@ -126,7 +126,7 @@ def make_array_from_process_local_data(
     local_data: tree.Tree,
     global_shape: Sequence[int | None] | tree.Tree | None = None,
 ) -> Any:
-    """Arrays laid out as ``sharding``, of which each process has the rows of its devices.
+    """Arrays laid out as ``sharding``; each process has the rows of its devices.
 
     Args:
         sharding: how the whole array is to lie, a spec alone over the mesh that is set; of a tree

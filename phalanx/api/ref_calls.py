@@ -33,7 +33,7 @@ def ref_numbers(types: Sequence[Any]) -> tuple[int, ...]:
 
 
 def abstract_types(leaves: Sequence[Any], names: LeafNames, who: str) -> tuple[Any, ...]:
-    """The types of ``leaves``, of which some may stand for arrays, as ``leaf_types`` has them."""
+    """The types of ``leaves``, some of which may stand for arrays, as in ``leaf_types``."""
     kinds = [
         abstract(load(x) if type(x) is Ref else x, names, i, who) for i, x in enumerate(leaves)
     ]

@@ -293,7 +293,7 @@ def _with_values(specs: Any, arg: Any, before: Sequence[AsItIs] = ()) -> Any:
 
 
 def _key_of_tree(x: Any) -> Any:
-    """What stands in keys for a tree of Python values, of which containers cannot be hashed."""
+    """What stands in keys for a tree of Python values, whose containers cannot be hashed."""
     leaves, treedef = tree.flatten(x)
     return treedef, *map(AsItIs, leaves)
 

@@ -244,6 +244,6 @@ class StagedFunction(Dispatched):
         return stages.Traced(call)
 
     def _arranged(self, arguments: CallArgs) -> stages.Arranged:
-        """What arguments of later calls are, of which the structure must be as in ``arguments``."""
+        """The leaves of later calls, whose arguments must have the structure of ``arguments``."""
         del arguments
         return stages.as_they_are

@@ -70,7 +70,7 @@ def in_rows(role: Role) -> Role:
 
 
 def row_of(part: Any, role: Role) -> Any:
-    """What a position has of the rows, of which its ``part`` of a sum is one."""
+    """The rows of a position; its ``part`` of a sum is one of them."""
     ones = (1,) * len(role.unreduced)
     return reshape(part, shape=(*ones, *part.shape)) if ones else part
 

@@ -312,7 +312,7 @@ def vmap(
 
 
 def _cut(x: Any, dim: int | None, spec: MeshSpec) -> Any:
-    """``x``, of which types say nothing, with its lanes in ``dim`` cut as those of ``spec`` are."""
+    """``x``, whose type has no sharding, with its lanes in ``dim`` cut as in ``spec``."""
     kind = typeof(x)
     if dim is None or kind.spec is not None:
         return x

@@ -67,7 +67,7 @@ def _nothing(*_: Any) -> None:
 
 
 def boundary(function: F) -> F:
-    """``function``, of which a user sees neither frames nor accidents."""
+    """``function``; a user sees neither its frames nor its accidents."""
     make = _makers.get(function)
     if make is not None:
         other = make(_explain, hide_frames)

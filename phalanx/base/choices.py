@@ -36,7 +36,7 @@ class _Choices(enum.EnumType):
 
 
 class Choice(enum.Enum, metaclass=_Choices):
-    """An enumeration of which users name a value."""
+    """An enumeration whose values users name."""
 
 
 class IntChoice(enum.IntEnum, metaclass=_Choices):

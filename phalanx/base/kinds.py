@@ -1,4 +1,4 @@
-"""Questions about values of which nothing is known.
+"""Questions about values that may be anything.
 
 ``type(x)`` and ``isinstance(x, list)`` leave type checkers with what holds unknown things; these
 say that it may be anything. Those about what NumPy has are in ``numpy_kinds``.

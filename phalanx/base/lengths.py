@@ -1,4 +1,4 @@
-"""Symbolic lengths: integers that are not known, of which shapes can be made.
+"""Symbolic lengths: integers that are not known, for shapes.
 
 A ``Length`` is a polynomial of variables, and of floor divisions, remainders, maxima and minima of
 such; what turns out to be a number is an int. Rules of primitives compute with lengths as with
@@ -210,7 +210,7 @@ class Length:
 
     @property
     def variables(self) -> frozenset[str]:
-        """The names of the variables on which it depends, none of which is replaced."""
+        """The names of the variables on which it depends, without replacing any."""
         found: set[str] = set()
         for name in {name for m in self.terms for name, _ in m}:
             kind, *sides = self.scope.operation(name)
@@ -419,7 +419,7 @@ class Length:
 
 
 def _divided(x: Any, y: Any) -> tuple[Any, Any]:
-    """``x // y`` and ``x % y``, one of which at least is symbolic.
+    """``x // y`` and ``x % y``, where one at least is symbolic.
 
     What is a multiple of ``y`` divides; the rest, which may not, is an operation of its own.
     """
@@ -444,7 +444,7 @@ def _divided(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _scope(x: Any, y: Any) -> Lengths:
-    """That of two lengths of which one at least is symbolic."""
+    """That of two lengths, one of them symbolic at least."""
     return x.scope if isinstance(x, Length) else y.scope
 
 

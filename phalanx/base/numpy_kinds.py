@@ -1,4 +1,4 @@
-"""Questions about values of which nothing is known, and which may be NumPy's."""
+"""Questions about values that may be anything, NumPy's included."""
 
 from __future__ import annotations
 

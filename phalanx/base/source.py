@@ -99,7 +99,7 @@ class Location:
 
 
 class CallOfLibrary(Location):
-    """A line of the user's that calls an installed library, of which a line, ``inside``, runs."""
+    """A line of the user's that calls an installed library, whose line ``inside`` runs."""
 
     __slots__ = ("inside",)
 

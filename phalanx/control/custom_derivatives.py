@@ -203,7 +203,7 @@ class RuleOperands(Struct, frozen=True):
 
     @classmethod
     def of(cls, dual: Dual, args: Sequence[Any], closed: int) -> RuleOperands:
-        """``args``, of which the first, ``closed`` in number, are closed over."""
+        """``args``; the first ``closed`` of them are closed over."""
         primals, tangents = _columns([dual.split(a) for a in args])
         nonzero = tuple([t is not ZERO for t in tangents[closed:]])
         dense = tuple([t for t in tangents[closed:] if t is not ZERO])

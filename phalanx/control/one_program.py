@@ -77,7 +77,7 @@ def one_program(function: Function) -> Function:
 
 
 def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Callable[..., Any]:
-    """The call of ``function`` with arguments of which some are static, or by name."""
+    """The call of ``function`` with arguments, some of them static or by name."""
     cached, whole = parameters.cache, parameters.whole
     current_settings, array = settings, cast(Any, DeviceArray)  # found fast: calls are short
 

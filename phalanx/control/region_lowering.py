@@ -139,7 +139,7 @@ def _part(b: Builder, x: Value, parts: _Parts) -> Value:
 
 
 def _gathered(b: Builder, x: Value, parts: _Parts) -> Value:
-    """The whole array of which every device has a part ``x``."""
+    """The whole array; ``x`` is the part that every device has."""
     for dim, axes in enumerate(parts.axes):
         if axes:
             groups = b.replica_groups(tuple([axis for axis, _ in axes]), None)

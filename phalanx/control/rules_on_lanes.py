@@ -310,7 +310,7 @@ class Backwards:
 
 
 def _spread(axis: Axis, moving: Marks, batched: Marks, values: Sequence[Any]) -> list[Any]:
-    """``values``, of which some are ``moving``, with lanes where ``batched`` says so."""
+    """``values``, some of them ``moving``, with lanes where ``batched`` says so."""
     return [
         lanes_in_front(x, None, axis) if w and not m else x
         for x, m, w in zip(values, moving, batched, strict=True)

@@ -1,4 +1,4 @@
-"""Rounding up: sizes in equal blocks, of which the last may end in padding."""
+"""Rounding up: sizes in equal blocks; the last one may end in padding."""
 
 from __future__ import annotations
 

@@ -654,7 +654,7 @@ def reduced_type(name: str, x: ArrayType, dims: Ints) -> ArrayType:
 
 
 def reduced_dims(x: ArrayType, dims: Ints, **sums: Unpack[LeftSums]) -> Dims:
-    """The dimensions of ``x``, of which the result lacks ``dims``."""
+    """The dimensions of ``x``; the result lacks ``dims``."""
     every = tuple(range(x.ndim))
     return Dims((every,), (tuple([d for d in every if d not in dims]),), **sums)
 

@@ -171,7 +171,7 @@ def _scan_pairs(
 
 
 def interleaved(even: Any, odd: Any, dim: int) -> Any:
-    """The elements of ``even``, of which there may be one more, and ``odd`` in turn."""
+    """The elements of ``even``, which may be one more, and of ``odd`` in turn."""
     dtype = typeof(even).dtype
     more = typeof(even).shape[dim] - typeof(odd).shape[dim]
     join = or_ if dtype == BOOL else add

@@ -288,7 +288,7 @@ def where(mask: Number, x: Any, y: Any) -> Any:
 
 
 def within(mask: Number, x: Any, other: complex) -> Any:
-    """``x`` where ``mask`` holds; elsewhere ``other``, of which what is made is not used."""
+    """``x`` where ``mask`` holds; elsewhere ``other``, whose results are not used."""
     if isinstance(x, DualNumber):
         return DualNumber(within(mask, x.value, other), x.tangent, x.level)
     return where(mask, x, other)
@@ -442,7 +442,7 @@ def _leaves(xs: Sequence[Any], levels: Sequence[int], model: Number) -> list[Val
 
 
 def _assembled(b: Builder, leaves: Sequence[Value], levels: Sequence[int]) -> list[Any]:
-    """The numbers of which ``leaves`` are the coefficients."""
+    """The numbers whose coefficients are ``leaves``."""
     if not levels:
         return [Number(b, x) for x in leaves]
     half = len(leaves) // 2

@@ -103,7 +103,7 @@ def _of_all_blocks(
 
 
 def _are_few_and_alike(axis: Axis) -> bool:
-    """Whether the rest of the tree is one of pairs of blocks, each of which has one row."""
+    """Whether the rest of the tree is one of pairs of blocks, each with one row."""
     if axis.padding or type(axis.blocks) is UnevenBlocks or len(axis.outside) > 1:
         return False
     return axis.devices <= FEW and axis.total & (axis.total - 1) == 0
@@ -153,7 +153,7 @@ def _exchanged(axis: Axis, combine: Combine, rows: Any, exchanges: Exchanges) ->
 
 
 def _pairs_here(axis: Axis, combine: Combine, rows: Any) -> Any:
-    """``rows`` of a block with all levels of the tree of which no pair lies in two blocks."""
+    """``rows`` of a block with all levels of the tree that have no pair in two blocks."""
     if type(axis.blocks) is UnevenBlocks:  # they begin anywhere
         return rows
     there = is_there(axis) if axis.padding else None

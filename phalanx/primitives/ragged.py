@@ -64,7 +64,7 @@ from phalanx.primitives.shape import iota, merge_dims, pad, reshape, slice_dim, 
 
 
 class _DealtRows:
-    """Rows in groups, dealt out in blocks of one length, none of which has rows of two groups.
+    """Rows in groups, dealt out in blocks of one length; no block has rows of two groups.
 
     There are at most twice as many blocks as groups, so that padding costs no more than the rows.
     (What XLA writes out for chlo.ragged_dot, but for TPUs, multiplies each row by the matrices of

@@ -338,7 +338,7 @@ def _in_two(extremum: Lower) -> Positions:
 
 
 def _in_pairs(identity: Identity, direction: str, of_complex: Positions) -> Positions:
-    """The second of the pairs (element, position) of which the first is an extremum.
+    """The second of the pairs (element, position) whose first is an extremum.
 
     Args:
         direction: "GT" or "LT", how the extremum compares with what is none.

@@ -94,7 +94,7 @@ def resharded(x: Any, spec: MeshSpec | None) -> Any:
 
 
 def without_spec(x: Any) -> Any:
-    """``x`` as a value of which types say nothing, so that the compiler decides of what uses it.
+    """``x`` as a value whose type has no sharding: the compiler decides for what uses it.
 
     Args:
         x: an operand of a rule, which may be none.

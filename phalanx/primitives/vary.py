@@ -76,7 +76,7 @@ pvary = Primitive(
 
 
 def varying_along(x: Any, axes: Iterable[Any]) -> Any:
-    """``x`` as a value of which the type says that it varies along all of ``axes``.
+    """``x`` as a value whose type says that it varies along all of ``axes``.
 
     Raises:
         ShardingTypeError: it is unreduced along one of them: then its parts are of a sum.

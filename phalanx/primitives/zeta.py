@@ -1,4 +1,4 @@
-"""The zeta function of Hurwitz, of which the derivatives of digamma are multiples."""
+"""The Hurwitz zeta function; derivatives of digamma are multiples of it."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Call(CachedCall):
         names: Callable[[int], str] | None = None,
         arguments: Sequence[Any] | None = None,
     ) -> None:
-        """For leaves like ``leaves``, of which the program takes those numbered ``kept``, or all.
+        """For leaves like ``leaves``; the program takes those numbered ``kept``, or all.
 
         What is put on devices for the operands ``donate`` is not shared with others. ``names``
         gives what messages call a leaf. The first call is one of the ``leaves``, which were made of

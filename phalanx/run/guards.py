@@ -1,4 +1,4 @@
-"""Transfers that a program wants to know of, or none of which is to happen by accident.
+"""Transfers that a program wants to know of, or that are not to happen by accident.
 
 ``device_put`` and ``device_get`` are *explicit*. All others are implicit: the arrays of NumPy and
 the numbers that a function is called with, ``np.asarray(x)``, an operand that lies elsewhere.

@@ -123,7 +123,7 @@ class Share(Struct, frozen=True):
 
 
 class Sharing:
-    """The lanes of ``axis``, of which this process has ``rows``, and others have some.
+    """The lanes of ``axis``: this process has ``rows``, others have some.
 
     How many those have they tell each other when somebody asks. What does not depend on it needs
     nobody else.

@@ -63,7 +63,7 @@ def _in_a_plane(device: Any) -> bool:
 
 
 def _joined(dims: Sequence[int], parts: Sequence[Sequence[int]]) -> list[int]:
-    """The lengths of ``dims``, of which those that follow each other in one axis are one length.
+    """The lengths of ``dims``; those that follow each other in one axis are one length.
 
     >>> _joined((0, 1, 2), [[2, 2], [2, 2]]), _joined((1, 3), [[2, 2], [2, 2]])
     ([4, 2], [2, 2])

@@ -77,7 +77,7 @@ def _with_constants(e: Equation, every: bool) -> Equation:
 
 
 def _taking(program: Program, constants: dict[int, Literal], every: bool) -> Program:
-    """``program`` with an input for each of ``constants``, of which it may use only some."""
+    """``program`` with an input for each of ``constants``; it may use only some of them."""
     own = lifted(program, every)
     places = {id(c.value): i for i, c in enumerate(own.constants)}
     # by place or type: the identity of a constant is its own only as long as somebody holds it

@@ -24,7 +24,7 @@ from phalanx.transforms.derive import derive
 
 
 class Carried(Struct, frozen=True):
-    """What goes through a program from equation to equation, of which some change it."""
+    """What goes through a program from equation to equation; some of them change it."""
 
     name: Hashable
     type: ArrayType

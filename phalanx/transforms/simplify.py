@@ -46,7 +46,7 @@ def filled(program: Program, types: Sequence[ArrayType], present: Sequence[bool]
 
 
 def with_inputs(program: Program, inputs: Iterable[Var]) -> Program:
-    """``program`` with further inputs, of which it makes no use, behind its own."""
+    """``program`` with further inputs behind its own, which it does not use."""
     return program.update(inputs=[*program.inputs, *inputs])
 
 

@@ -249,7 +249,7 @@ class Stage(Trace):
 
 
 class Residuals(Stage):
-    """Records the linear half of a derivative, of which all values are captured: residuals."""
+    """Records the linear half of a derivative; all values that it captures are residuals."""
 
     __slots__ = ()
 

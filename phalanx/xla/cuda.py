@@ -291,7 +291,7 @@ def _too_old(there: Mapping[str, int], built: Mapping[str, int]) -> Iterator[str
 
 
 def _known_to_fail(there: Mapping[str, int], built: Mapping[str, int], gpus: int) -> Iterator[str]:
-    """Versions of which NVIDIA's release notes say that they compute wrongly.
+    """Versions that compute wrongly, as NVIDIA's release notes say.
 
     See https://docs.nvidia.com/deeplearning/cudnn/backend/latest/release-notes.html, 9.10.0, 9.10.1
     """

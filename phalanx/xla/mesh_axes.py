@@ -94,7 +94,7 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
         return self.constant(0, I32) if position is None else position
 
     def _runs(self, names: Sequence[str]) -> list[list[str]]:
-        """``names`` in runs, along each of which the place is known at once."""
+        """``names`` in runs; the place along a run is known at once."""
         order = [name for name, _ in self.plan.axes]
         runs: list[list[str]] = []
         for name in names:

@@ -100,7 +100,7 @@ _lent: set[int] = set()  # the identities of raw arrays of which others hold par
 
 
 def lent(raw: Any) -> Any:
-    """``raw``, of which others hold parts by themselves: they may delete one without the rest."""
+    """``raw``, whose parts others hold by themselves: they may delete one without the rest."""
     if id(raw) not in _lent:
         _lent.add(id(raw))
         weakref.finalize(raw, _lent.discard, id(raw))
@@ -135,5 +135,5 @@ def is_in_parts(raw: Any) -> bool:
 
 
 def held(raw: Any) -> Sequence[Any]:
-    """The arrays of the runtime of which a raw array consists already."""
+    """The arrays of the runtime that a raw array already consists of."""
     return raw.each if type(raw) is Parts else (raw,)

@@ -1,4 +1,4 @@
-"""Functions that modules may call by name: which there are, and arrays of which shapes they take.
+"""Functions that modules may call by name, and the shapes of the arrays that they take.
 
 Those of LAPACK and of libraries for GPUs take an array's size from another array, and write where
 nobody has room if that is not so. So a module that was written elsewhere is looked at before.

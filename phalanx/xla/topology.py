@@ -131,7 +131,7 @@ def _named(name: str, described: Mapping[str, str]) -> str:
 
 @memoized(4)
 def descriptions(library: str, platform: str) -> dict[str, str]:
-    """The GPUs of ``platform`` of which a plugin's ``library`` has the description, by name."""
+    """The GPUs of ``platform`` that a plugin's ``library`` describes, by name."""
     found: dict[str, str] = {}
     with Path(library).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         for start in re.finditer(rb"\bgpu_device_info \{", content):

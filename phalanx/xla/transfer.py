@@ -206,7 +206,7 @@ def _in_other_memory(raw: Raw, type: ArrayType, source: Sharding, target: Shardi
 
 
 def _in_order_of_tiles(sharding: Sharding) -> Sharding:
-    """The same parts on the same devices, of which the first have the first tile."""
+    """The same parts on the same devices; the first devices have the first tile."""
     order = sharding.assignment or range(len(sharding.device_list))
     return Sharding([sharding.device_list[position] for position in order], sharding.tiles)
 

@@ -122,7 +122,7 @@ def identity_rows(x: Any, start: int) -> Any:
 
 
 def padded(x: Any, shape: tuple[int, int]) -> Any:
-    """Matrices of ``shape``, in the corner of which those of ``x`` stand, zeros elsewhere."""
+    """Matrices of ``shape`` with those of ``x`` in their corner, zeros elsewhere."""
     kind = typeof(x)
     if kind.shape[-2:] == shape:
         return x

@@ -103,7 +103,7 @@ def _turned(v: Any) -> Callable[[Any], Any]:
 
 
 def _vector_slope(w: Any, v: Any) -> Callable[[Any], Any]:
-    """The derivative of eigenvectors of norm 1, of which the largest component is real."""
+    """The derivative of eigenvectors of norm 1 whose largest component is real."""
     gaps, turned = reciprocal_differences(w), _turned(v)
     shape, rows = typeof(v).shape, typeof(v).ndim - 2
     if not shape[rows]:

@@ -165,7 +165,7 @@ def _product(
 
 
 def _product_on_tpu(b: Builder, a: Value, taus: Value) -> Value:
-    """The function takes a reflection for each column, of which those without a tau are none."""
+    """The function takes a reflection for each column; a column without a tau has none."""
     kind, taus_type = b.type(a), b.type(taus)
     if not taus_type.shape[-1]:
         return b.traced(identity_like, a)

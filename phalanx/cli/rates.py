@@ -86,7 +86,7 @@ def _launch() -> float:
 
 
 def _seconds(call: Callable[[], Any]) -> float:
-    """Of a call, in the best of some rounds; all processes make as many calls."""
+    """Seconds of a call, in the best of some rounds; all processes make as many calls."""
     phalanx.block_until_ready(call())
     calls = 1
     if phalanx.process_count() == 1:
@@ -95,7 +95,7 @@ def _seconds(call: Callable[[], Any]) -> float:
 
 
 def _seconds_of_all(call: Callable[[], Any]) -> float:
-    """Of a call that all processes make at the same time, until the last has made it."""
+    """Seconds of a call that all processes make at the same time, until the last is done."""
     if phalanx.process_count() == 1:
         return _seconds(call)
     meet, calls = _sum_of(SIZES[0]), 4

@@ -68,7 +68,7 @@ class ForeignPrimitive:
         return impl
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Of the types of operands the type of the result, or a list of them."""
+        """The type of the result for the types of operands, or a list of them."""
         self.abstract_eval = lambda *types, **params: (rule(*types, **params), frozenset())
         return rule
 

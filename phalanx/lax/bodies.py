@@ -304,7 +304,7 @@ def types_of_written(body: TracedBody) -> list[ArrayType]:
 
 
 def passed_on(program: Program, inputs: Sequence[int]) -> list[int | None]:
-    """Of each result of ``program``, which of ``inputs`` it is, if it is one of them unchanged."""
+    """Which of ``inputs`` each result of ``program`` is, if it is one of them unchanged."""
     places = {program.inputs[i]: i for i in inputs}
     return [places.get(a) if type(a) is Var else None for a in program.outputs]
 

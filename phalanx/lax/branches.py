@@ -349,7 +349,7 @@ def _writing_the_same(bodies: Sequence[TracedBody]) -> tuple[list[TracedBody], d
 
 
 def _passed_by_all(programs: Sequence[Program], captured: int) -> list[int | None]:
-    """Of each result, which operand it is in all branches, if it is one."""
+    """Which operand each result is in all branches, if it is one."""
     places = range(captured, len(programs[0].inputs))
     columns = zip(*[passed_on(p, places) for p in programs], strict=True)
     return [column[0] if len({*column}) == 1 else None for column in columns]

@@ -79,7 +79,7 @@ def psum_scatter(x: Any, axes: Names, sizes: Ints, groups: Groups) -> Any:
 
 
 def _places(groups: Partition) -> list[tuple[tuple[int, ...], int]]:
-    """Of every position, in order: its group, and its place in that."""
+    """The group of every position, in order, and its place in the group."""
     found = {member: (group, i) for group in groups for i, member in enumerate(group)}
     return [found[i] for i in range(len(found))]
 

@@ -131,7 +131,7 @@ def log10(x: ArrayLike, /) -> Array:
 
 
 def _log(x: Any, base: int) -> Any:
-    """Of complex numbers part by part: a product with what is infinite would be NaN."""
+    """Complex numbers part by part: a product with an infinity would be NaN."""
     out = ops.log(x)
     if not dtypes.is_complex(out.dtype):
         return over(out, math.log(base))

@@ -122,7 +122,7 @@ def _seen(shape: tuple[int, ...], lengths: Sequence[Any], how: How) -> Any:
 
 
 def _product(x: Any, y: Any, contract: tuple[int, int]) -> Any:
-    """Of [b, n, ., .] each, summed over one dimension of each."""
+    """The product of two [b, n, ., .], summed over one dimension of each."""
     left, right = contract
     return dot_general(x, y, contract=((left,), (right,)), batch=((0, 1), (0, 1)))
 

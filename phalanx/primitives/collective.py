@@ -88,7 +88,7 @@ Exchange = Callable[[Any], Any] | None
 
 
 def _position_table(groups: Partition) -> dict[int, tuple[tuple[int, ...], int]]:
-    """Of each lane: its group and its position in it."""
+    """The group of each lane, and the position in it."""
     return {lane: (group, i) for group in groups for i, lane in enumerate(group)}
 
 
@@ -604,7 +604,7 @@ def _psum_scatter_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Gr
 
 
 def _scattered(axis: Axis, total: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
-    """Of ``total``, the sum over the lanes here, to each lane its own, of all lanes."""
+    """Each lane's own part of the sum over all lanes; ``total`` is that over the lanes here."""
     shape = typeof(total).shape[1:]
     blocks = into_blocks(axis, reshape(total, shape=(*sizes, *shape)), k)
     mine = move(blocks, k + 1, len(sizes))
@@ -633,7 +633,7 @@ def _psum_scatter_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Excha
 
 
 def _scattered_in_order(axis: Axis, total: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
-    """Of ``total``, the sum over all lanes of ``axis``, to each lane that lies here its own."""
+    """Each lane's own part, for lanes here, of ``total``, the sum over all lanes of ``axis``."""
     shape = typeof(total).shape[1:]
     rows = move(reshape(total, shape=(*sizes, *shape)), k, 0)
     mine = rows_at(rows, index_of(axis))

@@ -114,19 +114,19 @@ exp_lower = in_parts("exponential", _exp)
 
 
 def expm1_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of e^z - 1, whose compiled imaginary part is that of (e^x - 1) + 1."""
+    """Edges of e^z - 1, whose compiled imaginary part is that of (e^x - 1) + 1."""
     far, im = _exp(x, y)
     return where(equal(y, 0.0), expm1(x), where(_infinite(x), far - 1.0, re)), im
 
 
 def log_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of log z and log(1 + z)."""
+    """Edges of log z and log(1 + z)."""
     beyond = _infinite(x) | _infinite(y)
     return where(beyond, _INF, re), where(beyond, _copysign(_direction(x, y), y), im)
 
 
 def sqrt_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of √z."""
+    """Edges of √z."""
     flat, wide, tall, root = equal(y, 0.0), _infinite(x), _infinite(y), sqrt(absolute(x))
     edge, back = flat | wide, x < 0.0
     nan = is_nan(x) | is_nan(y)
@@ -193,7 +193,7 @@ sin_lower, cos_lower = in_parts("sine", _sin), in_parts("cosine", _cos)
 
 
 def tanh_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of tanh z, which is 1 at the far right, and tan y / i up the axis."""
+    """Edges of tanh z, which is 1 at the far right, and tan y / i up the axis."""
     flat, upright, wide = equal(y, 0.0), equal(x, 0.0), _infinite(x)
     re = where(upright, x, where(wide, _copysign(1.0, x), re))
     far = _copysign(0.0, where(_finite(y), sin(y) * cos(y), y))
@@ -204,7 +204,7 @@ def tanh_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
 
 
 def asinh_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of arsinh z, which lies in the quadrant of z."""
+    """Edges of arsinh z, which lies in the quadrant of z."""
     beyond = _infinite(x) | _infinite(y)
     re = _copysign(where(beyond, _INF, absolute(re)), x)
     im = _copysign(where(beyond, _direction(absolute(x), y), absolute(im)), y)
@@ -212,7 +212,7 @@ def asinh_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
 
 
 def acos_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of arccos z, which is never on the left, and has the sign of y turned."""
+    """Edges of arccos z, which is never on the left, and has the sign of y turned."""
     beyond, upright = _infinite(x) | _infinite(y), equal(x, 0.0)
     re = where(beyond, _direction(x, y), where(upright, math.pi / 2, re))
     return re, _copysign(where(beyond, _INF, absolute(im)), -y)
@@ -229,7 +229,7 @@ def acosh_lower(b: Builder, z: Any) -> Any:
 
 
 def atanh_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of artanh z, which lies in the quadrant of z."""
+    """Edges of artanh z, which lies in the quadrant of z."""
     beyond, upright = _infinite(x) | _infinite(y), equal(x, 0.0)
     nan = is_nan(x) | is_nan(y)
     far = where(is_nan(y), y, math.pi / 2)

@@ -262,7 +262,7 @@ gamma: Primitive = special(
 
 
 def _complex_log_gamma(z: Any) -> Any:
-    """Of numbers right of 1/2, above the real axis; elsewhere by symmetry (DLMF 5.5.3)."""
+    """For numbers right of 1/2, above the real axis; elsewhere by symmetry (DLMF 5.5.3)."""
     x, y = real(z), imag(z)
     down = (y < 0.0) | ((y <= 0.0) & (1.0 / y < 0.0))
     upper = where(down, conj(z), z)

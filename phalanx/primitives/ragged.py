@@ -227,7 +227,7 @@ def _one_more(matrices: Any) -> Any:
 
 
 def _all_sizes(x: Any, sizes: Any) -> Any:
-    """Of all lanes [l * (g + 1)], of rows [l, m, ...] in groups of ``sizes`` [l, g]."""
+    """Sizes for all lanes [l * (g + 1)], of rows [l, m, ...] in groups of ``sizes`` [l, g]."""
     rows = typeof(x).shape[1]
     ends = minimum(cumsum(sizes, dim=1, reverse=False), rows)
     ends = pad(ends, np.int32(rows), config=((0, 0, 0), (0, 1, 0)))

@@ -195,7 +195,7 @@ def earlier(first: Any, second: Any) -> Any:
 
 
 def first_of(reports: Any) -> Any:
-    """Of ``reports`` [..., n] the one of the fault that was noted first, [n]."""
+    """The one of ``reports`` [..., n] whose fault was noted first, [n]."""
     *lanes, n = typeof(reports).shape
     count = math.prod(lanes)
     if not count:
@@ -242,7 +242,7 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, debug: bool) -> Batched
 
 
 def _carry_state(rewrite: Any, state: Any, words: Any, debug: bool) -> tuple[Any, tuple[()]]:
-    """Of effects under a condition: it says nothing where the condition does not hold."""
+    """The rule under a condition: nothing is reported where the condition does not hold."""
     if rewrite.type.dtype == np.bool_:
         n = typeof(words).size
         words = select(broadcast(state, shape=(n,), dims=()), words, np.uint32(0))

@@ -168,7 +168,7 @@ def _openmpi(env: Env) -> Found:
 
 
 def _hydra(env: Env) -> Found:
-    """Of MPICH and those like it: nothing that it says tells a job from others, but who runs it."""
+    """For MPICH and those like it: only who runs a job tells it from others."""
     alone = env.get("MPI_LOCALNRANKS") == env.get("PMI_SIZE")
     proxy = _ancestor("hydra_pmi_proxy")
     job = f"hydra {proxy}" if alone and proxy else None

@@ -186,7 +186,7 @@ class UnsafeBitGenerator(BitGenerator):
         return tuple(xor(x, y) for x, y in zip(key, drawn, strict=True))
 
     def _rows(self, keys: Words, numbers: Sequence[int]) -> list[Words]:
-        """Of the rows that each of ``keys`` draws, those of ``numbers``."""
+        """Rows ``numbers`` of those that each of ``keys`` draws."""
         rows = _generated(keys, (numbers[-1] + 1, self.words), U32)
         dim = typeof(keys[-1]).ndim
         each = [squeeze(slice_dim(rows, i, i + 1, dim), (dim,)) for i in numbers]

@@ -232,7 +232,7 @@ def _of_rows(start: Any, at: Any, end: Any, q: Any, values: Any, held: Any) -> l
 
 
 def _rows(start: Any, at: Any, end: Any) -> tuple[Any, Any]:
-    """Of the rows from ``start`` on, which are before ``at``, and which others before ``end``."""
+    """Which rows from ``start`` on are before ``at``, and which others before ``end``."""
     places = iota(dtype=I32, shape=(SMALL,), dim=0)
     before, beyond = (lt(places, _for_each(sub(x, start), places)) for x in (at, end))
     return before, and_(beyond, not_(before))

@@ -87,7 +87,7 @@ def _nothing(x: Any) -> list[Any]:
 
 
 def _following(x: Any) -> Any:
-    """Of each row the one after it; zeros after the last."""
+    """The row after each row; zeros after the last."""
     zero = zeros_like(slice_dim(x, 0, 1, 0))
     return concatenate(slice_dim(x, 1, typeof(x).shape[0], 0), zero, dim=0)
 

@@ -353,7 +353,7 @@ def _product(p: ArrayLike, q: ArrayLike) -> Array:
 
 @one_program
 def _canonical(q: ArrayLike) -> Array:
-    """Of q and -q the one whose last part that is not 0 is positive, w, then x, y, z."""
+    """q or -q: its last part that is not 0 is positive, w, then x, y, z."""
     x = as_array("Rotation", q)
     ordered = jnp.roll(x, 1, -1)
     first = jnp.argmax(ordered != 0, -1, keepdims=True)

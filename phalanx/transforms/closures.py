@@ -94,7 +94,7 @@ class Closure(Struct, frozen=True):
 
     @classmethod
     def here(cls, closed: tuple[Any, ...]) -> Closure:
-        """Of functions that are called here, and later once more."""
+        """The closure of functions that are called here, and later once more."""
         return cls(closed, axes.scope(), axes.facts())
 
     def run(self, function: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> list[Any]:

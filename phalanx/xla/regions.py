@@ -23,6 +23,7 @@ from phalanx.spmd.plan import Plan
 from phalanx.transforms.derive import trace_closed
 from phalanx.xla.emitter import OfItsPlatform, element_type
 from phalanx.xla.failures import refused
+from phalanx.xla.jaxlib_versions import OLD
 from phalanx.xla.narrow import widened
 from phalanx.xla.structural import StructuralEmitter
 
@@ -190,7 +191,10 @@ class RegionEmitter(StructuralEmitter):
             attributes = {"call_target_name": ir.StringAttr.get("stablehlo.dynamic_top_k")}
             count = self.constant(k, np.dtype(np.uint64))
             return self.region_op("stablehlo.custom_call", results, [x, count], attributes)
-        return self.region_op("chlo.top_k", results, [x], {"k": self.int_attribute(k)})
+        found = self.region_op("chlo.top_k", results, [x], {"k": self.int_attribute(k)})
+        # In 0.10 a tuple of both results becomes the operation itself, and a barrier around that
+        # aborts the compiler where it takes the operation apart.
+        return [found[0], *self.optimization_barrier(found[1:])] if OLD else found
 
     def approx_top_k(
         self, x: Value, k: int, recall: float, input_size: int, comparator: Body

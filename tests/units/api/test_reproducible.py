@@ -212,3 +212,20 @@ def test_dtypes_are_added_up_as_one_device_does(dtype):
     wide = np.asarray(x).astype(np.complex128).sum(0)
     near = {"bfloat16": 1e-2, "float16": 2e-3}.get(dtype, 1e-5)
     np.testing.assert_allclose(np.asarray(every[0][0])[0].astype(complex), wide, near, 1000 * near)
+
+
+def test_the_greatest_numbers_in_a_loop():
+    """Both results of ``top_k`` leave a loop over lanes that is in another loop."""
+    greatest = phalanx.pmap(lambda x: (x, lax.top_k(x, 2)), "i", reproducible=True)
+    x = rows()
+    none = np.zeros((13, 2), np.float32), np.zeros((13, 2), np.int32)
+
+    @phalanx.jit
+    def twice(x):
+        return lax.while_loop(
+            lambda c: c[0] < 2, lambda c: (c[0] + 1, *greatest(c[1])), (0, x, none)
+        )
+
+    values, places = twice(x)[2]
+    np.testing.assert_array_equal(places, np.argsort(-x, 1)[:, :2])
+    np.testing.assert_array_equal(values, -np.sort(-x, 1)[:, :2])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 from phalanx.api.arguments import Flat
-from phalanx.api.lanes_alone import inside_lanes, is_alone, refuse_other_orders
+from phalanx.api.reproducible_lanes import inside_lanes, is_reproducible, refuse_other_orders
 from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.control.vectorized import vectorized
@@ -72,7 +72,7 @@ def in_chunks(
     def trace() -> TracedBody:
         with inside_lanes(at_once, on_operands=True):
             program, captured, written = stage_with_refs(lane, types, name_of(flat.fun))
-        if is_alone(at_once):
+        if is_reproducible(at_once):
             refuse_other_orders(program, flat.who, on_devices=False)
         return TracedBody(program, captured, flat.out_tree, written, flat.stored)
 
@@ -85,7 +85,7 @@ def in_chunks(
     ins: Roles = (*[FIXED] * len(traced.captured), *[slices(along(d, name)) for d in places])
     varying = varying_outputs(traced.program, [r.axes for r in ins])
     lanes = [0 if name in over else None for over in varying]
-    if is_alone(at_once):
+    if is_reproducible(at_once):
         # Each lane gives what all share, like those of pmap: so its cotangents are added in order.
         count = len(traced.written)
         asked = out_dims([t.ndim for t in traced.program.output_types[count:]])

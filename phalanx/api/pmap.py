@@ -19,13 +19,6 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.in_chunks import checked_at_once
-from phalanx.api.lanes_alone import (
-    inside_lanes,
-    is_alone,
-    lanes_alone,
-    lie_on_operands,
-    refuse_other_orders,
-)
 from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.over_processes import devices_of_all, group_of, over_processes
@@ -34,6 +27,14 @@ from phalanx.api.ref_calls import (
     array_types,
     store_copies,
     with_copies,
+)
+from phalanx.api.reproducible_lanes import (
+    as_reproducible,
+    inside_lanes,
+    is_reproducible,
+    on_operands,
+    refuse_in_lanes,
+    refuse_other_orders,
 )
 from phalanx.api.specs import snapshot
 from phalanx.api.staged import StagedFunction
@@ -166,12 +167,12 @@ class Pmapped(StagedFunction):
     def _trace(self, arguments: CallArgs, context: _Context) -> TracedFunction:
         ins, sizes, types = context.in_axes, context.axis_sizes, array_types(arguments.types)
         sharing = context.processes and self._sharing(context.processes, sizes)
-        at_once = lanes_alone(self.at_once, self.reproducible, self.who)
+        at_once = as_reproducible(self.at_once, self.reproducible, self.who)
         with self._entered(sizes, sharing), inside_lanes(at_once):
             lanes = [r.inner(t, sizes) for t, r in zip(types, ins, strict=True)]
             flat, staged = self._stage(arguments, lanes)
         program, captured, written = staged
-        if is_alone(at_once):
+        if is_reproducible(at_once):
             refuse_other_orders(program, self.who)
         results = program.output_types[len(written) :]
         for type, name in zip(results, result_names(flat.out_tree), strict=False):
@@ -187,7 +188,7 @@ class Pmapped(StagedFunction):
             "at_once": at_once,
         }
         anywhere = context.devices is None and self.axes.mesh is None
-        if is_alone(at_once) and lie_on_operands() and anywhere and sharing is None:
+        if is_reproducible(at_once) and on_operands() and anywhere and sharing is None:
             prim, where = vectorized, {}
         elif sharing is None:
             prim, where = mapped, {"devices": context.devices, "mesh": self.axes.mesh}
@@ -195,6 +196,7 @@ class Pmapped(StagedFunction):
             prim, where = spanned, {"sharing": sharing}
         every = [*[typeof(c) for c in loaded(captured)], *types]
         mapped_program = Program.of_one(prim, every, params | where, f"pmap_{program.name}")
+        refuse_in_lanes(mapped_program, self.who)
         return TracedFunction(mapped_program, captured, flat.out_tree, written, flat.stored)
 
     def _outs(self, flat: Flat, ranks: Sequence[int], ins: Roles) -> Roles:

@@ -33,6 +33,7 @@ from phalanx.api.ref_calls import (
     store_copies,
     with_copies,
 )
+from phalanx.api.reproducible_lanes import refuse_in_lanes
 from phalanx.api.specs import AsItIs, Specs, is_spec, snapshot
 from phalanx.api.staged import StagedFunction
 from phalanx.api.traced_function import TracedFunction
@@ -178,6 +179,7 @@ class ShardMapped(StagedFunction):
                 raise _differs(f"{self.who}: {name}", role, missing, atom.type, where)
         outs = (FIXED,) * first + outs
         mapped_program = on_whole_arrays(program, mesh_axes.axes, ins, outs, mesh_axes.mesh)
+        refuse_in_lanes(mapped_program, self.who)
         return TracedFunction(mapped_program, captured, flat.out_tree, written, flat.stored)
 
     def _blocks(self, arguments: CallArgs, context: _Context) -> tuple[Roles, list[ArrayType]]:

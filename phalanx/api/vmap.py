@@ -17,9 +17,9 @@ from phalanx.api.arguments import (
     wrap,
 )
 from phalanx.api.in_chunks import checked_at_once, in_chunks
-from phalanx.api.lanes_alone import lanes_alone
 from phalanx.api.lanes_by_class import axes_by_class
 from phalanx.api.ref_calls import store_copies, with_copies
+from phalanx.api.reproducible_lanes import as_reproducible
 from phalanx.api.stages import watched
 from phalanx.api.transformed import InAxes, P, R
 from phalanx.base import tree
@@ -255,7 +255,7 @@ def vmap(
     over = (spmd_axis_name,) if isinstance(spmd_axis_name, str) else spmd_axis_name
     over = None if over is None else tuple(over)
 
-    at_once = lanes_alone(checked_at_once(lanes_at_once, who), reproducible, who)
+    at_once = as_reproducible(checked_at_once(lanes_at_once, who), reproducible, who)
     if over is not None and at_once is not None:
         raise ValueError(
             f"{who}: spmd_axis_name deals the examples out over devices, and lanes_at_once has a "

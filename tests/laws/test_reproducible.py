@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, note, settings
+from hypothesis import strategies as st
 
 import phalanx
 import phalanx.numpy as jnp
@@ -58,37 +59,44 @@ def test_values(program):
     close(found, program.oracle(x, w), tolerance=1e-4)
 
 
-def in_lanes_of_vmap(program):
-    """The lanes of ``program`` on one device, without a mesh."""
+def in_lanes_of_vmap(program, inner=()):
+    """The lanes of ``program`` on one device, without a mesh: those of ``vmap`` and, inside these,
+    of ``inner``."""
     m = replace(program.mapping, at_once=(None,) * len(program.mapping.axes))
-    count = len(m.axes)
 
-    def mapped(lane, *, axis_name, in_axes, out_axes, axis_size, **_):
-        return vmap(
-            lane, axis_name=axis_name, in_axes=in_axes, out_axes=out_axes, axis_size=axis_size,
-            reproducible=True,
-        )  # fmt: skip
+    def level(transform):
+        def mapped(lane, *, axis_name, in_axes, out_axes, axis_size, **_):
+            return transform(
+                lane, axis_name=axis_name, in_axes=in_axes, out_axes=out_axes, axis_size=axis_size,
+                reproducible=True,
+            )  # fmt: skip
 
-    note(str(program))
-    return phalanx.jit(m.over([mapped] * count, program.lane))
+        return mapped
+
+    transforms = [vmap, *inner, *[vmap] * len(m.axes)][: len(m.axes)]
+    note(f"{program}, in {[t.__name__ for t in transforms]}")
+    return phalanx.jit(m.over([level(t) for t in transforms], program.lane))
 
 
-@given(programs())
-def test_values_in_lanes_of_vmap(program):
+inner = st.lists(st.sampled_from([pmap, vmap]), max_size=2)
+
+
+@given(programs(), inner)
+def test_values_in_lanes_of_vmap(program, inner):
     x, w = narrow(program.arguments())
-    assert bits(in_lanes_of_vmap(program)(x, w)) == bits(on_devices(program, 1)(x, w))
+    assert bits(in_lanes_of_vmap(program, inner)(x, w)) == bits(on_devices(program, 1)(x, w))
 
 
 @fewer
-@given(programs(most_steps=3))
-def test_derivatives_in_lanes_of_vmap(program):
+@given(programs(most_steps=3), inner)
+def test_derivatives_in_lanes_of_vmap(program, inner):
     args = narrow(program.arguments())
     ct = np.random.default_rng(2).uniform(-1, 1, program.oracle(*args).shape).astype(np.float32)
 
     def slopes(f):
         return phalanx.vjp(f, *args)[1](ct)
 
-    assert bits(slopes(in_lanes_of_vmap(program))) == bits(slopes(on_devices(program, 1)))
+    assert bits(slopes(in_lanes_of_vmap(program, inner))) == bits(slopes(on_devices(program, 1)))
 
 
 def test_cotangents_of_a_shared_result_in_lanes_of_vmap():

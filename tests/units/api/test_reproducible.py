@@ -166,6 +166,22 @@ def test_a_pmap_in_a_rule_is_reproducible_like_the_lanes_it_is_for(ruled, lanes)
     assert {np.asarray(y).tobytes() for y in found} == {np.asarray(found[0]).tobytes()}
 
 
+@pytest.mark.parametrize("ruled", [_by_vjp, _by_jvp])
+def test_what_a_rule_divides_over_devices_is_refused(ruled):
+    x = rows()[:12].reshape(3, 4, 700)
+    mesh = phalanx.make_mesh((1,), ("d",), devices=phalanx.devices()[:1])
+    over_mesh = phalanx.shard_map(jnp.sin, mesh=mesh, in_specs=P("d"), out_specs=P("d"))
+    on_its_own = phalanx.pmap(jnp.sin, devices=phalanx.devices()[:1])
+    for slope, transform in [
+        (over_mesh, phalanx.vmap),
+        (over_mesh, phalanx.pmap),
+        (on_its_own, phalanx.vmap),
+    ]:
+        f = transform(ruled(lambda t: slope(t)), reproducible=True)  # noqa: B023 (called at once)
+        with pytest.raises(ValueError, match=f"sin, at {HERE}.* devices of its own.*{HERE}"):
+            phalanx.vjp(f, x)[1](x)
+
+
 @pytest.mark.spmd
 def test_one_lane_around_several_is_not_divided_over_devices():
     x = np.random.default_rng(0).normal(size=(1, 6, 8)).astype(np.float32)

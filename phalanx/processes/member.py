@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials, Seal
 
 _GRACE = 2.0  # how long what is under way may go on when a process has ended, in seconds
-_SOON = 50e-6  # how long what waits sleeps at first, in seconds
-_LATER = 64  # and then as this part of the time that it has waited
 _STUBBORN = 30.0  # how long after a verdict something may still begin to wait for others
 _REMEMBERED = 4096  # launches
 _LAST = 32  # of them are told at once by name
@@ -311,18 +309,6 @@ class Member:
                 them any more, and ``in_vain``; then it is left alone.
         """
         return in_another_thread(work, self._looking(who, in_vain))
-
-    def until(self, ready: Callable[[], bool], who: str, in_vain: Callable[[], bool]) -> None:
-        """Wait, as ``who``, until what may come from others is ``ready``.
-
-        Raises:
-            PeerLost, ProgramMismatch: as ``in_another_thread``.
-        """
-        look, begun = self._looking(who, in_vain), time.monotonic()
-        while not ready():
-            look()
-            waited = time.monotonic() - begun
-            time.sleep(min(max(waited / _LATER, _SOON), PULSE))
 
     def _looking(self, who: str, in_vain: Callable[[], bool]) -> Callable[[], None]:
         begun = time.monotonic()

@@ -76,6 +76,7 @@ def test_arrays_of_a_launch_that_never_ends_are_given_up(left_alone):
     with pytest.raises(PeerLost, match="process 1"):
         flight.complete()
     token.ends()
+    array.ends()
 
 
 def test_a_first_launch_that_never_ends_is_given_up(left_alone):

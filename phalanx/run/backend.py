@@ -485,7 +485,7 @@ class Backend(Protocol):
         """Copy an array of the host to devices, as ``type`` says; later writes do not show."""
         ...
 
-    def putting(self, type: ArrayType, sharding: Sharding) -> Callable[[Any], Raw]:
+    def putting(self, type: ArrayType, sharding: Sharding) -> Callable[[np.ndarray], Raw]:
         """``put`` for many arrays of one type and sharding, without looking at their shapes."""
         ...
 

@@ -32,13 +32,19 @@ def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
     return lay_out(array, type, sharding)
 
 
-def putting(type: ArrayType, sharding: Sharding) -> Callable[[Any], Raw]:
+def putting(type: ArrayType, sharding: Sharding) -> Callable[[np.ndarray], Raw]:
     """``put`` for many arrays of one type and sharding: what is the same for all is done once."""
-    if len(sharding.device_list) > 1:
+    if len(sharding.device_list) > 1 or type.dtype is float0:
         return lambda host: put(host, type, sharding)
     physical = type.physical
     layout, device = raw_sharding(sharding, physical.ndim), next(iter(sharding.device_list))
-    return lambda host: put_part(_host_array(host, type), physical, layout, device, shared=False)
+    dtype = physical.dtype
+
+    def put_one(host: np.ndarray) -> Raw:
+        held = host if host.dtype is dtype else as_held(host, dtype)
+        return put_part(held, physical, layout, device, shared=False)
+
+    return put_one
 
 
 def _host_array(host: Any, type: ArrayType) -> np.ndarray:

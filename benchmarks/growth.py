@@ -30,8 +30,10 @@ import phalanx.numpy as jnp
 from benchmarks.environment import environment
 from benchmarks.plot import spell
 from phalanx import lax
+from phalanx.processes.hub import Hub
 from phalanx.sharding import NamedSharding
 from phalanx.sharding import PartitionSpec as P
+from tests.units.processes import simulated
 
 DEVICES = 512  # as many as the largest row has
 TIMES = (1, 2, 4, 8)
@@ -156,6 +158,25 @@ def entries(n: int) -> Callable[[], Any]:
     return each
 
 
+def join(n: int) -> Callable[[], Any]:
+    """A coordinator and its simulated members, who go again."""
+    simulated.let_open(8 * n + 1000)
+
+    def all_join() -> None:
+        hub = Hub(n, ("127.0.0.1", 0), "token", "/nowhere")
+        simulated.Crowd(n, hub.port).close()
+        hub.close()
+
+    return all_join
+
+
+def barrier(n: int) -> Callable[[], Any]:
+    simulated.let_open(8 * n + 1000)
+    hub = Hub(n, ("127.0.0.1", 0), "token", "/nowhere")
+    crowd = simulated.Crowd(n, hub.port)
+    return lambda: crowd.gather(lambda process: None)
+
+
 ROWS = [
     Row("tracing: lanes", 512, lanes),
     Row("tracing: devices", 64, devices),
@@ -172,6 +193,8 @@ ROWS = [
     Row("calls: devices that get a part", 64, put_on_devices, is_fresh=False),
     Row("calls: leaves", 100, calls_of_leaves, is_fresh=False),
     Row("calls: shapes that are remembered", 25, entries, is_fresh=False),
+    Row("processes: simulated members join", 128, join, is_fresh=False),
+    Row("processes: a barrier of members", 128, barrier, is_fresh=False),
 ]  # fmt: skip
 
 

@@ -1,15 +1,17 @@
-"""`python -m benchmarks.memory`: what the gradient of a deep transformer needs, with checkpoint.
+"""`python -m benchmarks.memory [--steps N]`: memory of a deep gradient, and of training steps.
 
-A transformer of 48 layers, small ones, scanned over. XLA's analysis of the compiled gradient says
-how many bytes it needs besides arguments and results; Phalanx and jax are measured, a process each.
+First the gradient of a transformer of 48 layers, small ones, scanned over, with and without
+checkpoint: XLA's analysis says how many bytes it needs besides arguments and results. Then the
+training steps of `benchmarks`: the most memory that a process had that compiles one and runs it 20
+times, and how much more after N further steps. Phalanx and jax are measured, a process each.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import math
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,8 +21,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.case import CASES, DEVICES
+from benchmarks.environment import environment
+
 LAYERS, WIDTH, HEADS, LENGTH, BATCH = 48, 64, 4, 64, 4
 LIBRARIES = ("phalanx", "jax")
+STEPS = (
+    "training step", "training step, 8 lanes on 1 device", "CNN training step",
+    "mesh training step, jit",
+)  # fmt: skip
 ROOT = Path(__file__).parents[1]
 POLICIES = {
     "checkpoint": None,
@@ -89,18 +98,42 @@ def measure(library: str) -> dict[str, int]:
     return bytes_of
 
 
-def in_a_process(library: str) -> dict[str, int]:
-    """The same in a process of its own, on one CPU device."""
-    environment = os.environ | {"PHALANX_PLATFORMS": "cpu", "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-m", "benchmarks.memory", library]
-    done = subprocess.run(
-        command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
-    )
-    return json.loads(done.stdout)
+def held(what: str) -> float:
+    """Megabytes of this process: `VmRSS` now, or `VmHWM` at most."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith(what)]
+    return int(line.split()[1]) / 1024
 
 
-def table(bytes_of: dict[str, dict[str, int]]) -> Table:
+def resident(library: str, name: str, steps: int) -> list[float]:
+    """Megabytes at most when the case ``name`` has run 20 times, and how many more later."""
+    for module in ("cases", "training"):
+        importlib.import_module(f"benchmarks.{module}")
+    api, np = importlib.import_module(library), importlib.import_module("numpy")
+    (case,) = [case for case in CASES if case.name == name]
+    step = case.make(np, api)
+
+    def run(times: int) -> None:
+        for _ in range(times):
+            api.block_until_ready(step())
+
+    run(20)
+    most, before = held("VmHWM"), held("VmRSS")
+    run(steps)
+    return [most, held("VmRSS") - before]
+
+
+def in_a_process(library: str, *args: str) -> Any:
+    """What ``library`` measures in a process of its own."""
+    devices = DEVICES if args else 1
+    command = [sys.executable, "-m", "benchmarks.memory", "--measure", library, *args]
+    around = environment(devices, devices)
+    return json.loads(subprocess.check_output(command, env=around, cwd=ROOT, text=True))
+
+
+def deep() -> Table:
     """Megabytes and ratios, one row a way to differentiate."""
+    bytes_of = {library: in_a_process(library) for library in LIBRARIES}
     result = Table(title=f"gradient of {LAYERS} layers: temporary memory")
     result.add_column("case")
     for title in (*LIBRARIES, "ratio"):
@@ -113,8 +146,33 @@ def table(bytes_of: dict[str, dict[str, int]]) -> Table:
     return result
 
 
+def training(steps: int) -> Table:
+    """Megabytes and ratios, one row a training step."""
+    result = Table(title="training steps: memory of the process")
+    result.add_column("case")
+    for title in (*LIBRARIES, "ratio", *(f"{x}: after {steps} more" for x in LIBRARIES)):
+        result.add_column(title, justify="right")
+    for name in STEPS:
+        (ours, grown), (theirs, theirs_grown) = [
+            in_a_process(library, name, str(steps)) for library in LIBRARIES
+        ]
+        shown = [f"{ours:.0f} MB", f"{theirs:.0f} MB", f"{ours / theirs:.2f}"]
+        result.add_row(name, *shown, f"{grown:+.0f} MB", f"{theirs_grown:+.0f} MB")
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
+    parser.add_argument("--steps", type=int, default=200, metavar="N")
+    parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.measure:
+        Console().print(deep(), training(options.steps))
+        return
+    library, *case = options.measure
+    found = resident(library, case[0], int(case[1])) if case else measure(library)
+    print(json.dumps(found))
+
+
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        print(json.dumps(measure(sys.argv[1])))
-    else:
-        Console().print(table({library: in_a_process(library) for library in LIBRARIES}))
+    main()

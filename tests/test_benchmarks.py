@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import phalanx
-from benchmarks import growth, on_libraries, processes, recorded
+from benchmarks import growth, memory, on_libraries, processes, recorded
 from benchmarks.__main__ import LIBRARIES, table
 from benchmarks.case import CASES, DEVICES
 from benchmarks.chunks import WAYS, mapped
@@ -99,6 +99,11 @@ def test_every_program_of_lanes_has_results_of_its_lanes():
         results = mapped(phalanx, made).eval_shape(*made.arguments)
         leaves = phalanx.tree.leaves(results)
         assert leaves and (made.shared or all(x.shape[0] == 3 for x in leaves)), program.name
+
+
+def test_memory_of_steps_is_that_of_their_process():
+    most, grown = memory.in_a_process("phalanx", "CNN training step", "1")
+    assert most > 100 and abs(grown) < most
 
 
 @pytest.mark.parametrize("row", growth.ROWS, ids=lambda row: row.name)

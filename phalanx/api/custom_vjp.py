@@ -258,7 +258,7 @@ def _cotangents(call: RuledCall, returned: Any) -> list[Any]:
 
 
 def _leaves_above(who: str, name: str, arg: Any, ct: Any) -> list[tuple[str, Any]]:
-    """For each leaf of an argument its path, and its cotangent or the None that stands for it.
+    """The path of each leaf of an argument, and its cotangent or the None that stands for it.
 
     A node that holds one leaf may be stood for by the cotangent of that.
     """

@@ -317,7 +317,7 @@ class Dispatched:
         self.caches.clear()
 
     def _cache_size(self) -> int:
-        """For how many kinds of arguments there are programs: tests of others ask."""
+        """The number of kinds of arguments that were compiled for: tests of others ask."""
         return len(self.caches.calls)
 
 

@@ -38,7 +38,7 @@ from phalanx.transforms.stage import Staged, evaluate, is_value, loaded, stage_w
 
 
 class _Compile(Struct, frozen=True):
-    """From operands, and the structure of what ``program`` gives, to the compiled call.
+    """The compiled call of operands, and of the structure of what ``program`` gives.
 
     It does not hold the function, which is freed where nothing else does (see ``caches_of``).
     """

@@ -32,8 +32,8 @@ class TracedFunction(Struct):
 
     @property
     def rewritten(self) -> tuple[int | None, ...]:
-        """For each reference that it writes, its position in ``captured``; None: it is not there,
-        as where it is written and not read."""
+        """The position in ``captured`` of each reference that it writes; None: it is not there, as
+        where it is written and not read."""
         places = {id(x): i for i, x in enumerate(self.captured)}
         return tuple([places.get(id(ref)) for ref in self.written])
 

@@ -128,7 +128,7 @@ def _is_none(x: Any) -> bool:
 def donation_vector(
     donate_argnums: Sequence[int], donate_argnames: Sequence[str], in_tree: Any
 ) -> tuple[bool, ...]:
-    """For each leaf of ``(args, kwargs)`` whether its argument is donated."""
+    """Whether the argument of each leaf of ``(args, kwargs)`` is donated."""
     args, kwargs = tree.unflatten(in_tree, range(in_tree.num_leaves))
     marked = [i in tuple(donate_argnums) for i, x in enumerate(args) for _ in tree.leaves(x)]
     named = [n in tuple(donate_argnames) for n in sorted(kwargs) for _ in tree.leaves(kwargs[n])]

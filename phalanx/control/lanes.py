@@ -54,7 +54,7 @@ def batch_rule(prim: Callable[[], Primitive]) -> Rule:
 
 
 def anyone(axis: Axis, marks: Sequence[Any], everywhere: bool) -> list[Any]:
-    """For each of ``marks``, which have a truth value per lane, whether it is true in any lane.
+    """Whether each of ``marks``, which have a truth value per lane, is true in any lane.
 
     These are the lanes on this device, or, if devices must agree, those ``everywhere``.
     """

@@ -103,7 +103,7 @@ def _passed(frame: Frame, inner: Program) -> float:
 
 
 def dearest(frame: Frame) -> Program:
-    """Of the programs of a frame the one that computes most, with what its results need."""
+    """The program of a frame that computes most, with what its results need."""
     first, *others = frame.programs
     return dce(max(frame.programs, key=_operations) if others else first)
 

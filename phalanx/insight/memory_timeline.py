@@ -42,12 +42,12 @@ class Course(Struct):
     _total: float = 0.0
 
     def add(self, atom: Atom, value: Value) -> None:
-        """From here on ``atom`` is there."""
+        """Count ``atom`` from here on."""
         self._now[id(atom)] = value
         self._total += value.size
 
     def drop(self, atom: Atom) -> None:
-        """It is no longer."""
+        """Count it no longer."""
         value = self._now.pop(id(atom), None)
         self._total -= value.size if value is not None else 0.0
 

@@ -296,7 +296,7 @@ def joined(bodies: Sequence[TracedBody]) -> tuple[list[Program], list[Any]]:
 
 
 def types_of_written(body: TracedBody) -> list[ArrayType]:
-    """As what ``body`` gets the references that it writes."""
+    """The types as which ``body`` gets the references that it writes."""
     if not body.written:
         return []
     places = zip(body.captured, body.program.input_types, strict=False)

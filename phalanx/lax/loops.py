@@ -179,7 +179,7 @@ def _while(test: _Called, step: _Called, init_val: Any, who: str, own: int = 0) 
 
 
 def _passed_by_loop(program: Program, start: int, count: int, first: int) -> list[int | None]:
-    """Of what a loop carries, its number if each run gives what it takes.
+    """The numbers of the values that a loop carries and each run gives as it takes them; or None.
 
     What is carried stands from ``start`` on among the inputs, and from ``first`` on among the
     outputs.

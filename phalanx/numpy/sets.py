@@ -552,7 +552,7 @@ def _flat(who: str, x: Any, y: Any) -> list[Any]:
 
 
 def _distinct(x: Any, kept: Any, size: int, fill_value: Any) -> tuple[Any, Any]:
-    """As ``_chosen``, each once and in order; equal elements must be kept or left out alike.
+    """What ``_chosen`` gives, each once and in order; equal elements are all kept or all left out.
 
     What is missing is by default the least, or 0 where there is none.
     """

@@ -532,7 +532,7 @@ def _all_gather_groups(axis: Axis, x: Any, groups: Partition) -> Batched:
 
 
 def _members(axis: Axis, rows: Any, members: np.ndarray) -> Any:
-    """For each lane the rows that ``members`` lists for it."""
+    """The rows that ``members`` lists for each lane."""
     mine = of_lanes(axis, members)
     count = members.shape[1]
     gathered = rows_at(rows, reshape(mine, shape=(axis.size * count,)))

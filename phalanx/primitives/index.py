@@ -286,7 +286,7 @@ def _clipped(b: Builder, indices: Any, x: ArrayType, window: Ints, mapped: Ints)
 
 
 def _inside(b: Builder, indices: Any, x: ArrayType, window: Ints, mapped: Ints) -> Any:
-    """For each row of the indices, whether its window lies wholly inside the operand."""
+    """Whether the window of each row of the indices lies wholly inside the operand."""
     type = b.type(indices)
     low = b.compare(indices, b.constant(0, type.dtype, type.shape), "GE")
     high = b.compare(indices, _limits(b, indices, x, window, mapped), "LE")

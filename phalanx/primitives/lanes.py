@@ -94,7 +94,7 @@ axis_index = Primitive(
 
 
 def place_of(axis: Axis) -> Any:
-    """For each lane of this block its place in the whole axis, padding included."""
+    """The place of each lane of this block in the whole axis, padding included."""
     numbers = iota(dtype=I32, shape=(axis.size,), dim=0)
     outside = axis.outside
     if not outside:
@@ -104,7 +104,7 @@ def place_of(axis: Axis) -> Any:
 
 
 def index_of(axis: Axis) -> Any:
-    """For each lane of this block its index along the axis; that of the last for padding."""
+    """The index of each lane of this block along the axis; that of the last for padding."""
     place = place_of(axis)
     if not axis.padding:
         return place
@@ -137,7 +137,7 @@ def without_padding(axis: Axis, x: Any, identity: Any) -> Any:
 
 
 def is_there(axis: Axis) -> Any:
-    """For each lane of this block whether it is no padding."""
+    """Whether each lane of this block is one of the axis, and no padding."""
     if type(axis.blocks) is UnevenBlocks:
         there = np.zeros(axis.blocks.padded, bool)
         there[list(axis.blocks.places)] = True

@@ -132,7 +132,7 @@ def _pcast_batch(
     varying: frozenset[Any],
     manual: MeshSpec | None,
 ) -> Batched:
-    """Of the axis of the lanes themselves nothing is said: what varies along it has lanes."""
+    """Nothing is said of the axis of the lanes themselves: what varies along it has lanes."""
     (x,), (dim,) = values, dims
     if dim is not None:
         manual = manual and manual.with_dim(dim)

@@ -17,7 +17,7 @@ Counts = Mapping[str, int]  # of launches, by group
 
 
 def topics(said: Mapping[int, str]) -> str:
-    """Of processes that wait for each other with different things to say.
+    """Which processes are where, when they wait for each other with different things to say.
 
     >>> topics({0: "compile f", 1: "compile g", 2: "compile g"})
     'process 0 is at: compile f; processes 1, 2 are at: compile g'

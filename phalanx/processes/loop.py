@@ -144,7 +144,7 @@ class EventLoop:
         self._selector.close()
 
     def _patience(self) -> float | None:
-        """For how long nothing is to be done if nothing comes; None: for ever."""
+        """The seconds in which nothing is to be done if nothing comes; None: for ever."""
         if self._calls:
             return 0
         return max(self._timers[0][0] - time.monotonic(), 0) if self._timers else None

@@ -53,7 +53,7 @@ class Lateness:
 
 
 def first_told(silence: float) -> float:
-    """After which of a silence others are told of it, if so much of it is a loss."""
+    """The seconds of silence after which others are told of it, if ``silence`` of it is a loss."""
     return min(LATE, silence / 3)
 
 

@@ -123,7 +123,7 @@ def _narrowed(
 
 
 def _joined(halves: Linearized, tangents: Sequence[Atom]) -> Program:
-    """For each result its tangent if it has one, else its value."""
+    """The program of the tangent of each result that has one, and of the value of others."""
     primal = halves.primal
     computed = primal.outputs[len(halves.nonzero) :]
     residuals = halves.residuals(primal.inputs, computed)

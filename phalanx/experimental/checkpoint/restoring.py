@@ -165,7 +165,7 @@ def read(
 
 
 def _rows_before(stored: Stored, targets: Mapping[int, RestoredAs]) -> dict[int, int]:
-    """Of arrays of which each process has rows of its own: how many others have before these.
+    """How many rows other processes have before this one, of arrays that are divided among them.
 
     Raises:
         ShapeError: all together do not have as many as are stored.

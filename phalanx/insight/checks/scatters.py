@@ -181,7 +181,7 @@ def _is_many_to_one(e: Equation) -> bool:
 
 
 def _elementwise_sources(makers: dict[Any, Equation], atom: Atom) -> set[Atom]:
-    """Of what ``atom`` is made elementwise, and is itself not made so."""
+    """What ``atom`` is made of elementwise, and is itself not made so."""
     found: set[Atom] = set()
     waiting, seen = [atom], set[Atom]()
     while waiting:

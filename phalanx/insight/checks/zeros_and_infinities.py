@@ -273,8 +273,8 @@ def _elementwise(e: Equation) -> bool:
 
 
 def elementwise_origins(makers: Makers) -> Callable[[Atom], int]:
-    """From an atom to what it is made of elementwise that nothing else is elementwise made of, as
-    the bits of a number: two atoms have such in common if any value is in what both are made of."""
+    """What gives the elementwise origins of an atom as the bits of a number: the values that it is
+    made of elementwise and that are not made so themselves. Atoms that share a bit share one."""
     origins: dict[Atom, int] = {}
 
     def of(atom: Atom) -> int:

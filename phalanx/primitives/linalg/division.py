@@ -286,5 +286,5 @@ def _within_blocks(x: Any, first: Any) -> Any:
 
 
 def _sum_within(x: Any, first: Any) -> Any:
-    """For each row the sum over its block."""
+    """The sum over the block of each row."""
     return reduce_sum(select(_together(first), _along_rows(x), 0), dims=(1,))

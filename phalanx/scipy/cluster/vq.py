@@ -17,7 +17,7 @@ __all__ = ["vq"]
 
 @one_program
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
-    """For each row of ``obs`` the nearest row of ``code_book``, and the distance to it.
+    """The nearest row of ``code_book`` to each row of ``obs``, and the distance to it.
 
     Args:
         obs: [m, n]; or a vector, of m numbers.

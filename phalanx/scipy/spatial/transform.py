@@ -46,7 +46,7 @@ class Rotation:
 
     @classmethod
     def from_quat(cls, quat: ArrayLike) -> Rotation:
-        """Of quaternions [..., 4] as (x, y, z, w), which are brought to length 1.
+        """The rotations of quaternions [..., 4] as (x, y, z, w), which are brought to length 1.
 
         Args:
             quat: quaternions [..., 4].
@@ -55,7 +55,7 @@ class Rotation:
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Rotation:
-        """Of orthogonal matrices [..., 3, 3] with determinant 1.
+        """The rotations of orthogonal matrices [..., 3, 3] with determinant 1.
 
         Args:
             matrix: matrices [..., 3, 3].
@@ -64,7 +64,7 @@ class Rotation:
 
     @classmethod
     def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
-        """Of vectors [..., 3] along the axes, whose lengths are the angles.
+        """The rotations of vectors [..., 3] along the axes, whose lengths are the angles.
 
         Args:
             rotvec: vectors [..., 3].
@@ -74,7 +74,7 @@ class Rotation:
 
     @classmethod
     def from_mrp(cls, mrp: ArrayLike) -> Rotation:
-        """Of modified Rodrigues parameters [..., 3]: vectors along the axes of length tan(a/4).
+        """The rotations of modified Rodrigues parameters, vectors along axes of length tan(a/4).
 
         Args:
             mrp: the parameters [..., 3].
@@ -83,7 +83,7 @@ class Rotation:
 
     @classmethod
     def from_euler(cls, seq: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
-        """Of turns around one to three axes, one after the other.
+        """The rotations made of turns around one to three axes, one after the other.
 
         Args:
             seq: the axes: "xyz" that stand still, or "XYZ" that turn along.
@@ -264,7 +264,7 @@ class Slerp:
 
     @classmethod
     def init(cls, times: ArrayLike, rotations: Rotation) -> Slerp:
-        """From one of ``rotations`` to the next; each belongs to one of ``times``, ascending.
+        """What turns from one of ``rotations`` to the next; each belongs to one of ``times``.
 
         Args:
             times: when the rotations are there, ascending.

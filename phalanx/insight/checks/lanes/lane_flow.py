@@ -87,11 +87,11 @@ P107 = Code(
 
 
 class Input(Struct, frozen=True):
-    """Of a value: it depends on an argument, so it is no constant."""
+    """A value depends on an argument, so it is no constant."""
 
 
 class Excess(Struct, frozen=True):
-    """Of a value: it is the gradient of what was reduced over ``axes`` at ``place``, ``n`` times
+    """A value is the gradient of what was reduced over ``axes`` at ``place``, ``n`` times
     what one lane has to do with it."""
 
     axes: tuple[Any, ...]
@@ -100,11 +100,11 @@ class Excess(Struct, frozen=True):
 
 
 class Seed(Struct, frozen=True):
-    """Of a value: it is a cotangent, made of that of a loss of which each lane has its own."""
+    """A value is a cotangent, made of that of a loss of which each lane has its own."""
 
 
 class Summed(Struct, frozen=True):
-    """Of a value: it is the gradient, summed over ``axes`` where types know what is replicated, of
+    """A value is the gradient, summed over ``axes`` where types know what is replicated, of
     something that was not reduced over them."""
 
     axes: tuple[Any, ...]

@@ -17,28 +17,10 @@ from docs.generator import names, pages, public, tables
 from docs.generator.docstrings import doc_of, parsed
 from docs.generator.examples import imports
 from docs.generator.public import PAGES
+from tests.exemptions import exemptions
 
 ROOT = Path(__file__).parents[2]
 ENTRIES = public.entries()
-
-# What shows no example, and why.
-WITHOUT_EXAMPLES = {
-    "classes of jaxlib": """
-        profiler.ProfileData profiler.ProfileEvent profiler.ProfileLine
-        profiler.ProfileOptions profiler.ProfilePlane profiler.TraceAnnotation
-    """,
-    "other processes are needed, as docs/processes.md shows": """
-        distributed.key_value_delete distributed.key_value_get distributed.key_value_set
-        distributed.shutdown
-    """,
-    "an operation is there for good: docs/primitives.md declares one": """
-        primitives.pointwise primitives.structural
-    """,
-    "a library of another language is needed, as docs/ffi.md shows": """
-        ffi.register_ffi_target ffi.register_ffi_type
-    """,
-    "it listens on a port of the machine": "profiler.start_server profiler.stop_server",
-}
 
 
 def of(module):
@@ -223,7 +205,7 @@ def test_every_function_and_class_shows_an_example(module):
         if not doc_of(entry.value).examples and not is_error(entry.value)
     }
     mine = {entry.name.removeprefix("phalanx.") for entry in of(module)}
-    assert missing == mine & {name for names in WITHOUT_EXAMPLES.values() for name in names.split()}
+    assert missing == mine & exemptions("documented-examples").keys()
 
 
 def test_examples_run_where_a_reader_pastes_them():

@@ -18,6 +18,7 @@ from phalanx.base import dtypes
 from phalanx.core.primitive import REGISTRY
 from phalanx.core.types import ArrayType, operand_type
 from phalanx.laws.primitives import Case
+from tests.exemptions import exempt
 
 for module in pkgutil.iter_modules(phalanx.primitives.__path__, "phalanx.primitives."):
     importlib.import_module(module.name)
@@ -29,14 +30,6 @@ FLOATS = {t.name: t for t in sorted(dtypes.FLOAT8, key=str)}
 FLOAT32 = np.dtype("float32")
 WITHOUT_ZERO = FLOATS["float8_e8m0fnu"]  # nor signs: what fills empty places is NaN
 FILLING = {("pmax", 1), ("psum", 1)}  # where some lanes have part in a group, and others in none
-# Of these the number of bits is a part of the meaning, or an operand starts a window: functions
-# of the library widen it, for it could not tell the places.
-OTHER = {
-    "bitcast", "clz", "dynamic_slice", "dynamic_update_slice", "integer_pow", "population_count",
-    "shift_right_arithmetic", "shift_right_logical",
-}  # fmt: skip
-# Of these, too; and the next number is another one in each format.
-OTHER_OF_FLOATS = {"bitcast", "nextafter"}
 
 
 def drawn(dtype, shape):
@@ -92,7 +85,8 @@ def cases():
     return [
         (name, number, kinds)
         for name, prim in sorted(REGISTRY.items())
-        for number, example in enumerate(prim.examples if name not in OTHER else ())
+        if not exempt("narrow-integers", f"primitives.{name}")
+        for number, example in enumerate(prim.examples)
         for kinds in ("f", "iu")
         if applies(prim, example, kinds, DTYPES["int2"], WIDE)
     ]
@@ -103,7 +97,8 @@ def float_cases():
     return [
         (name, number, dtype)
         for name, prim in sorted(REGISTRY.items())
-        for number, example in enumerate(prim.examples if name not in OTHER_OF_FLOATS else ())
+        if not exempt("narrow-floats", f"primitives.{name}")
+        for number, example in enumerate(prim.examples)
         if applies(prim, example, "f", FLOATS["float8_e5m2"], FLOAT32)
         for dtype in FLOATS
         if (name, number) not in FILLING or FLOATS[dtype] != WITHOUT_ZERO

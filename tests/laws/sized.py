@@ -160,25 +160,6 @@ WITH = {  # other arguments that a parameter needs
     ("numpy.swapaxes", "axis1"): dict(axis2=1),
     ("numpy.swapaxes", "axis2"): dict(axis1=0),
 }
-# Communication needs a named axis, files and gathers their own descriptions; `rng_uniform` gives
-# other numbers in every call.
-ELSEWHERE = {
-    "lax.rng_uniform", "lax.all_gather", "lax.pswapaxes", "lax.pbroadcast",
-    "lax.all_to_all", "lax.psum_scatter",
-    "lax.gather", "numpy.frombuffer", "numpy.fromfile",
-}  # fmt: skip
-
-
-# Of these names, what is no size: numbers that functions compute with, and may be traced.
-OPERANDS = {
-    ("numpy.polyint", "k"), ("numpy.linalg.matrix_rank", "M"), ("random.binomial", "n"),
-    ("random.multinomial", "n"), ("scipy.linalg.leslie", "s"),
-    *((f"scipy.special.{n}", "n") for n in ("expn", "factorial", "polygamma", "sph_harm_y")),
-    ("scipy.special.comb", "N"), ("scipy.special.comb", "k"),
-}  # fmt: skip
-# Lengths of windows may have a fraction, which is cut off, as NumPy's; diagonals may be traced.
-WITH_FRACTION = {f"numpy.{n}" for n in ("bartlett", "blackman", "hamming", "hanning", "kaiser")}
-TRACED = {(f"numpy.{n}", "k") for n in ("eye", "tri", "tril", "triu")}
 
 
 def call(name, parameter):

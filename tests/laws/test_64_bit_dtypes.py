@@ -8,17 +8,11 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
+from tests.exemptions import exempt
 from tests.laws.arguments import calls
 
 MEANING = ("dtype", "preferred_element_type", "new_dtype", "index_dtype")
 WIDE = (np.float64, np.int64, np.uint64, np.complex128)
-# They speak of dtypes, and make no arrays; of those of bytes, files, keys or parts that are there;
-# or they make functions.
-EXEMPT = {
-    "make_array_from_callback", "make_array_from_single_device_arrays", "lax.rng_bit_generator",
-    "nn.scaled_matmul", "numpy.frombuffer", "numpy.fromfile", "numpy.fromiter", "numpy.fromstring",
-    "numpy.finfo", "numpy.isdtype", "random.key", "random.wrap_key_data",
-}  # fmt: skip
 MAKING = {"nn.initializers.zeros", "nn.initializers.ones"}
 
 
@@ -26,7 +20,7 @@ def asking():
     """Each public function with a parameter for a dtype, and the name of that."""
     for call in calls():
         makes_functions = call.room == "nn.initializers" and str(call) not in MAKING
-        if call.args is None or makes_functions or str(call) in EXEMPT:
+        if call.args is None or makes_functions or exempt("64-bits-told", call):
             continue
         try:
             parameters = inspect.signature(call.function).parameters

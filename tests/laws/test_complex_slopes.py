@@ -1,7 +1,7 @@
 """Derivatives of elementwise functions at complex numbers of all sizes and directions.
 
 They are compared with formulas in many digits. Functions are found by their public names: each is
-in the table, or below with the reason why it is not. As of real numbers (``test_slopes_of_all_
+in the table, or exempt, with the reason why. As of real numbers (``test_slopes_of_all_
 sizes``), a derivative may be off by units in the last place, of its size and of what such units of
 the operand change.
 """
@@ -12,6 +12,7 @@ from mpmath import mp, mpc, mpf
 
 import phalanx
 import phalanx.numpy as jnp
+from tests.exemptions import exemptions
 from tests.laws.test_slopes_of_all_sizes import public
 
 
@@ -70,21 +71,6 @@ ALIASES = {
 }  # fmt: skip
 LARGEST = {"erfcx": 20, "gamma": 20, "logit": 2, "loggamma": 1e4, "wofz": 20}  # of those compared
 
-# Why others have no derivatives to compare.
-REASONS = {
-    "it is the identity, a constant, or piecewise so": """
-        around conj conjugate identity nan_to_num ones_like positive rint round sign zeros_like
-        empty_like""",
-    "it chooses by the order of complex numbers": """
-        celu clip elu hard_sigmoid hard_silu hard_swish hard_tanh leaky_relu relu relu6 selu
-        soft_sign sparse_plus sparse_sigmoid squareplus""",
-    "it gives what it is given, or as many numbers": """
-        array asarray block broadcast_arrays cdouble complex128 complex64 complex_ copy csingle
-        flip from_dlpack optimization_barrier squeeze stage stop_gradient""",
-    "it is of all elements": "log_softmax softmax",
-    "it is made of others that are compared, for real numbers": "gelu log1mexp mish sinc",
-}
-
 
 def shapes(f, shape):
     """Of what ``f`` gives of complex numbers of this shape; None if it takes none."""
@@ -106,9 +92,11 @@ def functions(name):
 
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 def test_every_function_of_a_complex_number_is_compared_or_has_a_reason():
-    without = {name for names in REASONS.values() for name in names.split()}
-    found = {ALIASES.get(name, name) for (_, name), f in public().items() if is_elementwise(f)}
-    assert found - without == set(SLOPES)
+    elementwise = [names for names, f in public().items() if is_elementwise(f)]
+    found = {f"{place}.{name}": ALIASES.get(name, name) for place, name in elementwise}
+    without = exemptions("complex-slopes").keys()
+    assert without <= found.keys()
+    assert {found[each] for each in found.keys() - without} == set(SLOPES)
 
 
 def points(dtype, largest):

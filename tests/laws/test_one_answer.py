@@ -15,6 +15,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.core.trace import ROOT
+from tests.exemptions import exempt, exemptions
 from tests.laws.arguments import calls
 from tests.laws.slopes import Table
 
@@ -22,14 +23,6 @@ ROOMS = ("numpy", "numpy.linalg", "nn")
 ELEMENTWISE = ("phalanx.lax.unary", "phalanx.lax.binary")  # where those of lax are written
 LANES = 4  # the first of ordinary numbers, the others with these among them:
 ENDS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e30, -1e-30]
-
-# what is no array, or has a shape that depends on values
-HOST = """
-argwhere array_repr array_str bincount choose compress einsum_path extract finfo flatnonzero
-frompyfunc get_printoptions iinfo intersect1d mask_indices nonzero printoptions promote_types
-ravel_multi_index result_type save savez set_printoptions setdiff1d setxor1d trim_zeros union1d
-unique unique_all unique_counts unique_inverse unique_values vectorize
-"""
 
 
 def on_arrays(call):
@@ -69,12 +62,9 @@ def operands(call, lane):
     source = np.random.default_rng(lane)
     ordinary = call.operands(seed=lane)
     sorted = [slot.ordered for slot in call.slots]
-    if not lane or any(sorted) or call.name in MULTIPLIES_PADDING:
+    if not lane or any(sorted) or exempt("special-numbers", call):
         return ordinary
     return [with_ends(x, source) for x in ordinary]
-
-
-MULTIPLIES_PADDING = {"convolve", "correlate", "polymul"}  # by what may be infinite
 
 
 def every(given):
@@ -138,7 +128,7 @@ def lane(results, i):
 
 def test_what_is_no_function_of_arrays():
     traced = {str(c) for c in TRACED}
-    assert {str(c) for c in CALLS} - traced == {f"numpy.{name}" for name in HOST.split()}
+    assert {str(c) for c in CALLS} - traced == {*exemptions("traced-arrays")}
 
 
 def test_compiled_functions_give_what_eager_ones_give(given, eager):
@@ -191,36 +181,12 @@ def test_activations_of_integers_are_those_of_the_same_numbers():
 
 # ---- one program ------------------------------------------------------------------------------
 
-SEVERAL = {
-    "numpy.apply_along_axis": "a function of the user's in between",
-    "numpy.apply_over_axes": "a function of the user's in between",
-    "numpy.fromfunction": "a function of the user's in between",
-    "numpy.piecewise": "functions of the user's in between",
-    "numpy.insert": "positions that are known are sorted on the host",
-    "numpy.repeat": "repetitions that are known are laid out on the host",
-    "numpy.resize": "positions that are known are laid out on the host",
-    "numpy.put": "values are laid out beside known positions",
-    "numpy.histogram2d": "a sequence of edges",
-    "numpy.histogramdd": "a sequence of edges",
-    "numpy.dstack": "a sequence of arrays",
-    "numpy.ix_": "a sequence of arrays",
-    "numpy.lexsort": "a sequence of arrays",
-    "numpy.select": "a sequence of arrays",
-    "numpy.stack": "a sequence of arrays",
-    "numpy.array_split": "positions in a list",
-    "numpy.dsplit": "positions in a list",
-    "numpy.hsplit": "positions in a list",
-    "numpy.split": "positions in a list",
-    "numpy.vsplit": "positions in a list",
-    "numpy.indices": "a list of grids, stacked",
-    "numpy.roll": "one shift for all axes, or one for each",
-}
-
 
 def test_eager_functions_run_one_program(eager):
     """Nobody pays for the number of operations that a function of numpy or nn is made of."""
     several = {name for name in eager[1] if not name.startswith("lax.")}
-    assert several <= set(SEVERAL), f"use one_program: {sorted(several - set(SEVERAL))}"
+    missing = sorted(several - exemptions("one-program").keys())
+    assert not missing, f"use one_program: {missing}"
 
 
 def test_another_number_needs_no_other_program(monkeypatch):
@@ -234,25 +200,11 @@ def test_another_number_needs_no_other_program(monkeypatch):
 
 # ---- oracles ----------------------------------------------------------------------------------
 
-OTHERWISE = {  # than NumPy
-    "empty": "its elements are not to be relied upon",
-    "empty_like": "its elements are not to be relied upon",
-    "fill_diagonal place put put_along_axis": "NumPy writes in place",
-    "sinc": "NumPy has nan where the limit is 0",
-    "nan_to_num nextafter": "the numbers of float32 are others",
-    "percentile nanpercentile": "NumPy has nan between an infinity and a number",
-    "int_ uint int8 int16 int32 int64 uint8 uint16 uint32 uint64": "what is beyond is unspecified",
-    "histogram histogram2d histogramdd histogram_bin_edges": "NumPy refuses what is not finite",
-    "polyfit": "NumPy refuses what is not finite",
-    "polydiv roots": "NumPy leaves out leading zeros: the shape depends on values",
-}
-UNLIKE = {name for names in OTHERWISE for name in names.split()}
-
 
 def in_numpy(call, xs):
     """The leaves of what NumPy gives in double precision; None where it has no such function."""
     function = getattr(np, call.name, None)
-    if call.room != "numpy" or function is None or call.name in UNLIKE:
+    if call.room != "numpy" or function is None or exempt("as-numpy", call):
         return None
     wide = {"f": np.float64, "c": np.complex128}
     args, kwargs = call.arguments([x.astype(wide.get(x.dtype.kind, x.dtype)) for x in xs])
@@ -280,16 +232,6 @@ def test_functions_of_numpy_give_what_numpy_gives(i, given, eager):
 # ---- derivatives ------------------------------------------------------------------------------
 
 STEPS = 0.5 ** np.arange(8, 18)
-NO_SLOPE = {  # that differences would find
-    "lax.nextafter numpy.nextafter": "steps between neighbours have no derivative",
-    "lax.reduce_precision": "it is a step, and its derivative that of what it rounds",
-    "lax.stop_gradient": "it stops derivatives",
-    "numpy.astype numpy.float16 numpy.float32": "of few digits differences know little",
-    "nn.scaled_matmul": "its result has few digits",
-}
-
-
-SLOPELESS = {name for names in NO_SLOPE for name in names.split()}
 ABOVE_ONE = {"acosh", "arccosh"}  # elsewhere they have no value
 
 
@@ -320,7 +262,7 @@ def slopes(call, xs, directions):
 def differentiable(call):
     xs = [x for slot, x in zip(call.slots, call.operands(), strict=True) if slot.dtype is None]
     out = phalanx.tree.leaves(phalanx.eval_shape(call, *call.operands()))
-    return bool(floats(xs)) and bool(floats(out)) and str(call) not in SLOPELESS
+    return bool(floats(xs)) and bool(floats(out)) and not exempt("slopes-as-differences", call)
 
 
 def test_derivatives_are_what_differences_say():

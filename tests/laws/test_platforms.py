@@ -17,35 +17,44 @@ import pytest
 import phalanx
 from accelerators.subjects import DEVICES, subjects
 from phalanx.errors import DeviceError, MissingRule
+from tests.exemptions import exemptions
 
 ROOT = Path(__file__).parents[2]
 OF_ONE_DEVICE = [s for s in subjects() if s.kind != "program"]
-ACCELERATORS = {"cuda", "rocm", "tpu"}
-PLATFORMS = ACCELERATORS | {"cpu"}
-REFUSED = {
-    **{n: ACCELERATORS for n in ("funm", "hessenberg", "schur", "solve_sylvester", "sqrtm")},
-    **{n: {"tpu"} for n in ("eig", "eigvals", "int2", "roots", "tridiagonal", "uint2")},
-    "platform_index": {"cuda", "rocm"},  # the example has no branch for these
-    "platform_index, derivative": set(),  # nothing depends on it
+NOT_LOWERED = {
+    "cuda": exemptions("lowered-for-cuda"),
+    "rocm": exemptions("lowered-for-rocm"),
+    "tpu": exemptions("lowered-for-tpu"),
 }
+ACCELERATORS = {*NOT_LOWERED}
+PLATFORMS = ACCELERATORS | {"cpu"}
+INDEPENDENT = "platform_index, derivative"  # nothing in it depends on the platform
+LINALG = "scipy.linalg."
+OF_MATRICES = [n.removeprefix(LINALG) for n in NOT_LOWERED["tpu"] if n.startswith(LINALG)]
 PROGRAMS = [s for s in subjects() if s.kind == "program"]
 
 
 @pytest.mark.parametrize("subject", OF_ONE_DEVICE, ids=lambda s: f"{s.kind} {s.name}")
 def test_what_is_lowered_here_is_lowered_for_accelerators(subject):
-    name = re.split("[ ,]", subject.name)[0].rpartition(".")[2]
-    refused = REFUSED.get(subject.name, REFUSED.get(name, set()))
-    assert lowered_everywhere(subject) in (set(), PLATFORMS - refused)
+    operation = subject.kind == "operation"
+    name = f"primitives.{re.split('[ ,]', subject.name)[0]}" if operation else subject.name
+    without = set() if subject.name == INDEPENDENT else refused(name)
+    assert lowered_everywhere(subject) in (set(), PLATFORMS - without)
 
 
-@pytest.mark.parametrize("name", sorted(n for n in REFUSED if hasattr(jax.scipy.linalg, n)))
+def refused(name):
+    """The platforms for which a function, or a primitive, is not lowered."""
+    return {platform for platform, names in NOT_LOWERED.items() if name in names}
+
+
+@pytest.mark.parametrize("name", OF_MATRICES)
 def test_what_is_refused_the_peer_refuses_too(name):
     function = getattr(jax.scipy.linalg, name)
     operands = {"funm": (jnp.eye(3), jnp.sin), "solve_sylvester": (jnp.eye(3),) * 3}
     traced = jax.jit(function, static_argnums=1 if name == "funm" else ()).trace(
         *operands.get(name, (jnp.eye(3),))
     )
-    for platform in REFUSED[name]:
+    for platform in refused(LINALG + name):
         with pytest.raises(NotImplementedError):
             traced.lower(lowering_platforms=(platform,))
 

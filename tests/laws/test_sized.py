@@ -11,18 +11,15 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx.errors import ConcretizationTypeError
-from tests.laws.sized import (
-    ELSEWHERE,
-    NAMES,
-    OPERANDS,
-    OWN_VALUES,
-    PARAMETERS,
-    TRACED,
-    WITH_FRACTION,
-    call,
-)
+from tests.exemptions import exempt
+from tests.laws.sized import NAMES, OWN_VALUES, PARAMETERS, call
 
-CASES = [case for case in PARAMETERS if case[0] not in ELSEWHERE and case not in OPERANDS]
+CASES = [
+    (function, parameter)
+    for function, parameter in PARAMETERS
+    if not exempt("forms-of-sizes", function)
+    and not exempt("forms-of-sizes", f"{function}.{parameter}")
+]
 
 
 def numbers(results):
@@ -40,7 +37,7 @@ def forms(value):
 
 def others(name, value):
     """What is no integer, or not several."""
-    wrong = ["1", 1.5, np.array(1.5)] if name not in WITH_FRACTION else []
+    wrong = ["1", 1.5, np.array(1.5)] if not exempt("fractions-refused", name) else []
     if not isinstance(value, tuple):
         return wrong
     return [("1",) * len(value), (1.5,) * len(value), np.array(value) + 0.5]
@@ -64,7 +61,7 @@ def test_forms(function, parameter):
         for wrong in others(function, value):
             with pytest.raises((TypeError, ValueError)):
                 f(wrong)
-        if (function, parameter) not in TRACED:
+        if not exempt("sizes-untraced", f"{function}.{parameter}"):
             with pytest.raises(ConcretizationTypeError):
                 phalanx.jit(f)(np.int32(value))
     assert taken, "no value of this parameter is known: give one in tests/laws/sized.py"

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import phalanx
+from tests.exemptions import exempt
 from tests.laws.arguments import calls
 
 KINDS = {
@@ -158,11 +159,6 @@ def test_elementwise(name, first):
 
 # ---- every function of lax and numpy ------------------------------------------------------------
 
-# Results that are not weak here, of operands that all are: places, and drawn or looked-up numbers.
-NOT_WEAK = {
-    "lax.approx_max_k", "lax.approx_min_k", "lax.rng_uniform", "lax.top_k", "numpy.argpartition",
-    "numpy.interp", "numpy.top_k",
-}  # fmt: skip
 STRENGTHS = ((False, False), (True, True), (True, False), (False, True))
 CALLS = [
     call
@@ -213,6 +209,6 @@ def test_arrays(call):
         assert [d for d, _ in ours] == [d for d, _ in theirs]
         free = [strengths[min(i, 1)] for i, slot in enumerate(call.slots) if slot.dtype is None]
         if all(free):
-            ours = [(d, w or str(call) in NOT_WEAK) for d, w in ours]
+            ours = [(d, w or exempt("weak-types", call) is not None) for d, w in ours]
             theirs = [(d, w or ours_is) for (d, w), (_, ours_is) in zip(theirs, ours, strict=True)]
         assert ours == theirs, (dtype, strengths)

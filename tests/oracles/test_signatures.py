@@ -5,44 +5,8 @@ import inspect
 import warnings
 
 from docs.generator import public
+from tests.exemptions import exemptions
 from tests.releases import OLDER
-
-# What differs, and why.
-DIFFERENT = {
-    "a folder for what is measured must be named": ["profiler.trace log_dir"],
-    "by name, as elsewhere": [
-        f"{name} out_sharding"
-        for name in (
-            "numpy.histogram", "lax.conv_general_dilated", "lax.ragged_dot",
-            "lax.ragged_dot_general", "lax.reduce",
-            "ops.segment_max", "ops.segment_min", "ops.segment_prod", "ops.segment_sum",
-        )
-    ],
-    "the names that the function has in numpy": ["dtypes.issubdtype a", "dtypes.issubdtype b"],
-    "steps that suit the dtype": ["test_util.check_jvp eps", "test_util.check_vjp eps"],
-    "an axis of a torus serves several of a mesh, where else there would be none": [
-        "experimental.mesh_utils.create_device_mesh allow_split_physical_axes",
-        "experimental.mesh_utils.create_hybrid_device_mesh allow_split_physical_axes",
-    ],
-    "pictures are drawn alike": [
-        "debug.visualize_sharding scale", "debug.visualize_sharding color_map",
-    ],
-    "functions are methods": [
-        "experimental.sparse.bcoo_todense mat", "experimental.sparse.bcsr_todense mat",
-    ],
-    "new there, and said of no use": [
-        "vmap sum_match",
-        *(
-            f"{name} {parameter}"
-            for name in ("custom_gradient", "custom_derivatives.custom_gradient")
-            for parameter in ("fun", "with_logs", "remat", "with_accums")
-        ),
-    ],
-}  # fmt: skip
-FORMER = {  # of older releases alone
-    "checkpoint concrete", "remat concrete", "make_mesh axis_shapes", "numpy.polyval unroll",
-    "numpy.take_along_axis wrap_negative_indices",
-}  # fmt: skip
 
 NAMED, ONLY_NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
 REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -104,8 +68,8 @@ def test_calls_that_the_peer_takes_are_taken_with_the_same_defaults():
     found, count = {}, 0
     for name, ours, theirs in compared():
         count += 1
-        found |= {f"{name} {parameter}": how for parameter, how in differences(ours, theirs)}
-    explained = {each for listed in DIFFERENT.values() for each in listed}
-    former = FORMER if OLDER else set()
+        found |= {f"{name}.{parameter}": how for parameter, how in differences(ours, theirs)}
+    explained = {*exemptions("signatures")}
+    former = {*exemptions("signatures-of-older-jax")} if OLDER else set()
     assert {name: how for name, how in found.items() if name not in explained | former} == {}
     assert count > 1000 and (OLDER or explained == {*found})

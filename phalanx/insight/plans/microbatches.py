@@ -21,9 +21,9 @@ from phalanx.spmd.named import NamedSharding
 
 __all__ = ["Constraint", "constrained"]
 
-Lying = tuple[Dimensions, Dimensions]  # in which a value has rows of the batch, and sequences
+BatchDims = tuple[Dimensions, Dimensions]  # those of the rows of the batch, and of its sequences
 Dividing = Callable[[ArrayType, int, int | None], NamedSharding | None]
-_NOWHERE: Lying = ((), ())
+_NO_DIMS: BatchDims = ((), ())
 
 
 class Constraint(Struct, frozen=True):
@@ -68,20 +68,22 @@ class _Rows:
         self.divided = divided
         self.found: list[Constraint] = []
 
-    def through(self, program: Program, along: Sequence[Lying]) -> tuple[Program, list[Lying]]:
+    def through(
+        self, program: Program, along: Sequence[BatchDims]
+    ) -> tuple[Program, list[BatchDims]]:
         """``program``, whose inputs have rows and sequences ``along`` these dimensions, with
         constraints; those of its outputs."""
-        known: dict[Atom, Lying] = dict(zip(program.inputs, along, strict=True))
+        known: dict[Atom, BatchDims] = dict(zip(program.inputs, along, strict=True))
         replaced: dict[Atom, Var] = {}
         before = len(self.found)
         equations: list[Equation] = []
         for e in program.equations:
             operands = [
-                known.get(a, _NOWHERE) if isinstance(a, Var) else _NOWHERE for a in e.inputs
+                known.get(a, _NO_DIMS) if isinstance(a, Var) else _NO_DIMS for a in e.inputs
             ]
             frame = e.frame
             if frame is None:
-                known.update(zip(e.outputs, _lying(e, operands), strict=True))
+                known.update(zip(e.outputs, _dims_of_results(e, operands), strict=True))
             elif frame.is_call:
                 inner, after = self.through(frame.programs[0], operands)
                 if inner is not frame.programs[0]:
@@ -92,13 +94,13 @@ class _Rows:
                 e = e.update(inputs=[replaced.get(a, a) for a in e.inputs])
             equations.append(e)
         after = [
-            known.get(a, _NOWHERE) if isinstance(a, Var) else _NOWHERE for a in program.outputs
+            known.get(a, _NO_DIMS) if isinstance(a, Var) else _NO_DIMS for a in program.outputs
         ]
         same = len(self.found) == before
         return program if same else program.update(equations=equations), after
 
     def _constraints(
-        self, e: Equation, frame: Frame, operands: Sequence[Lying], replaced: dict[Atom, Var]
+        self, e: Equation, frame: Frame, operands: Sequence[BatchDims], replaced: dict[Atom, Var]
     ) -> list[Equation]:
         """Constraints on the operands of a loop of which it takes one part after the other."""
         made: list[Equation] = []
@@ -115,7 +117,7 @@ class _Rows:
         return made
 
 
-def _lying(e: Equation, operands: Sequence[Lying]) -> list[Lying]:
+def _dims_of_results(e: Equation, operands: Sequence[BatchDims]) -> list[BatchDims]:
     """In which dimensions the results of an operation have rows and sequences."""
     none: list[Dimensions] = [()] * len(e.outputs)
     rows, sequences = [

@@ -26,7 +26,7 @@ from phalanx.insight.plans.performance_model import (
     timing,
 )
 from phalanx.insight.plans.pipelines import PipelineTiming, pipelined, pipelines
-from phalanx.insight.plans.shardings import AXES
+from phalanx.insight.plans.shardings import AXES, axes_of
 from phalanx.insight.reports.report import Chart, Column, Facts, Report, Table
 from phalanx.insight.reports.values import shown
 from phalanx.insight.systems import Machine, balanced, machine
@@ -266,7 +266,7 @@ def _no_mesh(load: Load, chips: Machine, asked: Parting) -> ArgumentError:
         )
         return ArgumentError(f"plan: no mesh has sequence {asked.sequence} for this step: {found}")
     if chips.chips % count:
-        axes = " x ".join([a for a in AXES if a != "sequence" or length > 1])
+        axes = " x ".join(axes_of(length))
         return ArgumentError(
             f"plan: no mesh of {chips.chips:,} chips has {said}: {axes} are all "
             f"chips, and {count:,} does not divide {chips.chips:,}"
@@ -392,7 +392,7 @@ def _summary(load: Load, chips: Machine, best: Timing, made: Built | None) -> Fa
 
 
 def _meshes(every: list[Timing], load: Load) -> Table:
-    axes = [axis for axis in AXES if axis != "sequence" or load.sequences.length > 1]
+    axes = axes_of(load.sequences.length)
     columns = (
         *[Column(axis, "count") for axis in axes],
         Column("step", "seconds"), Column("memory of a chip", "bytes"), Column("fits"),
@@ -432,15 +432,18 @@ def _of_stages(staged: Sequence[PipelineTiming]) -> Table:
 
 def _parts(best: Timing) -> Table:
     """Where the time of the best mesh goes."""
-    divided = best.parting.sequence > 1
+    named = {
+        "tensor": "all-reduce of products (tensor)",
+        "sequence": "all-gather of sequences (sequence)",
+        "fsdp": "all-gather, reduce-scatter (fsdp)",
+        "data": "all-reduce of gradients (data)",
+    }
+    divided = axes_of(best.parting.sequence)
     rows = (
         ("matrix products", best.arithmetic),
         ("memory-bound operations", best.memory),
         ("least time of small operations", best.launching),
-        ("all-reduce of products (tensor)", best.tensor),
-        *([("all-gather of sequences (sequence)", best.sequence)] if divided else []),
-        ("all-gather, reduce-scatter (fsdp)", best.fsdp),
-        ("all-reduce of gradients (data)", best.data),
+        *[(name, getattr(best, axis)) for axis, name in named.items() if axis in divided],
         ("waiting for other slices", best.waiting),
     )
     columns = Column("part"), Column("time", "seconds"), Column("share", "share")
@@ -453,28 +456,16 @@ def _compiled(load: Load, chips: Machine, made: Built) -> tuple[Table, ...]:
     """What the compiler made of the step, beside what its trace says; what chips exchange, and
     how arrays lie."""
     traced = timing(load, chips, made.timing.parting)
-    divided = made.timing.parting.sequence > 1
+    axes = axes_of(made.timing.parting.sequence)[::-1]
     columns = (
         Column("estimated from"), Column("step", "seconds"), Column("FLOPs", "operations"),
         Column("products", "seconds"), Column("memory-bound", "seconds"),
-        Column("tensor", "seconds"), *([Column("sequence", "seconds")] if divided else []),
-        Column("fsdp", "seconds"), Column("data", "seconds"),
+        *[Column(axis, "seconds") for axis in axes],
         Column("memory of a chip", "bytes"),
     )  # fmt: skip
     products = sum(load.operations.values()) / chips.chips
     rows = [
-        (
-            name,
-            t.seconds,
-            n,
-            t.arithmetic,
-            t.memory,
-            t.tensor,
-            *([t.sequence] if divided else []),
-            t.fsdp,
-            t.data,
-            t.size,
-        )
+        (name, t.seconds, n, t.arithmetic, t.memory, *[getattr(t, axis) for axis in axes], t.size)
         for name, t, n in (
             ("trace", traced, products),
             (f"program for {chips.name}", made.timing, made.operations),

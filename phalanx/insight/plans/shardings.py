@@ -28,7 +28,7 @@ from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.named import PartitionSpec as P
 from phalanx.transforms.storage import size_in_bytes
 
-__all__ = ["AXES", "Divided", "divide", "mesh_of"]
+__all__ = ["AXES", "Divided", "axes_of", "divide", "mesh_of"]
 
 AXES = ("data", "fsdp", "sequence", "tensor")
 _ROWS = AXES[:2]  # the axes over which the batch is divided
@@ -53,13 +53,16 @@ class Divided(Struct, frozen=True):
     constraints: tuple[Constraint, ...]
 
 
+def axes_of(sequence: int) -> tuple[str, ...]:
+    """The axes of a mesh: that of sequences if they are divided among more than one."""
+    return tuple([axis for axis in AXES if axis != "sequence" or sequence > 1])
+
+
 def mesh_of(load: Load, parting: Parting, devices: Sequence[Any]) -> Mesh:
     """The mesh of a plan, with an axis of sequences where these are divided. That of a ``pmap`` has
     an axis of lanes; where devices are more, several do the same."""
     if load.lanes == 1:
-        sizes = {axis: getattr(parting, axis) for axis in AXES}
-        if parting.sequence == 1:
-            del sizes["sequence"]
+        sizes = {axis: getattr(parting, axis) for axis in axes_of(parting.sequence)}
         return make_mesh(tuple(sizes.values()), tuple(sizes), devices=devices)
     lanes = math.gcd(load.lanes, parting.chips)
     return make_mesh((lanes, parting.chips // lanes), ("lanes", "copies"), devices=devices)
@@ -112,9 +115,7 @@ def _of_batch(
         spec[row] = _ROWS
     if sequence is not None and kind.shape[sequence] % mesh.shape.get("sequence", 1) == 0:
         spec[sequence] = "sequence" if "sequence" in mesh.shape else None
-    while spec and spec[-1] is None:
-        spec.pop()
-    return NamedSharding(mesh, P(*spec)) if spec else None
+    return NamedSharding(mesh, _shortest(spec)) if any(spec) else None
 
 
 def _sides(program: Program, call: TracedCall, state: Set[int]) -> dict[tuple[int, ...], Sides]:
@@ -135,9 +136,12 @@ def _of_state(kind: ArrayType, mesh: Mesh, sides: Sides | None) -> P:
         if free and size > 1:
             wanted = [d for d in first if d in free]
             spec[wanted[0] if wanted else max(free, key=lambda d: (kind.shape[d], d))] = axis
-    while spec and spec[-1] is None:
-        spec.pop()
-    return P(*spec)
+    return _shortest(spec)
+
+
+def _shortest(spec: Sequence[tuple[str, ...] | str | None]) -> P:
+    """The spec without dimensions at its end that are not divided."""
+    return P(*spec[: max([d + 1 for d, axes in enumerate(spec) if axes], default=0)])
 
 
 def _donated(call: TracedCall, pairs: Pairs) -> tuple[bool, ...]:

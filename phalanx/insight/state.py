@@ -17,7 +17,7 @@ from phalanx.core.types import ArrayType
 from phalanx.insight.flow import NOTHING, Flow, Marks
 from phalanx.transforms.simplify import depending
 
-__all__ = ["Pairs", "is_updated", "state_of"]
+__all__ = ["Pairs", "arguments_of", "is_updated", "state_of"]
 
 Pairs = list[tuple[int, int]]
 Part = tuple[range, Any]  # of arguments or results: the numbers of its leaves, and its structure
@@ -92,6 +92,11 @@ class _Pairing(Struct):
         if old[i].type.shape == ():
             return new[o] in depending(self.program, [old[i]])
         return not changed or is_updated(self.program, i, o)
+
+
+def arguments_of(call: TracedCall, count: int) -> list[range]:
+    """The numbers of the inputs that each argument has, of a program of ``count`` inputs."""
+    return [leaves for leaves, _ in _arguments(call.in_tree, count - call.in_tree.num_leaves)]
 
 
 def is_updated(program: Program, i: int, o: int) -> bool:

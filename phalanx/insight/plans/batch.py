@@ -1,22 +1,33 @@
-"""The batch of a training step: the rows that chips divide, and where arguments have them."""
+"""The batch of a training step: the rows that chips divide, and where arguments have them; and
+weights that stay as they are, which an optimizer does not update."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
 
 from msgspec import Struct
 
+from phalanx.base.dtypes import is_inexact
 from phalanx.base.errors import ArgumentError
-from phalanx.core.program import Equation, Frame, Program
+from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
-from phalanx.insight.flow import NOTHING, Flow, Marks
 from phalanx.insight.keys import keys_drawn
+from phalanx.insight.plans.kept_dimensions import KeptDimensions
+from phalanx.insight.plans.matrix_products import Mark, walk
+from phalanx.insight.plans.weight_dimensions import sides_of
 from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["LANES_ALONE", "BatchRows", "batch_of"]
 
 _TOLD = 3  # arguments that begin with other numbers of rows
+_TRIED = 8  # candidates for the rows
+_ALL = 10  # tenths of the operations of products
+_MANY = 5  # of them: if more lose the rows, that is told
+
+Along = Mapping[int, int]  # by the number of an input the dimension in which it has the rows
+Sizes = Set[tuple[int, int]]
 
 
 class BatchRows(Struct, frozen=True):
@@ -27,23 +38,37 @@ class BatchRows(Struct, frozen=True):
         along: the dimension in which an input has them, by the number of the input.
         said: these, by name.
         doubt: why it may be something else, and how to say so; "" if nothing speaks for that.
+        frozen: the numbers of the inputs that are weights which stay as they are.
     """
 
     rows: int
     along: Mapping[int, int]
     said: str
     doubt: str
+    frozen: frozenset[int] = frozenset()
 
 
 LANES_ALONE = BatchRows(1, {}, "", "")  # of a step that is written for one example
 
 
-def batch_of(program: Program, state: Set[int], names: Sequence[str], asked: int = 0) -> BatchRows:
-    """What the batch of a step is, whose inputs with these numbers are ``state``: ``asked`` rows,
-    or as many as most arrays begin with that are neither state nor keys.
+def batch_of(
+    program: Program, state: Set[int], names: Sequence[str], sizes: Sizes,
+    arguments: Sequence[Sequence[int]], asked: int = 0,
+) -> BatchRows:  # fmt: skip
+    """What the batch of a step is.
 
-    A loop takes the rows of what it runs over one after the other. They are times rather than
-    examples, if there is an array that no loop runs over; and then cannot be parted.
+    Of the dimensions with which arrays begin that are neither state nor keys, or which are their
+    second, its rows are the one that products keep. They do not keep the times that a loop takes
+    one after the other, nor the sides of weights that stay as they are. Of several it is one that
+    no product needs all of, as attention does of a sequence; then that of most arrays.
+
+    Args:
+        program: the step.
+        state: the numbers of those of its inputs that are state.
+        names: those of the inputs.
+        sizes: those of weights, whose gradients are sums over rows.
+        arguments: the numbers of the inputs that each argument has.
+        asked: how many rows there are; 0: that is open.
 
     Raises:
         ArgumentError: no argument has a dimension of ``asked`` rows.
@@ -51,68 +76,131 @@ def batch_of(program: Program, state: Set[int], names: Sequence[str], asked: int
     keys = [key.inputs for key in keys_drawn(program)]
     others = sorted(set(range(len(program.inputs))).difference(state, *keys))
     arrays = {i: t for i in others if (t := program.input_types[i]).ndim}
-    scanned = _scanned(program).intersection(arrays)
-    first = {i: int(i in scanned and bool(arrays.keys() - scanned)) for i in arrays}
-    rows = asked or _most([t for i, t in arrays.items() if not first[i]])
-    found = {i: d for i, d in first.items() if arrays[i].shape[d : d + 1] == (rows,)}
-    if not found:  # where else
-        behind = {i: t.shape[first[i] :] for i, t in arrays.items()}
-        found = {i: first[i] + s.index(rows) for i, s in behind.items() if rows in s}
-    if asked and not found:
+    arguments = [[i for i in numbers if i in arrays] for numbers in arguments]
+    tried: list[tuple[int, bool, int]] = []
+    candidates = [*islice(_candidates(arrays, asked), _TRIED)]
+    for n, along in enumerate(candidates):
+        notes = _followed(program, along, state, sizes)
+        tried.append((round(_ALL * _lost_share(notes)), notes.exchanged > 0, n))
+        if tried[-1] == (0, False, n):
+            break
+    lost, _, best = min(tried, default=(_ALL, False, 0))
+
+    def is_other() -> bool:
+        return batch_of(program, state, names, sizes, arguments).rows != asked
+
+    if asked and lost == _ALL and (not tried or is_other()):
         shapes = ", ".join([f"{names[i]} {t.shape}" for i, t in arrays.items()])
         raise ArgumentError(
             f"plan: batch={asked:,}: of the arguments that are no state none has a dimension of "
             f"{asked:,} that chips can divide: {shapes or 'there is none'}"
         )
+    if not tried:
+        return LANES_ALONE
+    found = _without_weights(program, candidates[best], state, sizes, arguments)
+    rows = next(arrays[i].shape[d] for i, d in found.items())
     said = ", ".join([f"dimension {d} of {names[i]}" for i, d in found.items()])
-    differing = {} if asked else {i: t.shape[0] for i, t in arrays.items() if t.shape[0] != rows}
-    doubt = ""
+    frozen = _frozen(program, arrays, state, found, sizes, arguments)
+    beginning = {i: t.shape[0] for i, t in arrays.items() if i not in frozen}
+    doubt = "" if asked else _doubt(rows, names, beginning, lost > _MANY)
+    return BatchRows(rows, found, said, doubt, frozen)
+
+
+# ---- which dimension -----------------------------------------------------------------------------
+
+
+def _candidates(arrays: Mapping[int, ArrayType], asked: int) -> Iterator[Along]:
+    """Where arrays may have the rows, the likeliest first: in their first dimension or, of those of
+    which that has another size, in their second; or the other way round."""
+    given: list[Along] = []
+    for first in (0, 1):
+        for rows in [asked] if asked else _sizes_by_votes(arrays.values(), first):
+            at = {i: [d for d, n in enumerate(t.shape[:2]) if n == rows] for i, t in arrays.items()}
+            begin = {i: first for i, dims in at.items() if first in dims}
+            either = {i: first if first in dims else dims[0] for i, dims in at.items() if dims}
+            given += [along for along in (begin, either) if along and along not in given]
+    if asked and not given:
+        anywhere = {i: t.shape.index(asked) for i, t in arrays.items() if asked in t.shape}
+        given += [anywhere] if anywhere else []
+    yield from given
+
+
+def _sizes_by_votes(types: Iterable[ArrayType], dimension: int) -> list[int]:
+    """The sizes of a dimension: that of most arrays first, then that of the largest one."""
+    having = [(t.shape[dimension], size_in_bytes(t)) for t in types if t.ndim > dimension]
+    times, largest = Counter([n for n, _ in having]), dict(sorted(having))
+    return sorted(times, key=lambda n: (times[n], largest[n], n), reverse=True)
+
+
+def _followed(
+    program: Program, along: Along, state: Set[int], sizes: Sizes
+) -> KeptDimensions:  # fmt: skip
+    """What products do with the rows, if inputs have them ``along`` these dimensions."""
+    marks = [
+        Mark(i not in state, i in state, sequence=(along[i],) if i in along else ())
+        for i in range(len(program.inputs))
+    ]
+    notes = KeptDimensions(sizes)
+    walk(program, marks, 1.0, notes)
+    return notes
+
+
+def _lost_share(notes: KeptDimensions) -> float:
+    """Of the operations of products that are no gradients the share whose results have no rows."""
+    lost = notes.by_weights.lost + notes.others.lost
+    return lost / ((notes.by_weights.kept + notes.others.kept + lost) or 1.0)
+
+
+def _without_weights(
+    program: Program, along: Along, state: Set[int], sizes: Sizes,
+    arguments: Sequence[Sequence[int]],
+) -> Along:  # fmt: skip
+    """``along`` without arrays whose side happens to be as long: those of an argument that has
+    others, too, if products sum over that side."""
+    found = dict(along)
+    for numbers in arguments:
+        own = {i: along[i] for i in numbers if i in along}
+        if own and len(own) < len(along) and len(own) < len(numbers):
+            notes = _followed(program, own, state, sizes)
+            summed = notes.by_weights.summed + notes.others.summed
+            if summed > 0.25 * (notes.by_weights.kept + notes.others.kept + summed):
+                found = {i: d for i, d in found.items() if i not in own}
+    return found or along
+
+
+def _frozen(
+    program: Program, arrays: Mapping[int, ArrayType], state: Set[int], along: Along, sizes: Sizes,
+    arguments: Sequence[Sequence[int]],
+) -> frozenset[int]:  # fmt: skip
+    """The weights that stay as they are: numbers of arguments that have no rows, some of which
+    products multiply with something else."""
+    given = [
+        {i for i in numbers if is_inexact(arrays[i].dtype)}
+        for numbers in arguments
+        if along.keys().isdisjoint(numbers)
+    ]
+    multiplied = (
+        sides_of(program, {*state}.union(*given), sizes).keys() if any(given) else set[int]()
+    )
+    return frozenset[int]().union(*[numbers for numbers in given if numbers & multiplied])
+
+
+# ---- what is said of it --------------------------------------------------------------------------
+
+
+def _doubt(rows: int, names: Sequence[str], beginning: Mapping[int, int], is_lost: bool) -> str:
+    """Why the batch may be something else, and how to say so."""
+    differing = [f"{names[i]} begins with {n:,}" for i, n in beginning.items() if n != rows]
     if differing:
-        sizes = [f"{names[i]} begins with {n:,}" for i, n in differing.items()]
-        sizes[_TOLD:] = [f"{len(sizes) - _TOLD} more with others"] if sizes[_TOLD:] else []
-        doubt = f"{rows:,} rows are taken for the batch, and {', '.join(sizes)}"
-    elif not asked and scanned.intersection(found):
-        doubt = f"A loop runs over the {rows:,} rows that are taken for the batch"
-    if doubt:
-        doubt += "; if something else is the batch, say how many rows it has: batch=N, --batch N."
-    return BatchRows(rows, found, said, doubt)
-
-
-def _most(types: Sequence[ArrayType]) -> int:
-    times = Counter([t.shape[0] for t in types])
-    order = [(times[t.shape[0]], size_in_bytes(t), t.shape[0]) for t in types]
-    return max(order, default=(0, 0, 1))[-1]
-
-
-def _scanned(program: Program) -> set[int]:
-    """The numbers of the inputs whose first dimension a loop runs over."""
-    flow = _Scanned()
-    flow.run(program, [frozenset({n}) for n in range(len(program.inputs))])
-    return flow.found
-
-
-class _Scanned(Flow):
-    """Marks are the numbers of inputs of which a value is made, element by element."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: set[int] = set()
-
-    def step(self, e: Equation, operands: Sequence[Marks]) -> Marks:
-        return NOTHING.union(*operands) if e.prim.elements.fused else NOTHING
-
-    def enter(self, e: Equation, frame: Frame, operands: Sequence[Marks]) -> list[Marks]:
-        if not frame.is_loop:
-            return super().enter(e, frame, operands)
-        rows = [bool(role.layout and role.layout[0]) for role in frame.ins]
-        self.found.update(*[v for v, r in zip(operands, rows, strict=True) if r])
-        return [NOTHING if r else v for v, r in zip(operands, rows, strict=True)]
-
-    def leave(
-        self, e: Equation, frame: Frame, operands: Sequence[Marks], carry: Sequence[Marks],
-        results: Sequence[Marks],
-    ) -> list[Marks]:  # fmt: skip
-        """What runs of a loop stack begins with these runs, whatever it is made of."""
-        outs = super().leave(e, frame, operands, carry, results)
-        stacked = [frame.is_loop and bool(role.layout) for role in frame.outs]
-        return [NOTHING if s else v for v, s in zip(outs, stacked, strict=True)]
+        differing[_TOLD:] = (
+            [f"{len(differing) - _TOLD} more with others"] if differing[_TOLD:] else []
+        )
+        doubt = f"{rows:,} rows are taken for the batch, and {', '.join(differing)}"
+    elif is_lost:
+        doubt = (
+            f"Most products do not keep the {rows:,} rows that are taken for the batch, as where a "
+            "loop runs over them"
+        )
+    else:
+        return ""
+    return doubt + "; if something else is the batch, say how many rows it has: batch=N, --batch N."

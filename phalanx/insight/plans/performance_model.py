@@ -39,7 +39,7 @@ from phalanx.insight.plans.dimensions import ATTENTION
 from phalanx.insight.plans.layers import NO_LAYERS, Layers, layers_of
 from phalanx.insight.plans.matrix_products import Products, products_in
 from phalanx.insight.plans.sequences import NO_SEQUENCES, Sequences, sequences_of
-from phalanx.insight.state import Pairs, state_of
+from phalanx.insight.state import Pairs, arguments_of, state_of
 from phalanx.insight.systems import Machine, System
 from phalanx.insight.traced import whole
 from phalanx.primitives.contract import dot_general
@@ -211,17 +211,20 @@ def load_of(traced: Traced, rows: int = 0) -> Load:
             key = dtype, lanes * size
             small[key] = small.get(key, 0.0) + step.often
     sizes = [float(size_in_bytes(t)) for t in program.input_types]
-    held = sum([n for n, s in zip(sizes, state, strict=True) if s])
     names = [""] * len(sizes)
     peak = course(program, names, sizes, state, 1).peak
     products = products_in(program, state)
-    products.reduced *= lanes
-    if of_one_example and rows not in (0, lanes):
-        raise ArgumentError(f"plan: batch={rows:,}: each of {lanes:,} lanes has one example")
-    if rows % lanes:
-        raise ArgumentError(f"plan: batch={rows:,}: {lanes} lanes cannot share so many rows")
     names = whole(traced).names.all()
-    batch = LANES_ALONE if of_one_example else batch_of(program, taken, names, rows // lanes)
+    _check_rows(rows, lanes, of_one_example)
+    arguments = arguments_of(traced._traced, len(sizes))
+    batch = LANES_ALONE
+    if not of_one_example:
+        batch = batch_of(program, taken, names, products.sizes, arguments, rows // lanes)
+    if batch.frozen:
+        state = [s or i in batch.frozen for i, s in enumerate(state)]
+        products = products_in(program, state)
+    products.reduced *= lanes
+    held = sum([n for n, s in zip(sizes, state, strict=True) if s])
     layers, sequences = NO_LAYERS, NO_SEQUENCES
     if lanes == 1:
         layers = layers_of(program, state)
@@ -230,6 +233,14 @@ def load_of(traced: Traced, rows: int = 0) -> Load:
         products, operations, moved, updating, small, lanes * batch.rows, held,
         lanes * max(0.0, peak - held), lanes, batch, layers, sequences,
     )  # fmt: skip
+
+
+def _check_rows(rows: int, lanes: int, of_one_example: bool) -> None:
+    """Raise ArgumentError if the lanes of a ``pmap`` cannot share the rows that are asked for."""
+    if of_one_example and rows not in (0, lanes):
+        raise ArgumentError(f"plan: batch={rows:,}: each of {lanes:,} lanes has one example")
+    if rows % lanes:
+        raise ArgumentError(f"plan: batch={rows:,}: {lanes} lanes cannot share so many rows")
 
 
 def _updates(program: Program, state: Pairs) -> set[Equation]:

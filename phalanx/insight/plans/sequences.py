@@ -1,25 +1,18 @@
 """The sequences of a batch, such as those of tokens, of which chips can have parts.
 
-They lie along a dimension that products by weights keep, as they do rows. What a product has along
-two such dimensions, as scores of queries and keys, is divided along one of them: all chips need the
-operand that has the other, such as keys and values (as Liu et al. 2023 pass them around), or they
-add up a result.
+They lie along a dimension that products by weights keep, as they do rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from msgspec import Struct
 
-from phalanx.core.program import Equation, Program
-from phalanx.insight.plans.dimensions import ATTENTION, dims_of
-from phalanx.insight.plans.matrix_products import Mark, Notes, has_size, walk
-from phalanx.primitives.contract import dot_general
-from phalanx.transforms.products import PRODUCTS
-from phalanx.transforms.storage import size_in_bytes
-from phalanx.transforms.work import operations
+from phalanx.core.program import Program
+from phalanx.insight.plans.kept_dimensions import KeptDimensions
+from phalanx.insight.plans.matrix_products import Mark, walk
 
 __all__ = ["NO_SEQUENCES", "Sequences", "sequences_of"]
 
@@ -74,66 +67,9 @@ def sequences_of(
         marks = [
             Mark(not s, s, sequence=(along[i],) if i in along else ()) for i, s in enumerate(state)
         ]
-        notes = _Exchanges(sizes)
+        notes = KeptDimensions(sizes)
         walk(program, marks, 1.0, notes)
-        if notes.lost <= _MOST_LOST * notes.kept:
+        if notes.by_weights.lost <= _MOST_LOST * notes.by_weights.kept:
             said = ", ".join([f"dimension {d} of {names[i]}" for i, d in along.items()])
             return Sequences(length, along, said, notes.exchanged, notes.largest, notes.count)
     return NO_SEQUENCES
-
-
-class _Exchanges(Notes):
-    """Notes what chips exchange that have parts of sequences, and how many operations of products
-    by weights keep these, or lose them."""
-
-    products = (*PRODUCTS, *ATTENTION)
-
-    def __init__(self, sizes: Set[tuple[int, int]]) -> None:
-        self.sizes = sizes
-        self.kept = self.lost = 0.0
-        self.exchanged = self.largest = self.count = 0.0
-
-    def product(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
-        """Nothing is partial: what chips add up over sequences is noted here."""
-        dims = dims_of(e)
-        operands = [()] * len(e.inputs) if dims is None else dims.operands
-        results = [()] * len(e.outputs) if dims is None else dims.results
-        labelled = zip(marks, operands, strict=False)
-        found = {labels[d] for m, labels in labelled for d in m.sequence if d < len(labels)} - {
-            None
-        }
-        arrays = [
-            (size_in_bytes(a.type), found.intersection(labels))
-            for a, labels in zip((*e.inputs, *e.outputs), (*operands, *results), strict=False)
-        ]
-        keeps = any(has for _, has in arrays[len(e.inputs) :])
-        if any(m.state and not m.batch for m in marks):
-            if any(m.batch for m in marks):
-                # windows of convolutions reach beyond a part
-                self._by_weight(often * operations(e), keeps and e.prim is dot_general)
-        elif len(found) > 1:
-            self._two(arrays, found, often)
-        elif found and not keeps and not has_size(e, self.sizes):
-            (size, _) = arrays[len(e.inputs)]
-            self._note(2 * size, 1, often)  # added up for all: scattered, and gathered
-        return False
-
-    def _by_weight(self, count: float, keeps: bool) -> None:
-        if keeps:
-            self.kept += count
-        else:
-            self.lost += count
-
-    def _two(
-        self, arrays: Sequence[tuple[int, Set[Hashable]]], found: Set[Hashable], often: float
-    ) -> None:
-        """Arrays that have sequences along two dimensions: divided along that for which the others
-        are smaller."""
-        others = [[size for size, has in arrays if has and label not in has] for label in found]
-        least = min(others, key=sum)
-        self._note(sum(least), len(least), often)
-
-    def _note(self, size: float, count: int, often: float) -> None:
-        self.exchanged += often * size
-        self.count += often * count
-        self.largest = max(self.largest, size)

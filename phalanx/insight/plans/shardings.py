@@ -21,7 +21,7 @@ from phalanx.insight.plans.gathered_weights import with_gathered
 from phalanx.insight.plans.microbatches import Constraint, constrained
 from phalanx.insight.plans.performance_model import Load, Parting
 from phalanx.insight.plans.weight_dimensions import Sides, sides_of
-from phalanx.insight.state import Pairs, state_of
+from phalanx.insight.state import Pairs, arguments_of, state_of
 from phalanx.insight.traced import whole
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding
@@ -73,7 +73,7 @@ def divide(traced: Traced, load: Load, mesh: Mesh) -> Divided:
     call = whole(traced)
     program = call.program
     pairs = state_of(call, program)
-    state = {i for i, _ in pairs} if load.lanes == 1 else set[int]()
+    state = {i for i, _ in pairs} | load.parted.frozen if load.lanes == 1 else set[int]()
     largest = max([size_in_bytes(call.types[i]) for i in state], default=0)
     sides = _sides(program, call, state)
     rows, sequences = load.parted.along, load.sequences.along
@@ -150,10 +150,7 @@ def _donated(call: TracedCall, pairs: Pairs) -> tuple[bool, ...]:
     kinds, results = call.program.input_types, call.program.output_types
     again = {i for i, o in pairs if kinds[i].dtype == results[o].dtype}
     donated = [i in again for i in range(len(kinds))]
-    start = len(kinds) - call.in_tree.num_leaves
-    args, kwargs = call.in_tree.children()
-    for argument in (*args.children(), *kwargs.children()):
-        end = start + argument.num_leaves
-        donated[start:end] = [all(donated[start:end])] * argument.num_leaves
-        start = end
+    for leaves in arguments_of(call, len(kinds)):
+        whole_argument = all(donated[leaves.start : leaves.stop])
+        donated[leaves.start : leaves.stop] = [whole_argument] * len(leaves)
     return tuple(donated)

@@ -6,10 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Set
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
 from phalanx.core.roles import CARRY, FIXED, Role
+from phalanx.insight.plans.matrix_products import has_size
 from phalanx.primitives.contract import dot_general
 
 __all__ = ["Origin", "Sides", "in_a_run", "moved_as", "sides_of"]
@@ -44,20 +45,28 @@ class Origin(Struct, frozen=True):
     dims: tuple[int | None, ...]
 
 
-def sides_of(program: Program, state: Set[int]) -> Mapping[int, Sides]:
-    """The sides of those inputs among ``state`` that are multiplied with something else."""
-    found: dict[int, Sides] = {}
+def sides_of(
+    program: Program, state: Set[int], gradients: Set[tuple[int, int]] = frozenset()
+) -> Mapping[int, Sides]:
+    """The sides of those inputs among ``state`` that are multiplied with something else, in
+    products whose results have none of the sizes of ``gradients``."""
+    found = _Sides(gradients)
     inputs = [
         Origin(i, tuple(range(v.type.ndim))) if i in state else None
         for i, v in enumerate(program.inputs)
     ]
     _walk(program, inputs, found)
-    return found
+    return found.sides
 
 
-def _walk(
-    program: Program, inputs: Sequence[Origin | None], found: dict[int, Sides]
-) -> list[Origin | None]:
+class _Sides(Struct):
+    """The sides that were found, by the number of an input."""
+
+    gradients: Set[tuple[int, int]]
+    sides: dict[int, Sides] = field(default_factory=dict[int, Sides])
+
+
+def _walk(program: Program, inputs: Sequence[Origin | None], found: _Sides) -> list[Origin | None]:
     """Note the products of ``program``; the origins of its outputs."""
     known: dict[Atom, Origin | None] = dict(zip(program.inputs, inputs, strict=True))
 
@@ -75,15 +84,17 @@ def _walk(
     return [origin(a) for a in program.outputs]
 
 
-def _note(e: Equation, operands: Sequence[Origin | None], found: dict[int, Sides]) -> None:
+def _note(e: Equation, operands: Sequence[Origin | None], found: _Sides) -> None:
     """Note a product of a weight with something that is none."""
+    if has_size(e, found.gradients):
+        return
     for k, (weight, other) in enumerate(zip(operands, reversed(operands), strict=True)):
         if weight is not None and other is None:
             summed, batch = e.params["contract"][k], e.params["batch"][k]
             free = [d for d in range(len(weight.dims)) if d not in (*summed, *batch)]
             sides = [[weight.dims[d] for d in side] for side in (summed, free, batch)]
             of_input = [tuple([d for d in side if d is not None]) for side in sides]
-            found.setdefault(weight.number, Sides(*of_input))
+            found.sides.setdefault(weight.number, Sides(*of_input))
 
 
 def moved_as(e: Equation, operands: Sequence[Origin | None]) -> list[Origin]:
@@ -99,9 +110,7 @@ def moved_as(e: Equation, operands: Sequence[Origin | None]) -> list[Origin]:
     return [Origin(whole.number, tuple([places.get(n) for n in padded]))]
 
 
-def _through(
-    frame: Frame, operands: Sequence[Origin | None], found: dict[int, Sides]
-) -> list[Origin | None]:
+def _through(frame: Frame, operands: Sequence[Origin | None], found: _Sides) -> list[Origin | None]:
     """What goes through sub-programs."""
     inside = in_a_run(frame, operands)
     after = [] if inside is None else _walk(frame.programs[0], inside, found)

@@ -21,10 +21,10 @@ from phalanx.transforms.products import PRODUCTS
 from phalanx.transforms.storage import size_in_bytes
 from phalanx.transforms.work import operations
 
-__all__ = ["KeptDimensions", "Kept"]
+__all__ = ["KeptDimensions", "KeptOperations"]
 
 
-class Kept(Struct):
+class KeptOperations(Struct):
     """Operations of products whose results have the dimension, that sum over it, and that have
     nothing along it."""
 
@@ -51,7 +51,7 @@ class KeptDimensions(Notes):
 
     def __init__(self, sizes: Set[tuple[int, int]]) -> None:
         self.sizes = sizes
-        self.by_weights, self.others = Kept(), Kept()
+        self.by_weights, self.others = KeptOperations(), KeptOperations()
         self.exchanged = self.largest = self.count = 0.0
 
     def product(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
@@ -106,7 +106,7 @@ def _labels(e: Equation, marks: Sequence[Mark], operands: Sequence[Labels]) -> s
     return found.difference([None])
 
 
-def _add(to: Kept, count: float, keeps: bool, has: bool) -> None:
+def _add(to: KeptOperations, count: float, keeps: bool, has: bool) -> None:
     if keeps:
         to.kept += count
     elif has:

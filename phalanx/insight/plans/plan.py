@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, SupportsIndex
 
 from msgspec import Struct
 
@@ -149,7 +150,9 @@ def plan(
 
     Raises:
         ValueError: there is no such system; the mesh does not fit the machine or the batch; ``f``
-            returns no state, or takes no such batch; it is to be compiled, and not for TPUs.
+            returns no state, or takes no such batch; it is to be compiled, and not for TPUs; a
+            number is negative.
+        TypeError: ``f`` is no function; a number is none.
         DeviceError: it is to be compiled, and XLA's plugin for TPUs is not installed.
 
     >>> import phalanx, phalanx.numpy as jnp
@@ -161,13 +164,26 @@ def plan(
     10
     """
     chips, traced = machine(on), traceable(f, "plan")
-    asked = Parting(data, fsdp, tensor, sequence)
+    given = {"data": data, "fsdp": fsdp, "tensor": tensor, "sequence": sequence, "batch": batch}
+    *axes, rows = [_number(name, n) for name, n in given.items()]
+    asked = Parting(*axes)
 
     def planned(*args: Any, **kwargs: Any) -> StepPlan:
-        return plan_of(traced.trace(*args, **kwargs), chips, asked, compiled, batch)
+        return plan_of(traced.trace(*args, **kwargs), chips, asked, compiled, rows)
 
     planned.__name__ = planned.__qualname__ = f"plan({name_of(f)})"
     return planned
+
+
+def _number(name: str, n: object) -> int:
+    """A number of chips or rows that is asked for."""
+    of = "rows, or 0 for what the arguments have" if name == "batch" else "chips, or 0 for the best"
+    told = f"plan: {name}= must be a number of {of}, got {n!r}"
+    if isinstance(n, bool) or not isinstance(n, SupportsIndex):
+        raise TypeError(told)
+    if (number := operator.index(n)) < 0:
+        raise ArgumentError(told)
+    return number
 
 
 def plan_of(

@@ -1,5 +1,6 @@
 """Plans: what products exchange, counted by hand; times, by formulas; batches and meshes."""
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -306,6 +307,16 @@ def test_a_loop_over_all_there_is_leaves_a_doubt():
     assert facts.note.startswith(
         "Most products do not keep the 64 rows that are taken for the batch, "
     )
+
+
+@pytest.mark.parametrize("name", ["data", "fsdp", "tensor", "sequence", "batch"])
+def test_numbers_that_are_asked_for_are_numbers(name):
+    for n, error in (("2", TypeError), (None, TypeError), (2.0, TypeError), (True, TypeError)):
+        with pytest.raises(error, match=f"plan: {name}= must be a number of .* got {n!r}"):
+            ph.plan(step, on="h100:8", **{name: n})
+    with pytest.raises(ph.errors.ArgumentError, match=f"plan: {name}= .* got -2"):
+        ph.plan(step, on="h100:8", **{name: -2})
+    assert callable(ph.plan(step, on="h100:8", **{name: np.int64(1)}))
 
 
 def test_meshes(traced):

@@ -13,6 +13,7 @@ LAWS = {
     "as-numpy": "gives what NumPy gives for floating-point numbers",
     "integers-as-numpy": "gives what NumPy gives for integers at the edges of every dtype",
     "special-numbers": "gives the same eagerly and compiled where numbers end",
+    "nan-in-nan-out": "gives NaN where that depends on an operand that is NaN",
     "limits-as-scipy": "gives what SciPy gives at infinities, and where that has no value",
     # of derivatives
     "slopes-as-differences": "has the derivative that differences say",
@@ -23,6 +24,8 @@ LAWS = {
     "sizes-as-numpy": "gives what NumPy gives without elements and without dimensions",
     "sizes-taken": "takes arrays without elements and without dimensions that NumPy takes",
     "kinds-of-dtypes": "gives dtypes of the kind that NumPy gives",
+    "numbers-beside-arrays": "has the shape of its arrays where one operand is a number",
+    "shapes-as-jax": "takes the shapes that jax takes, and no others",
     "numbers-as-arrays": "takes a number of Python as it takes an array without dimensions",
     "forms-of-sizes": "takes a dimension, a length or a number in every form of an integer",
     "fractions-refused": "refuses lengths that have a fraction",

@@ -58,7 +58,7 @@ class Peer:
 
         try:
             self.package.eval_shape(traced, *arrays)
-        except TypeError:
+        except (TypeError, ValueError):
             return "refused"
         return found[-1]
 
@@ -107,14 +107,8 @@ isnan real imag conj sign ravel median round zeros_like ones_like"""
 def test_single_operands(name):
     wrong = []
     for kind in (*DTYPES, *WEAK):
-        if "complex" in kind and name in ("floor", "median", "max", "argmax", "sort", "round"):
-            continue
-        if (kind in WEAK and name in ("sort", "median")) or (kind, name) == ("bool", "square"):
-            continue
-        if (kind, name) == ("bool", "round"):
-            continue
         ours, theirs = (p.type(lambda jnp, x: getattr(jnp, name)(x), kind) for p in PEERS)
-        if ours != theirs and "refused" not in (ours, theirs):
+        if ours != theirs and theirs != "refused":
             wrong.append((kind, ours, theirs))
     assert not wrong
 

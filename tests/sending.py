@@ -15,7 +15,7 @@ from jaxlib.mlir import ir
 from msgspec.structs import replace
 
 from phalanx.xla import compile as compiling
-from phalanx.xla import host_transfers
+from phalanx.xla import executables, host_transfers
 
 NAMES = "_xla_host_transfer_handler_name", "_xla_host_transfer_rendezvous"
 
@@ -31,7 +31,7 @@ def devices_that_send(busy=False):
         patch.setattr(compiling, "_load", lambda lowered, *rest: load(_played(lowered), *rest))
         patch.setattr(host_transfers, "SENDING", {"cpu"})
         if not busy:
-            patch.setattr(compiling, "OnWaitingDevice", compiling.OnOneDevice)
+            patch.setattr(executables, "OnWaitingDevice", executables.OnOneDevice)
         yield
 
 

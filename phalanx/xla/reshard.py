@@ -14,7 +14,8 @@ from phalanx.spmd.layout import axes_of, prime_axes
 from phalanx.spmd.named import P
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla.compile import XlaExecutable, compile
+from phalanx.xla.compile import compile
+from phalanx.xla.executables import XlaExecutable
 from phalanx.xla.jaxlib_versions import device_list, raw_sharding, xc
 from phalanx.xla.tiles import Recipe, recipes
 

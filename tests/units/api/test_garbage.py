@@ -16,7 +16,7 @@ from phalanx import lax, tree, tree_util
 from phalanx.api.dispatch import Caches
 from phalanx.base.tree import broadcast_prefix
 from phalanx.core.program import Program
-from phalanx.xla.compile import XlaExecutable
+from phalanx.xla.executables import XlaExecutable
 
 OURS = (Program, XlaExecutable, Caches)
 

@@ -16,7 +16,7 @@ from phalanx.spmd.layout import from_axes
 from phalanx.spmd.named import P
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla import compile, topology
+from phalanx.xla import compile, executables, topology
 from phalanx.xla.flight import WINDOW, in_flight
 from phalanx.xla.jaxlib_versions import xc
 from phalanx.xla.lower import build
@@ -75,11 +75,11 @@ def test_a_layout_that_was_not_asked_for_is_an_error(backend, devices):
     plan = Plan(devices, MESH, (P(ALL),), (P(ALL),))
     lowered = build([T], [T], plan, lambda b, x: [b.negate(x)])
     loaded = backend.compile(lowered)._loaded
-    assert compile._given(lowered, loaded.get_output_shardings())[0].tiles == (8,)
+    assert executables.checked_outputs(lowered, loaded.get_output_shardings())[0].tiles == (8,)
     whole = build([T], [T], Plan(devices, MESH, (P(ALL),), (P(),)), lambda b, x: [b.negate(x)])
     chosen = backend.compile(whole)._loaded.get_output_shardings()
     with pytest.raises(RuntimeFailure, match=r"result 0 into \(1,\) parts where \(8,\) were asked"):
-        compile._given(lowered, chosen)
+        executables.checked_outputs(lowered, chosen)
 
 
 def test_no_outputs_and_no_inputs(backend, devices, one):

@@ -219,7 +219,7 @@ def test_many_launches_of_both_kinds_from_several_threads_run_through():
 def test_only_launches_on_cpu_wait_for_room(f, monkeypatch):
     monkeypatch.setattr(flight, "WINDOWED", ())
     monkeypatch.setattr(flight, "in_flight", deque())
-    monkeypatch.setattr("phalanx.xla.compile.in_flight", flight.in_flight)
+    monkeypatch.setattr("phalanx.xla.executables.in_flight", flight.in_flight)
     mapped, x = phalanx.pmap(f, axis_name="i"), rows(COUNT)
     held, done = threading.Event(), threading.Event()
 

@@ -14,7 +14,7 @@ from phalanx.spmd.named import NamedSharding, P
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import tiles, transfer
-from phalanx.xla.compile import XlaExecutable
+from phalanx.xla.executables import XlaExecutable
 from phalanx.xla.lower import build
 from phalanx.xla.reshard import reshard
 

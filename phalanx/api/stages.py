@@ -281,7 +281,9 @@ class Traced(AheadOfTime):
 
 Watches = list[Callable[..., None]]
 on_compiled: Watches = []  # told of each function that is compiled
-on_given: Watches = []  # likewise, and of the leaves of the arguments, if there are any
+# likewise, with the leaves of the arguments; what is compiled ahead of time is told of without any,
+# and again when it is called first
+on_given: Watches = []
 on_lowered: Watches = []  # of each that the user lowers ahead of time
 # of each call, outside of programs, of what vmap and grad made of a function, before it is made
 on_transformed: Watches = []
@@ -300,8 +302,9 @@ def watching(watch: Callable[..., None], *lists: Watches) -> Generator[None]:
             watches.remove(watch)
 
 
-def tell_of(traced: Traced, leaves: Sequence[Any] = ()) -> None:
-    """Tell whoever wants to know that a function was compiled, for a call with ``leaves``."""
+def tell_of(traced: Traced, leaves: Sequence[Any] | None = None) -> None:
+    """Tell whoever wants to know that a function was compiled, for a call with ``leaves``, or ahead
+    of time."""
     for watch in on_compiled:
         watch(traced)
     for watch in on_given:
@@ -458,6 +461,7 @@ class Compiled(AheadOfTime):
             if requested is None or not (summed or requested.is_equivalent_to(sharding, type.ndim)):
                 requested = named(sharding, type, compiled.names)
             self._in_shardings[i] = requested
+        self._is_called = False
         self._comparison: Comparison | None = None
         if compiled.compared is not None:
             names = [whole.names[i] for i in kept]
@@ -518,6 +522,10 @@ class Compiled(AheadOfTime):
             types = self._checked(operands)
             if self._traced.strict:
                 self._check_places(operands)
+            if not self._is_called:
+                self._is_called = True
+                for watch in on_given:
+                    watch(Traced(self._traced), leaves)
             if self._comparison is not None:
                 self._comparison([operands[i] for i in self._kept])
             arrays = [self._array(operands[i], types[i], self._in_shardings[i]) for i in self._kept]

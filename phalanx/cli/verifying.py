@@ -28,8 +28,6 @@ from phalanx.insight.verification.verify import AGAINST, Verified, is_divided, v
 
 __all__ = ["run"]
 
-_FAILED = (PhalanxError, NotImplementedError, MemoryError)
-
 
 class _Seen(Struct):
     """What was compared, and what was not.
@@ -77,7 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
         status = run_reporting(arguments.script, arguments.module, arguments.arguments)
     reports = [report for report, _ in seen.reports.values()]
     different = [r for r in reports if not r.agrees]
-    told: list[Report] = [*reports] if arguments.json else [_all(seen, status), *different]
+    told: list[Report] = (
+        [*reports, *_uncompared(seen)] if arguments.json else [_all(seen, status), *different]
+    )
     write(told, arguments.json, arguments.html)
     return status or (1 if different else 0)
 
@@ -110,7 +110,9 @@ def _verifying(against: str, other: Other | None) -> Generator[_Seen]:
     """Verify each function that is compiled inside a block, when it is called first."""
     seen = _Seen(other)
 
-    def look(traced: Traced, leaves: Sequence[Any]) -> None:
+    def look(traced: Traced, leaves: Sequence[Any] | None) -> None:
+        if leaves is None:
+            return  # it is compared when it is called
         if against == "float64" or is_divided(traced, leaves):
             report(traced, leaves, None)
         elif seen.other is None:
@@ -124,13 +126,21 @@ def _verifying(against: str, other: Other | None) -> Generator[_Seen]:
             made = verified(traced, leaves, what, where, other=other)
             key = made.title, where.full, made.agrees, made.line
             seen.reports.setdefault(key, (made, where))
-        except _FAILED as e:
-            seen.failed.append((traced.fun_name, where, f"{e}".partition("\n")[0]))
+        except Exception as e:  # whatever it is, the script goes on as it would alone
+            kind = "" if isinstance(e, PhalanxError) else f"{type(e).__name__}: "
+            seen.failed.append((traced.fun_name, where, kind + f"{e}".partition("\n")[0]))
             if isinstance(e, ProgramMismatch):
                 seen.other = None
 
     with watching(look, on_given), lines_of_users():
         yield seen
+
+
+def _uncompared(seen: _Seen) -> list[Report]:
+    return [
+        Report(plain(name), (), f"It was not compared, called at {where.full}: {why}.")
+        for name, where, why in seen.failed
+    ]
 
 
 def _all(seen: _Seen, status: int) -> Report:
@@ -161,8 +171,10 @@ def _said(seen: _Seen, status: int) -> str:
         said = (
             f"{len(bad)} of {count} function{'s' * (count > 1)} differ{'s' * (len(bad) == 1)}{at}"
         )
+    elif count:
+        said = f"{count} function{'s' * (count > 1)} compared: no difference"
     else:
-        said = f"{count} function{'s' * (count != 1)} compared: no difference"
+        said = "Nothing was compared"
     if seen.failed:
         said += f"; {len(seen.failed)} could not be compared"
     if status:

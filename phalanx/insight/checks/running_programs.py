@@ -43,9 +43,9 @@ def checking_compiled() -> Generator[Findings]:
         for finding in findings:
             found.setdefault((finding.code, finding.file, finding.line), finding)
 
-    def look(traced: Traced, leaves: Sequence[Any]) -> None:
+    def look(traced: Traced, leaves: Sequence[Any] | None) -> None:
         found.functions[traced.fun_name] = None
-        note(findings_in(traced, user_location(), given=leaves))
+        note(findings_in(traced, user_location(), given=leaves or ()))
 
     seen: set[Hashable] = set()
 

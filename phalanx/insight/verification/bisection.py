@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from phalanx.base.errors import OutOfMemory
 from phalanx.base.source import Location
 from phalanx.core.blocks import Blocks
 from phalanx.core.program import Equation, Program, Var
 from phalanx.insight.verification.intermediates import Path, Tapped, enters, program_at, tapped
-from phalanx.insight.verification.reference import host_value, stretch
+from phalanx.insight.verification.promises import copies
+from phalanx.insight.verification.reference import stretch
 from phalanx.insight.verification.rounding import Compared, Judge
 
 __all__ = ["Culprit", "Narrowing"]
@@ -41,6 +43,7 @@ class Culprit(Struct, frozen=True):
         results: those that hold its results, None for one that nothing uses.
         comparison: of the result that differs.
         step: in which step of the loops around it.
+        device: that which alone has what differs, None if all do.
     """
 
     equation: Equation
@@ -49,6 +52,7 @@ class Culprit(Struct, frozen=True):
     results: Sequence[Any]
     comparison: Compared
     step: tuple[int, ...] = ()
+    device: Any = None
 
     @property
     def location(self) -> Location | None:
@@ -117,7 +121,13 @@ class Narrowing(Struct):
         return None
 
     def _at(
-        self, path: Path, number: int, seen: _Seen, step: tuple[int, ...], what: Compared
+        self,
+        path: Path,
+        number: int,
+        seen: _Seen,
+        step: tuple[int, ...],
+        what: Compared,
+        device: Any,
     ) -> Culprit:
         """The operation, or one inside of it."""
         e = program_at(self.program, path).equations[number]
@@ -127,7 +137,8 @@ class Narrowing(Struct):
             if inside is not None:
                 return inside
         operands = [seen.arrays[a] if type(a) is Var else a.value for a in e.inputs]  # type: ignore[union-attr]
-        return Culprit(e, path, operands, [seen.arrays.get(v) for v in e.outputs], what, step)
+        results = [seen.arrays.get(v) for v in e.outputs]
+        return Culprit(e, path, operands, results, what, step, device)
 
     def _seen(self, path: Path, pieces: Sequence[Program]) -> _Seen:
         """What devices have at the ends of ``pieces``."""
@@ -148,20 +159,28 @@ class _Seen:
     def __init__(self, taps: Tapped, arrays: dict[Any, Any]) -> None:
         self.taps, self.arrays = taps, arrays
         self._number = {v: k for k, v in enumerate(taps.variables)}
-        self._values = {v: host_value(x) for v, x in arrays.items()}
+        self._copies = {v: copies(x) for v, x in arrays.items()}
 
-    def compared(self, piece: Program, judge: Judge) -> tuple[tuple[int, ...], Compared] | None:
-        """The first step in which ``piece`` gives something else on one device, and what."""
+    def compared(
+        self, piece: Program, judge: Judge
+    ) -> tuple[tuple[int, ...], Compared, Any] | None:
+        """The first step in which ``piece`` gives something else on one device, what, and the
+        device that alone does so."""
         rows = self.taps.rows()
         for step, places in rows[:: max(1, len(rows) // _STEPS)]:
-            inputs = [[self._value(v, at) for at in places] for v in piece.inputs]
-            found = [[self._value(v, at) for at in places] for v in piece.outputs]  # type: ignore[arg-type]
+            inputs = [self._values(v, places)[: len(places)] for v in piece.inputs]
+            found = [self._values(v, places) for v in piece.outputs]  # type: ignore[arg-type]
             told = judge.compare(piece, inputs, self.taps.lanes, found)
-            worst = max(told, key=lambda c: (c.differs, c.error), default=None)
+            pairs = zip(told, piece.outputs, strict=True)
+            worst, v = max(pairs, key=lambda p: (p[0].differs, p[0].error), default=(None, None))
             if worst is not None and worst.differs:
-                return step, worst
+                copy, position = divmod(worst.position, len(places))
+                return step, replace(worst, position=position), self._copies[v][copy][0]
         return None
 
-    def _value(self, v: Var, at: tuple[int, ...]) -> np.ndarray:
-        x = self._values[v]
-        return self.taps.value(self._number[v], x, at) if v in self._number else x
+    def _values(self, v: Var, places: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+        """What the positions have, by each copy."""
+        number, known = self._number.get(v), [x for _, x in self._copies[v]]
+        if number is None:
+            return known
+        return [self.taps.value(number, x, at) for x in known for at in places]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from msgspec import Struct
 
 from phalanx.api.stages import Traced, TracedCall
@@ -16,7 +15,6 @@ from phalanx.base.errors import DeviceError
 from phalanx.core.program import Program
 from phalanx.insight.traced import whole
 from phalanx.insight.verification.intermediates import Path, Tapped
-from phalanx.insight.verification.reference import host_value
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.backend import Kernel
 from phalanx.run.calls import LoadedProgram
@@ -44,9 +42,9 @@ class CalledHere(Struct, frozen=True):
         """How many there are."""
         return len(self._compiled(self.call.program).executable.devices)
 
-    def results(self) -> list[np.ndarray]:
+    def results(self) -> Sequence[Any]:
         """What the function gives."""
-        return [host_value(x) for x in self._compiled(self.call.program)(self.arrays)]
+        return self._compiled(self.call.program)(self.arrays)
 
     def on_devices(self, taps: Tapped, path: Path) -> Sequence[Any]:
         """The values that ``taps`` tell of the program on ``path``, and what the function gives."""

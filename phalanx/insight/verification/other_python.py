@@ -129,11 +129,13 @@ class Elsewhere(Struct, frozen=True):
         return self.other.asked("kernels")
 
 
-def answering(connection: Any) -> Callable[[Traced, Sequence[Any]], None]:
+def answering(connection: Any) -> Callable[[Traced, Sequence[Any] | None], None]:
     """What is told of each function that is compiled in the other Python."""
     connection.send(versions())
 
-    def look(traced: Traced, leaves: Sequence[Any]) -> None:
+    def look(traced: Traced, leaves: Sequence[Any] | None) -> None:
+        if leaves is None:
+            return
         connection.send(_described(traced))
         run = None
         try:
@@ -158,7 +160,7 @@ def _answer(run: CalledHere, what: str, *of: Any) -> tuple[CalledHere, Any]:
     if what == "devices":
         return run, run.devices
     if what == "results":
-        return run, run.results()
+        return run, list(map(host_value, run.results()))
     if what == "kernels":
         return run, run.kernels()
     path: Path = of[0]

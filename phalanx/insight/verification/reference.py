@@ -14,6 +14,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base.config import config
 from phalanx.core.layouts import Axes
@@ -37,7 +38,7 @@ from phalanx.run.array import place
 from phalanx.run.execute import compile_program
 from phalanx.spmd.sharding import Sharding
 
-__all__ = ["Reference", "host_value", "is_meeting", "part", "whole"]
+__all__ = ["Reference", "Shared", "host_value", "is_meeting", "part", "whole"]
 
 
 def host_value(x: Any) -> np.ndarray:
@@ -55,17 +56,37 @@ def is_meeting(e: Equation) -> bool:
     return any([p.name in EXCHANGES or p is axis_index or p.on_devices.region for p in inside])
 
 
+class Shared(Struct, frozen=True):
+    """Values of positions of which the first is taken for all, though not all are the same.
+
+    Attributes:
+        lanes: what runs at these positions.
+        number: which of its results it is.
+        positions: of its axes.
+        values: those there.
+    """
+
+    lanes: Equation
+    number: int
+    positions: tuple[int, ...]
+    values: Values
+
+
 class Reference:
     """Programs run on one device, position by position.
 
     Args:
         device: which one.
         to: the precision, that of the program if it is not given.
+
+    Attributes:
+        shared: what was found to differ where one value stands for all.
     """
 
     def __init__(self, device: Any, to: Precision = same) -> None:
         self._home = Sharding((device,))
         self.to = to
+        self.shared: list[Shared] = []
         self._stretches: dict[tuple[int, int, int], tuple[Program, Program]] = {}
         self._keys: dict[int, tuple[Program, Hashable]] = {}
         self._compiled: dict[Hashable, tuple[Program, Any]] = {}
@@ -138,7 +159,7 @@ class Reference:
             add = one_by_one if self.to is narrower else total
             results = exchanged(e.prim.name, operands, axes, e.params, add)
         elif isinstance(frame.runs, Lanes):
-            results = self._lanes(frame, operands, axes, count)
+            results = self._lanes(e, frame, operands, axes, count)
         elif isinstance(frame.runs, Loop):
             results = self._loop(frame, operands, axes, count)
         else:
@@ -146,7 +167,7 @@ class Reference:
         env.update(zip(e.outputs, results, strict=True))
 
     def _lanes(
-        self, frame: Frame, operands: Sequence[Values], axes: Axes, count: int
+        self, e: Equation, frame: Frame, operands: Sequence[Values], axes: Axes, count: int
     ) -> list[Values]:
         own = frame.runs.axes
         places = coordinates(own)
@@ -156,10 +177,21 @@ class Reference:
         ]
         results = self(frame.programs[0], inputs, (*axes, *own))
         n = len(places)
+        for k, (values, role) in enumerate(zip(results, frame.outs, strict=True)):
+            for p in range(count):
+                self._note(e, k, values[p * n : (p + 1) * n], role, own)
         return [
             [whole(values[p * n : (p + 1) * n], role, own) for p in range(count)]
             for values, role in zip(results, frame.outs, strict=True)
         ]
+
+    def _note(self, e: Equation, number: int, values: Values, role: Role, axes: Axes) -> None:
+        if len(role.axes | role.unreduced) == len(axes):
+            return  # each position has its own
+        for positions in alike(role, axes):
+            some = [values[p] for p in positions]
+            if not all([x is some[0] or np.array_equal(x, some[0]) for x in some]):
+                self.shared.append(Shared(e, number, tuple(positions), some))
 
     def _chosen(
         self, frame: Frame, operands: Sequence[Values], axes: Axes, count: int
@@ -249,7 +281,7 @@ def part(x: np.ndarray, role: Role, axes: Axes, at: Sequence[int]) -> np.ndarray
     """What is seen of ``x`` ``at`` a position of ``axes``, to which it has ``role``."""
     if role is CHOICE or not (role.layout or role.unreduced):
         return x
-    where = {axis: (i, size) for (axis, size), i in zip(axes, at, strict=True)}
+    where = _where(axes, at)
     if any(where[a][0] for a in role.unreduced if a in where):
         x = np.zeros_like(x)  # the sum is all at the first position
     for d, cutting in enumerate(role.layout):
@@ -274,23 +306,39 @@ def whole(parts: Sequence[np.ndarray], role: Role, axes: Axes) -> np.ndarray:
     sizes = dict(axes)
     for d, cutting in enumerate(role.layout):
         shape[d] *= int(np.prod([sizes[a] for a in cutting], dtype=int))
-    out, written = np.zeros(shape, first.dtype), set[Any]()
-    for x, at in zip(parts, coordinates(axes), strict=True):
-        where = {axis: (i, size) for (axis, size), i in zip(axes, at, strict=True)}
-        index: list[slice] = []
-        for d, cutting in enumerate(role.layout):
-            number, _ = _number(cutting, where)
-            index.append(slice(number * one[d], (number + 1) * one[d]))
-        summand = [where[axis][0] for axis in sorted(role.unreduced, key=str)]
-        key = (*[s.start for s in index], *summand)
-        if key in written:
-            continue  # the same at all positions of the other axes
-        written.add(key)
+    out = np.zeros(shape, first.dtype)
+    places = coordinates(axes)
+    for p, *_ in alike(role, axes):
+        where = _where(axes, places[p])
+        numbers = [_number(cutting, where)[0] for cutting in role.layout]
+        blocks = zip(numbers, one, strict=False)
+        index = tuple([slice(k * rows, (k + 1) * rows) for k, rows in blocks])
         if role.unreduced:
-            out[tuple(index)] += x.reshape(one)
+            out[index] += parts[p].reshape(one)
         else:
-            out[tuple(index)] = x.reshape(one)
+            out[index] = parts[p].reshape(one)
     return out
+
+
+def alike(role: Role, axes: Axes) -> list[list[int]]:
+    """The positions of ``axes``, by number, in groups that have the same part of an array.
+
+    >>> from phalanx.core.roles import blocks
+    >>> alike(blocks((("j",),)), (("i", 2), ("j", 2)))
+    [[0, 2], [1, 3]]
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for p, at in enumerate(coordinates(axes)):
+        where = _where(axes, at)
+        parts = [_number(cutting, where) for cutting in role.layout]
+        summand = [where[axis][0] for axis in sorted(role.unreduced, key=str)]
+        groups.setdefault((*parts, *summand), []).append(p)
+    return list(groups.values())
+
+
+def _where(axes: Axes, at: Sequence[int]) -> dict[Any, tuple[int, int]]:
+    """Of each axis, the number and the size."""
+    return {axis: (i, size) for (axis, size), i in zip(axes, at, strict=True)}
 
 
 def _number(cutting: Sequence[Any], where: dict[Any, tuple[int, int]]) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from phalanx.base.errors import PhalanxError
 from phalanx.core.layouts import Axes
 from phalanx.core.program import Program
 from phalanx.insight.verification.collectives import Values
-from phalanx.insight.verification.reference import Reference
+from phalanx.insight.verification.reference import Reference, Shared
 from phalanx.insight.verification.single_device import narrower, wider
 from phalanx.laws.compare import rounding, wide
 
@@ -67,14 +67,22 @@ class Judge:
         axes: Axes,
         found: Sequence[Values],
     ) -> list[Compared]:
-        """How each result compares of ``program``, which devices ``found`` from ``inputs``."""
-        expected = self.plain(program, inputs, axes)
+        """How each result compares of ``program``, which devices ``found`` from ``inputs``.
+
+        Where copies differ, devices found several, of all positions one after the other.
+        """
+
+        def run(reference: Reference, inputs: Sequence[Values]) -> list[Values]:
+            given = reference(program, inputs, axes)
+            return [y * (len(x) // len(y)) for x, y in zip(found, given, strict=True)]
+
+        expected = run(self.plain, inputs)
         told = [_compared(x, y, 0.0) for x, y in zip(found, expected, strict=True)]
         if not any([c.differs for c in told]):
             return told
         try:
-            exact = self.wide(program, [_widened(values) for values in inputs], axes)
-            moved = self.wide(program, _perturbed(inputs), axes)
+            exact = run(self.wide, [_widened(values) for values in inputs])
+            moved = run(self.wide, _perturbed(inputs))
         except _REFUSED:
             return told
         told = [
@@ -84,13 +92,33 @@ class Judge:
         if not any([c.differs and _is_finest(x) for c, x in zip(told, found, strict=True)]):
             return told
         try:
-            rough = self.narrow(program, [_narrowed(values) for values in inputs], axes)
+            rough = run(self.narrow, [_narrowed(values) for values in inputs])
         except _REFUSED:
             return told
         return [
             _compared(x, z, _coarse(r, z)) if c.differs and _is_finest(x) else c
             for c, x, z, r in zip(told, found, exact, rough, strict=True)
         ]
+
+    def untrue(self, program: Program, inputs: Sequence[Values]) -> Shared | None:
+        """The first value that was taken for those of other positions, which rounding does not
+        make of it, when ``program`` was compared."""
+        apart = [s for s in self.plain.shared if _is_apart(s)]
+        if not apart:
+            return None
+        self.wide.shared.clear()
+        try:
+            self.wide(program, [_widened(values) for values in inputs])
+        except (*_REFUSED, MemoryError):
+            return apart[0]
+        again = {(id(s.lanes), s.number) for s in self.wide.shared if _is_apart(s)}
+        return next((s for s in apart if (id(s.lanes), s.number) in again), None)
+
+    def unlike(self, copies: Values) -> Compared | None:
+        """How that of ``copies`` which is farthest from the first one compares with it; None if
+        all are the same but for their last digits."""
+        told = _compared(copies, copies[:1] * len(copies), 0.0)
+        return told if told.differs else None
 
     def alike(self, found: Sequence[Values], expected: Sequence[Values]) -> bool:
         """Whether values are the same but for their last digits."""
@@ -128,6 +156,14 @@ def _compared(found: Values, expected: Values, spread: float) -> Compared:
         if worst.equal or (one.differs, one.error) > (worst.differs, worst.error):
             worst = one
     return worst
+
+
+def _is_apart(shared: Shared) -> bool:
+    """Whether values differ by more than rounding in the dtype of the program."""
+    first, *others = shared.values
+    allowed = rounding(shared.lanes.outputs[shared.number].type.physical.dtype)
+    pairs = [_errors(x, first) for x in others]
+    return any([errors.max(initial=0.0) > allowed * scale for errors, scale in pairs])
 
 
 def _over(size: float, scale: float) -> float:

@@ -24,11 +24,13 @@ from phalanx.insight.reports.report import Column, Facts, Listing, Part, Report,
 from phalanx.insight.reports.values import short_line
 from phalanx.insight.traced import traceable
 from phalanx.insight.verification.bisection import Culprit, Narrowing
+from phalanx.insight.verification.collectives import coordinates
 from phalanx.insight.verification.device_results import CalledHere, run_of
 from phalanx.insight.verification.intermediates import inlined
 from phalanx.insight.verification.lost_digits import lost_digits
 from phalanx.insight.verification.other_python import Elsewhere, Other, versions
-from phalanx.insight.verification.reference import host_value
+from phalanx.insight.verification.promises import copies, promise
+from phalanx.insight.verification.reference import Shared, host_value
 from phalanx.insight.verification.reproducer import program_text
 from phalanx.insight.verification.rounding import Compared, Judge
 from phalanx.insight.verification.workarounds import way_around
@@ -71,6 +73,10 @@ class Verified(Report):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as lists, dicts, numbers and strings."""
+        return super().as_json() | {"agrees": self.agrees, "line": self.line}
 
 
 @boundary
@@ -221,13 +227,18 @@ class _Verifying:
 
     def report(self) -> Verified:
         self.devices = self.run.devices
-        values = [[x] for x in self.run.results()]
+        if (said := self._of_arguments()) is not None:
+            return self._made([], said, False)
+        values = [[x for _, x in copies(y)] for y in self.run.results()]
         if not values:
             return self._made([], "It gives no results, so there is nothing to compare.", True)
         calls = [e for e in self.program.walk() if e.prim is host_call]
         if calls and self._changes(values):
             return self._made([], _CHANGES, False, calls[0].location)
-        told = self._compared(values)
+        inputs = [[host_value(x)] for x in self.run.arrays]
+        told = self._compared(inputs, values)
+        if (shared := self.judge.untrue(self.program, inputs)) is not None:
+            return self._promised(told, shared)
         agrees = not self.too_large and not any([c.differs for c in told])
         if agrees:
             return self._made([self._summary(told), self._results(told)], self._agrees(told), True)
@@ -235,6 +246,8 @@ class _Verifying:
             inlined(self.program), self.run.on_devices, self.run.arrays, self.judge
         )
         culprit = narrowing.culprit()
+        if self.too_large and (shared := self.judge.untrue(self.program, inputs)) is not None:
+            return self._promised(told, shared)
         if culprit is not None:
             return self._differs(told, culprit)
         parts: list[Part] = [self._summary(told), self._results(told)]
@@ -259,8 +272,16 @@ class _Verifying:
             )
         return self._made(parts, said, True)
 
-    def _compared(self, found: Sequence[Any]) -> list[Compared]:
-        inputs = [[host_value(x)] for x in self.run.arrays]
+    def _of_arguments(self) -> str | None:
+        """What there is to say of one that is not the same where it should be."""
+        for name, x in zip(self.run.call.names.all(), self.run.arrays, strict=True):
+            known = copies(x)
+            unlike = self.judge.unlike([value for _, value in known])
+            if unlike is not None:
+                return _of_argument(name, known[unlike.position][0], unlike)
+        return None
+
+    def _compared(self, inputs: Sequence[Any], found: Sequence[Any]) -> list[Compared]:
         try:
             return self.judge.compare(self.program, inputs, (), found)
         except (OutOfMemory, MemoryError):
@@ -269,15 +290,17 @@ class _Verifying:
 
     def _changes(self, before: Sequence[Any]) -> bool:
         """Whether another run on the same devices gives something else."""
-        again = [[x] for x in self.run.results()]
-        return not self.judge.alike(again, before)
+        again = [[host_value(x)] for x in self.run.results()]
+        return not self.judge.alike(again, [values[:1] for values in before])
 
     def _is_gone(self, narrowing: Narrowing, before: Sequence[Any]) -> bool:
         """Whether devices give something else of the program without calls."""
         last = narrowing.last
         if last is None:
             return True
-        return not self.judge.alike([[host_value(x)] for x in last], before)
+        return not self.judge.alike(
+            [[host_value(x)] for x in last], [values[:1] for values in before]
+        )
 
     # ---- what is said ----
 
@@ -329,10 +352,7 @@ class _Verifying:
         return Facts("comparison", tuple(items), " ".join(notes))
 
     def _results(self, told: Sequence[Compared]) -> Table:
-        call, types = self.traced._traced, self.program.output_types
-        first = len(call.written)
-        names = [f"reference {k}" for k in range(first)] + _names(call)
-        names += [f"argument {k}" for k in call.stored]
+        names, types = self._result_names(), self.program.output_types
         rows = [
             (name, str(type), f"{c.error:.1e}", f"{c.allowed:.1e}", _word(c))
             for name, type, c in zip(names, types, told, strict=False)
@@ -344,13 +364,19 @@ class _Verifying:
         note = "Relative to the largest element; rounding is what it may explain."
         return Table("results", columns, tuple(rows), note)
 
+    def _result_names(self) -> list[str]:
+        call = self.traced._traced
+        names = [f"reference {k}" for k in range(len(call.written))] + _names(call)
+        return names + [f"argument {k}" for k in call.stored]
+
     def _differs(self, told: Sequence[Compared], culprit: Culprit) -> Verified:
         e, c, where = culprit.equation, culprit.comparison, culprit.location
         lane = f" in lane {c.position}" if culprit.path and c.position else ""
+        devices = f"{self.devices} devices" if culprit.device is None else str(culprit.device)
         said = (
             f"{self._count(told)} from {self._of_one(told)}, first at "
             f"{short_line(_place(where))}: {e.prim.name} gives {_number(c.found)} on "
-            f"{self.devices} devices and {_number(c.expected)} on one, of the same operands{lane}. "
+            f"{devices} and {_number(c.expected)} on one, of the same operands{lane}. "
             f"{way_around(e, bool(culprit.path))}"
         )
         parts: list[Part] = [self._where(culprit)]
@@ -364,6 +390,44 @@ class _Verifying:
             parts.append(_repeating(text) if here else Listing(_REPEATS, text))
         parts += [self._summary(told), self._results(told)]
         return self._made(parts, said, False, where)
+
+    def _promised(self, told: Sequence[Compared], shared: Shared) -> Verified:
+        """What there is to say of a result that is not the same on all devices, as it should."""
+        found, c = promise(shared), self.judge.unlike(shared.values)
+        assert c is not None
+        places = coordinates(shared.lanes.frame.runs.axes)  # type: ignore[union-attr]
+        first, other = (places[shared.positions[p]] for p in (0, c.position))
+        along = " and ".join(map(repr, found.axes))
+        said = (
+            f"{self._result(shared)} is not the same along {along}, though out_specs say so: "
+            f"{_number(c.expected)} at {_at(first)}, which is taken, and {_number(c.found)} at "
+            f"{_at(other)}. What differs comes in at {short_line(_place(found.location))}. Reduce "
+            f"it over {along} with lax.pmean or lax.psum, or name the axis in out_specs. Without "
+            "check_vma=False this is an error."
+        )
+        items: list[tuple[str, Any, Any]] = [
+            ("line", _place(found.location), "line"),
+            ("lanes", _place(shared.lanes.location), "line"),
+            ("result", str(shared.lanes.outputs[shared.number].type), "text"),
+            ("axes", ", ".join(found.axes), "text"),
+            ("element", str(c.index), "text"),
+            (f"at {_at(first)}", _number(c.expected), "text"),
+            (f"at {_at(other)}", _number(c.found), "text"),
+            ("difference", f"{c.error:.1e}", "text"),
+            ("rounding", f"{c.allowed:.1e}", "text"),
+        ]
+        parts = [Facts("not the same", tuple(items)), self._summary(told), self._results(told)]
+        return self._made(parts, said, False, found.location)
+
+    def _result(self, shared: Shared) -> str:
+        """Which result it is, of the function if it is one of those."""
+        e = shared.lanes
+        mine = [a is e.outputs[shared.number] for a in self.program.outputs]
+        if any(mine):
+            return self._result_names()[mine.index(True)]
+        count = len(e.outputs)
+        which = f"result {shared.number} of {count}" if count > 1 else "the result"
+        return f"{which} of {e.prim.name} at {short_line(_place(e.location))}"
 
     def _where(self, culprit: Culprit) -> Facts:
         e, c = culprit.equation, culprit.comparison
@@ -421,6 +485,20 @@ def _word(c: Compared) -> str:
     if c.differs:
         return "differs"
     return "equal" if c.equal else "rounding"
+
+
+def _of_argument(name: str, device: Any, c: Compared) -> str:
+    return (
+        f"It was not compared with one device: {name} is not one array. By its sharding several "
+        f"devices hold the same, and element {c.index} is {_number(c.expected)} on the first of "
+        f"them and {_number(c.found)} on {device}. It was made of parts that differ, with "
+        "make_array_from_single_device_arrays, or is the result of a shard_map with "
+        "check_vma=False that is not the same on all devices, though out_specs say so."
+    )
+
+
+def _at(place: tuple[int, ...]) -> str:
+    return str(place[0]) if len(place) == 1 else str(place)
 
 
 def _number(x: Any) -> str:

@@ -66,6 +66,46 @@ def test_a_wrong_one_ends_with_its_line_and_a_status(tmp_path):
 def test_json(tmp_path):
     (report,) = json.loads(verify(tmp_path, WRONG, "--json").stdout)
     assert report["verdict"].startswith("The result differs from that of one device")
+    assert not report["agrees"]
+    assert report["line"].endswith("train.py:7")
+
+
+def test_what_is_compiled_ahead_of_time_is_compared_when_it_is_called(tmp_path):
+    text = WRONG.replace(
+        "f(x)", "g = f.lower(x).compile()\nprint('called', g(x).shape, g(x).shape)"
+    )
+    done = verify(tmp_path, text)
+    assert done.returncode == 1, done.stderr
+    assert "called (3,) (3,)" in done.stdout
+    assert "1 of 1 function differs, first at train.py:7." in done.stdout
+
+
+RAISING = """
+import numpy as np, phalanx
+calls = []
+def own(x):
+    calls.append(x)
+    if len(calls) > 1:
+        raise KeyError("the second time")
+    return x
+f = phalanx.jit(lambda x: phalanx.pure_callback(own, phalanx.ShapeDtypeStruct((8,), "float32"), x))
+rows = phalanx.NamedSharding(phalanx.make_mesh((8,), ("x",)), phalanx.P("x"))
+x = phalanx.device_put(np.ones(8, "f"), rows)
+try:
+    f(x)
+except Exception as e:
+    print("as it would alone", type(e).__name__)
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_script_goes_on_where_nothing_can_be_compared(tmp_path, words):
+    done = verify(tmp_path, RAISING, *words)
+    assert done.returncode == 0, done.stderr
+    assert "as it would alone" in done.stdout + done.stderr
+    told = "It was not compared" if words else "Nothing was compared; 1 could not"
+    assert told in " ".join(done.stdout.split())
+    assert "the second time" in done.stdout
 
 
 def test_lines_that_lose_digits(tmp_path):

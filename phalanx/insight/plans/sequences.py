@@ -69,7 +69,7 @@ def sequences_of(
         ]
         notes = KeptDimensions(sizes)
         walk(program, marks, 1.0, notes)
-        if notes.by_weights.lost <= _MOST_LOST * notes.by_weights.kept:
+        if notes.by_weights.kept and notes.by_weights.lost <= _MOST_LOST * notes.by_weights.kept:
             said = ", ".join([f"dimension {d} of {names[i]}" for i, d in along.items()])
             return Sequences(length, along, said, notes.exchanged, notes.largest, notes.count)
     return NO_SEQUENCES

@@ -138,7 +138,14 @@ def test_where_there_are_none():
     def convolved(w, x):
         return descended(lambda w: jnp.mean(lax.conv(x, w["k"], (1, 1), "SAME") ** 2), w)
 
+    def stepping(w, x, y):  # one batch after the other
+        def one(w, batch):
+            return descended(lambda w: jnp.mean((batch[0] @ w["up"][0] - batch[1]) ** 2), w)
+
+        return lax.scan(one, w, (x, y))
+
     x, y = BATCH
+    assert sequences(stepping, FORWARD, x, normal(ROWS, LENGTH, 4 * WIDTH)) == NO_SEQUENCES
     assert sequences(perceptron, FORWARD, x[:, 0]) == NO_SEQUENCES
     assert sequences(recurrent, FORWARD, x, y[:, 0]) == NO_SEQUENCES
     assert sequences(mixing, {"m": normal(LENGTH, LENGTH), **FORWARD}, x) == NO_SEQUENCES

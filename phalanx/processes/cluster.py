@@ -148,7 +148,8 @@ def first_host(hosts: str) -> str:
     ('gpu007', 'a1', 'n3-eth')
     """
     found = re.match(r"([^,\[]+)(?:\[(\w+)[^\]]*\]([^,\[]*))?", hosts)
-    assert found, f"a list of hosts is not empty: {hosts!r}"
+    if found is None:
+        raise ConfigError(f"Slurm lists the hosts of a job, SLURM_JOB_NODELIST, and here {hosts!r}")
     return "".join(part or "" for part in found.groups())
 
 

@@ -188,6 +188,8 @@ def test_a_method_is_one_that_there_is():
         detected("slrum", SLURM)
     with pytest.raises(ConfigError, match="not run by 'ompi'"):
         detected("ompi", SLURM)
+    with pytest.raises(ConfigError, match="SLURM_JOB_NODELIST, and here ','"):
+        detected(None, SLURM | {"SLURM_STEP_NODELIST": ","})
     with pytest.raises(ConfigError, match="PHALANX_PROCESS_ID must be a number"):
         own({"PHALANX_PROCESS_ID": "one"})
     with pytest.raises(ConfigError, match="in job 1 of a JobSet; set PROCESSES_IN_JOB"):

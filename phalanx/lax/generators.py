@@ -68,7 +68,7 @@ def rng_bit_generator(
     >>> bits.shape, bits.dtype
     ((2, 3), dtype('uint32'))
     """
-    chosen = dtypes.canonical(dtype)
+    chosen = dtypes.requested(dtype)
     if not dtypes.is_unsigned(chosen) or dtypes.iinfo(chosen).bits < 8:
         raise TypeError(
             f"lax.rng_bit_generator: dtype must be uint8, uint16, uint32 or uint64, got {chosen}"

@@ -194,7 +194,7 @@ def scaled_matmul(
             f"scaled_matmul: [batch, m, k] and [batch, n, k] are needed, got {a.shape}, {b.shape}"
         )
     out = jnp.einsum("bmk,bnk->bmn", a, b, precision="highest")
-    return out.astype(dtypes.canonical(preferred_element_type))
+    return out.astype(dtypes.requested(preferred_element_type))
 
 
 def _scaled(x: Any, factors: Any) -> Any:

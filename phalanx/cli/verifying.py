@@ -9,6 +9,7 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
+from threading import Lock
 from typing import Any
 
 from msgspec import Struct, field
@@ -33,17 +34,55 @@ class _Seen(Struct):
     """What was compared, and what was not.
 
     Attributes:
+        against: what functions are compared with.
         other: the other Python, as long as it runs the same.
+        asking: held while it is asked.
         reports: by function and line that calls it, and the line that differs: a function is
             compiled again for arguments that are placed otherwise, and told of once.
         failed: names, lines and reasons.
         alone: how many functions ran on one device.
     """
 
+    against: str
     other: Other | None = None
+    asking: Lock = field(default_factory=Lock)
     reports: dict[Any, tuple[Verified, Location]] = field(default_factory=dict[Any, Any])
     failed: list[tuple[str, Location, str]] = field(default_factory=list[Any])
     alone: int = 0
+
+    def look(self, traced: Traced, leaves: Sequence[Any] | None) -> None:
+        """Compare a function that is called first, with these arguments."""
+        if leaves is None:
+            return  # it was compiled ahead of time, and is compared when it is called
+        is_free = self.asking.acquire(blocking=False)
+        try:
+            self._compare(traced, leaves, is_free)
+        finally:
+            if is_free:
+                self.asking.release()
+
+    def _compare(self, traced: Traced, leaves: Sequence[Any], is_free: bool) -> None:
+        if self.against == "float64" or is_divided(traced, leaves):
+            self._report(traced, leaves, None)
+        elif self.other is None:
+            self.alone += 1
+        if self.other is not None and is_free:
+            self._report(traced, leaves, self.other)
+        elif self.other is not None:
+            told = "the other Python was busy with another function, as in another thread"
+            self.failed.append((traced.fun_name, user_location(), told))
+
+    def _report(self, traced: Traced, leaves: Sequence[Any], other: Other | None) -> None:
+        where, what = user_location(), "float64" if self.against == "float64" else "one-device"
+        try:
+            made = verified(traced, leaves, what, where, other=other)
+            key = made.title, where.full, made.agrees, made.line
+            self.reports.setdefault(key, (made, where))
+        except Exception as e:  # whatever it is, the script goes on as it would alone
+            kind = "" if isinstance(e, PhalanxError) else f"{type(e).__name__}: "
+            self.failed.append((traced.fun_name, where, kind + f"{e}".partition("\n")[0]))
+            if isinstance(e, ProgramMismatch):
+                self.other = None
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -108,31 +147,8 @@ def _another(arguments: argparse.Namespace) -> Generator[Other]:
 @contextmanager
 def _verifying(against: str, other: Other | None) -> Generator[_Seen]:
     """Verify each function that is compiled inside a block, when it is called first."""
-    seen = _Seen(other)
-
-    def look(traced: Traced, leaves: Sequence[Any] | None) -> None:
-        if leaves is None:
-            return  # it is compared when it is called
-        if against == "float64" or is_divided(traced, leaves):
-            report(traced, leaves, None)
-        elif seen.other is None:
-            seen.alone += 1
-        if seen.other is not None:
-            report(traced, leaves, seen.other)
-
-    def report(traced: Traced, leaves: Sequence[Any], other: Other | None) -> None:
-        where, what = user_location(), "float64" if against == "float64" else "one-device"
-        try:
-            made = verified(traced, leaves, what, where, other=other)
-            key = made.title, where.full, made.agrees, made.line
-            seen.reports.setdefault(key, (made, where))
-        except Exception as e:  # whatever it is, the script goes on as it would alone
-            kind = "" if isinstance(e, PhalanxError) else f"{type(e).__name__}: "
-            seen.failed.append((traced.fun_name, where, kind + f"{e}".partition("\n")[0]))
-            if isinstance(e, ProgramMismatch):
-                seen.other = None
-
-    with watching(look, on_given), lines_of_users():
+    seen = _Seen(against, other)
+    with watching(seen.look, on_given), lines_of_users():
         yield seen
 
 

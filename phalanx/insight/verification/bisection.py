@@ -20,6 +20,7 @@ from phalanx.base.errors import OutOfMemory
 from phalanx.base.source import Location
 from phalanx.core.blocks import Blocks
 from phalanx.core.program import Equation, Program, Var
+from phalanx.core.runs import Lanes
 from phalanx.insight.verification.intermediates import Path, Tapped, enters, program_at, tapped
 from phalanx.insight.verification.promises import copies
 from phalanx.insight.verification.reference import stretch
@@ -53,6 +54,13 @@ class Culprit(Struct, frozen=True):
     comparison: Compared
     step: tuple[int, ...] = ()
     device: Any = None
+
+    def is_over_mesh(self, program: Program) -> bool:
+        """Whether it runs in ``program`` in a ``shard_map``, or in lanes over a mesh."""
+        around = [program_at(program, self.path[:k]) for k in range(len(self.path))]
+        every = [*[p.equations[n] for p, n in zip(around, self.path, strict=True)], self.equation]
+        lanes = [e for e in every if e.frame is not None and isinstance(e.frame.runs, Lanes)]
+        return bool(lanes) and all([e.params.get("mesh") is not None for e in lanes])
 
     @property
     def location(self) -> Location | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -132,13 +133,14 @@ class Elsewhere(Struct, frozen=True):
 def answering(connection: Any) -> Callable[[Traced, Sequence[Any] | None], None]:
     """What is told of each function that is compiled in the other Python."""
     connection.send(versions())
+    answering_one = Lock()
 
     def look(traced: Traced, leaves: Sequence[Any] | None) -> None:
-        if leaves is None:
+        if leaves is None or not answering_one.acquire(blocking=False):
             return
-        connection.send(_described(traced))
         run = None
         try:
+            connection.send(_described(traced))
             while (question := connection.recv()) is not None:
                 try:
                     run = run_of(traced, leaves) if run is None else run
@@ -148,6 +150,8 @@ def answering(connection: Any) -> Callable[[Traced, Sequence[Any] | None], None]
                     connection.send((False, f"{e}".partition("\n")[0]))
         except EOFError:
             raise SystemExit from None  # who asked has ended
+        finally:
+            answering_one.release()
 
     return look
 

@@ -377,7 +377,7 @@ class _Verifying:
             f"{self._count(told)} from {self._of_one(told)}, first at "
             f"{short_line(_place(where))}: {e.prim.name} gives {_number(c.found)} on "
             f"{devices} and {_number(c.expected)} on one, of the same operands{lane}. "
-            f"{way_around(e, bool(culprit.path))}"
+            f"{way_around(e, bool(culprit.path), culprit.is_over_mesh(inlined(self.program)))}"
         )
         parts: list[Part] = [self._where(culprit)]
         if isinstance(self.run, CalledHere):

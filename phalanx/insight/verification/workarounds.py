@@ -17,12 +17,15 @@ _BY_NAME = {
 }
 
 
-def way_around(e: Equation, in_lanes: bool) -> str:
-    """The advice, for an operation that runs ``in_lanes`` or as the compiler divides it."""
+def way_around(e: Equation, in_lanes: bool, over_mesh: bool = False) -> str:
+    """The advice, for an operation that runs ``in_lanes``, as one of a ``shard_map`` if they are
+    ``over_mesh``, or as the compiler divides it."""
     if e.prim.name in _BY_NAME:
         return _BY_NAME[e.prim.name]
     if e.prim.named_axes is not None:
         return "Take lax.all_gather, and combine what was gathered in each lane."
+    if over_mesh:
+        return "Compute it outside of the mapped function, or with other operations."
     if in_lanes or (e.frame is not None and isinstance(e.frame.runs, Lanes)):
         return "Run lanes one at a time: lanes_at_once=1."
     return "Replicate its operands before: x = lax.with_sharding_constraint(x, P())."

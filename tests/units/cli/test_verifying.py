@@ -159,6 +159,31 @@ def test_another_python_that_gives_the_same(tmp_path):
     assert "3 functions compared: no difference." in done.stdout
 
 
+THREADS = """
+import threading, numpy as np, phalanx
+x = np.ones((8, 3), "f")
+began, ended = threading.Event(), threading.Event()
+def waiting(x):
+    began.set()
+    ended.wait(60)
+    return x
+def meanwhile():
+    began.wait(60)
+    print(phalanx.pmap(lambda x: x + 1)(x).sum())
+    ended.set()
+threading.Thread(target=meanwhile).start()
+print(phalanx.jit(lambda x: phalanx.pure_callback(waiting, x, x))(x).sum())
+"""
+
+
+def test_what_is_compiled_while_another_python_is_asked(tmp_path):
+    done = verify(tmp_path, THREADS, "--against", another_python(tmp_path))
+    told = " ".join(done.stdout.split())
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert "48.0" in told and "24.0" in told
+    assert "busy with another function" in told
+
+
 def test_a_script_that_is_another_elsewhere(tmp_path):
     first = "import os, phalanx\nif 'ANOTHER' in os.environ: phalanx.jit(lambda: 1)()\n"
     done = verify(tmp_path, first + RIGHT, "--against", another_python(tmp_path))

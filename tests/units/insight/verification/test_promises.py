@@ -8,7 +8,7 @@ import phalanx.numpy as jnp
 from phalanx import NamedSharding, P, lax, random
 from phalanx.insight.verification.promises import copies
 from phalanx.insight.verification.reference import host_value
-from tests.units.insight.verification.planted import lost, rule
+from tests.units.insight.verification.planted import lost, rule, twice
 from tests.units.insight.verification.test_verify import line_of
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() < 8, reason="needs 8 devices")
@@ -132,6 +132,19 @@ def test_copies_of_a_result_are_compared():
         report = phalanx.verify(f)(x)
     assert not report.agrees
     assert report.line == line_of(block, "# here"), report.verdict
+
+
+def test_the_advice_for_blocks_is_not_that_for_lanes():
+    def block(x):
+        return lax.cond(
+            lax.pmax(x[0, 0], "i") > -9, lambda x: lax.pmean(x, "i") + x, jnp.sin, x
+        )  # here
+
+    f = phalanx.jit(phalanx.shard_map(block, mesh=mesh(), in_specs=P("i"), out_specs=P("i")))
+    with rule("psum", "lower", twice)():
+        report = phalanx.verify(f)(X)
+    assert report.line == line_of(block, "lax.cond"), report.verdict
+    assert "outside of the mapped function" in report.verdict
 
 
 def test_copies_are_those_that_differ():

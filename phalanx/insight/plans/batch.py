@@ -25,6 +25,7 @@ _TOLD = 3  # arguments that begin with other numbers of rows
 _TRIED = 8  # candidates for the rows
 _ALL = 10  # tenths of the operations of products
 _MANY = 5  # of them: if more lose the rows, that is told
+_SUMMED = 0.25  # of the operations: where more sum over a dimension, it is a side of weights
 
 Along = Mapping[int, int]  # by the number of an input the dimension in which it has the rows
 Sizes = Set[tuple[int, int]]
@@ -132,9 +133,7 @@ def _sizes_by_votes(types: Iterable[ArrayType], dimension: int) -> list[int]:
     return sorted(times, key=lambda n: (times[n], largest[n], n), reverse=True)
 
 
-def _followed(
-    program: Program, along: Along, state: Set[int], sizes: Sizes
-) -> KeptDimensions:  # fmt: skip
+def _followed(program: Program, along: Along, state: Set[int], sizes: Sizes) -> KeptDimensions:
     """What products do with the rows, if inputs have them ``along`` these dimensions."""
     marks = [
         Mark(i not in state, i in state, sequence=(along[i],) if i in along else ())
@@ -146,7 +145,7 @@ def _followed(
 
 
 def _lost_share(notes: KeptDimensions) -> float:
-    """Of the operations of products that are no gradients the share whose results have no rows."""
+    """The share of operations whose results have no rows, of products that are no gradients."""
     lost = notes.by_weights.lost + notes.others.lost
     return lost / ((notes.by_weights.kept + notes.others.kept + lost) or 1.0)
 
@@ -163,7 +162,7 @@ def _without_weights(
         if own and len(own) < len(along) and len(own) < len(numbers):
             notes = _followed(program, own, state, sizes)
             summed = notes.by_weights.summed + notes.others.summed
-            if summed > 0.25 * (notes.by_weights.kept + notes.others.kept + summed):
+            if summed > _SUMMED * (notes.by_weights.kept + notes.others.kept + summed):
                 found = {i: d for i, d in found.items() if i not in own}
     return found or along
 

@@ -337,7 +337,7 @@ def alike(role: Role, axes: Axes) -> list[list[int]]:
 
 
 def _where(axes: Axes, at: Sequence[int]) -> dict[Any, tuple[int, int]]:
-    """Of each axis, the number and the size."""
+    """The number and the size of each axis, ``at`` a position."""
     return {axis: (i, size) for (axis, size), i in zip(axes, at, strict=True)}
 
 

@@ -1,10 +1,12 @@
-"""Golden files: texts that are compared word for word; ``--update-golden`` writes them anew."""
+"""Golden texts, which are compared word for word: those of ``test_SUBJECT.py`` are the sections of
+``SUBJECT.txt``, one for each case. ``--update-golden`` writes the files anew, to be read."""
 
-from pathlib import Path
+import difflib
+import re
 
 import pytest
 
-HERE = Path(__file__).parent
+HEAD = "==== "
 
 
 def pytest_addoption(parser):
@@ -13,15 +15,32 @@ def pytest_addoption(parser):
     )
 
 
+def stored(file):
+    """The texts in a file, by the names of their sections."""
+    parts = re.split(rf"^{HEAD}(.+)\n", file.read_text("utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], map(str.strip, parts[2::2]), strict=True))
+
+
+def difference(name, before, now):
+    sides = before.get(name, "").splitlines(), now.get(name, "").splitlines()
+    return "\n".join(difflib.unified_diff(*sides, f"{name}, stored", f"{name}, now", lineterm=""))
+
+
 @pytest.fixture
 def golden(request):
-    """golden(path, text): the text equals that of the file ``path`` of this folder."""
+    """golden(texts): they are those of the file, by name; none differs, is new or is left over."""
+    file = request.path.with_name(request.path.stem.removeprefix("test_") + ".txt")
 
-    def compare(path, text):
-        file = HERE / path
+    def compare(texts):
+        texts = {name: text.strip() for name, text in texts.items()}
         if request.config.getoption("--update-golden", default=False):
-            file.write_text(text + "\n")
-        assert file.exists(), f"no golden file {path}; run pytest --update-golden {HERE.name}"
-        assert text + "\n" == file.read_text()
+            sections = (f"{HEAD}{name}\n{text}\n" for name, text in texts.items())
+            file.write_text("\n".join(sections), "utf-8")
+        before = stored(file) if file.exists() else {}
+        names = [name for name in before | texts if before.get(name) != texts.get(name)]
+        if names:
+            shown = [difference(name, before, texts) for name in names]
+            advice = f"{file.name} has other words; if these are meant: pytest --update-golden"
+            pytest.fail("\n\n".join([*shown, advice]), pytrace=False)
 
     return compare

@@ -1,8 +1,4 @@
-"""What mistakes with Python functions in programs get, word for word.
-
-Each case is a mistake; ``callbacks/<case>.txt`` holds the type and the message, in which the
-numbers of lines are written HERE.
-"""
+"""What mistakes with Python functions in programs get, word for word."""
 
 import numpy as np
 import pytest
@@ -14,7 +10,8 @@ from tests.golden.mistakes import Mistakes
 X = np.float32(2)
 XS = np.arange(3, dtype=np.float32)
 SCALAR = phalanx.ShapeDtypeStruct((), "float32")
-mistake = Mistakes(__file__, "callbacks")
+mistake = Mistakes(__file__)
+pytestmark = pytest.mark.skipif(phalanx.device_count() < 2, reason="needs several devices")
 
 
 def compute(x):
@@ -172,12 +169,5 @@ def format_that_is_no_string():
 # ---- the test -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", mistake.cases)
-def test_message(name, golden):
-    if name == "ordered_on_several_devices" and phalanx.device_count() == 1:
-        pytest.skip("needs several devices")
-    mistake.compare(name, golden)
-
-
-def test_no_golden_file_is_left_over():
-    mistake.check_none_is_left_over()
+def test_messages(golden):
+    golden(mistake.texts())

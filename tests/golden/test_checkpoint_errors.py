@@ -1,11 +1,6 @@
-"""What mistakes with checkpoint get, word for word.
-
-Each case is a mistake; ``checkpoints/<case>.txt`` holds the type and the message, in which the
-numbers of lines are written HERE.
-"""
+"""What mistakes with checkpoint get, word for word."""
 
 import numpy as np
-import pytest
 
 import phalanx
 import phalanx.numpy as jnp
@@ -14,7 +9,7 @@ from tests.golden.mistakes import Mistakes
 
 P = phalanx.checkpoint_policies
 X = np.ones(3, np.float32)
-mistake = Mistakes(__file__, "checkpoints")
+mistake = Mistakes(__file__)
 
 
 def loss(x):
@@ -101,10 +96,5 @@ def residuals_of_a_string():
     print_saved_residuals(loss, "rows")
 
 
-@pytest.mark.parametrize("name", mistake.cases)
-def test_message(name, golden):
-    mistake.compare(name, golden)
-
-
-def test_no_golden_file_is_left_over():
-    mistake.check_none_is_left_over()
+def test_messages(golden):
+    golden(mistake.texts())

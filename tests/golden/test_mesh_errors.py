@@ -1,13 +1,12 @@
 """What mistakes in ``pmap`` over a mesh get: before anything is compiled, with the user's line."""
 
 import numpy as np
-import pytest
 
 import phalanx
 from phalanx import P, lax
 from tests.golden.mistakes import Mistakes
 
-mistake = Mistakes(__file__, "mesh")
+mistake = Mistakes(__file__)
 ROWS = np.ones((4, 3), np.float32)
 
 
@@ -89,10 +88,5 @@ def a_result_differs_along_the_other_axis():
     over_mesh(scaled, ROWS, 2.0, in_axes=(P("data", "model"), None), out_axes=P("data"))
 
 
-@pytest.mark.parametrize("name", mistake.cases)
-def test_message(name, golden):
-    mistake.compare(name, golden)
-
-
-def test_none_is_left_over():
-    mistake.check_none_is_left_over()
+def test_messages(golden):
+    golden(mistake.texts())

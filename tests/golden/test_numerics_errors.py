@@ -1,11 +1,6 @@
-"""What mistakes with matrices, transforms, distributions and keys get, word for word.
-
-Each case is a mistake; ``numerics/<case>.txt`` holds the type and the message, in which the numbers
-of lines are written HERE.
-"""
+"""What mistakes with matrices, transforms, distributions and keys get, word for word."""
 
 import numpy as np
-import pytest
 
 import phalanx
 import phalanx.numpy as jnp
@@ -14,7 +9,7 @@ from phalanx.scipy import linalg, signal, stats
 from tests.golden.mistakes import Mistakes
 
 SQUARE, WIDE = np.eye(3, dtype=np.float32), np.ones((2, 3), np.float32)
-mistake = Mistakes(__file__, "numerics")
+mistake = Mistakes(__file__)
 
 
 @mistake
@@ -127,10 +122,5 @@ def polynomial_of_a_matrix():
     jnp.roots(SQUARE)
 
 
-@pytest.mark.parametrize("name", mistake.cases)
-def test_message(name, golden):
-    mistake.compare(name, golden)
-
-
-def test_no_golden_file_is_left_over():
-    mistake.check_none_is_left_over()
+def test_messages(golden):
+    golden(mistake.texts())

@@ -1,7 +1,6 @@
 """How programs print, word for word: plain, differentiated, vectorized, mapped; as StableHLO."""
 
 import numpy as np
-import pytest
 
 import phalanx
 import phalanx.numpy as jnp
@@ -53,16 +52,12 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_program(name, golden):
-    golden(f"programs/{name}.txt", str(PROGRAMS[name]()))
+MODULES = {
+    "layer, StableHLO": lambda: phalanx.jit(layer).lower(W, X),
+    "keys, StableHLO": lambda: phalanx.jit(turns).lower(random.split(random.key(0), 3)),
+}
 
 
-def test_stablehlo(golden):
-    lowered = phalanx.jit(layer).lower(W, X)
-    golden("programs/layer.mlir.txt", lowered.as_text().strip())
-
-
-def test_stablehlo_of_keys(golden):
-    lowered = phalanx.jit(turns).lower(random.split(random.key(0), 3))
-    golden("programs/keys.mlir.txt", lowered.as_text().strip())
+def test_programs(golden):
+    modules = {name: lower().as_text() for name, lower in MODULES.items()}
+    golden({name: str(make()) for name, make in PROGRAMS.items()} | modules)

@@ -9,7 +9,7 @@ from phalanx import P, lax
 from tests.golden.mistakes import Mistakes
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() < 4, reason="needs a mesh of 2 x 2")
-mistake = Mistakes(__file__, "shard_map")
+mistake = Mistakes(__file__)
 ROWS = np.ones((6, 4), np.float32)
 
 
@@ -185,10 +185,5 @@ def argument_that_is_no_array():
     over_mesh(same, P("data"), P("data"))("rows")
 
 
-@pytest.mark.parametrize("name", mistake.cases)
-def test_message(name, golden):
-    mistake.compare(name, golden)
-
-
-def test_none_is_left_over():
-    mistake.check_none_is_left_over()
+def test_messages(golden):
+    golden(mistake.texts())

@@ -30,7 +30,7 @@ from phalanx.base.keys import distinctions, key_of
 from phalanx.base.malloc_trim import trim_memory
 from phalanx.base.recent import Recent, forget_everything
 from phalanx.base.source import is_ours, name_of, place_of, user_location
-from phalanx.core.refs import load, store
+from phalanx.core.refs import Ref, load, store
 from phalanx.core.trace import ROOT, entered_trace
 from phalanx.run.array import DeviceArray
 from phalanx.run.backend import Executable
@@ -290,13 +290,14 @@ class Dispatched:
         return split_static(args, kwargs, self.static_nums, self.static_names, self.who)
 
     def _donated(self, arguments: CallArgs) -> list[bool]:
-        """Per leaf whether its memory may be taken over."""
+        """Per leaf whether its memory may be taken over; that of references is not."""
         marks: list[bool] = []
         for position, arg in zip(arguments.names.where, arguments.args, strict=True):
             marks += [position in self.donate_nums] * len(tree.leaves(arg))
         for name, value in sorted(arguments.kwargs.items()):
             marks += [name in self.donate_names] * len(tree.leaves(value))
-        return marks
+        pairs = zip(marks, arguments.leaves, strict=True)
+        return [donated and type(x) is not Ref for donated, x in pairs]
 
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from phalanx.api.arguments import CallArgs, LeafNames, check_leaf
+from phalanx.base.config import config
 from phalanx.base.source import warn_user
 from phalanx.core.program import Program
 from phalanx.core.trace import Tracer, refuse_escaped
@@ -43,54 +44,66 @@ def _converted(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
 
 
 class KeptInputs(Struct, frozen=True):
-    """What of the leaves of a call a program takes.
+    """The leaves of a call that a program takes as inputs.
 
     Attributes:
         program: on those leaves alone.
-        kept: which ones they are.
+        positions: which ones they are.
         donate: which of its inputs give their memory to the results.
+        names: what messages call the leaves.
+        who: what messages call the function.
     """
 
     program: Program
-    kept: Sequence[int]
+    positions: Sequence[int]
     donate: tuple[int, ...]
+    names: LeafNames
+    who: str
 
     @classmethod
     def of(
         cls, program: Program, donated: Sequence[bool], names: LeafNames, who: str, every: bool
     ) -> KeptInputs:
-        """What ``program`` takes: of ``donated`` leaves the memory where a result fits into it.
+        """The inputs of ``program``: the leaves that it needs, or ``every`` leaf.
 
-        ``every``: also the leaves that it does not need.
+        Those of ``donated`` leaves give their memory, where a result fits into it.
         """
-        kept: Sequence[int] = range(len(donated))
+        positions: Sequence[int] = range(len(donated))
         if not every:
-            program, kept = without_unused_inputs(program)
+            program, positions = without_unused_inputs(program)
         types = program.input_types
-        sizes = {n: size_in_bytes(types[n]) for n, i in enumerate(kept) if donated[i]}
+        sizes = {n: size_in_bytes(types[n]) for n, i in enumerate(positions) if donated[i]}
         donate = taken_over(sizes, map(size_in_bytes, program.output_types if sizes else ()))
-        inputs = cls(program, kept, donate)
-        inputs.warn_of_spared([n for n in sizes if n not in donate], names, who)
+        inputs = cls(program, positions, donate, names, who)
+        inputs._warn_of_unused([n for n in sizes if n not in donate])
         return inputs
+
+    def name(self, n: int) -> str:
+        """What messages call input ``n`` of the program."""
+        return self.names[self.positions[n]]
 
     def signatures(self, leaves: Sequence[Any]) -> list[Signature]:
         """Those of the ``leaves`` that the program takes."""
-        return operand_signatures([leaves[i] for i in self.kept])
+        return operand_signatures([leaves[i] for i in self.positions])
 
-    def call(
-        self, prepared: LoadedProgram, leaves: Sequence[Any], out_tree: Any, names: LeafNames
-    ) -> Call:
-        """The call of the program, ``prepared``, with such leaves, which have those ``names``."""
-        call = Call(prepared, leaves, out_tree, self.kept, self.donate, names.__getitem__)
+    def call(self, prepared: LoadedProgram, leaves: Sequence[Any], out_tree: Any) -> Call:
+        """The call of the program, ``prepared``, with such leaves."""
+        names = self.names.__getitem__
+        call = Call(prepared, leaves, out_tree, self.positions, self.donate, names)
         return with_watchers(call, self.program, True)
 
-    def warn_of_spared(self, inputs: Sequence[int], names: LeafNames, who: str) -> None:
-        """Warn that the memory of those ``inputs`` of the program is not used, if there are any."""
+    def warn_of_donated(self, prepared: LoadedProgram) -> None:
+        """Warn of donated inputs whose memory the program does not use, now that it is compiled:
+        results may lie otherwise than expected."""
+        if not config.looks_for_nonfinite:
+            self._warn_of_unused(sorted({*self.donate}.difference(prepared.donate)))
+
+    def _warn_of_unused(self, inputs: Sequence[int]) -> None:
         if not inputs:
             return
         types = self.program.input_types
-        listed = ", ".join(f"{names[self.kept[n]]} {types[n]}" for n in inputs)
+        listed = ", ".join(f"{self.name(n)} {types[n]}" for n in inputs)
         warn_user(
-            f"Some donated buffers were not usable: {listed} of {who}; no other result holds as "
-            "many bytes on each device, so they stay alive"  # filters look for how it begins
+            f"Some donated buffers were not usable: {listed} of {self.who}; no other result holds "
+            "as many bytes on each device, so they stay alive"  # filters look for how it begins
         )

@@ -11,7 +11,7 @@ from phalanx.api.dispatch import KEPT
 from phalanx.api.traced_function import TracedFunction
 from phalanx.base.recent import Recent
 from phalanx.core.refs import AbstractRef, Ref, load, refuse_aliases, store_all
-from phalanx.core.trace import Tracer, refuse_escaped
+from phalanx.core.trace import Tracer
 from phalanx.primitives.basis import convert
 from phalanx.run.calls import CachedCall, Call, signature
 from phalanx.transforms.stage import loaded
@@ -80,9 +80,6 @@ class RefCall(CachedCall):
     def __init__(
         self, traced: TracedFunction, who: str, compile: Callable[[Sequence[Any], Any], Call]
     ) -> None:
-        for x in traced.captured:
-            if type(x) is not Ref:
-                refuse_escaped(x)
         self._traced = traced
         self._who = who
         self._compile = compile

@@ -10,15 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from phalanx.api import aot, stages
-from phalanx.api.arguments import CallArgs, Flat, LeafNames, check_leaf, static_positions
+from phalanx.api.arguments import CallArgs, Flat, check_leaf, static_positions
 from phalanx.api.dispatch import Dispatched
-from phalanx.api.kept_inputs import KeptInputs
 from phalanx.api.ref_calls import RefCall, abstract_types, array_types, leaf_types, ref_numbers
 from phalanx.api.retraced import TraceKey, reason
-from phalanx.api.shardings import check_followed
 from phalanx.api.traced_function import TracedFunction
 from phalanx.base import log, tree
 from phalanx.base.boundary import hiding
@@ -27,46 +23,13 @@ from phalanx.base.errors import TracingRefused
 from phalanx.base.phases import phase
 from phalanx.base.source import name_of, user_location
 from phalanx.core import axes
-from phalanx.core.program import Program
 from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.run.calls import CachedCall, Call, operand_signatures
-from phalanx.run.execute import compile_program
+from phalanx.run.calls import CachedCall
 from phalanx.run.planning import RequestedShardings
+from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import Staged, evaluate, is_value, loaded, stage_with_refs
-
-
-class _Compile(Struct, frozen=True):
-    """The compiled call of operands, and of the structure of what ``program`` gives.
-
-    It does not hold the function, which is freed where nothing else does (see ``caches_of``).
-    """
-
-    who: str
-    keep_unused: bool
-    options: dict[str, Any]
-    strict: bool
-    program: Program
-    donated: Sequence[bool]
-    names: LeafNames
-    places: RequestedShardings | None
-
-    def __call__(self, operands: Sequence[Any], out_tree: Any) -> Call:
-        names, places = self.names, self.places
-        if places is not None and self.strict:
-            types = [typeof(x) for x in operands]
-            actual = [s.sharding for s in operand_signatures(operands)]
-            check_followed(actual, places.ins, types, names, self.who)
-        passed = KeptInputs.of(self.program, self.donated, names, self.who, self.keep_unused)
-        prepared = compile_program(
-            passed.program, passed.signatures(operands), passed.donate, self.options,
-            places=places and places.taking(passed.kept),
-            name_of_input=lambda n: names[passed.kept[n]],
-        )  # fmt: skip
-        spared = sorted({*passed.donate}.difference(prepared.donate))
-        passed.warn_of_spared([] if config.looks_for_nonfinite else spared, names, self.who)
-        return passed.call(prepared, operands, out_tree, names)
 
 
 class StagedFunction(Dispatched):
@@ -149,20 +112,10 @@ class StagedFunction(Dispatched):
 
     def _compiled(self, arguments: CallArgs) -> CachedCall:
         arguments.types = leaf_types(arguments.leaves, typeof)
-        traced, context = self.traced(arguments)
-        places, outer = self._places(traced, arguments, context), len(traced.captured)
-        if places is not None:
-            places = RequestedShardings((None,) * outer + places.ins, places.outs)
-        donated = zip(self._donated(arguments), arguments.leaves, strict=True)
-        marks = [False] * outer + [d and type(x) is not Ref for d, x in donated]
-        names = arguments.names.after(map(str, traced.captured))
-        compile = _Compile(
-            self.who, self.keep_unused, self.compiler_options, self.strict, traced.program, marks,
-            names, places,
-        )  # fmt: skip
+        traced, call = self._traced_call(arguments)
         if traced.captured or Ref in map(type, arguments.leaves):
-            return RefCall(traced, self.who, compile)
-        return compile(arguments.leaves, traced.out_tree)
+            return RefCall(traced, self.who, call.with_captured().compiled)
+        return call.compiled(arguments.leaves, traced.out_tree)
 
     def _check(self, arguments: CallArgs) -> None:
         """Find the types of arguments.
@@ -229,19 +182,28 @@ class StagedFunction(Dispatched):
         arguments = CallArgs.of(self.fun, *self._split(args, kwargs))
         names = arguments.names
         arguments.types = abstract_types(arguments.leaves, names, self.who)
-        traced, context = self.traced(arguments)
-        places = self._places(traced, arguments, context, later=True)
-        arrays = array_types(arguments.types)
         shardings = aot.shardings_of(arguments.leaves, names, self.who)
-        if places is not None and self.strict:
-            check_followed(shardings, places.ins, arrays, names, self.who)
-        call = stages.TracedCall(
-            self.who, names, arguments.static, traced.program, traced.captured,
-            tree.structure((arguments.args, arguments.kwargs)), traced.out_tree, arrays, shardings,
-            self._donated(arguments), places, self.keep_unused, self.compiler_options, self.strict,
-            traced.store, traced.rewritten, traced.stored, self._arranged(arguments),
-        )  # fmt: skip
+        _, call = self._traced_call(arguments, shardings, later=True)
+        call.check_followed(shardings)
         return stages.Traced(call)
+
+    def _traced_call(
+        self,
+        arguments: CallArgs,
+        shardings: Sequence[Sharding | None] = (),
+        later: bool = False,
+    ) -> tuple[TracedFunction, stages.TracedCall]:
+        """The function traced for ``arguments``, which lie as ``shardings``; and the call, with all
+        that compiling it takes. Devices of arguments may be known ``later``."""
+        traced, context = self.traced(arguments)
+        places = self._places(traced, arguments, context, later)
+        return traced, stages.TracedCall(
+            self.who, arguments.names, arguments.static, traced.program, traced.captured,
+            tree.structure((arguments.args, arguments.kwargs)), traced.out_tree,
+            array_types(arguments.types), shardings, self._donated(arguments), places,
+            self.keep_unused, self.compiler_options, self.strict, traced.store, traced.rewritten,
+            traced.stored, self._arranged(arguments),
+        )  # fmt: skip
 
     def _arranged(self, arguments: CallArgs) -> stages.Arranged:
         """The leaves of later calls, whose arguments must have the structure of ``arguments``."""

@@ -18,6 +18,7 @@ from phalanx.api.arguments import LeafNames, Static, positional_names, shown_cal
 from phalanx.api.compiled_collectives import Collectives, collectives
 from phalanx.api.kept_inputs import KeptInputs
 from phalanx.api.lowering_platforms import checked_platforms
+from phalanx.api.shardings import check_followed
 from phalanx.base import dialect, tree
 from phalanx.base.boundary import hide_frames
 from phalanx.base.errors import (
@@ -32,8 +33,8 @@ from phalanx.core.refs import Ref, load, refuse_aliases
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
-from phalanx.run.calls import LoadedProgram
-from phalanx.run.execute import plan_program
+from phalanx.run.calls import Call, LoadedProgram, operand_signatures
+from phalanx.run.execute import compile_program, plan_program
 from phalanx.run.planning import RequestedShardings, with_devices
 from phalanx.run.replicas import Comparison
 from phalanx.spmd.formats import format_of
@@ -139,16 +140,35 @@ class TracedCall(Struct, frozen=True):
             if type(x) is not Ref:
                 refuse_escaped(x)
         count, requested = len(self.captured), self.requested
-        if requested is not None:
-            requested = RequestedShardings((None,) * count + requested.ins, requested.outs)
         return replace(
             self,
             names=self.names.after(map(str, self.captured)),
             types=[*(x.aval.inner_aval for x in self.captured), *self.types],
             shardings=[*(load(x).sharding for x in self.captured), *self.shardings],
             donated=[False] * count + [*self.donated],
-            requested=requested,
+            requested=requested and requested.after(count),
         )
+
+    def inputs(self) -> KeptInputs:
+        """The inputs of the program that is compiled; all that is captured is an argument."""
+        return KeptInputs.of(self.program, self.donated, self.names, self.who, self.keep_unused)
+
+    def check_followed(self, shardings: Sequence[Sharding | None]) -> None:
+        """Raise ValueError if arguments, which lie as ``shardings``, must lie elsewhere."""
+        if self.strict and self.requested is not None:
+            check_followed(shardings, self.requested.ins, self.types, self.names, self.who)
+
+    def compiled(self, operands: Sequence[Any], out_tree: Any) -> Call:
+        """The compiled call of ``operands``; all that is captured is among them. What the program
+        gives is of the structure ``out_tree``."""
+        self.check_followed([s.sharding for s in operand_signatures(operands)])
+        inputs, places = self.inputs(), self.requested
+        prepared = compile_program(
+            inputs.program, inputs.signatures(operands), inputs.donate, self.compiler_options,
+            places=places and places.taking(inputs.positions), name_of_input=inputs.name,
+        )  # fmt: skip
+        inputs.warn_of_donated(prepared)
+        return inputs.call(prepared, operands, out_tree)
 
     def results(self, outputs: Sequence[Any]) -> Sequence[Any]:
         """The part of ``outputs``, one for each output of the program, that is for the results."""
@@ -342,20 +362,13 @@ class Lowered(AheadOfTime):
         super().__init__(traced)
         self._platforms = platforms
         self._whole = whole = traced.with_captured() if traced.captured else traced
-        self._passed = KeptInputs.of(
-            whole.program, whole.donated, whole.names, whole.who, whole.keep_unused
-        )
-        kept, program = self._passed.kept, self._passed.program
-        actual = [whole.shardings[i] or default_sharding() for i in kept]
-
-        def name_of(n: int, names: LeafNames = whole.names) -> str:
-            return names[kept[n]]
-
-        actual, places = with_devices(
-            program, actual, whole.places.taking(kept), next(iter(platforms), None), name_of
-        )
-        sigs = [Signature.of(whole.types[i], s) for i, s in zip(kept, actual, strict=True)]
-        self._planned = plan_program(program, sigs, self._passed.donate, places, name_of)
+        self._inputs = inputs = whole.inputs()
+        program, positions = inputs.program, inputs.positions
+        actual = [whole.shardings[i] or default_sharding() for i in positions]
+        requested, platform = whole.places.taking(positions), next(iter(platforms), None)
+        actual, places = with_devices(program, actual, requested, platform, inputs.name)
+        sigs = [Signature.of(whole.types[i], s) for i, s in zip(positions, actual, strict=True)]
+        self._planned = plan_program(program, sigs, inputs.donate, places, inputs.name)
         self._module = self._planned.lowered_for(platforms) if platforms else self._planned.module
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -399,8 +412,9 @@ class Lowered(AheadOfTime):
         self._check_lengths()
         options = self._traced.compiler_options | (compiler_options or {})
         compiled = self._planned.compile(options)
+        self._inputs.warn_of_donated(compiled)
         tell_of(Traced(self._traced))
-        return Compiled(self._traced, self._whole, compiled, self._passed.kept)
+        return Compiled(self._traced, self._whole, compiled, self._inputs)
 
     def _check_platform(self) -> None:
         if len(self._platforms) > 1 or not self._module.is_for_its_devices:
@@ -411,7 +425,7 @@ class Lowered(AheadOfTime):
             )
 
     def _check_lengths(self) -> None:
-        types = self._passed.program.input_types
+        types = self._inputs.program.input_types
         if any([symbolic(t.shape) for t in types]):
             raise InconclusiveDimensionOperation(
                 f"{self._traced.who}: {self.fun_name} was lowered for arguments "
@@ -435,7 +449,7 @@ class Compiled(AheadOfTime):
         traced: what was recorded.
         whole: the same, with the arrays that the function closes over.
         compiled: the executable; the method ``compile`` makes this.
-        kept: which arguments it takes.
+        inputs: the arguments that it takes.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> f = phalanx.jit(lambda x, n: x**n, static_argnums=1)
@@ -445,15 +459,15 @@ class Compiled(AheadOfTime):
     """
 
     def __init__(
-        self, traced: TracedCall, whole: TracedCall, compiled: LoadedProgram, kept: Sequence[int]
+        self, traced: TracedCall, whole: TracedCall, compiled: LoadedProgram, inputs: KeptInputs
     ) -> None:
         """``whole`` is ``traced`` with all that the program takes."""
         super().__init__(traced)
         self._whole = whole
         self._compiled = compiled
-        self._kept = kept
+        self._positions = inputs.positions
         self._in_shardings = [s or default_sharding() for s in whole.shardings]
-        for i, sharding in zip(kept, compiled.in_shardings, strict=True):
+        for i, sharding in zip(inputs.positions, compiled.in_shardings, strict=True):
             requested, type = whole.places.ins[i] or whole.shardings[i], whole.types[i]
             if unreduced_along(sharding):
                 requested = sharding
@@ -464,7 +478,7 @@ class Compiled(AheadOfTime):
         self._is_called = False
         self._comparison: Comparison | None = None
         if compiled.compared is not None:
-            names = [whole.names[i] for i in kept]
+            names = list(map(inputs.name, range(len(inputs.positions))))
             self._comparison = Comparison(compiled, names)
 
     @property
@@ -527,8 +541,10 @@ class Compiled(AheadOfTime):
                 for watch in on_given:
                     watch(Traced(self._traced), leaves)
             if self._comparison is not None:
-                self._comparison([operands[i] for i in self._kept])
-            arrays = [self._array(operands[i], types[i], self._in_shardings[i]) for i in self._kept]
+                self._comparison([operands[i] for i in self._positions])
+            arrays = [
+                self._array(operands[i], types[i], self._in_shardings[i]) for i in self._positions
+            ]
             outputs = self._traced.store(leaves, self._compiled(arrays))
             return self.out_tree.unflatten(outputs)
         except Exception as error:
@@ -578,7 +594,7 @@ class Compiled(AheadOfTime):
 
         It may lie as the argument did that the function was lowered for.
         """
-        for i in self._kept:
+        for i in self._positions:
             x, sharding, before = leaves[i], self._in_shardings[i], self._whole.shardings[i]
             there = x._sig.sharding if isinstance(x, DeviceArray) else default_sharding()
             if not (there.committed or unreduced_along(sharding)):

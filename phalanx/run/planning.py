@@ -51,9 +51,13 @@ class RequestedShardings(Struct, frozen=True):
         """Nothing was said of the inputs and outputs of ``program``."""
         return cls((None,) * len(program.inputs), (None,) * len(program.outputs))
 
-    def taking(self, kept: Sequence[int]) -> RequestedShardings:
+    def taking(self, inputs: Sequence[int]) -> RequestedShardings:
         """The same for a program that takes those inputs alone."""
-        return RequestedShardings(tuple([self.ins[i] for i in kept]), self.outs)
+        return RequestedShardings(tuple([self.ins[i] for i in inputs]), self.outs)
+
+    def after(self, count: int) -> RequestedShardings:
+        """The same for a program that takes ``count`` more inputs first, which may lie anywhere."""
+        return RequestedShardings((None,) * count + self.ins, self.outs)
 
     def over(self, devices: Devices) -> RequestedShardings:
         """The same over ``devices``, where something is said of a mesh without any.

@@ -247,6 +247,9 @@ def test_memory_is_donated_to_a_result_that_lies_alike():
     if phalanx.device_count() > 1:
         with pytest.warns(UserWarning, match="not usable: x"):
             np.testing.assert_array_equal(f(x), X + 1)
+        with pytest.warns(UserWarning, match="not usable: x"):
+            compiled = f.lower(x).compile()
+        np.testing.assert_array_equal(compiled(x), X + 1)
         np.testing.assert_array_equal(x, X)
     g = phalanx.jit(lambda x: x + 1, donate_argnums=0, out_shardings=rows)
     np.testing.assert_array_equal(g(x), X + 1)

@@ -62,7 +62,7 @@ def _main() -> int:
     tools: Any = importlib.import_module
     ir, stablehlo = tools("jaxlib.mlir.ir"), tools("jaxlib.mlir.dialects.stablehlo")
 
-    contexts = runpy.run_path(str(Path(__file__).with_name("contexts.py")))
+    contexts = runpy.run_path(str(Path(__file__).with_name("mlir_contexts.py")))
     texts: list[str] = []
     convert = tools("jaxlib._jax").mlir.mlir_module_to_xla_computation
     try:

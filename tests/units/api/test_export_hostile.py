@@ -254,3 +254,10 @@ def test_lengths_that_become_known_are_looked_at_again():
     made = export(phalanx.jit(jnp.linalg.cholesky))(phalanx.ShapeDtypeStruct(shape, "float32"))
     again = deserialize(made.serialize())
     assert again.call(jnp.eye(3)).tolist() == jnp.eye(3).tolist()
+
+
+def test_a_process_of_its_own_says_which_modules_cannot_be_read(made):
+    (_, module), *_ = unpack(made.serialize())
+    assert trial.check([module]) == ""
+    with pytest.raises(ValueError, match="the module cannot be read"):
+        trial.check([module, module[: len(module) // 2]])

@@ -227,19 +227,15 @@ def _sum_transpose(
 def _pooling(*shapes: ArrayType) -> list[Example]:
     overlapping = plain_windows((1, 3, 2), strides=(1, 2, 1), padding=((0, 0), (1, 1), (0, 1)))
     plain = [Example((s,), plain_windows((2,))) for s in shapes]
-    return [Example((f32(2, 5, 4),), overlapping), *plain]
-
-
-_DILATED = Example(
-    (f32(7, 5),),
-    plain_windows(
+    dilated = plain_windows(
         (2, 3),
         strides=(2, 3),
         padding=((2, 1), (-1, 2)),
         base_dilation=(1, 2),
         window_dilation=(3, 1),
-    ),
-)
+    )
+    return [Example((f32(2, 5, 4),), overlapping), Example((f32(7, 5),), dilated), *plain]
+
 
 reduce_window_sum = _window_reduction(
     "reduce_window_sum",
@@ -249,7 +245,7 @@ reduce_window_sum = _window_reduction(
     linearize=linear_in_first(lambda: reduce_window_sum),
     transpose=_sum_transpose,
     doc="the sum in each window; stablehlo.reduce_window with add",
-    examples=[*_pooling(i32(5), c64(4)), _DILATED],
+    examples=_pooling(i32(5), c64(4)),
 )
 
 

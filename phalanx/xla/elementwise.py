@@ -72,8 +72,6 @@ class ElementwiseEmitter(Emitter):
     erf = _unary("chlo.erf")
     erfc = _unary("chlo.erfc")
     erf_inv = _unary("chlo.erf_inv")
-    lgamma = _unary("chlo.lgamma")
-    digamma = _unary("chlo.digamma")
     conj = _unary("chlo.conj")
 
     add = _binary("stablehlo.add")

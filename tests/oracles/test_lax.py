@@ -106,6 +106,7 @@ ELEMENTWISE = [
     case("integer_pow", call("integer_pow", 3), f32(3)),
     case("integer_pow negative", call("integer_pow", -2), f32(3)),
     case("is_finite", call("is_finite"), np.float32([1, np.inf, np.nan])),
+    case("round away", call("round"), np.float32([0.5, 1.5, -2.5])),
     case("round even", lambda L, x: L.round(x, L.RoundingMethod(1)), np.float32([0.5, 1.5, -2.5])),
     *(case(n, call(n), c64(3)) for n in ("real", "imag", "conj", "abs")),
     case("conj of reals", call("conj"), f32(3)),
@@ -118,7 +119,8 @@ ELEMENTWISE = [
     *(case(n, call(n), i32(5), i32(5)) for n in BITS),
     *(case(f"{n} of bools", call(n), bools(5), bools(5)) for n in BITS),
     *(case(n, call(n), i32(5), i32(5, low=0)) for n in SHIFTS),
-    *(case(n, call(n), i32(5, low=0, high=3), i32(5, low=0, high=3)) for n in COMPARISONS),
+    *(case(n, call(n), np.int32([0, 1, 2]), np.int32([1, 1, 1])) for n in COMPARISONS),
+    *(case(f"{n} of unsigned", call(n), *np.uint32([[2**31, 7], [7, 7]])) for n in COMPARISONS),
     case("add of a scalar", call("add", 2.0), f32(2, 3)),
     case("add of rank 0", call("add"), f32(2, 3), f32()),
     case("add of length 1", call("add"), f32(2, 3), f32(2, 1)),
@@ -127,7 +129,7 @@ ELEMENTWISE = [
     case("select_n", call("select_n"), i32(6, low=0, high=3), f32(6), f32(6), f32(6)),
     case("select_n of bools", call("select_n"), bools(6), f32(6), f32(6)),
     *(case(f"{n} of an accuracy", highest(n), f32(2, 3)) for n in words("exp log tanh")),
-    case("reduce_precision", call("reduce_precision", 5, 3), f32(9) * 1e3),
+    case("reduce_precision", call("reduce_precision", 5, 3), f32(9) * 1e6),
     case("mul of a dtype", call("mul", out_dtype=np.int32), *[np.int8([100, -100])] * 2),
     case("clamp", lambda L, x: L.clamp(0.3, x, 0.6), f32(9)),
     case("clamp by arrays", call("clamp"), f32(9) / 2, f32(9), f32(9) / 2 + 0.5),
@@ -220,8 +222,13 @@ WINDOWS = [
     case("min", pool("min", (2, 3)), f32(4, 5)),
     case("add", pool("add", (2, 3), (1, 2), ((1, 0), (2, 1))), f32(4, 5)),
     case("max, init", pool("max", (2,), (1,), ((1, 1),), init=0.5), f32(6)),
-    case(
-        "add, dilated", pool("add", (2, 2), base_dilation=(2, 1), window_dilation=(1, 2)), f32(4, 5)
+    *(
+        case(
+            f"{how}, dilated",
+            pool(how, (2, 2), (2, 1), ((2, 1), (-1, 2)), (2, 1), (1, 2)),
+            f32(4, 5),
+        )
+        for how in words("max min add")
     ),
 ]
 
@@ -479,8 +486,8 @@ FAMILIES = {
     "scatters": SCATTERS,
 }
 NO_DERIVATIVE = {  # none, or a doubtful one, in one of the two
-    "nextafter", "max, init", "rows", "sums by groups", "sums by groups, outer",
-    "batches in groups",
+    "nextafter", "max, init", "max, dilated", "min, dilated", "rows", "sums by groups",
+    "sums by groups, outer", "batches in groups",
 }  # fmt: skip
 
 

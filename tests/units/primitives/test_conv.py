@@ -87,40 +87,6 @@ def test_agrees_with_the_definition_and_so_do_both_cotangents(strides, groups):
         np.testing.assert_allclose(np.vdot(ct_k, kernel), square, rtol=1e-4, err_msg=str(case))
 
 
-@pytest.mark.parametrize("groups", [(1, 1), (2, 1), (1, 2)])
-def test_lanes_fold_into_batch_or_features(groups):
-    case = ((2,), ((1, 2),), (2,), (1,), groups)
-    x, kernel = operands(*groups)
-    xs, kernels = np.stack([x, 2 * x, -x], 1), np.stack([kernel, kernel + 1, -kernel], 2)
-
-    def conv(x, kernel):
-        return ops.conv_general_dilated(x, kernel, **window(*case))
-
-    expected = [
-        [by_definition(a, b, *case[:4], *groups) for b in np.moveaxis(kernels, 2, 0)]
-        for a in np.moveaxis(xs, 1, 0)
-    ]
-    found = phalanx.vmap(conv, (1, None))(xs, kernel)
-    np.testing.assert_allclose(found, [row[0] for row in expected], rtol=1e-4, atol=1e-4)
-    found = phalanx.vmap(conv, (None, 2))(x, kernels)
-    np.testing.assert_allclose(found, expected[0], rtol=1e-4, atol=1e-4)
-    found = phalanx.vmap(conv, (1, 2))(xs, kernels)
-    diagonal = [expected[i][i] for i in range(3)]
-    np.testing.assert_allclose(found, diagonal, rtol=1e-4, atol=1e-4)
-
-
-def test_dimension_numbers_only_name_dimensions():
-    x, kernel = draw(2, 3, 6, 5), draw(4, 3, 2, 3)
-    plain = ops.conv_general_dilated(x, kernel, **plain_window(2, strides=(2, 1)))
-    numbers = ConvDimensionNumbers((3, 2, 0, 1), [3, 2, 1, 0], (0, 3, 1, 2))
-    found = ops.conv_general_dilated(
-        x.transpose(2, 3, 1, 0),
-        kernel.transpose(3, 2, 1, 0),
-        **plain_window(2, strides=(2, 1), dimension_numbers=numbers),
-    )
-    np.testing.assert_allclose(found, np.asarray(plain).transpose(0, 2, 3, 1), rtol=1e-5, atol=1e-5)
-
-
 def test_a_result_without_elements_has_zero_cotangents():
     x, kernel = draw(1, 1, 2), draw(1, 1, 3)
 

@@ -1,7 +1,5 @@
 """Reductions, positions of extrema, cumulative and windowed reductions."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from phalanx import (
     device_count,
     device_put,
     devices,
-    enable_x64,
     export,
     grad,
     jit,
@@ -24,7 +21,6 @@ from phalanx import (
 from phalanx import primitives as ops
 from phalanx.errors import InconclusiveDimensionOperation
 from phalanx.primitives.window import plain_windows
-from tests.laws.slopes import along
 
 F32 = np.float32
 X = np.random.default_rng(0).uniform(-2, 2, (3, 4, 5)).astype(F32)
@@ -35,17 +31,6 @@ def total(x):
 
 
 # ---- reductions -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dims", [(), (0,), (1, 2), (0, 1, 2)])
-def test_values(dims):
-    np.testing.assert_allclose(ops.reduce_prod(X, dims=dims), X.prod(dims), rtol=1e-5)
-    assert np.array_equal(ops.reduce_max(X, dims=dims), X.max(dims))
-    assert np.array_equal(ops.reduce_min(X, dims=dims), X.min(dims))
-    flags = X > 0
-    assert np.array_equal(ops.reduce_and(flags, dims=dims), flags.all(dims))
-    assert np.array_equal(ops.reduce_or(flags, dims=dims), flags.any(dims))
-    assert np.array_equal(ops.reduce_xor(flags, dims=dims), np.logical_xor.reduce(flags, dims))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32"])
@@ -101,15 +86,6 @@ def test_second_derivative_of_a_product_with_zeros():
 # ---- positions --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dim", [0, 1, 2])
-def test_positions(dim):
-    rounded = np.round(X)
-    params = {"dim": dim, "index_dtype": np.dtype("int32")}
-    for x in (X, rounded, rounded.astype(np.int32), X > 0):
-        assert np.array_equal(ops.argmax(x, **params), x.argmax(dim))
-        assert np.array_equal(ops.argmin(x, **params), x.argmin(dim))
-
-
 def test_positions_of_nan_and_infinity():
     params = {"dim": 0, "index_dtype": np.dtype("int32")}
     for x in ([1, np.nan, np.inf, np.nan], [-np.inf, -np.inf], [np.inf, np.inf]):
@@ -135,23 +111,6 @@ def test_position_in_nothing():
 
 
 # ---- cumulative -------------------------------------------------------------------------------
-
-CUMULATIVE = [
-    (ops.cumsum, np.cumsum),
-    (ops.cumprod, np.cumprod),
-    (ops.cummax, np.maximum.accumulate),
-    (ops.cummin, np.minimum.accumulate),
-    (ops.cumlogsumexp, np.logaddexp.accumulate),
-]
-
-
-@pytest.mark.parametrize("op, reference", CUMULATIVE, ids=[op.name for op, _ in CUMULATIVE])
-@pytest.mark.parametrize("dim", [0, 2])
-def test_cumulative(op, reference, dim):
-    wanted = reference(X.astype(np.float64), axis=dim)
-    np.testing.assert_allclose(op(X, dim=dim, reverse=False), wanted, rtol=2e-5, atol=1e-5)
-    wanted = np.flip(reference(np.flip(X.astype(np.float64), dim), axis=dim), dim)
-    np.testing.assert_allclose(op(X, dim=dim, reverse=True), wanted, rtol=2e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 1000])
@@ -201,69 +160,6 @@ def test_cumlogsumexp_of_nothing_yet():
 
 
 # ---- windows ----------------------------------------------------------------------------------
-
-
-def windows_by_hand(x, reference, fill, window, strides, padding, base_dilation, window_dilation):
-    """The definition, with loops."""
-    for dim, (d, (low, high)) in enumerate(zip(base_dilation, padding, strict=True)):
-        n = x.shape[dim]
-        dilated = np.full((*x.shape[:dim], (n - 1) * d + 1, *x.shape[dim + 1 :]), fill, x.dtype)
-        index = [np.s_[:]] * x.ndim
-        index[dim] = np.s_[::d]
-        dilated[tuple(index)] = x
-        width = [(0, 0)] * x.ndim
-        width[dim] = (max(low, 0), max(high, 0))
-        x = np.pad(dilated, width, constant_values=fill)
-        x = x.take(range(max(-low, 0), x.shape[dim] - max(-high, 0)), dim)
-    reach = [(w - 1) * d + 1 for w, d in zip(window, window_dilation, strict=True)]
-    counts = [(n - r) // s + 1 for n, r, s in zip(x.shape, reach, strides, strict=True)]
-    out = np.zeros(counts, x.dtype)
-    for place in itertools.product(*map(range, counts)):
-        cut = tuple(
-            np.s_[p * s : p * s + r : d]
-            for p, s, r, d in zip(place, strides, reach, window_dilation, strict=True)
-        )
-        out[place] = reference(x[cut])
-    return out
-
-
-GEOMETRIES = [
-    plain_windows((2, 3)),
-    plain_windows((2, 2), strides=(2, 2)),
-    plain_windows((3, 2), strides=(2, 1), padding=((1, 1), (0, 2))),
-    plain_windows((2, 2), padding=((-1, 2), (1, -1)), base_dilation=(2, 3)),
-    plain_windows((2, 2), strides=(1, 2), padding=((1, 0), (0, 1)), window_dilation=(2, 3)),
-]
-
-
-@pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_windows(geometry):
-    x = X[0]
-    for op, reference, fill in (
-        (ops.reduce_window_sum, np.sum, 0),
-        (ops.reduce_window_max, np.max, -np.inf),
-        (ops.reduce_window_min, np.min, np.inf),
-    ):
-        wanted = windows_by_hand(x, reference, fill, **geometry)
-        np.testing.assert_allclose(op(x, **geometry), wanted, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_derivatives_of_windows(geometry):
-    x, t = X[0].astype(float), X[1].astype(float)
-    for op in (ops.reduce_window_sum, ops.reduce_window_max, ops.reduce_window_min):
-        weights = np.cos(np.arange(np.size(op(x, **geometry))))
-
-        def f(x, op=op, weights=weights):
-            out = op(x, **geometry)
-            out = ops.select(ops.is_finite(out), out, 0)  # some windows hold no element
-            return total(ops.mul(ops.reshape(out, shape=(out.size,)), weights))
-
-        with enable_x64(True):
-            wanted = along(lambda x, f=f: np.asarray(f(x)), (x,), (t,))
-            forward, backward = jvp(f, (x,), (t,))[1], grad(f)(x)
-        assert float(forward) == pytest.approx(wanted, rel=1e-6, abs=1e-6)
-        assert np.vdot(backward, t) == pytest.approx(wanted, rel=1e-6, abs=1e-6)
 
 
 def test_a_window_gives_its_derivative_to_the_first_maximum():

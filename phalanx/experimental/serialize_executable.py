@@ -113,9 +113,9 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
             f"{user_location()}; pass them as arguments"
         )
     names = compiled._whole.names.all()
-    shardings = tuple([compiled._in_shardings[i] for i in compiled._kept])
+    shardings = tuple([compiled._in_shardings[i] for i in compiled._positions])
     types = tuple(compiled._whole.types)
-    kept = _Kept(compiled.fun_name, names, types, tuple(compiled._kept), shardings, program)
+    kept = _Kept(compiled.fun_name, names, types, tuple(compiled._positions), shardings, program)
     return _stored(kept), compiled.in_tree, compiled.out_tree
 
 

@@ -203,11 +203,11 @@ def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any)
     >>> phalanx.profiler.annotate_function(abs, name="magnitude")(-1)
     1
     """
-    told = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
+    label = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
 
     @functools.wraps(func)
     def annotated(*args: Any, **kwargs: Any) -> Any:
-        with TraceAnnotation(told, **decorator_kwargs):
+        with TraceAnnotation(label, **decorator_kwargs):
             return func(*args, **kwargs)
 
     return annotated  # type: ignore[return-value]

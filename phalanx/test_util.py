@@ -43,8 +43,8 @@ def check_grads(
     >>> check_grads(jnp.sin, (1.0,), order=2)
     """
     _, xs = inexact_part(f, args)
-    given = coarsest([typeof(x) for x in xs]) if xs else 0.0
-    check_to(given, f, args, order, modes, eps, atol, rtol)
+    tolerance = coarsest([typeof(x) for x in xs]) if xs else 0.0
+    check_to(tolerance, f, args, order, modes, eps, atol, rtol)
 
 
 bound(sys.modules[__name__])

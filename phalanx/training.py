@@ -240,8 +240,8 @@ class TrainState(Generic[Params, Optimizer]):
     def __repr__(self) -> str:
         """With the types of arrays: their elements would fill the screen."""
         held = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        said = [f"{name}={tree.map(_described, value)!r}" for name, value in held.items()]
-        return f"{type(self).__name__}({', '.join(said)})"
+        fields = [f"{name}={tree.map(_described, value)!r}" for name, value in held.items()]
+        return f"{type(self).__name__}({', '.join(fields)})"
 
     def next(self, **changed: Any) -> TrainState[Params, Optimizer]:
         """The state after this step.

@@ -476,8 +476,8 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
             return inputs
         if rng is None:
             raise ArgumentError("Dropout: in mode 'train' a key is needed: apply_fun(..., rng=key)")
-        kept = random.bernoulli(rng, rate, jnp.shape(inputs))
-        return jnp.where(kept, inputs / rate, 0)
+        mask = random.bernoulli(rng, rate, jnp.shape(inputs))
+        return jnp.where(mask, inputs / rate, 0)
 
     return _layer(init_fun, apply_fun)
 
@@ -609,8 +609,8 @@ def parallel(*layers: Layer) -> Layer:
 
     def init_fun(rng: Any, input_shape: Sequence[Any]) -> Any:
         keys = _keys(rng, len(inits))
-        made = [f(k, s) for f, k, s in zip(inits, keys, input_shape, strict=True)]
-        return [shape for shape, _ in made], tuple(own for _, own in made)
+        pairs = [f(k, s) for f, k, s in zip(inits, keys, input_shape, strict=True)]
+        return [shape for shape, _ in pairs], tuple(own for _, own in pairs)
 
     def apply_fun(params: Any, inputs: Any, *, rng: Any = None, **kwargs: Any) -> Any:
         rows = zip(applies, params, inputs, _keys(rng, len(applies)), strict=True)

@@ -60,11 +60,11 @@ def check_blocks(
         over: a mesh with these axes and with others, which are left to the compiler: what the
             blocks have is cut along them.
     """
-    given = [_where_they_differ(positions, mesh, cuts) for cuts in choices]
+    inputs = [_where_they_differ(positions, mesh, cuts) for cuts in choices]
     blocks = [_in_blocks(f, mesh, cuts, over or mesh) for cuts in choices]
     over_mesh = [Everything(around(g), order, modes) for g in blocks]
     on_one = [Everything(around(_in_lanes(f, mesh, cuts)), order, modes) for cuts in choices]
-    actual, expected = jit(partial(_each, over_mesh))(given), jit(partial(_each, on_one))(given)
+    actual, expected = jit(partial(_each, over_mesh))(inputs), jit(partial(_each, on_one))(inputs)
     for cuts, found, wanted in zip(choices, actual, expected, strict=True):
         arrays = [*positions[0], *tree.leaves(wanted["values"])]
         coarsest = max([rounding(typeof(x).dtype) for x in arrays])
@@ -96,8 +96,8 @@ def _where_they_differ(positions: Sequence[Sequence[Any]], mesh: Mesh, cuts: Cut
     """Arrays that lead with the axes along which they differ; along others the first is meant."""
     operands: list[Any] = []
     for xs, cut in zip(zip(*positions, strict=True), cuts, strict=True):
-        kept = [slice(None) if name in cut else slice(1) for name in mesh.axis_names]
-        numbers = np.arange(mesh.size).reshape(mesh.axis_sizes)[*kept]
+        index = [slice(None) if name in cut else slice(1) for name in mesh.axis_names]
+        numbers = np.arange(mesh.size).reshape(mesh.axis_sizes)[*index]
         sizes = [mesh.shape[name] for name in mesh.axis_names if name in cut]
         lanes = stacked([xs[i] for i in numbers.flat])
         operands.append(reshape(lanes, shape=(*sizes, *typeof(lanes).shape[1:])))

@@ -183,9 +183,9 @@ def _claims(
     names: list[str] = []
 
     def pairs(xs: list[Any]) -> list[tuple[Any, Any]]:
-        made = list(_derive(inner, xs, method, order, who))
-        names[:] = [c.who for c in made]
-        return [(c.actual, c.expected) for c in made]
+        derived = list(_derive(inner, xs, method, order, who))
+        names[:] = [c.who for c in derived]
+        return [(c.actual, c.expected) for c in derived]
 
     claims = (jit(pairs) if staged else pairs)(xs)
     return [_Claim(n, *pair) for n, pair in zip(names, claims, strict=True)]
@@ -195,18 +195,18 @@ def _derive(
     inner: Callable[..., Any], xs: list[Any], method: _Method, order: int, who: str
 ) -> list[_Claim]:
     ts = [direction(x, 2 * order) for x in xs]
-    made: list[_Claim] = []
+    claims: list[_Claim] = []
     slope, at_twice_the_step = differences(inner, xs, ts, method.step, method.each)
-    made += _pairs(f"differences of {who} with steps of 2h and of h", at_twice_the_step, slope)
+    claims += _pairs(f"differences of {who} with steps of 2h and of h", at_twice_the_step, slope)
     tangents = slope
     if "fwd" in method.modes:
         _, tangents = jvp(inner, (xs,), (ts,))
-        made += _pairs(f"jvp of {who} and finite differences", tangents, slope)
+        claims += _pairs(f"jvp of {who} and finite differences", tangents, slope)
     cts = [direction(y, 2 * order + 1) for y in slope]
     if "rev" in method.modes:
         (pulled,) = vjp(inner, xs)[1](cts)
         left, right = pairing(tangents, cts), pairing(ts, pulled)
-        made.append(_Claim(f"<c, jvp t> and <vjp c, t> of {who}", right, left))
+        claims.append(_Claim(f"<c, jvp t> and <vjp c, t> of {who}", right, left))
     if order > 1:
         if "fwd" in method.modes:
             along = f"(x -> jvp of {who} at x)"
@@ -214,15 +214,15 @@ def _derive(
             def forward(ys: list[Any]) -> Any:
                 return jvp(inner, (ys,), (ts,))[1]
 
-            made += _derive(forward, xs, method, order - 1, along)
+            claims += _derive(forward, xs, method, order - 1, along)
         if "rev" in method.modes:
             back = f"(x -> vjp of {who} at x)"
 
             def backward(ys: list[Any]) -> Any:
                 return vjp(inner, ys)[1](cts)[0]
 
-            made += _derive(backward, xs, method, order - 1, back)
-    return made
+            claims += _derive(backward, xs, method, order - 1, back)
+    return claims
 
 
 def _pairs(who: str, actual: Sequence[Any], expected: Sequence[Any]) -> list[_Claim]:

@@ -162,7 +162,7 @@ def _check_equal(
     who: str,
     f: Callable[..., Any],
     g: Callable[..., Any],
-    given: Sequence[Any],
+    arguments: Sequence[Any],
     order: int,
     tolerances: dict[str, float | None],
     stage: Callable[..., Any],
@@ -171,7 +171,7 @@ def _check_equal(
 
     ``stage`` is applied to the functions that compute the derivatives.
     """
-    args = tree.map(as_array, tuple(given))
+    args = tree.map(as_array, tuple(arguments))
     require_same(error, who, f(*args), g(*args), **tolerances)
     (flat_f, xs), (flat_g, _) = inexact_part(f, args), inexact_part(g, args)
     if order == 0 or not xs:

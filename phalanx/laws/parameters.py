@@ -102,8 +102,8 @@ def _is_within(taken: Any, declared: Any) -> bool:
 
 
 def _refuse(prim: Primitive, which: str, found: Any, expected: Any) -> None:
-    said = f"{found}, where the declaration has {expected}"
-    raise PrimitiveError(f"{prim.name}: {which}", said, found, expected)
+    message = f"{found}, where the declaration has {expected}"
+    raise PrimitiveError(f"{prim.name}: {which}", message, found, expected)
 
 
 def _is_of(value: Any, kind: Any) -> bool:

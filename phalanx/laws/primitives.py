@@ -57,13 +57,13 @@ class Case:
 
     def bind(self, *xs: Any) -> Any:
         """The primitive on the operands of one lane."""
-        given = list(self.example.args)
+        operands = list(self.example.args)
         for i, x in zip(self.free, xs, strict=True):
-            given[i] = x
+            operands[i] = x
         # constants follow the operands into the dtype of the day
         like = [typeof(x).dtype for x in xs if dtypes.is_inexact(typeof(x).dtype)]
-        given = [_constant_like(a, like) if is_generic(a) else a for a in given]
-        return self.prim(*given, **self.example.params)
+        operands = [_constant_like(a, like) if is_generic(a) else a for a in operands]
+        return self.prim(*operands, **self.example.params)
 
     def __call__(self, *xs: Any) -> Any:
         return self.over(vmap)(*xs)
@@ -88,10 +88,10 @@ class Case:
             for a in (self.example.args[i] for i in self.free)
         ]
 
-    def _varied(self, given: np.ndarray, seed: int) -> np.ndarray:
+    def _varied(self, array: np.ndarray, seed: int) -> np.ndarray:
         """A given operand in another order, where nothing was promised about its order."""
         promised = any(self.example.params.get(k) for k in ("indices_are_sorted", "sorted"))
-        return given if promised or not given.ndim else np.roll(given, seed, axis=0)
+        return array if promised or not array.ndim else np.roll(array, seed, axis=0)
 
     def tree(self, out: Any) -> list[Any]:
         """The results as a list."""
@@ -486,10 +486,10 @@ def law_dtypes(prim: Primitive, example: Example) -> None:
         cases = [Case(prim, e) for e in _in_other_dtypes(prim, example)]
         drawn = [c.operands() for c in cases]
         for mapping in (vmap, pmap) if example.axes else (vmap,):
-            made = [c.over(mapping) for c in cases]
+            mapped_cases = [c.over(mapping) for c in cases]
 
-            def every(drawn: list[Any], made: list[Any] = made) -> list[Any]:
-                return list(map(_apply, made, drawn))
+            def every(drawn: list[Any], mapped_cases: list[Any] = mapped_cases) -> list[Any]:
+                return list(map(_apply, mapped_cases, drawn))
 
             results = jit(every)(drawn)
             for case, xs, out in zip(cases, drawn, results, strict=True):
@@ -508,8 +508,8 @@ def _in_other_dtypes(prim: Primitive, example: Example) -> list[Example]:
 def in_dtype(example: Example, dtype: np.dtype) -> Example | None:
     """``example`` with its operands in another dtype; None if they are of several dtypes."""
     kinds = {a.dtype for a in example.args if isinstance(a, ArrayType)}
-    given = any(is_ndarray(a) and dtypes.is_inexact(a.dtype) for a in example.args)
-    if len(kinds - {np.dtype(bool)}) != 1 or given:
+    has_arrays = any(is_ndarray(a) and dtypes.is_inexact(a.dtype) for a in example.args)
+    if len(kinds - {np.dtype(bool)}) != 1 or has_arrays:
         return None
     (kind,) = kinds - {np.dtype(bool)}
 

@@ -137,10 +137,10 @@ def _seen(
     rows, columns = jnp.arange(shape[2])[:, None], jnp.arange(shape[3])
     marks: list[Array] = []
     if mask is not None:
-        given = fitting("mask", mask, shape)
-        if not dtypes.is_bool(given.dtype):
-            raise ArgumentError(f"dot_product_attention: mask must be bools, got {given.aval}")
-        marks.append(given)
+        fitted = fitting("mask", mask, shape)
+        if not dtypes.is_bool(fitted.dtype):
+            raise ArgumentError(f"dot_product_attention: mask must be bools, got {fitted.aval}")
+        marks.append(fitted)
     if causal:
         marks.append(rows >= columns)
     if window is not None:

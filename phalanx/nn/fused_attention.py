@@ -43,9 +43,9 @@ def check_attention(q: Any, k: Any, v: Any) -> None:
         )
 
 
-def fitting(what: str, given: Any, shape: tuple[int, ...]) -> Any:
-    """``given`` as an array, which must broadcast to ``shape``."""
-    x = as_array("dot_product_attention", given)
+def fitting(what: str, value: Any, shape: tuple[int, ...]) -> Any:
+    """``value`` as an array, which must broadcast to ``shape``."""
+    x = as_array("dot_product_attention", value)
     check_fills("dot_product_attention", what, x.shape, shape)
     return x
 
@@ -119,8 +119,8 @@ def _fused(
     added = _added(bias, mask, (batch, heads, t, s), q.dtype)
     lengths = []
     if query_lengths is not None or key_lengths is not None:
-        given = ((query_lengths, t), (key_lengths, s))
-        lengths = [_lengths(batch, most if n is None else n) for n, most in given]
+        pairs = ((query_lengths, t), (key_lengths, s))
+        lengths = [_lengths(batch, most if n is None else n) for n, most in pairs]
     out, sums = attention(
         q, k, v, *([] if added is None else [added]), *lengths,
         scale=float(1 / math.sqrt(h) if factor is None else factor),
@@ -141,8 +141,8 @@ def _check_kernel(q: Any) -> None:
         )
 
 
-def _lengths(batch: int, given: Any) -> Any:
-    lengths = as_array("dot_product_attention", given).astype(_I32)
+def _lengths(batch: int, value: Any) -> Any:
+    lengths = as_array("dot_product_attention", value).astype(_I32)
     return jnp.broadcast_to(lengths, (batch,))
 
 

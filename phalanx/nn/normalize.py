@@ -123,7 +123,7 @@ def _logsumexp(a: Any, b: Any, where: Any, *, axis: Any, keepdims: bool, return_
         a = inexact("logsumexp", a)
     else:
         a, b = jnp.broadcast_arrays(*promote_inexact("logsumexp", [a, b]))
-    given, a = a.dtype, _with_infinity(a)
+    dtype, a = a.dtype, _with_infinity(a)
     if b is not None:
         b = _with_infinity(b)
         a = jnp.where(b == 0, -jnp.inf, a)
@@ -137,9 +137,9 @@ def _logsumexp(a: Any, b: Any, where: Any, *, axis: Any, keepdims: bool, return_
     shift = shift if keepdims else jnp.reshape(shift, total.shape)
     empty = size == 0
     out = jnp.where(empty, -jnp.inf, jnp.log(jnp.where(empty, 1, size)) + shift)
-    out = _in(out, dtypes.to_real(given) if return_sign else given)
+    out = _in(out, dtypes.to_real(dtype) if return_sign else dtype)
     if return_sign:
-        return out, _in(jnp.sign(total), given)
+        return out, _in(jnp.sign(total), dtype)
     return jnp.where(total < 0, jnp.nan, out) if real and b is not None else out
 
 
@@ -227,14 +227,14 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
 
 @staged
 def _softmax(x: Any, where: Any, *, axis: Any) -> Any:
-    given = inexact("softmax", x)
-    x = _with_infinity(given)
+    array = inexact("softmax", x)
+    x = _with_infinity(array)
     if where is None:
         program, rule = _exponentials(typeof(x), axis), _softmax_rule(axis)
-        return _in(custom_jvp(x, program=program, rule=rule, closed=0)[0], given.dtype)
+        return _in(custom_jvp(x, program=program, rule=rule, closed=0)[0], array.dtype)
     terms = jnp.where(where, jnp.exp(_shifted(x, axis, where)), 0)
     total = _total(terms, axis)
-    return _in(terms / jnp.where(total == 0, 1, total), given.dtype)
+    return _in(terms / jnp.where(total == 0, 1, total), array.dtype)
 
 
 @memoized(64)
@@ -290,10 +290,10 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
 
 @staged
 def _log_softmax(x: Any, where: Any, *, axis: Any) -> Any:
-    given = inexact("log_softmax", x)
-    shifted = _shifted(_with_infinity(given), axis, where)
+    array = inexact("log_softmax", x)
+    shifted = _shifted(_with_infinity(array), axis, where)
     total = _total(jnp.exp(shifted), axis)
-    return _in(shifted - jnp.log(jnp.where(total == 0, 1, total)), given.dtype)
+    return _in(shifted - jnp.log(jnp.where(total == 0, 1, total)), array.dtype)
 
 
 # ---- standardize ----------------------------------------------------------------------------
@@ -338,18 +338,18 @@ def standardize(
 
 @staged
 def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, *, axis: Any) -> Any:
-    given = inexact("standardize", x)
-    kind = jnp.result_type(*[v for v in (given, mean, variance, epsilon) if v is not None])
+    array = inexact("standardize", x)
+    kind = jnp.result_type(*[v for v in (array, mean, variance, epsilon) if v is not None])
     # What is left out may be NaN: it stays so, and has no part in what is computed of the rest.
-    kept = True if where is None else jnp.broadcast_to(jnp.asarray(where, bool), given.shape)
-    lost = ~(jnp.isfinite(given) | kept)
-    x = jnp.where(lost, 0, _in(given, accumulator(given.dtype)))
+    counted = True if where is None else jnp.broadcast_to(jnp.asarray(where, bool), array.shape)
+    lost = ~(jnp.isfinite(array) | counted)
+    x = jnp.where(lost, 0, _in(array, accumulator(array.dtype)))
     if mean is None:
         mean = jnp.mean(x, axis=axis, keepdims=True, where=where)
     centered = x - mean
     if variance is None:
         variance = jnp.mean(jnp.square(centered), axis=axis, keepdims=True, where=where)
-    return _in(jnp.where(lost, given, centered * ops.rsqrt(variance + epsilon)), kind)
+    return _in(jnp.where(lost, array, centered * ops.rsqrt(variance + epsilon)), kind)
 
 
 # ---- one_hot --------------------------------------------------------------------------------

@@ -349,8 +349,10 @@ def _floor_divide(x: Any, y: Any) -> Any:
 
 def convert_both(x: Any, y: Any, dtype: np.dtype) -> tuple[Any, Any]:
     """Two operands, one of which may be a constant, in ``dtype``."""
-    made = [convert(v, dtype) if isinstance(v, Array) else dtypes.scalar(v, dtype) for v in (x, y)]
-    return made[0], made[1]
+    converted = [
+        convert(v, dtype) if isinstance(v, Array) else dtypes.scalar(v, dtype) for v in (x, y)
+    ]
+    return converted[0], converted[1]
 
 
 def integer_floor_divide(x: Any, y: Any) -> Any:

@@ -176,7 +176,7 @@ class Part:
         [0.  0.5 1. ]
         """
         out = arithmetic.true_divide(self.array, self._factors("divide", values, options))
-        return self._kept(out, dtypes.to_inexact(self.array.aval.dtype))
+        return self._in_dtype(out, dtypes.to_inexact(self.array.aval.dtype))
 
     @takes_out_sharding
     def power(
@@ -189,9 +189,9 @@ class Part:
         """
         out = arithmetic.power(self.array, self._factors("power", values, options))
         dtype = self.array.aval.dtype
-        return self._kept(out, dtypes.default_int() if dtype == np.bool_ else dtype)
+        return self._in_dtype(out, dtypes.default_int() if dtype == np.bool_ else dtype)
 
-    def _kept(self, out: Any, dtype: np.dtype) -> Any:
+    def _in_dtype(self, out: Any, dtype: np.dtype) -> Any:
         """``out`` in ``dtype``, as weak as the array: what is written does not change either."""
         weak = self.array.aval.weak
         return convert(written(ops.full((), 0, dtype), out), dtype, weak)

@@ -195,9 +195,9 @@ def load(file: Any, **options: Any) -> Any:
     except (OSError, TypeError):  # there is no such file, or what is given is none
         raise
     except Exception as e:  # whatever NumPy, and what it reads with, make of damaged bytes
-        told = str(e) or type(e).__name__
+        reason = str(e) or type(e).__name__
         raise ValueError(
-            f"load: {file!r} is no .npy or .npz file that is whole: {told}, at {user_location()}"
+            f"load: {file!r} is no .npy or .npz file that is whole: {reason}, at {user_location()}"
         ) from None
     return from_host(part)
 
@@ -225,14 +225,14 @@ def on_device(x: Any, device: Any) -> Any:
     """The array ``x`` on a device or in a sharding; None leaves it where it is."""
     if device is None:
         return x
-    given = isinstance(device, (Sharding, PartitionSpec))
-    if not given and not hasattr(device, "platform"):
+    is_sharding = isinstance(device, (Sharding, PartitionSpec))
+    if not is_sharding and not hasattr(device, "platform"):
         by_name = f"; phalanx.devices({device!r})[0] is one" if isinstance(device, str) else ""
         raise TypeError(
             "device: one of phalanx.devices(), or a sharding, is needed, got "
             f"{device!r} of type {type(device).__name__}, at {user_location()}{by_name}"
         )
-    to = sharding_for(device, "device") if given else SingleDeviceSharding(device)
+    to = sharding_for(device, "device") if is_sharding else SingleDeviceSharding(device)
     return device_put(x, to=to, back=None)
 
 
@@ -473,12 +473,12 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Arra
     dtypes.refuse_masked(x)
     if isinstance(x, Array):
         return on_device(array(x, copy=bool(copy)), device)
-    given = handed_over(x, shared=copy is False)
-    placed = on_device(given, device)
-    if copy is False and placed.devices() != given.devices():
+    imported = handed_over(x, shared=copy is False)
+    placed = on_device(imported, device)
+    if copy is False and placed.devices() != imported.devices():
         raise BufferError(
-            f"from_dlpack: the array lies on {given.device}, and its memory cannot be shared with "
-            f"{device}, at {user_location()}; leave copy=False out, or the device"
+            f"from_dlpack: the array lies on {imported.device}, and its memory cannot be "
+            f"shared with {device}, at {user_location()}; leave copy=False out, or the device"
         )
     return placed
 
@@ -792,13 +792,13 @@ def arange(
     >>> print(jnp.arange(4), jnp.arange(2, 10, 3))
     [0 1 2 3] [2 5 8]
     """
-    given = [x for x in (start, stop, step) if x is not None]
+    bounds = [x for x in (start, stop, step) if x is not None]
     if stop is None:
         start, stop = 0, start
     first, last, by = map(_number, (start, stop, 1 if step is None else step))
     if by == 0:
         raise ValueError("arange: step must not be 0")
-    kind = lattice.result_type(*given) if dtype is None else dtypes.requested(dtype)
+    kind = lattice.result_type(*bounds) if dtype is None else dtypes.requested(dtype)
     if all(isinstance(x, (int, Length)) for x in (first, last, by)):
         count = lengths.count(first, last, by)
     else:

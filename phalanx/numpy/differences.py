@@ -63,9 +63,9 @@ def diff(
     x = as_array("diff", a)
     d = dim("diff", axis, x)
     parts = [x if v is None else _beside(x, v, d) for v in (prepend, x, append)]
-    given = [p for p, v in zip(parts, (prepend, x, append), strict=True) if v is not None]
-    if len(given) > 1:
-        x = ops.concatenate(*promote_arrays("diff", given), dim=d)
+    arrays = [p for p, v in zip(parts, (prepend, x, append), strict=True) if v is not None]
+    if len(arrays) > 1:
+        x = ops.concatenate(*promote_arrays("diff", arrays), dim=d)
     if n < 0:
         raise ValueError(f"diff: n must not be negative, got {n}")
     for _ in range(n):
@@ -148,8 +148,8 @@ def gradient(
     [3. 4. 6. 7.]
     """
     x, *gaps = promote_inexact("gradient", [f, *varargs])
-    given = range(x.ndim) if axis is None else axis
-    over = ops.dimensions("gradient", given, x.ndim)
+    dims = range(x.ndim) if axis is None else axis
+    over = ops.dimensions("gradient", dims, x.ndim)
     gaps: list[Any] = gaps or [1.0]
     if len(gaps) == 1:
         gaps = gaps * len(over)
@@ -235,13 +235,13 @@ def trapezoid(
     >>> print(jnp.trapezoid(jnp.array([0.0, 1.0, 2.0])))
     2.0
     """
-    given = [y] if x is None else [y, x]
-    values, *places = promote_inexact("trapezoid", given)
+    arrays = [y] if x is None else [y, x]
+    values, *places = promote_inexact("trapezoid", arrays)
     last = values.ndim - 1
     values = ops.move(values, dim("trapezoid", axis, values), last)
     n = values.shape[last]
-    apart: Any = dx
-    if not places and np.ndim(apart) == 0 and not symbolic((n,)) and n > 1:
+    spacing: Any = dx
+    if not places and np.ndim(spacing) == 0 and not symbolic((n,)) and n > 1:
         return multiply(subtract(sum(values, -1), _half_of_ends(values)), dx)
     later = ops.slice_dim(values, builtins.min(1, n), n, last)
     both = ops.add(later, ops.slice_dim(values, 0, builtins.max(n - 1, 0), last))

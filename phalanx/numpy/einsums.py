@@ -128,10 +128,10 @@ def _own_diagonal(x: Any, labels: Labels) -> tuple[Any, Labels]:
     return x, labels
 
 
-def _from_lists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+def _from_lists(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """The formula and the operands of einsum(x, [0, 1], y, [1, 2], [0, 2])."""
-    operands, lists = given[: len(given) // 2 * 2 : 2], given[1::2]
-    target = given[-1] if len(given) % 2 else None
+    operands, lists = arguments[: len(arguments) // 2 * 2 : 2], arguments[1::2]
+    target = arguments[-1] if len(arguments) % 2 else None
     used = sorted({n for ls in lists for n in ls if n is not Ellipsis}, key=str)
     letter = {n: opt_einsum.get_symbol(i) for i, n in enumerate(used)}
 

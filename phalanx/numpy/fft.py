@@ -95,13 +95,15 @@ def _lengths(who: str, kind: str, x: Array, s: Lengths, over: tuple[int, ...]) -
     own = [x.shape[d] for d in over]
     if kind == "IRFFT" and own[-1] != 0:
         own[-1] = 2 * (own[-1] - 1)
-    given = own if s is None else s
-    if symbolic([n if g is None else g for n, g in zip(own, given, strict=True)]):
+    requested = own if s is None else s
+    if symbolic([n if g is None else g for n, g in zip(own, requested, strict=True)]):
         raise InconclusiveDimensionOperation(
             f"{who}: {x.aval} has a symbolic length along {over}, and transforms are written for "
             f"numbers: cut or fill it to one, {who}(x, n=1024) or s=(...), at {user_location()}"
         )
-    lengths = tuple(n if g is None else operator.index(g) for n, g in zip(own, given, strict=True))
+    lengths = tuple(
+        n if g is None else operator.index(g) for n, g in zip(own, requested, strict=True)
+    )
     asked = [n for n, g in zip(lengths, s or (), strict=False) if g is not None]
     if kind == "RFFT":  # even of nothing it has a frequency, of which nothing is known
         asked.append(lengths[-1])

@@ -53,7 +53,7 @@ def vectorize(
     [3. 3.]
     """
     left_out = _excluded(excluded)
-    said = None if signature is None else parsed(signature)
+    core_dims = None if signature is None else parsed(signature)
 
     @hiding
     @functools.wraps(pyfunc)
@@ -72,7 +72,7 @@ def vectorize(
             return pyfunc(*full, **free, **dict(zip(named, xs[len(mapped) :], strict=True)))
 
         count = len(cored) + len(named)
-        cores = ((),) * count if said is None else said.operands
+        cores = ((),) * count if core_dims is None else core_dims.operands
         if len(cores) != count:
             raise TypeError(
                 f"vectorize: the signature {signature!r} has {len(cores)} arguments, got {count}, "
@@ -84,8 +84,8 @@ def vectorize(
                 f"called, got None alone, at {user_location()}; give an array, or name what is "
                 "passed on as it is in excluded="
             )
-        given = [i in mapped for i in cored] + [True] * len(named)
-        return _over_lanes(one, arrays, [*itertools.compress(cores, given)], said)
+        is_mapped = [i in mapped for i in cored] + [True] * len(named)
+        return _over_lanes(one, arrays, [*itertools.compress(cores, is_mapped)], core_dims)
 
     return vectorized
 
@@ -106,10 +106,10 @@ def _excluded(listed: Iterable[Any]) -> set[int | str]:
 
 
 def _over_lanes(
-    function: Callable[..., Any], xs: list[Any], cores: Sequence[Names], said: CoreDims | None
+    function: Callable[..., Any], xs: list[Any], cores: Sequence[Names], core_dims: CoreDims | None
 ) -> Any:
     """``function`` on all dimensions of ``xs`` but the last ``cores``, which broadcast."""
-    sizes = said.sizes(zip(cores, [x.shape for x in xs], strict=True)) if said else {}
+    sizes = core_dims.sizes(zip(cores, [x.shape for x in xs], strict=True)) if core_dims else {}
     outer = [x.shape[: x.ndim - len(core)] for x, core in zip(xs, cores, strict=True)]
     shape = common_shape("vectorize", *outer)
     size = math.prod(shape)
@@ -132,10 +132,10 @@ def _over_lanes(
         def is_result(y: Any) -> bool:
             return single or y is not out
 
-        leaves, structure = tree.flatten(out, None if said is None else is_result)
+        leaves, structure = tree.flatten(out, None if core_dims is None else is_result)
         ys = [as_array("vectorize", y) for y in leaves]
-        if said is not None:
-            said.check_results(sizes, single, [y.shape for y in ys])
+        if core_dims is not None:
+            core_dims.check_results(sizes, single, [y.shape for y in ys])
         return ys
 
     if not shape:

@@ -40,14 +40,14 @@ class _Glue:
 
     def _numbers(self, word: str) -> tuple[int, int, int]:
         try:
-            given = [int(part) for part in word.split(",")]
+            numbers = [int(part) for part in word.split(",")]
         except ValueError:
-            given = []
-        if not 1 <= len(given) <= 3:
+            numbers = []
+        if not 1 <= len(numbers) <= 3:
             raise ArgumentError(
                 f"{self._name}: {word!r} is neither 'r', 'c' nor up to three integers"
             )
-        axis, rank, start = [*given, *self._usual[len(given) :]]
+        axis, rank, start = [*numbers, *self._usual[len(numbers) :]]
         return axis, rank, start
 
 

@@ -288,10 +288,10 @@ def histogram_bin_edges(
     """
     if isinstance(bins, str):
         raise ValueError(f"histogram_bin_edges: a number of bins or edges are needed, got {bins!r}")
-    given = as_array("histogram_bin_edges", bins)
+    edges = as_array("histogram_bin_edges", bins)
     x = inexact("histogram_bin_edges", a)
-    if given.ndim:
-        return convert(given, lattice.promote((given.aval.dtype, False), (x.aval.dtype, False))[0])
+    if edges.ndim:
+        return convert(edges, lattice.promote((edges.aval.dtype, False), (x.aval.dtype, False))[0])
     start, stop = (None, None) if range is None else range
     count = integer("histogram_bin_edges", "bins", bins)
     if count < 1:
@@ -347,10 +347,10 @@ def histogram(
     edges = histogram_bin_edges(x, bins, range)
     if weights is not None:
         weights = promote_inexact("histogram", [a, weights])[1]
-    given = x, edges, weights, bool(density)
+    arguments = x, edges, weights, bool(density)
     if out_sharding is None:
-        return _counts(*given), edges
-    return in_place(out_sharding, _counts, given), edges
+        return _counts(*arguments), edges
+    return in_place(out_sharding, _counts, arguments), edges
 
 
 @one_program

@@ -325,9 +325,9 @@ def ravel_multi_index(
     xs = promote_arrays("ravel_multi_index", xs)
     if not dtypes.is_integer(xs[0].aval.dtype):
         raise TypeError(f"ravel_multi_index: integers are needed, got {xs[0].aval}")
-    given, last = xs[0].aval.dtype, math.prod(lengths) - 1
+    own, last = xs[0].aval.dtype, math.prod(lengths) - 1
     if kind is None:
-        kind = given if last <= dtypes.iinfo(given).max else dtypes.default_int()
+        kind = own if last <= dtypes.iinfo(own).max else dtypes.default_int()
     if last > dtypes.iinfo(kind).max:
         raise ValueError(
             f"ravel_multi_index: positions up to {last}, in an array of shape {lengths}, do not "
@@ -339,7 +339,7 @@ def ravel_multi_index(
         return from_host(np.asarray(flat_index).astype(kind))
     if mode not in ("clip", "wrap"):
         raise ValueError(f"ravel_multi_index: mode must be raise, clip or wrap, got {mode!r}")
-    xs = [convert(x, lattice.promote_types(given, kind)) for x in xs]
+    xs = [convert(x, lattice.promote_types(own, kind)) for x in xs]
     pairs = list(zip(broadcast("ravel_multi_index", xs), lengths, strict=True))
     total: Any = None
     for x, n in pairs if order == "C" else reversed(pairs):

@@ -499,8 +499,8 @@ def _repeat_each(x: Any, times: int, d: int) -> Any:
     if times < 0:
         raise ValueError(f"repeat: repeats must not be negative, got {times}")
     shape = (*x.shape[: d + 1], times, *x.shape[d + 1 :])
-    kept = tuple(i for i in range(len(shape)) if i != d + 1)
-    return ops.merge_dims(ops.broadcast(x, shape=shape, dims=kept), d)
+    dims = tuple(i for i in range(len(shape)) if i != d + 1)
+    return ops.merge_dims(ops.broadcast(x, shape=shape, dims=dims), d)
 
 
 def _repeated_places(repeats: Any, length: int, total: int) -> Any:

@@ -254,9 +254,9 @@ def logical_not(x: ArrayLike, /) -> Array:
 
 
 def _truths(who: str, x: Any, y: Any) -> list[Any]:
-    given = as_array(who, x), as_array(who, y)
-    lattice.check_strictly(*map(kind_of, given))
-    return broadcast(who, [boolean(who, each) for each in given])
+    arrays = as_array(who, x), as_array(who, y)
+    lattice.check_strictly(*map(kind_of, arrays))
+    return broadcast(who, [boolean(who, each) for each in arrays])
 
 
 # ---- kinds of numbers -----------------------------------------------------------------------

@@ -44,9 +44,9 @@ def shape(a: Any) -> tuple[int, ...]:
     >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
     """
-    told = getattr(a, "shape", None)
-    if isinstance(told, TUPLE) or a is None:
-        return told or ()
+    own = getattr(a, "shape", None)
+    if isinstance(own, TUPLE) or a is None:
+        return own or ()
     if isinstance(a, SEQUENCE):  # nothing is put on a device to know its shape
         return (len(a), *_inner_shape(a)) if a else (0,)
     a = operand("shape", a)

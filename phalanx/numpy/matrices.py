@@ -247,8 +247,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     x = as_matrices("diagonal", a)
     offset = integer("diagonal", "offset", offset)
     rows, columns = ops.dimensions("diagonal", (axis1, axis2), x.ndim)
-    kept = [d for d in range(x.ndim) if d not in (rows, columns)]
-    x = ops.reorder(x, (*kept, rows, columns))
+    remaining = [d for d in range(x.ndim) if d not in (rows, columns)]
+    x = ops.reorder(x, (*remaining, rows, columns))
     *outer, n, m = x.shape
     count = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
     if not count:

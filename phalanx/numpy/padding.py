@@ -103,10 +103,10 @@ def _pad_along(x: Any, widths: Sequence[tuple[int, int]], mode: str, **options: 
     return x
 
 
-def _check_options(mode: str, given: dict[str, Any]) -> None:
+def _check_options(mode: str, options: dict[str, Any]) -> None:
     if mode not in _OPTIONS:
         raise ValueError(f"pad: mode must be one of {', '.join(_OPTIONS)}, got {mode!r}")
-    others = set(given).difference(_OPTIONS[mode])
+    others = set(options).difference(_OPTIONS[mode])
     if others:
         known = ", ".join(_OPTIONS[mode]) or "none"
         raise ValueError(
@@ -125,10 +125,10 @@ def _padding_along(mode: str, x: Any, options: dict[str, Any]) -> Callable[..., 
 
         return along
     if mode in _STATISTICS:
-        given = options.get("stat_length")
+        lengths = options.get("stat_length")
         near = [(n, n) for n in x.shape]
-        if given is not None:
-            near = _pairs(given, x.ndim, "stat_length")
+        if lengths is not None:
+            near = _pairs(lengths, x.ndim, "stat_length")
             if any(n < 1 for pair in near for n in pair):
                 raise ValueError(f"pad: stat_length must be positive, got {near}")
 
@@ -237,8 +237,8 @@ def _turned_about(x: Any, end: Any) -> Any:
 def _pairs(value: Any, ndim: int, what: str, number: bool = False) -> list[tuple[Any, Any]]:
     """One pair for each dimension, of what NumPy allows to be shortened."""
     if is_dict(value):
-        given = {ops.dimension("pad", d, ndim): p for d, p in value.items()}
-        return [_pairs(given.get(d, 0), 1, what, number)[0] for d in range(ndim)]
+        by_dim = {ops.dimension("pad", d, ndim): p for d, p in value.items()}
+        return [_pairs(by_dim.get(d, 0), 1, what, number)[0] for d in range(ndim)]
     if isinstance(value, (Array, NDARRAY)):
         value = _listed(value) if number else np.asarray(value).tolist()
     if not isinstance(value, SEQUENCE):

@@ -184,11 +184,11 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     constants = jnp.atleast_1d(constants.astype(x.dtype))
     if constants.size not in (1, order):
         raise ShapeError(f"polyint: k must be one constant or {order}, got {constants.aval}")
-    given = jnp.broadcast_to(constants, (order,))
+    last = jnp.broadcast_to(constants, (order,))
     powers = np.arange(x.size + order - 1, -1, -1)
     left = np.concatenate([np.full(x.size, order), np.arange(order - 1, -1, -1)])
     divisors = [math.perm(int(n), int(times)) for n, times in zip(powers, left, strict=True)]
-    return jnp.concatenate([x, given]) / jnp.asarray(np.array(divisors, float), x.dtype)
+    return jnp.concatenate([x, last]) / jnp.asarray(np.array(divisors, float), x.dtype)
 
 
 # ---- division and fitting ---------------------------------------------------------------------

@@ -35,7 +35,7 @@ Labels = tuple[Any, ...]
 class Options:
     """How products are computed: their precision, the dtype of the result, and by what."""
 
-    __slots__ = ("dtype", "given", "own", "precision")
+    __slots__ = ("dtype", "own", "precision", "requested_precision")
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Options:
         dtype: DTypeLike | None,
         own: Callable[..., Any] | None = None,
     ) -> None:
-        self.given = precision
+        self.requested_precision = precision
         self.precision = ops.canonical_precision(who, precision)
         self.dtype = None if dtype is None else dtypes.requested(dtype)
         self.own = own
@@ -72,7 +72,7 @@ def _dot(
     if options.own is not None:
         numbers = contract, batch
         dtype = options.dtype or x.aval.dtype
-        return options.own(x, y, numbers, options.given, preferred_element_type=dtype)
+        return options.own(x, y, numbers, options.requested_precision, preferred_element_type=dtype)
     return ops.dot_general(
         x, y, contract=contract, batch=batch, precision=options.precision, dtype=options.dtype
     )

@@ -325,8 +325,8 @@ def check_ranks(who: str, shapes: Iterable[tuple[int, ...]]) -> None:
     """
     if settings().numpy_rank_promotion == "allow" or len({len(s) for s in shapes if s}) < 2:
         return
-    given = {tuple(getattr(x, "shape", ())) for x in arguments_of_library()}
-    ranked = sorted((s for s in given.intersection(shapes) if s), key=len)
+    arguments = {tuple(getattr(x, "shape", ())) for x in arguments_of_library()}
+    ranked = sorted((s for s in arguments.intersection(shapes) if s), key=len)
     if len({len(s) for s in ranked}) < 2:
         return
     refused = settings().numpy_rank_promotion == "raise"

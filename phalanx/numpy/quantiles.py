@@ -311,18 +311,18 @@ def _quantiles(
 
 def _as_lines(x: Any, over: tuple[int, ...]) -> Any:
     """``x`` with the dimensions ``over`` as one, the last."""
-    kept = [d for d in range(x.ndim) if d not in over]
-    moved = ops.reorder(x, (*kept, *over))
+    remaining = [d for d in range(x.ndim) if d not in over]
+    moved = ops.reorder(x, (*remaining, *over))
     n = math.prod(x.shape[d] for d in over)
-    return ops.reshape(moved, shape=(*(x.shape[d] for d in kept), n))
+    return ops.reshape(moved, shape=(*(x.shape[d] for d in remaining), n))
 
 
 def _reached(lines: Any, weights: Any, shares: Any, ignore_nan: bool) -> Any:
     """The first elements of ``lines``, in order, up to which they weigh the ``shares``."""
     last = lines.ndim - 1
     real = accumulator(lines.aval.dtype)
-    given = ops.full(lines.shape, 1, real) if weights is None else convert(weights, real)
-    weights = ops.select(isnan(lines), literal(given, 0), given) if ignore_nan else given
+    raw = ops.full(lines.shape, 1, real) if weights is None else convert(weights, real)
+    weights = ops.select(isnan(lines), literal(raw, 0), raw) if ignore_nan else raw
     ordered, weights = ops.sort(lines, weights, dim=last, num_keys=1, stable=True)
     weight = ops.cumsum(weights, dim=last, reverse=False)
     total = ops.slice_dim(weight, lines.shape[-1] - 1, lines.shape[-1], last)
@@ -334,8 +334,8 @@ def _reached(lines: Any, weights: Any, shares: Any, ignore_nan: bool) -> Any:
     below = ops.lt(ops.broadcast(share, shape=table, dims=tuple(range(last + 1))), asked)
     place = ops.reduce_sum(convert(below, np.dtype("int32")), dims=(last,))
     value = take_along_axis(ordered, place, -1, mode="clip")
-    bad = ops.lt(given, literal(given, 0))
-    bad = ops.or_(bad, isnan(weights if ignore_nan else ops.add(convert(lines, real), given)))
+    bad = ops.lt(raw, literal(raw, 0))
+    bad = ops.or_(bad, isnan(weights if ignore_nan else ops.add(convert(lines, real), raw)))
     weightless = ops.eq(ops.squeeze(total, (last,)), literal(total, 0))
     nothing = ops.or_(ops.reduce_or(bad, dims=(last,)), weightless)
     nothing = ops.broadcast(nothing, shape=value.shape, dims=tuple(range(last)))

@@ -156,10 +156,10 @@ def _reduced(prim: Callable[..., Any], x: Any, axis: Any, keepdims: bool) -> Any
     else:
         over = dims(prim.name.removeprefix("reduce_"), axis, x)  # type: ignore[attr-defined]
     total = prim(x, dims=over) if over else number_array(prim.name, x)  # type: ignore[attr-defined]
-    return _kept(total, x, over) if keepdims else total
+    return _with_dims(total, x, over) if keepdims else total
 
 
-def _kept(total: Any, x: Any, over: tuple[int, ...]) -> Any:
+def _with_dims(total: Any, x: Any, over: tuple[int, ...]) -> Any:
     return ops.reshape(
         total, shape=tuple(1 if i in over else n for i, n in enumerate(x.aval.shape))
     )
@@ -391,7 +391,7 @@ def _position(
     if line.aval.shape[over[0] if axis is not None else 0] == 0:
         raise ValueError(f"{who}: an array {x.aval} has no element to choose along axis {axis}")
     place = prim(line, dim=0 if axis is None else over[0], index_dtype=dtypes.default_int())
-    return _kept(place, x, over) if keepdims else place
+    return _with_dims(place, x, over) if keepdims else place
 
 
 # ---- truth ----------------------------------------------------------------------------------

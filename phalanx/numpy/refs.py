@@ -132,18 +132,18 @@ def free_ref(ref: Ref) -> None:
 class RefView:
     """A part of what a reference holds, or all in another shape: used like the reference."""
 
-    __slots__ = ("_of", "_read", "_said", "_written")
+    __slots__ = ("_of", "_read", "_suffix", "_written")
 
     def __init__(
         self,
         of: Ref | RefView,
-        said: str,
+        suffix: str,
         read: Callable[[Any], Any],
         written: Callable[[Any, Any], Any],
     ) -> None:
         """Reads of the whole; makes the whole with a value in this place."""
         self._of = of
-        self._said = said
+        self._suffix = suffix
         self._read = read
         self._written = written
 
@@ -168,7 +168,7 @@ class RefView:
         return typeof(_held(self)).size
 
     def __repr__(self) -> str:
-        return f"{self._of!r}{self._said}"
+        return f"{self._of!r}{self._suffix}"
 
 
 class _Parts:
@@ -342,13 +342,13 @@ def _update(ref: Ref | RefView, idx: Any, value: Any, how: str) -> None:
 
 def _fitting(ref: Ref | RefView, value: Any) -> Any:
     """``value``, which has the dtype of ``ref`` or gives way to it."""
-    given, weak = kind_of(operand("ref", value))
-    if given != ref.dtype and not (
-        weak and lattice.promote((given, True), (ref.dtype, False))[0] == ref.dtype
+    dtype, weak = kind_of(operand("ref", value))
+    if dtype != ref.dtype and not (
+        weak and lattice.promote((dtype, True), (ref.dtype, False))[0] == ref.dtype
     ):
         raise RefError(  # "Invalid dtype" is the field's, for matching
             f"Invalid dtype: a reference to an array of dtype {ref.dtype} is to hold a value of "
-            f"dtype {given}, at {user_location()}; convert it with .astype(ref.dtype)"
+            f"dtype {dtype}, at {user_location()}; convert it with .astype(ref.dtype)"
         )
     return value
 
@@ -485,10 +485,10 @@ def _committed(ref: Ref) -> bool:
 
 def install() -> None:
     """Give references, and parts of them, their methods."""
-    for made in (Ref, RefView):
+    for cls in (Ref, RefView):
         for name, method in _METHODS.items():
-            setattr(made, name, boundary(method))
-        made.at = property(_Parts, doc="Parts: ``ref.at[index]``.")  # type: ignore[attr-defined]
+            setattr(cls, name, boundary(method))
+        cls.at = property(_Parts, doc="Parts: ``ref.at[index]``.")  # type: ignore[attr-defined]
     Ref.__reduce__ = _reduced  # a copy is a reference of its own
     Ref.sharding = property(_sharding, doc=_sharding.__doc__)  # type: ignore[attr-defined]
     Ref.committed = property(_committed, doc=_committed.__doc__)  # type: ignore[attr-defined]

@@ -533,9 +533,9 @@ def setxor1d(
     """
     if size is not None:
         x, y = _flat("setxor1d", ar1, ar2)
-        kept = ops.concatenate(isin(x, y, invert=True), isin(y, x, invert=True), dim=0)
+        mask = ops.concatenate(isin(x, y, invert=True), isin(y, x, invert=True), dim=0)
         wanted = integer("setxor1d", "size", size)
-        return _distinct(ops.concatenate(x, y, dim=0), kept, wanted, fill_value)[0]
+        return _distinct(ops.concatenate(x, y, dim=0), mask, wanted, fill_value)[0]
     both, known = _sets("setxor1d", ar1, ar2)
     return _elements(np.setxor1d(*known, assume_unique=assume_unique), *both)
 
@@ -551,15 +551,15 @@ def _flat(who: str, x: Any, y: Any) -> list[Any]:
     return [ops.reshape(v, shape=(v.size,)) for v in promote_arrays(who, [x, y])]
 
 
-def _distinct(x: Any, kept: Any, size: int, fill_value: Any) -> tuple[Any, Any]:
+def _distinct(x: Any, mask: Any, size: int, fill_value: Any) -> tuple[Any, Any]:
     """What ``_chosen`` gives, each once and in order; equal elements are all kept or all left out.
 
     What is missing is by default the least, or 0 where there is none.
     """
     places = ops.iota(dtype=dtypes.default_int(), shape=(x.size,), dim=0)
-    ordered, origin, kept = ops.sort(x, places, kept, dim=0, num_keys=1, stable=True)
-    kept = ops.and_(kept, _is_new(ordered, False))
-    values, found = _chosen(ordered, kept, size, 0 if fill_value is None else fill_value)
+    ordered, origin, mask = ops.sort(x, places, mask, dim=0, num_keys=1, stable=True)
+    mask = ops.and_(mask, _is_new(ordered, False))
+    values, found = _chosen(ordered, mask, size, 0 if fill_value is None else fill_value)
     if fill_value is None and size:
         least = ops.broadcast_to(ops.slice_dim(values, 0, 1, 0), values.shape)
         values = ops.select(ops.lt(found, literal(found, x.size)), values, least)
@@ -567,8 +567,8 @@ def _distinct(x: Any, kept: Any, size: int, fill_value: Any) -> tuple[Any, Any]:
     return values, take(ops.concatenate(origin, beyond, dim=0), found, 0)
 
 
-def _chosen(x: Any, kept: Any, size: int, fill_value: Any) -> tuple[Any, Any]:
-    """The elements of a vector that are ``kept``, filled up to ``size``, and where they stand."""
-    places = flatnonzero(kept, size=size, fill_value=x.size)
+def _chosen(x: Any, mask: Any, size: int, fill_value: Any) -> tuple[Any, Any]:
+    """The elements of a vector that are ``mask``, filled up to ``size``, and where they stand."""
+    places = flatnonzero(mask, size=size, fill_value=x.size)
     fill = convert(as_array("fill_value", fill_value), x.aval.dtype)
     return take(ops.concatenate(x, ops.reshape(fill, shape=(1,)), dim=0), places, 0), places

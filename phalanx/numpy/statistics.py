@@ -495,8 +495,8 @@ def _covariances(
     m: Any, y: Any, rowvar: bool, less: Any, fweights: Any, aweights: Any, dtype: Any
 ) -> tuple[Any, np.dtype]:
     """The covariances in the dtype in which they are computed, and the dtype of the result."""
-    given = promote_inexact("cov", [m] if y is None else [m, y])
-    rows = ops.concatenate(*(_variables(_in_dtype("cov", v, dtype), rowvar) for v in given), dim=0)
+    arrays = promote_inexact("cov", [m] if y is None else [m, y])
+    rows = ops.concatenate(*(_variables(_in_dtype("cov", v, dtype), rowvar) for v in arrays), dim=0)
     rows, kind = _widened(rows), rows.aval.dtype
     weights, left = _sample_weights(rows, fweights, aweights, less)
     gap = subtract(rows, average(rows, 1, weights, keepdims=True))
@@ -533,8 +533,8 @@ def _variables(x: Any, rowvar: bool) -> Any:
 def _sample_weights(rows: Any, fweights: Any, aweights: Any, less: Any) -> tuple[Any, Any]:
     """The weight of each sample, or None, and what the sum of products is divided by."""
     n = rows.shape[1]
-    given: list[Any] = [None if w is None else _vector("cov", w, n) for w in (fweights, aweights)]
-    frequency, importance = given
+    pair: list[Any] = [None if w is None else _vector("cov", w, n) for w in (fweights, aweights)]
+    frequency, importance = pair
     if importance is None:
         if frequency is None:
             return None, builtins.max(n - less, 0)

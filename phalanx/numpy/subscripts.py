@@ -137,8 +137,8 @@ def _entries(index: Any) -> list[Any]:
             f"a {type(index).__name__} alone cannot index an array; convert it, as in "
             f"x[jnp.array({index})], or use a tuple for one entry per dimension"
         )
-    given = index if isinstance(index, TUPLE) else (index,)
-    return [_entry(e) for e in given]
+    entries = index if isinstance(index, TUPLE) else (index,)
+    return [_entry(e) for e in entries]
 
 
 _PLAIN: tuple[type, ...] = (slice, int, np.bool_)
@@ -555,11 +555,11 @@ def written(x: Any, values: Any) -> Any:
     """``values`` in the dtype of ``x``, a number as a constant; the user is warned where that
     dtype cannot hold them: complex ones lose their imaginary part, fractions are cut off."""
     values = array(values) if isinstance(values, SEQUENCE) else operand("at", values)
-    cast, given, wanted = _cast(values, x.aval), kind_of(values), x.aval.dtype
-    if not lattice.holds(wanted, given):
+    cast, kind, wanted = _cast(values, x.aval), kind_of(values), x.aval.dtype
+    if not lattice.holds(wanted, kind):
         warn_user(
             "scatter inputs have incompatible types: "  # filters look for how it begins
-            f"cannot safely cast values of {given[0]} to {wanted}, the dtype of the array that "
+            f"cannot safely cast values of {kind[0]} to {wanted}, the dtype of the array that "
             "they are written to; they are cast all the same. Convert them "
             "or the array with astype",
             FutureWarning,

@@ -120,8 +120,8 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
             return self._own["reduce"](
                 a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
             )
-        given = self._operand("reduce", a, dtype)
-        x = self._carried(given)
+        operand = self._operand("reduce", a, dtype)
+        x = self._carried(operand)
         d = None if axis is None else dim(self.__name__, axis, x)
         shape = [1 if d is None or i == d else n for i, n in enumerate(x.shape)]
         line = x.reshape(-1) if d is None else jnp.moveaxis(x, d, 0)
@@ -132,7 +132,7 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
         if where is not None:
             shown = jnp.broadcast_to(as_array(self.__name__, where), x.shape)
             counts = shown.reshape(-1) if d is None else jnp.moveaxis(shown, d, 0)
-        result = self._given_back(self._folded(line, start, counts), given)
+        result = self._cast_back(self._folded(line, start, counts), operand)
         return result.reshape(shape) if keepdims else result
 
     def _folded(self, line: Any, start: Any, counts: Any) -> Any:
@@ -168,12 +168,12 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
         self._check_binary("accumulate", out)
         if self._own["accumulate"] is not None:
             return self._own["accumulate"](a, axis=axis, dtype=dtype)
-        given = self._operand("accumulate", a, dtype)
-        x = self._carried(given)
+        operand = self._operand("accumulate", a, dtype)
+        x = self._carried(operand)
         d = dim(self.__name__, axis, x)
         line = jnp.moveaxis(x, d, 0)
         if not line.shape[0]:
-            return given
+            return operand
         first = self._started(line[0])
 
         def step(before: Array, row: Array) -> tuple[Array, Array]:
@@ -182,7 +182,7 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
 
         _, rest = lax.scan(step, first, line[1:])
         whole = jnp.moveaxis(jnp.concatenate([first[None], rest]), 0, d)
-        return self._given_back(whole, given)
+        return self._cast_back(whole, operand)
 
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Any:
         """f(a, b) for all pairs of elements: the dimensions of A, and then those of B.
@@ -220,10 +220,10 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
             raise ArgumentError(
                 f"{self.__name__}.at: arrays are immutable; pass inplace=False and use the result"
             )
-        given = 1 if b is None else 2
-        if (self.nin, self.nout) != (given, 1):
+        count = 1 if b is None else 2
+        if (self.nin, self.nout) != (count, 1):
             raise ArgumentError(
-                f"{self.__name__}.at: a function of {given} with one result is needed for what was "
+                f"{self.__name__}.at: a function of {count} with one result is needed for what was "
                 f"given, this one has {self.nin} and {self.nout}"
             )
         x: Any = as_array(self.__name__, a)
@@ -231,7 +231,7 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
             return x.at[indices].apply(self._call)
         y = as_array(self.__name__, b)
         wide = self._carried(x) if jnp.result_type(x, y) == x.dtype else x
-        return self._given_back(self._changed(wide, indices, y), x)
+        return self._cast_back(self._changed(wide, indices, y), x)
 
     def _changed(self, x: Array, indices: Any, b: Any) -> Any:
         if self._own["at"] is not None:
@@ -260,8 +260,8 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
         self._check_binary("reduceat", out)
         if self._own["reduceat"] is not None:
             return self._own["reduceat"](a, indices, axis=axis, dtype=dtype)
-        given = self._operand("reduceat", a, dtype)
-        x = self._carried(given)
+        operand = self._operand("reduceat", a, dtype)
+        x = self._carried(operand)
         d = dim(self.__name__, axis, x)
         line = jnp.moveaxis(x, d, 0)
         starts = as_array(self.__name__, indices)
@@ -281,7 +281,7 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
             return jnp.where(inside[wide], now, before), None
 
         result, _ = lax.scan(step, first, (jnp.arange(line.shape[0]), line))
-        return self._given_back(jnp.moveaxis(result, 0, d), given)
+        return self._cast_back(jnp.moveaxis(result, 0, d), operand)
 
     def _check_binary(self, method: str, out: Any) -> None:
         no_out(f"{self.__name__}.{method}", out)
@@ -299,7 +299,7 @@ class ufunc(Generic[P, R], metaclass=_WithMethods):
         """``x`` in the dtype in which it is combined: its own, which a function may depend on."""
         return x
 
-    def _given_back(self, result: Any, x: Any) -> Any:
+    def _cast_back(self, result: Any, x: Any) -> Any:
         """The ``result`` of what was carried, in the dtype that ``x`` gives."""
         del x
         return result
@@ -311,7 +311,7 @@ class _Known(ufunc[P, R]):
     def _carried(self, x: Any) -> Any:
         return x.astype(dtypes.accumulator(x.dtype))
 
-    def _given_back(self, result: Any, x: Any) -> Any:
+    def _cast_back(self, result: Any, x: Any) -> Any:
         carried = result.dtype == dtypes.accumulator(x.dtype)
         return result.astype(x.dtype) if carried else result
 

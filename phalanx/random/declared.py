@@ -73,8 +73,8 @@ def define_prng_impl(
     declared = PRNGImpl(shape, seed, split, random_bits, fold_in, name, tag)
     for what in ("seed", "split", "random_bits", "fold_in"):
         if not callable(getattr(declared, what)):
-            given = getattr(declared, what)
-            raise TypeError(f"define_prng_impl: {what} must be a function, got {given!r}")
+            value = getattr(declared, what)
+            raise TypeError(f"define_prng_impl: {what} must be a function, got {value!r}")
     declare(declared)
     return declared
 
@@ -120,18 +120,18 @@ class DeclaredGenerator:
         """A single key as the user sees it."""
         return reshape(side_by_side(key), shape=self._impl.key_shape)
 
-    def _keys(self, who: str, given: Any, shape: Shape) -> Words:
+    def _keys(self, who: str, value: Any, shape: Shape) -> Words:
         """The words of keys of ``shape`` that the user's function ``who`` has given."""
-        keys = self._checked(who, given, (*shape, *self._impl.key_shape), WORD)
+        keys = self._checked(who, value, (*shape, *self._impl.key_shape), WORD)
         return words_in(reshape(keys, shape=(*shape, self.words)), self.words)
 
-    def _checked(self, who: str, given: Any, shape: Shape, dtype: np.dtype) -> Any:
-        if not isinstance(given, (Array, np.ndarray, np.generic)):
-            kind: Any = repr(given)
+    def _checked(self, who: str, value: Any, shape: Shape, dtype: np.dtype) -> Any:
+        if not isinstance(value, (Array, np.ndarray, np.generic)):
+            kind: Any = repr(value)
         else:
-            kind = typeof(given)
+            kind = typeof(value)
             if (kind.shape, kind.dtype) == (shape, dtype):
-                return cast(Any, given)
+                return cast(Any, value)
         raise TypeError(
             f"{who} of the generator {self._impl.name!r}, used at {user_location()}, must return "
             f"{dtype}[{','.join(map(str, shape))}], got {kind}"

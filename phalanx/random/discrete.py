@@ -91,19 +91,19 @@ def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> 
 def _knuth(key: Any, lam: Any) -> Any:
     """How many exponential times fit into λ (Knuth, The Art of Computer Programming, 3.4.1)."""
     shape, dtype = typeof(lam).shape, typeof(lam).dtype
-    given = source(key)
+    generator = source(key)
 
     def more(state: Any) -> Any:
         return (state[2] > -lam).any()
 
     def count(state: Any) -> Any:
         words, k, logs = state
-        following, drawn = sources(given.of(words), 2)
+        following, drawn = sources(generator.of(words), 2)
         k = jnp.where(logs > -lam, k + 1, k)
         return following.words, k, logs + jnp.log(draw_uniform(drawn, shape, dtype))
 
-    start = (given.words, *with_sharding_of(lam, jnp.zeros(shape, np.int32), jnp.zeros_like(lam)))
-    return lax.while_loop(more, count, start)[1] - 1
+    start = with_sharding_of(lam, jnp.zeros(shape, np.int32), jnp.zeros_like(lam))
+    return lax.while_loop(more, count, (generator.words, *start))[1] - 1
 
 
 def _hormann_poisson(key: Any, lam: Any) -> Any:
@@ -129,20 +129,20 @@ def _hormann_poisson(key: Any, lam: Any) -> Any:
 def _accepted(key: Any, propose: Any, like: Any) -> Any:
     """Proposals from u - 1/2 and v, both uniform, of the type of ``like``; each element keeps the
     last that it accepts."""
-    kind, given = typeof(like), source(key)
+    kind, generator = typeof(like), source(key)
 
     def more(state: Any) -> Any:
         return ~state[2].all()
 
     def step(state: Any) -> Any:
-        words, kept, done = state
-        following, first, second = sources(given.of(words), 3)
+        words, last, done = state
+        following, first, second = sources(generator.of(words), 3)
         u = draw_uniform(first, kind.shape, kind.dtype) - 0.5
         k, accepted = propose(u, draw_uniform(second, kind.shape, kind.dtype))
-        return following.words, jnp.where(accepted, k, kept), done | accepted
+        return following.words, jnp.where(accepted, k, last), done | accepted
 
     start = jnp.full(kind.shape, -1, kind.dtype), jnp.zeros(kind.shape, bool)
-    return lax.while_loop(more, step, (given.words, *with_sharding_of(like, *start)))[1]
+    return lax.while_loop(more, step, (generator.words, *with_sharding_of(like, *start)))[1]
 
 
 def binomial(
@@ -202,19 +202,19 @@ def draw_binomial(key: Any, n: Any, p: Any) -> Any:
 
 def _geometric_gaps(key: Any, n: Any, log_q: Any) -> Any:
     """How many successes n trials have room for, with the failures that come before each."""
-    kind, given = typeof(n), source(key)
+    kind, generator = typeof(n), source(key)
 
     def more(state: Any) -> Any:
         return (state[2] <= n).any()
 
     def count(state: Any) -> Any:
         words, k, used = state
-        drawn, following = sources(given.of(words), 2)
+        drawn, following = sources(generator.of(words), 2)
         k = jnp.where(used <= n, k + 1, k)
         unit = draw_uniform(drawn, kind.shape, kind.dtype)
         return following.words, k, used + jnp.ceil(jnp.log(unit) / log_q)
 
-    start = (given.words, *with_sharding_of(n, jnp.zeros_like(n), jnp.zeros_like(n)))
+    start = (generator.words, *with_sharding_of(n, jnp.zeros_like(n), jnp.zeros_like(n)))
     return lax.while_loop(more, count, start)[1] - 1
 
 
@@ -300,14 +300,14 @@ def _multinomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], unroll: in
     left = jnp.flip(jnp.cumsum(jnp.flip(p, -1), -1), -1)
     shares = jnp.clip(p / jnp.where(left == 0, 1, left), 0, 1)
     count = typeof(p).shape[-1]
-    given = source(key)
+    generator = source(key)
 
     def draw(trials: Array, row: Any) -> tuple[Array, Array]:
         words, share = row
-        k = draw_binomial(given.of(words), trials, share)
+        k = draw_binomial(generator.of(words), trials, share)
         return trials - k, k
 
-    rows = (given.split((count,)).words, jnp.moveaxis(shares, -1, 0))
+    rows = (generator.split((count,)).words, jnp.moveaxis(shares, -1, 0))
     drawn = lax.scan(draw, broadcast_to(n, shape), rows, unroll=unroll)[1]
     return jnp.moveaxis(drawn, 0, -1)
 

@@ -173,16 +173,16 @@ class UnsafeBitGenerator(BitGenerator):
     def split(self, key: Words, shape: Shape) -> Words:
         """Keys of ``shape``, every tenth of the rows that one key draws."""
         count = math.prod(shape)
-        rows = _generated(key, (count, _APART * self.words), U32)
+        rows = _generated(key, (count, _STRIDE * self.words), U32)
         return tuple([reshape(word, shape=shape) for word in words_in(rows, self.words)])
 
     def children(self, keys: Words, count: int) -> list[Words]:
         """``count`` independent keys, made of each of ``keys``."""
-        return self._rows(keys, range(0, _APART * count, _APART))
+        return self._rows(keys, range(0, _STRIDE * count, _STRIDE))
 
     def folded(self, key: Words, data: Any) -> Words:
         """A key made of one and of the last row that the word ``data`` draws."""
-        (drawn,) = self._rows(self.seeded(data), [_APART - 1])
+        (drawn,) = self._rows(self.seeded(data), [_STRIDE - 1])
         return tuple(xor(x, y) for x, y in zip(key, drawn, strict=True))
 
     def _rows(self, keys: Words, numbers: Sequence[int]) -> list[Words]:
@@ -193,7 +193,7 @@ class UnsafeBitGenerator(BitGenerator):
         return [words_in(row, self.words) for row in each]
 
 
-_APART = 10  # rows from one key to the next
+_STRIDE = 10  # rows from one key to the next
 
 Generator = Threefry | BitGenerator | DeclaredGenerator
 _GENERATORS: dict[str, Generator] = {"rbg": BitGenerator(), "unsafe_rbg": UnsafeBitGenerator()}
@@ -240,9 +240,9 @@ def generator_of(dtype: Any) -> Generator:
 
 def sources(key: Any, num: int) -> list[Source]:
     """``num`` independent keys, made of one."""
-    given = source(key)
-    each = [words_in(word, num) for word in given.split((num,)).words]
-    return [*map(given.of, zip(*each, strict=True))]
+    generator = source(key)
+    each = [words_in(word, num) for word in generator.split((num,)).words]
+    return [*map(generator.of, zip(*each, strict=True))]
 
 
 # ---- bits -----------------------------------------------------------------------------------

@@ -213,18 +213,18 @@ def wrap_key_data(key_bits_array: Any, *, impl: KeySpec = None, dtype: KeySpec =
     Array(True, dtype=bool)
     """
     chosen = _dtype_of("wrap_key_data", impl, dtype)
-    given = _type_of(key_bits_array)
+    type = _type_of(key_bits_array)
     own = chosen.key_shape
-    lanes = max(0, given.ndim - len(own)) if given else 0
-    if given is None or given.dtype != U32 or given.shape[lanes:] != own:
+    lanes = max(0, type.ndim - len(own)) if type else 0
+    if type is None or type.dtype != U32 or type.shape[lanes:] != own:
         wanted = ", ".join(map(str, ("...", *own)))
         raise TypeError(
             f"wrap_key_data: the words of {chosen} are needed, u32[{wanted}], got "
-            f"{given or repr(key_bits_array)}"
+            f"{type or repr(key_bits_array)}"
         )
     if len(own) == 1:
         return _wrapped(key_bits_array, chosen)
-    return _wrapped(reshape(key_bits_array, shape=(*given.shape[:lanes], chosen.words)), chosen)
+    return _wrapped(reshape(key_bits_array, shape=(*type.shape[:lanes], chosen.words)), chosen)
 
 
 def _wrapped(words: Any, dtype: KeyType) -> Any:
@@ -286,16 +286,16 @@ def _check(who: str, keys: Any) -> ArrayType:
         TypeError: ``keys`` are neither.
         ValueError: keys in the old form are refused by the option ``legacy_prng_key``.
     """
-    given = _type_of(keys)
-    if given is not None and is_key(given.dtype):
-        return given
+    type = _type_of(keys)
+    if type is not None and is_key(type.dtype):
+        return type
     words = KEY_TYPES[config.default_prng_impl].words
-    if given is not None and given.dtype == U32 and given.shape[-1:] == (words,):
+    if type is not None and type.dtype == U32 and type.shape[-1:] == (words,):
         _mention_old_form(who)
-        return given
+        return type
     raise TypeError(
         f"{who}: a key is needed, as random.key(seed) makes it, or its data u32[{words}]; got "
-        f"{given or repr(keys)}"
+        f"{type or repr(keys)}"
     )
 
 
@@ -321,8 +321,8 @@ def single(who: str, keys: Any) -> Any:
     """
     if isinstance(keys, Array) and keys.aval.shape == () and is_key(keys.aval.dtype):
         return keys
-    given = _check(who, keys)
-    shape = given.shape if is_key(given.dtype) else given.shape[:-1]
+    type = _check(who, keys)
+    shape = type.shape if is_key(type.dtype) else type.shape[:-1]
     if shape:
         raise ValueError(
             f"{who}: a single key is needed, got keys of shape {shape}; use vmap to draw with "
@@ -351,9 +351,9 @@ def split(key: KeyLike, num: int | tuple[int, ...] = 2) -> Array:
     >>> from phalanx import random
     >>> first, second = random.split(random.key(0))
     """
-    given: Any = num
+    count: Any = num
     try:
-        shape = tuple(map(length, given if np.ndim(given) else (given,)))
+        shape = tuple(map(length, count if np.ndim(count) else (count,)))
     except ConcretizationTypeError:  # says what is traced, and where
         raise
     except TypeError:
@@ -403,5 +403,5 @@ def fold_in(key: KeyLike, data: Any) -> Array:
 @staged
 def _fold_in(key: Any, data: Any) -> Any:
     word = convert(data, dtype=U32, weak=False)
-    given = source(key)
-    return _in_form_of(key, given.generator.folded(given.words, word))
+    own = source(key)
+    return _in_form_of(key, own.generator.folded(own.words, word))

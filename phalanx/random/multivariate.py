@@ -128,12 +128,12 @@ def multivariate_normal(
         raise ValueError(f"{who}: method must be one of {list(_FACTORS)}, got {method!r}")
     chosen = float_dtype(who, dtype)
     mean, cov = as_parameter(mean, chosen), as_parameter(cov, chosen)
-    given, size = typeof(mean), typeof(cov)
-    if not given.shape or size.shape[-2:] != given.shape[-1:] * 2:
+    mean_type, size = typeof(mean), typeof(cov)
+    if not mean_type.shape or size.shape[-2:] != mean_type.shape[-1:] * 2:
         raise ArgumentError(
-            f"{who}: mean must have shape [..., n] and cov [..., n, n], got {given} and {size}"
+            f"{who}: mean must have shape [..., n] and cov [..., n, n], got {mean_type} and {size}"
         )
-    batch = (given.update(shape=given.shape[:-1]), size.update(shape=size.shape[:-2]))
+    batch = (mean_type.update(shape=mean_type.shape[:-1]), size.update(shape=size.shape[:-2]))
     lengths = shape_of_draws(who, shape, *batch)
     return _multivariate(single(who, key), mean, cov, shape=lengths, method=method)
 

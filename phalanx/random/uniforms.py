@@ -60,9 +60,9 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
         ValueError: a length is negative.
     """
     several = isinstance(shape, Iterable) and getattr(cast(Any, shape), "ndim", 1)
-    given = cast(Iterable[Any], shape if several else (shape,))
+    lengths_in = cast(Iterable[Any], shape if several else (shape,))
     try:
-        lengths = tuple(map(length, given))
+        lengths = tuple(map(length, lengths_in))
     except ConcretizationTypeError:  # says what is traced, and where
         raise
     except TypeError:
@@ -115,9 +115,9 @@ def shape_of_draws(who: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     needed = common_shape(who, *shapes)
     if shape is None:
         return needed
-    given = as_shape(who, shape)
-    check_fills(who, "parameters", needed, given)
-    return given
+    lengths = as_shape(who, shape)
+    check_fills(who, "parameters", needed, lengths)
+    return lengths
 
 
 def _type_of(parameter: Any) -> ArrayType:
@@ -127,9 +127,9 @@ def _type_of(parameter: Any) -> ArrayType:
 def drawn(core: Any, who: str, key: Any, shape: Any, dtype: Any, *parameters: Any) -> Any:
     """What ``core`` draws, of ``shape`` or of that to which the parameters broadcast."""
     chosen = float_dtype(who, dtype)
-    given = [as_parameter(p, chosen) for p in parameters]
-    lengths = shape_of_draws(who, shape, *given)
-    return core(single(who, key), *given, shape=lengths, dtype=chosen)
+    parameter_arrays = [as_parameter(p, chosen) for p in parameters]
+    lengths = shape_of_draws(who, shape, *parameter_arrays)
+    return core(single(who, key), *parameter_arrays, shape=lengths, dtype=chosen)
 
 
 def check_method(who: str, method: str) -> None:

@@ -106,8 +106,8 @@ def minimize(
         raise ValueError(
             f"minimize: options must be among {', '.join(known)}, got {', '.join(sorted(unknown))}"
         )
-    given = known | {k: v for k, v in (options or {}).items() if v is not None}
-    return _bfgs(lambda v: _value_and_slope(fun, v, args), x, **given)
+    settings = known | {k: v for k, v in (options or {}).items() if v is not None}
+    return _bfgs(lambda v: _value_and_slope(fun, v, args), x, **settings)
 
 
 def _value_and_slope(fun: Callable[..., Any], x: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:

@@ -140,10 +140,10 @@ def pinv(
      [0.  0. ]]
     """
     x = matrices("pinv", a)
-    given = rcond if rtol is None else rtol
-    if given is None:
-        given = 10 * _max(x.shape[-2:]) * float(dtypes.finfo(x.dtype).eps)
-    tolerance = asarray(given, dtype=_real(x.dtype))
+    bound = rcond if rtol is None else rtol
+    if bound is None:
+        bound = 10 * _max(x.shape[-2:]) * float(dtypes.finfo(x.dtype).eps)
+    tolerance = asarray(bound, dtype=_real(x.dtype))
     return prims.pinv(x, ops.broadcast_to(tolerance, x.shape[:-2]))
 
 
@@ -195,12 +195,12 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None) -> tuple[Any, Any, A
     eps = float(dtypes.finfo(x.dtype).eps)
     bound = eps * _max(x.shape) if rcond is None else eps if rcond < 0 else rcond
     u, s, vh = svd(x, full_matrices=False)
-    kept = s > bound * s[:1]
-    inverse = where(kept, 1 / where(kept, s, 1), 0)
+    is_large = s > bound * s[:1]
+    inverse = where(is_large, 1 / where(is_large, s, 1), 0)
     scaled = ops.expand_dims(inverse, (1,)) * matmul(adjoint(u), columns)
     solution = matmul(adjoint(vh), scaled)
     residuals = norm(columns - matmul(x, solution), axis=0) ** 2
-    return solution if y.ndim == 2 else solution[:, 0], residuals, count_nonzero(kept), s
+    return solution if y.ndim == 2 else solution[:, 0], residuals, count_nonzero(is_large), s
 
 
 @one_program

@@ -438,8 +438,8 @@ def eigh_tridiagonal(
     below = ops.concatenate(below[..., n - 1 :, :], below[..., : n - 1, :], dim=below.ndim - 2)
     *v, w = prims.eigh(below + diagonal_matrix(diagonal), vectors=not eigvals_only)
     first, last = select_range or (0, n - 1)
-    kept = slice(first, last + 1)
-    return w[..., kept] if eigvals_only else (w[..., kept], v[0][..., kept])
+    selected = slice(first, last + 1)
+    return w[..., selected] if eigvals_only else (w[..., selected], v[0][..., selected])
 
 
 # ---- similar matrices -----------------------------------------------------------------------

@@ -299,8 +299,8 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any
 def _estimate(t: Array, out: Array) -> Array:
     n = t.shape[-1]
     on, tolerance = diagonal(t), float(dtypes.finfo(t.dtype).eps)
-    apart = abs(on[:, None] - on) + where(eye(n, dtype=bool), np.inf, 0)
-    least = min(apart, initial=np.inf)
+    distances = abs(on[:, None] - on) + where(eye(n, dtype=bool), np.inf, 0)
+    least = min(distances, initial=np.inf)
     least = where(least == 0, tolerance, least)
     beyond = max(sum(abs(triu(t, 1)), axis=0), initial=0)
     error = ops.clamp(tolerance, tolerance / least * beyond, 1.0)

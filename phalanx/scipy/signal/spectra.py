@@ -240,8 +240,8 @@ def _weights(who: str, window: Any, length: int, dtype: np.dtype) -> Any:
                 f"{who}: window must be one of {[*_WINDOWS]}, 'boxcar', a pair ('kaiser', beta) or "
                 f"an array of weights, got {window!r}"
             )
-        made = jnp.ones(1) if length == 1 else _WINDOWS[window](length + 1)[:-1]
-        return made.astype(dtype)
+        periodic = jnp.ones(1) if length == 1 else _WINDOWS[window](length + 1)[:-1]
+        return periodic.astype(dtype)
     weights = jnp.asarray(window)
     if weights.shape != (length,):
         raise ShapeError(f"{who}: a window of {length} weights is needed, got {weights.aval}")

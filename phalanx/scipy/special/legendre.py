@@ -51,7 +51,7 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
     >>> lpmn_values(1, 2, np.array([0.5], np.float32), False)[0, :, 0]
     Array([ 1.   ,  0.5  , -0.125], dtype=float32)
     """
-    m, n, x = _given("lpmn_values", m, n, z)
+    m, n, x = _checked("lpmn_values", m, n, z)
     return _powers(x, m, n, 0) * _polynomials(x, m, n, is_normalized)
 
 
@@ -77,7 +77,7 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     >>> slopes[0, 1:, 0]
     Array([1. , 1.5], dtype=float32)
     """
-    m, n, x = _given("lpmn", m, n, z)
+    m, n, x = _checked("lpmn", m, n, z)
     polynomials = _polynomials(x, m + 1, n, is_normalized=False)
     here, next_order = polynomials[:-1], polynomials[1:]
     orders = np.arange(m + 1).astype(x.dtype)[:, None, None]
@@ -85,7 +85,7 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     return _powers(x, m, n, 0) * here, of_power * here - _powers(x, m, n, 0) * next_order
 
 
-def _given(who: str, m: int, n: int, z: ArrayLike) -> tuple[int, int, Array]:
+def _checked(who: str, m: int, n: int, z: ArrayLike) -> tuple[int, int, Array]:
     m, n = operator.index(m), operator.index(n)
     (x,) = real(who, z)
     if m < 0 or n < 0:

@@ -285,14 +285,14 @@ def _normalized(weights: ArrayLike | None, points: Array) -> Array:
     n = points.shape[1]
     if weights is None:
         return full(n, 1 / n, points.dtype)
-    given = number_array("gaussian_kde", weights)
-    if given.shape != (n,):
+    weights_in = number_array("gaussian_kde", weights)
+    if weights_in.shape != (n,):
         raise ValueError(
             f"gaussian_kde: weights must have shape ({n},), one for each point of {points.aval}, "
-            f"got {given.aval}"
+            f"got {weights_in.aval}"
         )
-    given = given.astype(points.dtype)
-    return given / given.sum()
+    weights_in = weights_in.astype(points.dtype)
+    return weights_in / weights_in.sum()
 
 
 @one_program
@@ -309,9 +309,9 @@ def _log_mixture(c: ArrayLike, w: ArrayLike, covariance: ArrayLike, x: ArrayLike
     return logsumexp(logs, 1, b=weights)
 
 
-def _weighted(*given: ArrayLike) -> tuple[Array, Array]:
+def _weighted(*arguments: ArrayLike) -> tuple[Array, Array]:
     """The weights, and log N(x; cᵢ, Σ) [m, n], by the Cholesky factor of the covariance."""
-    c, w, spread, x = promote("gaussian_kde", *given, to=dtypes.to_inexact)
+    c, w, spread, x = promote("gaussian_kde", *arguments, to=dtypes.to_inexact)
     factor = cholesky(spread)
     c, x = (triangular_solve(factor, v, left_side=True, lower=True) for v in (c, x))
     gaps = x[:, :, None] - c[:, None, :]

@@ -166,9 +166,9 @@ def _function(body: Function, at: Callable[..., Array]) -> Function:
             raise TypeError(f"{who}: {error}") from None
         bound.apply_defaults()
         values = real(who, *bound.arguments.values())
-        given = dict(zip(bound.arguments, values, strict=True))
-        loc, scale = (given.pop(name, like(values[0])) for name, like in _STANDARD.items())
-        x, *shape = given.values()
+        by_name = dict(zip(bound.arguments, values, strict=True))
+        loc, scale = (by_name.pop(name, like(values[0])) for name, like in _STANDARD.items())
+        x, *shape = by_name.values()
         return _lost(at(x, loc, scale, shape), x, loc, scale, *shape)
 
     return public  # type: ignore[return-value]

@@ -21,8 +21,10 @@ from phalanx.numpy.promotion import (
     convert,
     inexact,
     inexact_pair,
+    no_out,
     number_array,
 )
+from phalanx.numpy.rounding import trunc
 from phalanx.numpy.searching import where
 
 
@@ -190,6 +192,31 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     exponent = _Layout(x.aval.dtype).exponent(x)
     mantissa = _scaled(x, ops.neg(exponent))
     return ops.select(ops.eq(x, x), mantissa, ops.mul(x, x)), exponent  # of nan the slope is nan
+
+
+@one_program
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
+    """The fractional and the integral part of x, elementwise, both with the sign of x.
+
+    Args:
+        x: real numbers, as an array, or a number.
+        out: must be None: arrays are immutable, and results are returned.
+
+    Returns:
+        Two arrays of the shape of ``x``.
+
+    Raises:
+        TypeError: ``x`` is complex.
+
+    >>> [float(v) for v in jnp.modf(-2.5)]
+    [-0.5, -2.0]
+    """
+    no_out("modf", out)
+    x = inexact("modf", x)
+    whole = trunc(x)
+    infinite = ops.eq(ops.abs(x), literal(x, np.inf))
+    rest = ops.select(infinite, literal(x, 0), ops.sub(x, whole))
+    return copysign(rest, x), whole
 
 
 class _Layout:

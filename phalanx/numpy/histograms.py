@@ -18,6 +18,7 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import in_place, takes_out_sharding
 from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.extrema import max, min
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
@@ -28,7 +29,7 @@ from phalanx.numpy.promotion import (
     value_of,
 )
 from phalanx.numpy.ranges import linspace
-from phalanx.numpy.reductions import max, min, sum
+from phalanx.numpy.reductions import sum
 from phalanx.numpy.sorting import searchsorted
 from phalanx.numpy.statistics import flat
 

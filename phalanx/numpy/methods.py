@@ -29,6 +29,7 @@ from phalanx.numpy import (
     complex_numbers,
     creation,
     cumulative,
+    extrema,
     indexing,
     logic,
     manipulation,
@@ -129,7 +130,7 @@ _UNARY: dict[str, Callable[..., Any]] = {
 
 # Functions whose first argument becomes ``self``.
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    arithmetic.clip,
+    extrema.clip,
     rounding.round,
     products.dot,
     complex_numbers.conj,
@@ -140,10 +141,10 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     reductions.argmin,
     cumulative.cumprod,
     cumulative.cumsum,
-    reductions.max,
-    reductions.min,
+    extrema.max,
+    extrema.min,
     reductions.prod,
-    reductions.ptp,
+    statistics.ptp,
     reductions.sum,
     repeat,
     sorting.argpartition,

@@ -17,6 +17,8 @@ from phalanx.base.numpy_kinds import NDARRAY
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import divmod, floor_divide, literal
+from phalanx.numpy.extrema import max as max_over
+from phalanx.numpy.extrema import min as min_over
 from phalanx.numpy.indexing import take
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -26,8 +28,6 @@ from phalanx.numpy.promotion import (
     is_python_scalar,
 )
 from phalanx.numpy.quantiles import median as median_over
-from phalanx.numpy.reductions import max as max_over
-from phalanx.numpy.reductions import min as min_over
 from phalanx.numpy.statistics import mean as mean_over
 
 _I32 = np.dtype("int32")

@@ -1,4 +1,4 @@
-"""Sums, products, extrema, truth over all, and the positions of extrema.
+"""Sums, products, truth over all, and the positions of extrema.
 
 Everywhere ``axis`` is one axis, several, or None for all; ``keepdims`` leaves the reduced ones
 with length 1; ``where`` says which elements take part, and ``initial`` joins them.
@@ -18,7 +18,7 @@ from phalanx.base.dtypes import INEXACT, accumulator
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add as add_arrays
-from phalanx.numpy.arithmetic import literal, maximum, minimum
+from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.arithmetic import multiply as multiply_arrays
 from phalanx.numpy.logic import isnan
 from phalanx.numpy.promotion import (
@@ -74,9 +74,9 @@ def sum(
     """
     no_out("sum", out)
     x, kind = _summand("sum", a, dtype, promote_integers)
-    total = _reduced(ops.reduce_sum, masked(x, where, 0), axis, keepdims)
+    total = reduced(ops.reduce_sum, masked(x, where, 0), axis, keepdims)
     total = convert(total, kind)
-    return total if initial is None else _joined(add_arrays, total, initial)
+    return total if initial is None else joined(add_arrays, total, initial)
 
 
 @one_program
@@ -115,9 +115,9 @@ def prod(
     """
     no_out("prod", out)
     x, kind = _summand("prod", a, dtype, promote_integers)
-    total = _reduced(ops.reduce_prod, masked(x, where, 1), axis, keepdims)
+    total = reduced(ops.reduce_prod, masked(x, where, 1), axis, keepdims)
     total = convert(total, kind)
-    return total if initial is None else _joined(multiply_arrays, total, initial)
+    return total if initial is None else joined(multiply_arrays, total, initial)
 
 
 def _summand(who: str, a: Any, dtype: Any, promote_integers: bool) -> tuple[Any, np.dtype]:
@@ -150,7 +150,7 @@ def masked(x: Any, mask: Any, identity: Any) -> Any:
     return convert(choose(boolean("where", mask), x, literal(x, identity)), x.aval.dtype)
 
 
-def _reduced(prim: Callable[..., Any], x: Any, axis: Any, keepdims: bool) -> Any:
+def reduced(prim: Callable[..., Any], x: Any, axis: Any, keepdims: bool) -> Any:
     if type(axis) is int and -x.ndim <= axis < x.ndim:
         over: tuple[int, ...] = (axis % x.ndim,)
     else:
@@ -165,167 +165,20 @@ def _with_dims(total: Any, x: Any, over: tuple[int, ...]) -> Any:
     )
 
 
-def _joined(combine: Callable[..., Any], total: Any, initial: Any) -> Any:
+def joined(combine: Callable[..., Any], total: Any, initial: Any) -> Any:
     return combine(total, convert(as_array("initial", initial), total.aval.dtype))
 
 
-# ---- extrema --------------------------------------------------------------------------------
+# ---- positions of extrema -------------------------------------------------------------------
 
 
-@one_program
-def max(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
-    """The largest element over ``axis``; nan if there is one.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        out: must be None: arrays are immutable, and results are returned.
-        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
-        initial: a number that joins the elements, and is the result of none; None: there must be
-            elements.
-        where: which elements take part: booleans that broadcast with the array; None for all.
-
-    Returns:
-        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
-        stay, with length 1.
-
-    Raises:
-        ValueError: there is no element and no ``initial``; or ``where`` without ``initial``.
-
-    >>> print(jnp.max(jnp.arange(6).reshape(2, 3), axis=1))
-    [2 5]
-    """
-    return _extremum(_MAX, a, axis, out, keepdims, initial, where)
-
-
-amax = max
-
-
-@one_program
-def min(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
-    """The smallest element over ``axis``; nan if there is one.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        out: must be None: arrays are immutable, and results are returned.
-        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
-        initial: a number that joins the elements, and is the result of none; None: there must be
-            elements.
-        where: which elements take part: booleans that broadcast with the array; None for all.
-
-    Returns:
-        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
-        stay, with length 1.
-
-    Raises:
-        ValueError: there is no element and no ``initial``; or ``where`` without ``initial``.
-
-    >>> print(jnp.min(jnp.arange(6).reshape(2, 3), axis=1))
-    [0 3]
-    """
-    return _extremum(_MIN, a, axis, out, keepdims, initial, where)
-
-
-amin = min
-
-
-@one_program
-def minmax(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> tuple[Array, Array]:
-    """The smallest and the largest element over ``axis``; see ``min`` and ``max``.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        out: must be None: arrays are immutable, and results are returned.
-        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
-        initial: a number that joins the elements, and is the result of none; None: there must be
-            elements.
-        where: which elements take part: booleans that broadcast with the array; None for all.
-
-    Returns:
-        Two arrays of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
-        stay, with length 1.
-
-    Raises:
-        AxisError: there is no dimension ``axis``.
-
-    >>> [int(x) for x in jnp.minmax(jnp.array([3, 1, 2]))]
-    [1, 3]
-    """
-    options = (axis, out, keepdims, initial, where)
-    return min(a, *options), max(a, *options)
-
-
-# name, reduction, identity, and the same of two arrays
-_MAX = ("max", ops.reduce_max, ops.lowest, maximum)
-_MIN = ("min", ops.reduce_min, ops.highest, minimum)
-
-
-def _extremum(
-    kind: tuple[Any, ...], a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any
-) -> Any:
-    who, prim, identity, combine = kind
-    no_out(who, out)
-    x = as_array(who, a)
-    x = convert(x, x.aval.dtype)
-    if initial is None:
-        _check_some(who, x, axis, where)
-    total = _reduced(prim, masked(x, where, identity(x.aval.dtype)), axis, keepdims)
-    return total if initial is None else _joined(combine, total, initial)
-
-
-def _check_some(who: str, x: Any, axis: Any, where: Any) -> None:
+def check_some(who: str, x: Any, axis: Any, where: Any) -> None:
     if where is not None:
         raise ValueError(f"{who}: with where, no element may be left; give initial=, too")
     if not x.aval.size and not builtins.all(x.aval.shape[d] for d in dims(who, axis, x)):
         raise ValueError(
             f"{who}: an array {x.aval} has no element to choose along axis {axis}; give initial="
         )
-
-
-@one_program
-def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """The largest minus the smallest element over ``axis``.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        out: must be None: arrays are immutable, and results are returned.
-        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
-
-    Returns:
-        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
-        stay, with length 1.
-
-    Raises:
-        AxisError: there is no dimension ``axis``.
-
-    >>> print(jnp.ptp(jnp.array([3, 7, 4])))
-    4
-    """
-    return ops.sub(max(a, axis, out, keepdims), min(a, axis, None, keepdims))
 
 
 @one_program
@@ -426,7 +279,7 @@ def all(
     """
     no_out("all", out)
     x = boolean("all", a)
-    return _reduced(ops.reduce_and, masked(x, where, True), axis, keepdims)
+    return reduced(ops.reduce_and, masked(x, where, True), axis, keepdims)
 
 
 @one_program
@@ -458,7 +311,7 @@ def any(
     """
     no_out("any", out)
     x = boolean("any", a)
-    return _reduced(ops.reduce_or, masked(x, where, False), axis, keepdims)
+    return reduced(ops.reduce_or, masked(x, where, False), axis, keepdims)
 
 
 @one_program
@@ -553,93 +406,6 @@ def nanprod(
     2.0
     """
     return prod(nan_as("nanprod", a, 1), axis, dtype, out, keepdims, initial, where)
-
-
-@one_program
-def nanmax(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
-    """The largest element over ``axis`` that is not nan; nan if there is none.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        out: must be None: arrays are immutable, and results are returned.
-        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
-        initial: a number that joins the elements, and is the result of none; None: there must be
-            elements.
-        where: which elements take part: booleans that broadcast with the array; None for all.
-
-    Returns:
-        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
-        stay, with length 1.
-
-    Raises:
-        AxisError: there is no dimension ``axis``.
-
-    >>> print(jnp.nanmax(jnp.array([1.0, jnp.nan])))
-    1.0
-    """
-    return _nan_extremum("nanmax", max, ops.lowest, a, axis, out, keepdims, initial, where)
-
-
-@one_program
-def nanmin(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
-    """The smallest element over ``axis`` that is not nan; nan if there is none.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        out: must be None: arrays are immutable, and results are returned.
-        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
-        initial: a number that joins the elements, and is the result of none; None: there must be
-            elements.
-        where: which elements take part: booleans that broadcast with the array; None for all.
-
-    Returns:
-        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
-        stay, with length 1.
-
-    Raises:
-        AxisError: there is no dimension ``axis``.
-
-    >>> print(jnp.nanmin(jnp.array([1.0, jnp.nan])))
-    1.0
-    """
-    return _nan_extremum("nanmin", min, ops.highest, a, axis, out, keepdims, initial, where)
-
-
-def _nan_extremum(
-    who: str,
-    reduce: Callable[..., Any],
-    identity: Callable[..., Any],
-    a: Any,
-    axis: Any,
-    out: Any,
-    keepdims: bool,
-    initial: Any,
-    where: Any,
-) -> Any:
-    x = as_array(who, a)
-    if x.aval.dtype not in INEXACT:
-        return reduce(x, axis, out, keepdims, initial, where)
-    reduced = reduce(nan_as(who, x, identity(x.aval.dtype)), axis, out, keepdims, initial, where)
-    if initial is not None:
-        return reduced
-    nothing = all(isnan(x), axis, keepdims=keepdims)
-    return ops.select(nothing, literal(reduced, np.nan), reduced)
 
 
 @one_program

@@ -13,12 +13,10 @@ from phalanx.base.lengths import integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import integer_floor_divide, literal, over
-from phalanx.numpy.floating_point import copysign
 from phalanx.numpy.promotion import (
     ArrayLike,
     convert,
     inexact,
-    no_out,
     number_array,
 )
 
@@ -149,28 +147,3 @@ def _round_integers(x: Any, unit: int) -> Any:
     tie_up = ops.and_(ops.eq(rest, half), ops.ne(ops.rem(down, literal(x, 2)), literal(x, 0)))
     up = ops.or_(ops.gt(rest, half), tie_up)
     return ops.mul(ops.select(up, ops.add(down, literal(x, 1)), down), step)
-
-
-@one_program
-def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """The fractional and the integral part of x, elementwise, both with the sign of x.
-
-    Args:
-        x: real numbers, as an array, or a number.
-        out: must be None: arrays are immutable, and results are returned.
-
-    Returns:
-        Two arrays of the shape of ``x``.
-
-    Raises:
-        TypeError: ``x`` is complex.
-
-    >>> [float(v) for v in jnp.modf(-2.5)]
-    [-0.5, -2.0]
-    """
-    no_out("modf", out)
-    x = inexact("modf", x)
-    whole = trunc(x)
-    infinite = ops.eq(ops.abs(x), literal(x, np.inf))
-    rest = ops.select(infinite, literal(x, 0), ops.sub(x, whole))
-    return copysign(rest, x), whole

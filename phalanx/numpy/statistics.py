@@ -15,7 +15,8 @@ from phalanx.base.broadcasting import check_fills
 from phalanx.base.dtypes import COMPLEXES, INEXACT, accumulator
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal, maximum, multiply, subtract, true_divide
+from phalanx.numpy.arithmetic import literal, multiply, subtract, true_divide
+from phalanx.numpy.extrema import max, maximum, min
 from phalanx.numpy.logic import greater, isnan
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -590,3 +591,26 @@ def _correlations(c: Any) -> Any:
     if out.aval.dtype in COMPLEXES:
         return out
     return ops.clamp(literal(out, -1), out, literal(out, 1))
+
+
+@one_program
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+    """The largest minus the smallest element over ``axis``.
+
+    Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+
+    Returns:
+        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
+        stay, with length 1.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
+    >>> print(jnp.ptp(jnp.array([3, 7, 4])))
+    4
+    """
+    return ops.sub(max(a, axis, out, keepdims), min(a, axis, None, keepdims))

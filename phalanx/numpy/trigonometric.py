@@ -16,9 +16,10 @@ from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import COMPLEXES
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import add, literal, maximum, remainder, subtract
+from phalanx.numpy.arithmetic import add, literal, remainder, subtract
 from phalanx.numpy.cumulative import cumsum
 from phalanx.numpy.differences import diff
+from phalanx.numpy.extrema import maximum
 from phalanx.numpy.logic import equal, greater, less, logical_and
 from phalanx.numpy.promotion import (
     ArrayLike,

@@ -359,6 +359,7 @@ pad = Primitive(
     examples=[
         Example((f32(2, 3), f32()), {"config": ((1, 0, 2), (0, 2, 0))}),
         Example((f32(4, 3), f32()), {"config": ((-1, 2, 1), (1, -2, 0))}),
+        Example((f32(4), f32()), {"config": ((2, -8, 1),)}),
     ],
 )
 

@@ -234,7 +234,9 @@ def _pooling(*shapes: ArrayType) -> list[Example]:
         base_dilation=(1, 2),
         window_dilation=(3, 1),
     )
-    return [Example((f32(2, 5, 4),), overlapping), Example((f32(7, 5),), dilated), *plain]
+    holes = plain_windows((3,), padding=((-1, 2),), base_dilation=(2,))
+    drawn = [(f32(2, 5, 4), overlapping), (f32(7, 5), dilated), (f32(4), holes)]
+    return [*(Example((x,), windows) for x, windows in drawn), *plain]
 
 
 reduce_window_sum = _window_reduction(

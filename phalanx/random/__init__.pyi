@@ -12,11 +12,10 @@ from phalanx.random.continuous import (
     wald as wald,
     weibull_min as weibull_min,
 )
-from phalanx.random.multivariate import ball as ball
-from phalanx.random.gammas import (
+from phalanx.random.multivariate import ball as ball, dirichlet as dirichlet
+from phalanx.random.continuous import (
     beta as beta,
     chisquare as chisquare,
-    dirichlet as dirichlet,
     f as f,
     t as t,
 )

@@ -23,6 +23,7 @@ from phalanx.random.uniforms import (
     Lengths,
     as_parameter,
     as_shape,
+    check_method,
     draw_signs,
     draw_two,
     draw_uniform,
@@ -77,6 +78,186 @@ def draw_generalized_normal(key: Any, p: Any, shape: Lengths, dtype: np.dtype) -
     first, second = sources(key, 2)
     gammas = draw_gamma(first, broadcast_to(1 / p, shape), in_logs=False)
     return draw_signs(second, shape, dtype) * gammas ** (1 / p)
+
+
+@takes_out_sharding
+def beta(
+    key: KeyLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: Any = None,
+) -> Array:
+    """Beta-distributed numbers, of density xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b), 0 < x < 1.
+
+    Args:
+        key: a single key.
+        a: the first parameter, a positive number, or an array that broadcasts to ``shape``.
+        b: the second parameter, a positive number, or an array that broadcasts to ``shape``.
+        shape: the shape of the result; by default that to which ``a`` and ``b`` broadcast.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        method: "exact", by rejection; there is no other.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
+
+    Raises:
+        ValueError: the parameters do not broadcast to ``shape``, or there is no such method.
+
+    >>> from phalanx import random
+    >>> 0 < float(random.beta(random.key(0), 2.0, 3.0)) < 1
+    True
+    """
+    check_method("beta", method)
+    return drawn(_beta, "beta", key, shape, dtype, a, b)
+
+
+@staged
+def _beta(key: Any, a: Any, b: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
+    first, second = sources(key, 2)
+    x = draw_gamma(first, broadcast_to(a, shape), in_logs=True)
+    y = draw_gamma(second, broadcast_to(b, shape), in_logs=True)
+    greatest = jnp.maximum(x, y)
+    x, y = jnp.exp(x - greatest), jnp.exp(y - greatest)
+    return x / (x + y)
+
+
+@takes_out_sharding
+def chisquare(
+    key: KeyLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: Any = None,
+) -> Array:
+    """Chi-square numbers: sums of ``df`` squares of standard normal numbers.
+
+    Args:
+        key: a single key.
+        df: a positive number, or an array that broadcasts to ``shape``.
+        shape: the shape of the result; by default that of ``df``.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        method: "exact", by rejection; there is no other.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
+
+    Raises:
+        ValueError: ``df`` does not broadcast to ``shape``, or there is no such method.
+
+    >>> from phalanx import random
+    >>> bool(random.chisquare(random.key(0), 3.0) > 0)
+    True
+    """
+    check_method("chisquare", method)
+    return drawn(_chisquare, "chisquare", key, shape, dtype, df)
+
+
+@staged
+def _chisquare(key: Any, df: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
+    return _draw_chisquare(key, df, shape)
+
+
+def _draw_chisquare(key: Any, df: Any, shape: Lengths) -> Any:
+    return jnp.exp(draw_gamma(key, broadcast_to(df / 2, shape), in_logs=True)) * 2
+
+
+@takes_out_sharding
+def f(
+    key: KeyLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """F-distributed numbers: quotients of two chi-square numbers, each over its degrees of freedom.
+
+    Args:
+        key: a single key.
+        dfnum: degrees of freedom of the numerator, positive: a number, or an array that broadcasts
+            to ``shape``.
+        dfden: degrees of freedom of the denominator, positive: a number, or an array that
+            broadcasts to ``shape``.
+        shape: the shape of the result; by default that to which the parameters broadcast.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
+
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
+    >>> from phalanx import random
+    >>> bool(random.f(random.key(0), 3.0, 4.0) > 0)
+    True
+    """
+    return drawn(_f, "f", key, shape, dtype, dfnum, dfden)
+
+
+@staged
+def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
+    below, above = sources(key, 2)
+    top = _draw_chisquare(above, dfnum, shape) / dfnum
+    return top / (_draw_chisquare(below, dfden, shape) / dfden)
+
+
+@takes_out_sharding
+def t(
+    key: KeyLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Student's t: standard normal numbers over √(χ²/df).
+
+    Args:
+        key: a single key.
+        df: a positive number, or an array that broadcasts to ``shape``.
+        shape: the shape of the result; by default that of ``df``.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
+
+    Raises:
+        TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
+        ValueError: a length in ``shape`` is negative.
+
+    >>> from phalanx import random
+    >>> print(random.t(random.key(0), 3.0, (2,)).round(3))
+    [ 0.69  -3.239]
+    """
+    return drawn(_t, "t", key, shape, dtype, df)
+
+
+@staged
+def _t(key: Any, df: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
+    first, second = sources(key, 2)
+    half = df / 2
+    gammas = draw_gamma(second, broadcast_to(half, shape), in_logs=False)
+    return draw_normal(first, shape, dtype) * jnp.sqrt(half / gammas)
 
 
 # ---- of normal numbers ----------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -18,10 +19,18 @@ from phalanx.lax.layout import takes_out_sharding
 from phalanx.primitives.basis import check_lengths
 from phalanx.primitives.shape import broadcast_to
 from phalanx.random.continuous import draw_exponential, draw_generalized_normal
+from phalanx.random.gammas import draw_gamma
 from phalanx.random.generators import sources
 from phalanx.random.keys import single
 from phalanx.random.normals import draw_standard_normal
-from phalanx.random.uniforms import Lengths, as_parameter, as_shape, float_dtype, shape_of_draws
+from phalanx.random.uniforms import (
+    Lengths,
+    as_parameter,
+    as_shape,
+    but_last_axis,
+    float_dtype,
+    shape_of_draws,
+)
 
 # ---- orthogonal matrices --------------------------------------------------------------------
 
@@ -208,3 +217,49 @@ def _ball(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
     x = draw_generalized_normal(first, p, shape, dtype)
     size = jnp.sum(jnp.abs(x) ** p, -1) + draw_exponential(second, shape[:-1], dtype)
     return x / (size ** (1 / p))[..., None]
+
+
+@takes_out_sharding
+def dirichlet(
+    key: KeyLike,
+    alpha: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Dirichlet vectors: positive numbers of sum 1 along the last axis, of density ∝ Π xᵢ^(αᵢ - 1).
+
+    Args:
+        key: a single key.
+        alpha: positive numbers along the last axis.
+        shape: of the result without its last axis; by default that of ``alpha``.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of shape [*shape, n], n the length of ``alpha``.
+
+    Raises:
+        ValueError: ``alpha`` has no axis, or does not broadcast to ``shape``.
+
+    >>> import numpy as np
+    >>> from phalanx import random
+    >>> print(random.dirichlet(random.key(0), np.ones(3), (2,)).round(3))
+    [[0.365 0.428 0.207]
+     [0.494 0.326 0.18 ]]
+    """
+    chosen = float_dtype("dirichlet", dtype)
+    alpha = as_parameter(alpha, chosen)
+    batch, count = but_last_axis("dirichlet", "alpha", alpha)
+    lengths = shape_of_draws("dirichlet", shape, batch)
+    return _dirichlet(single("dirichlet", key), alpha, shape=(*lengths, count))
+
+
+@staged
+def _dirichlet(key: Any, alpha: Any, *, shape: Lengths) -> Any:
+    logs = draw_gamma(key, broadcast_to(alpha, shape), in_logs=True)
+    greatest = lax.stop_gradient(jnp.max(logs, -1, keepdims=True, initial=-math.inf))
+    shares = jnp.exp(logs - greatest)
+    return shares / jnp.sum(shares, -1, keepdims=True)

@@ -14,16 +14,8 @@ from phalanx import primitives as ops
 from phalanx.base.boundary import bound
 from phalanx.core.types import Array
 from phalanx.numpy.einsums import multi_dot
-from phalanx.numpy.linalg.decompositions import (
-    cholesky,
-    eig,
-    eigh,
-    eigvals,
-    eigvalsh,
-    qr,
-    svd,
-    svdvals,
-)
+from phalanx.numpy.linalg.decompositions import cholesky, qr, svd, svdvals
+from phalanx.numpy.linalg.eigenvalues import eig, eigh, eigvals, eigvalsh
 from phalanx.numpy.linalg.equations import (
     cond,
     det,

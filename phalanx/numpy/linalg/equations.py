@@ -16,12 +16,13 @@ from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.numpy.creation import asarray
+from phalanx.numpy.extrema import max
 from phalanx.numpy.linalg.decompositions import in_lapack, matrices, svd
 from phalanx.numpy.linalg.norms import norm
 from phalanx.numpy.logic import isnan
 from phalanx.numpy.products import matmul
 from phalanx.numpy.promotion import ArrayLike, as_array, promote_arrays
-from phalanx.numpy.reductions import any, count_nonzero, max
+from phalanx.numpy.reductions import any, count_nonzero
 from phalanx.numpy.searching import where
 from phalanx.primitives import linalg as prims
 from phalanx.primitives.linalg.algebra import adjoint, identity_like

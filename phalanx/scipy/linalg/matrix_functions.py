@@ -17,13 +17,14 @@ from phalanx.lax.branches import cond, switch
 from phalanx.lax.loops import fori_loop, scan
 from phalanx.numpy.creation import arange, zeros_like
 from phalanx.numpy.exponents import log2
+from phalanx.numpy.extrema import max, min
 from phalanx.numpy.functional import vectorize
 from phalanx.numpy.linalg.decompositions import in_lapack
 from phalanx.numpy.linalg.equations import pair, square
 from phalanx.numpy.logic import isfinite
 from phalanx.numpy.matrices import diagonal, eye, triu
 from phalanx.numpy.promotion import ArrayLike
-from phalanx.numpy.reductions import all, max, min, sum
+from phalanx.numpy.reductions import all, sum
 from phalanx.numpy.searching import where
 from phalanx.primitives import linalg as prims
 from phalanx.primitives.linalg.algebra import adjoint, as_complex

@@ -39,7 +39,7 @@ from phalanx.scipy.stats import (
     wrapcauchy,
 )
 from phalanx.scipy.stats.density import gaussian_kde
-from phalanx.scipy.stats.samples import mode, rankdata, sem
+from phalanx.scipy.stats.summary import mode, rankdata, sem
 
 __all__ = [
     "bernoulli",

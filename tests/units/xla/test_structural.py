@@ -1,4 +1,4 @@
-"""Each structural word of the builder against NumPy."""
+"""Constants of the builder, and words of nothing."""
 
 import ml_dtypes
 import numpy as np

@@ -59,7 +59,7 @@ def _run_attempts(arguments: argparse.Namespace) -> int:
             with contextlib.closing(_Attempt(arguments, assigned, token)) as attempt:
                 machines.begin(attempt.coordinator, attempt.absent)
                 status = attempt.run()
-                if status >= 128 + signal.SIGINT and _stopped:
+                if status and _stopped:
                     return status
                 assigned = machines.after(Ending(status, attempt.lost))
         return machines.status

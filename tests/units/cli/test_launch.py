@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import sys
 
 import pytest
@@ -58,6 +59,35 @@ def test_processes_that_compute_alone_are_told(joins, told, capfdbinary, tmp_pat
     warned = [line for line in lines if b"RuntimeWarning: phalanx launch started 2 proc" in line]
     assert len(warned) == told
     assert all(b"script.py:3: " in line for line in warned)
+
+
+ASKED_TO_END = """
+import os, signal, sys
+def save(number, frame):
+    print("saved", flush=True)
+    sys.exit(75)
+number = int(sys.argv[1])
+if sys.argv[2] == "saves":
+    signal.signal(number, save)
+os.kill(os.getppid(), number)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("ends, status", [("saves", lambda _: 75), ("falls", lambda n: 128 + n)])
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize("option", [["--max-restarts", "1"], ["--elastic", "1:"]])
+def test_a_launcher_that_is_asked_to_end_starts_nothing_again(
+    option, number, ends, status, capfdbinary, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(launch, "_stopped", [])
+    script = tmp_path / "script.py"
+    script.write_text(ASKED_TO_END)
+    given = [str(script), str(int(number)), ends]
+    assert main(["launch", "-n", "1", *option, *given]) == status(number)
+    out, err = capfdbinary.readouterr()
+    assert out == (b"[0] saved\n" if ends == "saves" else b"")
+    assert len([line for line in err.splitlines() if line.startswith(b"phalanx launch: ")]) == 1
 
 
 def test_a_program_that_is_not_there_starts_no_process(capsys):

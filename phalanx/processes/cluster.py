@@ -280,16 +280,30 @@ SCHEDULERS: dict[str, tuple[Callable[[Env], bool], Callable[[Env], Found]]] = {
 }
 
 
+_COUNTS = {  # variables that tell how many processes there are, and who sets what else it takes
+    "WORLD_SIZE": "torchrun sets MASTER_ADDR, MASTER_PORT and RANK",
+    "OMPI_COMM_WORLD_SIZE": "mpirun of Open MPI sets PMIX_NAMESPACE",
+    "PMI_SIZE": "mpirun of MPICH sets PMI_RANK",
+}
+
+
 def is_incomplete(env: Env) -> bool:
-    """Whether this is in a job of a scheduler that has not started it as one of its processes."""
-    return "SLURM_JOB_ID" in env
+    """Whether a scheduler tells of others, and has not started this as one of its processes."""
+    return bool(_half(env))
+
+
+def _half(env: Env) -> str:
+    if "SLURM_JOB_ID" in env:
+        return "this is in a job of Slurm, but no step of it: srun starts the processes of one"
+    for name, setting in _COUNTS.items():
+        if env.get(name, "1") not in ("", "1"):
+            return f"{name} says {env[name]}, and {setting}, too; to compute alone, unset it"
+    return ""
 
 
 def advice(env: Env) -> str:
     """What to do where nothing is found."""
-    if is_incomplete(env):
-        return "this is in a job of Slurm, but no step of it: srun starts the processes of one"
-    return (
+    return _half(env) or (
         "no scheduler was found that tells it. On one machine, phalanx launch -n 4 script.py sets "
         "all of them (also -n 1)"
     )

@@ -6,9 +6,11 @@ import subprocess
 import sys
 import threading
 import zlib
+from types import SimpleNamespace
 
 import pytest
 
+from phalanx.api import distributed
 from phalanx.base.errors import ConfigError
 from phalanx.processes import cluster, hardware
 from phalanx.processes.cluster import Found, detected, own
@@ -63,7 +65,6 @@ SLICES = {
         ),
         (OMPI, Found(f"10.96.0.1:{port('ompi 1531576321')}", 4, 2, job="ompi 1531576321")),
         (OMPI | SLURM, Found(f"10.96.0.1:{port('ompi 1531576321')}", 4, 2, job="ompi 1531576321")),
-        ({name: SLURM[name] for name in SLURM if name != "SLURM_STEP_ID"}, Found()),
         (KUBERNETES, Found("train-0.train.ml.svc:8476", None, 3)),
         (KUBERNETES | {"PHALANX_POD_NAME": "laptop"}, Found(None, None, 3)),
         (JOBSET, Found("run-workers-0-0.run.ml.svc:8476", None, 7)),
@@ -74,6 +75,32 @@ SLICES = {
 )
 def test_what_schedulers_tell(env, found):
     assert detected(None, env) == found
+
+
+@pytest.mark.parametrize(
+    ("env", "left_out", "told"),
+    [
+        (SLURM, "SLURM_STEP_ID", "srun starts the processes"),
+        (TORCHRUN, "MASTER_ADDR", "WORLD_SIZE says 8, and torchrun sets MASTER_ADDR"),
+        (TORCHRUN, "RANK", "WORLD_SIZE says 8, and torchrun sets MASTER_ADDR"),
+        (OMPI, "PMIX_NAMESPACE", "OMPI_COMM_WORLD_SIZE says 4"),
+        ({"PMI_RANK": "1", "PMI_SIZE": "2"}, "PMI_RANK", "PMI_SIZE says 2"),
+    ],
+)
+def test_half_of_what_a_scheduler_tells_is_no_process_alone(env, left_out, told, monkeypatch):
+    half = {name: env[name] for name in env if name != left_out}
+    assert detected(None, half) == Found()
+    for name in {"SLURM_JOB_ID", *SLURM, *TORCHRUN, *OMPI, "PMI_RANK", "PMI_SIZE"}:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in half.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(distributed, "backend", lambda: SimpleNamespace(started=lambda: False))
+    with pytest.raises(ValueError, match=f"should be defined.* {told}"):
+        distributed.initialize()
+
+
+def test_a_scheduler_that_tells_of_one_process_tells_of_no_others():
+    assert not cluster.is_incomplete({"WORLD_SIZE": "1", "PMI_SIZE": ""})
 
 
 GPUS = {"SLURM_STEP_GPUS": "0,1,2,3", "SLURM_LOCALID": "1"}

@@ -24,6 +24,7 @@ from phalanx.base.errors import RendezvousError
 from phalanx.cli import scripts
 from phalanx.cli.machines import Assignment, Ending, Fixed, Follower, Leader, say
 from phalanx.processes import wire
+from phalanx.processes.hub import Hub
 
 _GRACE = 10.0  # seconds that the others have when one has failed; then they are ended
 _HARDER = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)  # what one more Ctrl-C is passed on as
@@ -57,7 +58,7 @@ def _run_attempts(arguments: argparse.Namespace) -> int:
         while assigned is not None:
             # the coordinator is there until all machines have ended: who comes late hears why
             with contextlib.closing(_Attempt(arguments, assigned, token)) as attempt:
-                machines.begin(attempt.coordinator, attempt.absent)
+                machines.begin(attempt.coordinator, attempt.hub)
                 status = attempt.run()
                 if status and _stopped:
                     return status
@@ -130,10 +131,10 @@ class _Attempt:
         if self._hosting is not None:
             self._hosting.close()
 
-    def absent(self, process: int, how: str) -> None:
-        """A process has ended; if it has not come yet, nobody needs to wait for it."""
-        if self._hosting is not None:
-            self._hosting.hub.absent(process, how)
+    @property
+    def hub(self) -> Hub | None:
+        """Where the processes meet, if that is here."""
+        return self._hosting and self._hosting.hub
 
     def _slots(self) -> dict[int, int]:
         """The slots of this machine by the numbers of their processes."""
@@ -180,7 +181,8 @@ class _Attempt:
                 if status is None:
                     continue
                 del running[process]
-                self.absent(process, _text_of_status(status))
+                if self.hub is not None:
+                    self.hub.absent(process, _text_of_status(status))
                 if self._is_loss(status):
                     self.lost.append(self._slots()[process])
                 if status:

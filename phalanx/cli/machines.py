@@ -13,7 +13,6 @@ import math
 import socket
 import sys
 import time
-from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
 
@@ -22,6 +21,7 @@ from msgspec import Struct, structs
 
 from phalanx.api.distributed import credentials_of, listening_at
 from phalanx.base.errors import RendezvousError
+from phalanx.processes.hub import Hub
 from phalanx.processes.keeper import Keeper
 from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
@@ -31,13 +31,6 @@ _ARRIVAL = 300.0  # seconds within which all machines must have come
 _END = 30.0  # seconds within which an attempt ends in all machines when it has failed in one
 _PAUSE = 0.2
 _FAREWELL = 1.0
-
-
-Absent = Callable[[int, str], object]  # with the number of a process, and how it has ended
-
-
-def _ignore(process: int, how: str) -> None:
-    """Before the first attempt nobody waits."""
 
 
 class Assignment(Struct, frozen=True):
@@ -83,7 +76,7 @@ class Fixed:
         return Assignment(self._attempt, start, [*range(given.nproc)], count,
                      coordinator=given.coordinator if given.node_rank else "")  # fmt: skip
 
-    def begin(self, coordinator: str, absent: Absent) -> None:
+    def begin(self, coordinator: str, hub: Hub | None) -> None:
         """All know already where it is."""
 
     def after(self, ending: Ending) -> Assignment | None:
@@ -107,7 +100,13 @@ class _Machine(Struct):
     keeper: str
     line: Line | None = None
     status: int | None = None  # how its share has ended
+    first: int = 0  # the number of its first process
     running: int = 0  # processes
+
+    @property
+    def processes(self) -> range:
+        """The numbers of those that it runs, in as many of its first slots."""
+        return range(self.first, self.first + self.running)
 
 
 class Leader:
@@ -123,7 +122,7 @@ class Leader:
         self._attempt, self._restarts, self.status = 0, arguments.max_restarts, 0
         self._lost = 0  # processes in this attempt
         self._processes: dict[Line, range] = {}  # of the other machines in this attempt
-        self._absent: Absent = _ignore  # told that nobody needs to wait for a process
+        self._hub: Hub | None = None  # of this attempt
         self._heard: SimpleQueue[tuple[Line, Message]] = SimpleQueue()
         self._credentials = credentials_of()
         host, port = listening_at(arguments.coordinator or "127.0.0.1:0", "--coordinator")
@@ -149,7 +148,8 @@ class Leader:
 
     def _note_end(self, line: Line) -> None:
         for process in self._processes.get(line, ()):
-            self._absent(process, "was lost with its machine")
+            if self._hub is not None:
+                self._hub.absent(process, "was lost with its machine")
         self._note(line, {})
 
     def _note(self, line: Line, message: Message) -> None:
@@ -235,27 +235,27 @@ class Leader:
             first += len(slots[rank])
         return assigned
 
-    def begin(self, coordinator: str, absent: Absent) -> None:
-        """Tell the other machines what they run, and where the processes meet.
-
-        ``absent`` is called for each process of a machine that is lost before they have met.
-        """
-        self._lost, self._absent = 0, absent
+    def begin(self, coordinator: str, hub: Hub | None) -> None:
+        """Tell the other machines what they run, and where the processes meet, in ``hub``."""
+        self._lost, self._hub = 0, hub
         self._processes.clear()
         for rank, assignment in self._assignments().items():
             machine = self._there[rank]
             machine.status, machine.running = None, len(assignment.slots)
+            machine.first = assignment.first
             if machine.line is not None:
-                first = assignment.first
-                self._processes[machine.line] = range(first, first + machine.running)
+                self._processes[machine.line] = machine.processes
                 told = structs.replace(assignment, coordinator=coordinator)
                 machine.line.send(what="begin", assignment=msgspec.to_builtins(told))
 
     def _take(self, machine: _Machine, ending: Ending) -> None:
         machine.status = ending.status
         if self._least:
-            self._lost += len(ending.lost)
-            machine.slots = [slot for slot in machine.slots if slot not in ending.lost]
+            silent = self._hub.silent if self._hub else ()  # who is back too late is lost, too
+            places = zip(machine.processes, machine.slots, strict=False)
+            lost = {*ending.lost, *(slot for process, slot in places if process in silent)}
+            self._lost += len(lost)
+            machine.slots = [slot for slot in machine.slots if slot not in lost]
 
     def after(self, ending: Ending) -> Assignment | None:
         """What this machine runs next, when all others have ended, too; None if nothing."""
@@ -364,7 +364,7 @@ class Follower:
         self.status = message["status"]
         return None
 
-    def begin(self, coordinator: str, absent: Absent) -> None:
+    def begin(self, coordinator: str, hub: Hub | None) -> None:
         """The others know already where it is."""
 
     def after(self, ending: Ending) -> Assignment | None:

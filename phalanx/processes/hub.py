@@ -165,6 +165,7 @@ class Hub:
         self._stranger = ""  # the last who had no business here
         self._told_of_strangers = 0.0  # the time
         self._verdict: Message = {}
+        self.silent: set[int] = set()  # processes that are lost, as nothing was heard of them
         self._is_asking = False  # how one has ended that is lost
         self._left: dict[int, Known] = {}
         self._untold: list[Message] = []  # of those
@@ -561,6 +562,7 @@ class Hub:
                 continue
             silent = known.silence.seconds(now)
             if silent > self._silence:
+                self.silent.add(known.process)
                 self._lost(known, f"nothing has been heard of it for {silent:.0f} s")
             elif known.late.is_told(silent):
                 late.append(known)

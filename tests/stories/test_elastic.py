@@ -181,6 +181,34 @@ def test_a_spare_process_takes_the_place_of_one_that_is_lost(launch):  # noqa: F
     assert ended.told[1] == ["0 2 1", "1 2 2", "2.0"]
 
 
+def test_who_is_back_too_late_is_lost(launch, monkeypatch):  # noqa: F811
+    """A process that was stopped for so long that it counts as lost ends by an exception, too."""
+    monkeypatch.setenv("SILENCE", "4")
+    ended = launch(
+        3,
+        """
+        import subprocess
+        attempt = os.environ["PHALANX_RESTART"]
+        tell(attempt, count, os.environ["PHALANX_LOCAL_PROCESS_ID"])
+        step = phalanx.pmap(lambda x: lax.psum(x, "i"), "i")
+        tell(step(np.ones((1, 2)))[0, 0])
+        if attempt == "0" and me == 1:
+            subprocess.Popen(["sh", "-c", f"sleep 8; kill -CONT {os.getpid()}"])
+            os.kill(os.getpid(), signal.SIGSTOP)
+        for _ in range(3):
+            step(np.ones((1, 2)))
+        """,
+        "--elastic",
+        "2:",
+    )
+    assert ended.status == 0, ended.output
+    assert "is lost: nothing has been heard of it for" in ended.output
+    assert "process 1 exited with status 1" in ended.output
+    assert "lost 1 of 3 processes; starting again with 2" in ended.output
+    assert ended.told[0] == ["0 3 0", "3.0", "1 2 0", "2.0"]
+    assert ended.told[1] == ["0 3 1", "3.0", "1 2 2", "2.0"]
+
+
 def test_an_exception_is_no_loss(launch):  # noqa: F811
     """All have the same program, so it would fail with fewer, too."""
     ended = launch(2, 'raise ValueError("a mistake")', "--elastic", "1:")

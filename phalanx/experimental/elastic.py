@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from phalanx.api.aot import ShapeDtypeStruct
 from phalanx.api.distributed import credentials_of
 from phalanx.base import log
 from phalanx.base import tree as trees
@@ -40,11 +41,13 @@ from phalanx.experimental.checkpoint.wanted import Wanted
 from phalanx.processes.cluster import restarts
 from phalanx.processes.forms import numbers
 from phalanx.processes.keeper import Kept, Number, number_of
+from phalanx.run.array import DeviceArray
 from phalanx.run.replicas import digest
 
 __all__ = ["resume", "snapshot"]
 
 _WHO = "elastic.snapshot"
+_RESUMED = "elastic.resume of this snapshot"
 _COPIES = 2  # of each part: with the launcher of this machine, and with its neighbour's
 T = TypeVar("T")
 
@@ -66,6 +69,8 @@ def snapshot(state: Any) -> None:
     Raises:
         TypeError: a leaf is neither an array nor a number; the message names it.
         TreeError: the processes give different trees or values.
+        TreeError, ShapeError, ArgumentError: it is the first one, and what ``resume`` was given is
+            not like it, so that it could not be restored.
         PeerLost: a process is gone.
         OSError: the launcher of this machine does not take it, now or the last time.
 
@@ -111,12 +116,13 @@ def resume(state: T, directory: str | os.PathLike[str] | None = None) -> T:
     """
     keepers = _keepers()
     _sender.wait()
+    _sender.like = [trees.map(_likeness, state)]
     together.gather("what is kept before resuming", None)
     mine = _found(keepers if together.process() == 0 else [])
     places, why = together.gather("resuming from a snapshot", mine)[0]
     if places:
         kept = _Snapshot(keepers, places)
-        wanted = Wanted(kept.stored, state)
+        wanted = Wanted(kept.stored, state, "elastic.resume")
         return wanted.tree_of(read(kept.stored, wanted.targets, kept.opened))
     step = together.gather(
         "resuming from a checkpoint", None if directory is None else latest(directory)
@@ -125,6 +131,18 @@ def resume(state: T, directory: str | os.PathLike[str] | None = None) -> T:
         then = "begins anew" if step is None else f"goes on from step {step} in {directory}"
         log.warn("elastic.resume: %s; the run %s", why, then)
     return state if directory is None or step is None else restore(directory, state, step)
+
+
+_ON_HOST: tuple[type, ...] = (np.ndarray,)
+
+
+def _likeness(leaf: Any) -> Any:
+    """What asks for the same as ``leaf``, and keeps no memory."""
+    if isinstance(leaf, _ON_HOST):
+        return np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape)
+    if isinstance(leaf, DeviceArray):
+        return ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
+    return leaf
 
 
 def _keepers() -> list[Kept]:
@@ -159,16 +177,20 @@ class _Sender:
         self._thread = ThreadPoolExecutor(1, "snapshot")
         self._sending: Future[None] | None = None
         self._numbers = itertools.count()
+        self.like: list[Any] = []  # what was resumed; the first snapshot is to be like it
 
     def begin(self, keepers: Sequence[Kept], told: Any, contents: list[Content]) -> None:
         """Agree with the others, who have then sent all before, and begin to send."""
         self.wait()
         number = next(self._numbers)
         contents, givers = _agreed(f"snapshot {number}", contents)
+        attempt, leaves = restarts(os.environ), [c.leaf for c in contents]
+        for like in self.like:
+            Wanted(Stored(Path(f"snapshot {attempt}.{number}"), told, leaves), like, _RESUMED)
+        self.like = []
         if together.process() not in givers:
             return
-        index = index_of(number, told, [c.leaf for c in contents])
-        attempt = restarts(os.environ)
+        index = index_of(number, told, leaves)
         before = f"{attempt}.{number - 1}" if number else ""
         part = _Part(givers.index(together.process()), len(givers))
         name = f"{attempt}.{number}/{part.name}"
@@ -239,7 +261,9 @@ def _send(
         except OSError as e:
             if at == 0:
                 raise
-            log.warn("%s: the neighbour does not keep a copy: %s", _WHO, e)
+            if keeper.address not in _told:
+                _told.append(keeper.address)
+                log.warn("%s: the neighbour does not keep copies: %s", _WHO, e)
 
 
 class _Part(Struct, frozen=True):

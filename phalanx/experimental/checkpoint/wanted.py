@@ -63,14 +63,14 @@ class Wanted:
         ShapeError, ArgumentError: a leaf has another shape, or is of another dtype or kind.
     """
 
-    def __init__(self, stored: Stored, like: Any) -> None:
+    def __init__(self, stored: Stored, like: Any, who: str = WHO) -> None:
         pairs, self._treedef = tree.flatten_with_path(like, _is_sharding)
         self._asked = [asked for _, asked in pairs]
-        self._nodes = _nodes(stored, [path for path, _ in pairs])
+        self._nodes = _nodes(stored, [path for path, _ in pairs], who)
         self.targets: dict[int, RestoredAs] = {}
         for (path, asked), node in zip(pairs, self._nodes, strict=True):
             if not isinstance(asked, EllipsisType):
-                what = f"tree{tree.keystr(path)}"
+                what = f"{who}: tree{tree.keystr(path)}"
                 for number in numbers(node):
                     self.targets[number] = _target(stored.leaves[number], asked, node, what)
 
@@ -86,7 +86,7 @@ def _is_sharding(x: Any) -> bool:
     return isinstance(x, (Sharding, PartitionSpec))
 
 
-def _nodes(stored: Stored, paths: Sequence[tree.Path]) -> list[Node]:
+def _nodes(stored: Stored, paths: Sequence[tree.Path], who: str) -> list[Node]:
     """What is stored at each path, which together lead to all that is.
 
     Raises:
@@ -104,15 +104,16 @@ def _nodes(stored: Stored, paths: Sequence[tree.Path]) -> list[Node]:
     if not missing and not extra:
         return nodes
     told: list[str] = []
-    advice = ["without a tree, all is restored as it was saved"]
+    advice = ["without a tree, all is restored as it was saved"] if who == WHO else []
     if missing:
         told.append(f"asked for, but not stored: {_listed(missing)}")
     if extra:
         told.append(f"stored, but not asked for: {_listed(extra)}")
         advice[:0] = ["ask for what is not to be read as ... in its place"]
+    how = f" ({'; '.join(advice)})" if advice else ""
     raise TreeError(
-        f"{WHO}: the tree in {stored.folder} is not like the one that is given: {'; '.join(told)}, "
-        f"at {user_location()} ({'; '.join(advice)})"
+        f"{who}: the tree in {stored.folder} is not like the one that is given: {'; '.join(told)}, "
+        f"at {user_location()}{how}"
     )
 
 
@@ -126,19 +127,19 @@ def _target(leaf: Leaf, asked: Any, node: Node, what: str) -> RestoredAs:
     if _is_sharding(asked):
         if leaf.is_number:
             return RestoredAs(None)
-        sharding = sharding_for(asked, f"{WHO}: {what}")
-        _check_fits(sharding, leaf)
+        sharding = sharding_for(asked, what)
+        _check_fits(sharding, leaf, what)
         return RestoredAs(leaf.type, sharding)
     if isinstance(node, dict):
         raise TreeError(
-            f"{WHO}: {what} is stored as a tree, with a leaf tree{leaf.path}, and asked for as one "
+            f"{what} is stored as a tree, with a leaf tree{leaf.path}, and asked for as one "
             f"leaf, {_shown(asked)}, at {user_location()}; give a tree like it, or a sharding"
         )
     if hasattr(asked, "shape") and hasattr(asked, "dtype"):
         return _target_array(leaf, asked, what)
     if type(asked).__name__ not in NUMBERS:
         raise TypeError(
-            f"{WHO}: {what} is asked for as {_shown(asked)}; give an array, a ShapeDtypeStruct, "
+            f"{what} is asked for as {_shown(asked)}; give an array, a ShapeDtypeStruct, "
             f"a number, a sharding, or ... to leave it out, at {user_location()}"
         )
     kind = type(asked).__name__
@@ -153,7 +154,7 @@ _ON_HOST: tuple[type, ...] = (np.ndarray, np.generic)
 def _target_array(leaf: Leaf, asked: Any, what: str) -> RestoredAs:
     there = typeof(leaf.number) if leaf.is_number else leaf.type
     if leaf.kind == "int":
-        dtypes.check_range(leaf.number, there.dtype, f"{WHO}: {what}")
+        dtypes.check_range(leaf.number, there.dtype, what)
     dtype = asked.dtype
     if is_dtype(dtype) and not dtype.isnative:
         dtype = dtype.newbyteorder("=")  # in which it is restored
@@ -169,19 +170,18 @@ def _target_array(leaf: Leaf, asked: Any, what: str) -> RestoredAs:
     if joined is None and shape != there.shape:
         raise _other(leaf, f"with shape {shape}", what, "Ask for that shape", ShapeError)
     if sharding is not None and joined is None:
-        _check_fits(sharding, leaf)
+        _check_fits(sharding, leaf, what)
     weak = asked.aval.weak if isinstance(asked, DeviceArray) else getattr(asked, "weak_type", False)
     type = ArrayType(shape, there.dtype, weak)
     return RestoredAs(type, sharding, isinstance(asked, np.generic), joined)
 
 
-def _check_fits(sharding: Sharding, leaf: Leaf) -> None:
+def _check_fits(sharding: Sharding, leaf: Leaf, what: str) -> None:
     try:
         sharding.shard_shape(leaf.shape)
     except ValueError as e:
         raise ShapeError(
-            f"{WHO}: tree{leaf.path} is stored as {leaf}, and cannot lie as {sharding}, at "
-            f"{user_location()}: {e}"
+            f"{what} is stored as {leaf}, and cannot lie as {sharding}, at {user_location()}: {e}"
         ) from None
 
 
@@ -189,8 +189,7 @@ def _other(
     leaf: Leaf, asked: str, what: str, advice: str, kind: type[Exception] = ArgumentError
 ) -> Exception:
     return kind(
-        f"{WHO}: {what} is stored as {leaf}, and asked for {asked}, at {user_location()}. "
-        f"{advice}; without a tree, all is restored as it was saved"
+        f"{what} is stored as {leaf}, and asked for {asked}, at {user_location()}. {advice}"
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import NamedSharding, P
-from phalanx.base.errors import ShapeError, TreeError
+from phalanx.base.errors import ArgumentError, ShapeError, TreeError
 from phalanx.experimental import checkpoint, elastic
 from phalanx.processes.keeper import Keeper, Kept
 
@@ -176,8 +176,32 @@ def test_what_is_asked_for_must_be_like_what_was_kept(attempts):
     elastic._sender.wait()
     with pytest.raises(TreeError, match=r"the tree in snapshot 0\.0 is not like .* tree\['b'\]"):
         elastic.resume({"w": jnp.ones(3), "b": 1})
-    with pytest.raises(ShapeError, match=r"tree\['w'\] is stored as float32\[3\], and asked for"):
+    where = r"elastic.resume: tree\['w'\] is stored as float32\[3\], and asked for"
+    with pytest.raises(ShapeError, match=where):
         elastic.resume({"w": jnp.ones(4)})
+
+
+@pytest.mark.parametrize(
+    "given, kept, kind, told",
+    [
+        (np.zeros(2), np.zeros(2, np.float32), ArgumentError, "dtype float64"),
+        (jnp.zeros(2), jnp.zeros(3), ShapeError, r"shape \(2,\)"),
+        (0, 0.5, ArgumentError, "a Python int"),
+    ],
+)
+def test_what_resume_could_not_restore_is_told_at_the_first_snapshot(
+    attempts, given, kept, kind, told
+):
+    """And not when a process has been lost."""
+    attempts(0)
+    assert elastic.resume({"w": given})["w"] is given
+    who = r"elastic.resume of this snapshot: tree\['w'\] is stored as"
+    with pytest.raises(kind, match=f"{who} .*, and asked for .*{told}, at test_elastic.py"):
+        elastic.snapshot({"w": kept})
+    with pytest.raises(TreeError, match="is not like the one that is given: asked for, but not"):
+        elastic.snapshot({"v": kept})
+    elastic.snapshot({"w": given})
+    elastic.snapshot({"w": kept})  # it was looked at once
 
 
 def test_a_launcher_that_is_gone(attempts, caplog):
@@ -192,7 +216,9 @@ def test_a_launcher_that_is_gone(attempts, caplog):
         assert f"the launcher at {address} does not answer" in caplog.text
         elastic.snapshot({"step": 2})
         elastic._sender.wait()
-        assert "the neighbour does not keep a copy" in caplog.text
+        elastic.snapshot({"step": 2})
+        elastic._sender.wait()
+        assert caplog.text.count("does not keep copies") == 1
         patch.setenv("PHALANX_KEEPERS", address)
         elastic.snapshot({"step": 3})
         with pytest.raises(ConnectionRefusedError):

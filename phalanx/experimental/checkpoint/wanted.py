@@ -181,7 +181,8 @@ def _check_fits(sharding: Sharding, leaf: Leaf, what: str) -> None:
         sharding.shard_shape(leaf.shape)
     except ValueError as e:
         raise ShapeError(
-            f"{what} is stored as {leaf}, and cannot lie as {sharding}, at {user_location()}: {e}"
+            f"{what} cannot lie as {sharding}, at {user_location()}: tree{leaf.path} is stored as "
+            f"{leaf}: {e}"
         ) from None
 
 

@@ -397,6 +397,13 @@ def test_what_is_not_stored_so_is_named(saved, like, error, words):
         checkpoint.restore(saved, like)
 
 
+def test_a_leaf_that_cannot_lie_as_its_tree_is_asked_to_is_named(saved):
+    cut = NamedSharding(mesh_of(2), P("x"))
+    words = r"checkpoint.restore: tree cannot lie as .*: tree\['b'\] is stored as float64\[3\]: "
+    with pytest.raises(ShapeError, match=words):
+        checkpoint.restore(saved, cut)
+
+
 @dataclasses.dataclass
 class Unregistered:
     w: float
